@@ -19,7 +19,7 @@ from kdsl.cycle.decision import Decision, Outcome
 from kdsl.eval.scalar import Closure
 from kdsl.hooks.faults import Fault, merged
 from kdsl.plan.columns import batch
-from kdsl.plan.memo import answers as standing_answers
+from kdsl.plan.memo import answers as answers_module
 from kdsl.sim.run import simulate
 from kdsl.sim.workload import Workload
 
@@ -172,7 +172,7 @@ def test_faults_are_the_same_in_every_back_end_and_from_every_memo(
     expected = decided(rules_of(text, predicates, scores), nodes, pods, probe=_Watching())
     assert any(decision.faults for decision in expected)
     if columns:
-        for module in (batch, standing_answers):
+        for module in (batch, answers_module):
             monkeypatch.setattr(module, "MIN_ROWS", 1)
     for way, settings in WAYS.items():
         found = decided(rules_of(text, predicates, scores), nodes, pods, **settings)

@@ -1,1 +1,1 @@
-"""What the checker cannot say of rules without their programs: cost, overlap, constants. It runs no rule."""
+"""Analyses of rules that need compiled expressions: cost, overlap of teams, constants. They run no rule."""

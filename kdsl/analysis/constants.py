@@ -17,18 +17,18 @@ from kdsl.eval.values import EvalError
 from kdsl.plan.compile.expression import compile_expression
 
 MAX_PATTERNS = 500
-"""The different constant patterns that rules may have together: they are kept as long as the rules are."""
+"""The most constant patterns of all rules: they are kept as long as the rules are."""
 
 _CONVERSIONS = frozenset(("bool", "cidr", "double", "duration", "int", "ip", "timestamp", "uint", "url"))
 _FORMS = {"duration": "`1h30m`, `90s` or `500ms`", "timestamp": "`2024-01-31T12:00:00Z`"}
 
 
 def check_constants(rules: RuleSet) -> tuple[Diagnostic, ...]:
-    """Report the constant patterns and texts of all rules, functions and devices that their use refuses."""
+    """Report the constant patterns and texts of all rules, functions and devices that always fail."""
     exprs = _expressions((rules.written, rules.fns, rules.devices, rules.teams))
     parts = [part for expr in exprs for part in walk(expr)]
     found = [*_problems_of_patterns(parts), *(each for part in parts for each in _problems_of_text(part))]
-    # What is inherited stands in several rules.
+    # An inherited expression is in several rules.
     return tuple({(str(problem.span), problem.title): problem for problem in found}.values())
 
 

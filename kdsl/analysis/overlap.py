@@ -1,8 +1,8 @@
-"""Can two teams own the same pod? A search for a witness among the pods that the conditions tell apart.
+"""Whether two teams can own the same pod: a search for a witness among the distinguishable pods.
 
-Conditions made of `==`, `!=`, `in`, `startsWith` and presence of labels tell pods apart at their constants
-only: a namespace, service account or label is one of them, begins with one of them, or is none of them.
-Trying one of each kind is then a proof; for other conditions it is a search, whose failure proves nothing.
+Conditions made of `==`, `!=`, `in`, `startsWith` and presence of labels distinguish pods only by their
+constants: a namespace, service account or label equals one, begins with one, or neither. Then one pod of each
+case is a proof; for other conditions, a failed search proves nothing.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ class _Boundary:
     prefixes: set[str] = field(default_factory=set)
 
     def values(self, may_be_empty: bool) -> list[str]:
-        """Return one value of each kind that the constants tell apart."""
+        """Return one value per case of the constants."""
         found = [each for each in sorted(self.exact) if each or may_be_empty]
         found += [each + self._ending(each) for each in sorted({"", *self.prefixes}, reverse=True)]
         return found
 
     def _ending(self, prefix: str) -> str:
-        """Return what makes of `prefix` a value that no other constant equals or begins."""
+        """Return a suffix for `prefix` such that no other constant equals or begins the result."""
         known = self.exact | self.prefixes
         taken = {each[len(prefix)] for each in known if each.startswith(prefix) and each != prefix}
         return next(letter for letter in chain(_LETTERS, map(chr, count(0x100))) if letter not in taken)
 
 
-class _Facts:
-    """What the conditions of two teams compare, gathered from both; `is_exact` where trying it is a proof."""
+class _PodFacts:
+    """The comparisons in the conditions of two teams; `is_exact` if trying all cases is a proof."""
 
     def __init__(self) -> None:
         self.boundaries: dict[tuple[str, str], _Boundary] = {
@@ -78,11 +78,11 @@ class _Facts:
         self.is_exact = self._atom(expr) and self.is_exact
 
     def _atom(self, expr: TypedExpr) -> bool:
-        """Add a comparison and tell whether it is of a kind that the constants decide."""
+        """Add a comparison; return whether its constants decide it."""
         subjects = [subject for part in walk(expr) if (subject := _subject(part)) is not None]
         for subject in subjects:
             self.boundaries.setdefault(subject, _Boundary())
-        # Every fact beside every constant of its comparison: one too many only costs time.
+        # Pair every fact with every constant of its comparison: extra pairs only cost time.
         constants = [text for part in walk(expr) for text in _texts(part)]
         is_prefix, is_decided = _is_call(expr, "startsWith"), _is_decided(expr)
         for subject in subjects:
@@ -100,7 +100,7 @@ class _Facts:
         }
 
     def pods(self) -> Iterator[PodInfo]:
-        """Yield one pod of each kind; a label may also be missing."""
+        """Yield one pod of each case; a label may also be missing."""
         choices = self._choices()
         for chosen in product(*choices.values()):
             values = dict(zip(choices, chosen, strict=True))
@@ -116,21 +116,21 @@ class _Facts:
 
     @property
     def is_complete(self) -> bool:
-        """Tell whether finding no witness proves that there is none."""
+        """Return whether a search without a witness proves that there is none."""
         return self.is_exact and prod(map(len, self._choices().values())) <= MAX_PODS
 
 
 def check_overlaps(rules: RuleSet) -> tuple[Diagnostic, ...]:
     """Report teams of equal priority that own a pod together.
 
-    With a witness it is an error; where none was found and none was ruled out, a warning.
+    With a witness it is an error; without one, and without a proof that there is none, a warning.
     """
     functions = Functions.of(rules.fns)
     found: list[Diagnostic] = []
     for first, second in combinations(by_rank(rules.teams), 2):
         if first.priority != second.priority:
             continue
-        facts = _Facts()
+        facts = _PodFacts()
         facts.gather(first.owns)
         facts.gather(second.owns)
         owns = compile_owns(first, functions), compile_owns(second, functions)
@@ -177,7 +177,7 @@ def _is_call(expr: TypedExpr, function: str) -> bool:
 
 
 def _is_decided(expr: TypedExpr) -> bool:
-    """Tell whether only the constants of a comparison decide it."""
+    """Return whether only the constants of a comparison decide it."""
     match expr:
         case CallOf(function="@in", args=(Const(), FieldOf(field="labels"))) | KeyOf(test=True):
             return True
@@ -193,7 +193,7 @@ def _is_decided(expr: TypedExpr) -> bool:
 
 
 def _is_fact(expr: TypedExpr) -> bool:
-    """Tell whether an expression is a fact of a pod, perhaps with a constant where it is missing."""
+    """Return whether an expression is a fact of a pod, perhaps with a constant as default."""
     match expr:
         case CallOf(function="orValue", args=(operand, default)):
             return _subject(operand) is not None and _is_text(default)
@@ -226,7 +226,7 @@ def _possible_overlap(first: CheckedTeam, second: CheckedTeam) -> Diagnostic:
 
 
 def _described(pod: PodInfo) -> str:
-    """Describe a pod in the words of its manifest."""
+    """Describe a pod in the terms of its manifest."""
     parts = [f"a pod in namespace `{pod.namespace}`"]
     if pod.labels:
         labels = ", ".join(f"{key}: {value}" for key, value in sorted(pod.labels.items()))

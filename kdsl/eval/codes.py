@@ -1,6 +1,4 @@
-"""Where codes first stand. Few of them are looked for as bytes: a text is the fastest thing to look for a
-number in.
-"""
+"""The first positions of codes. A few codes are searched as bytes, since a search in bytes is fastest."""
 
 from __future__ import annotations
 
@@ -10,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 BYTES: Final = 256
-"""So many codes fit into a text."""
+"""The number of codes that fit in a byte."""
 FEW: Final = 32
-"""So few codes are looked for one by one."""
+"""The most codes that are searched one by one."""
 
 _TEXTS: Final = tuple([bytes((code,)) for code in range(BYTES)])
 
@@ -23,9 +21,7 @@ def text_of(codes: NDArray[np.integer[Any]]) -> bytes:
 
 
 def first_places(text: bytes, most: int) -> dict[int, int]:
-    """Return the place where each code of a text first stands, in the order of these places; of `most` codes
-    if there are more.
-    """
+    """Return the first position of each code of a text, in order of positions; of at most `most` codes."""
     found: dict[int, int] = {}
     rest = text
     while rest and len(found) < most:
@@ -36,10 +32,8 @@ def first_places(text: bytes, most: int) -> dict[int, int]:
 
 
 def first_rows(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.int64]:
-    """Return where each of the codes below `size` first stands, in ascending order; those that are nowhere
-    are left out.
-    """
+    """Return the first positions of the codes below `size`, in ascending order; absent codes are left out."""
     first = np.full(size, -1)
-    # Of several rows with one code the last that is written counts: the first one.
+    # Later writes win, so the first row is written last.
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     return np.sort(first[first >= 0])

@@ -1,7 +1,7 @@
-"""What the passes add to checked expressions, and the walks they share.
+"""Additions of the passes to checked expressions, and shared walks.
 
-A plan has no second tree: the passes rewrite `kdsl.check.model.typed` into itself. `Known` is the only
-new node.
+There is no second tree: the passes rewrite `kdsl.check.model.typed` into itself. `Known` is the only new
+node.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Known(Const):
 
     @staticmethod
     def of(expr: TypedExpr, value: Value, type_: Type | None = None) -> Known:
-        """Return a value where `expr` stands, of its type if no other is given."""
+        """Return a value in place of `expr`, of its type by default."""
         return Known(
             type=type_ or expr.type,
             time=BindingTime.STATIC,
@@ -55,14 +55,14 @@ class Known(Const):
 C = TypeVar("C", bound=CallOf | CallFn)
 
 EAGER: Final = "call"
-"""The macro of a `Bind` whose value is computed before its body is asked, as the argument of a call is."""
+"""The macro of a `Bind` whose value is computed before its body, like the argument of a call."""
 
 _ELSEWHERE: Final = frozenset(("span", "time", "reads"))
-"""What is known of an expression by where it stands."""
+"""The attributes of an expression that depend on its place."""
 
 
 def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> TypedExpr:
-    """Return the expression with `change` applied to each of its direct parts; itself where none changes."""
+    """Return the expression with `change` applied to each direct part; itself if none changes."""
     match expr:
         case Const() | Var():
             return expr
@@ -93,7 +93,7 @@ def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> T
 
 
 def with_args(expr: C, args: tuple[TypedExpr, ...]) -> C:
-    """Return a call with other arguments; itself where they are the same."""
+    """Return a call with other arguments; itself if they are the same."""
     return expr if all(map(is_, args, expr.args)) else replace(expr, args=args)
 
 
@@ -111,15 +111,15 @@ def operands(expr: CallOf) -> list[TypedExpr]:
 
 
 def shape(expr: object, places: dict[int, int]) -> Hashable:
-    """Return what is equal for expressions that differ in nothing but where they stand and in the slots of
-    their variables; `places` numbers those in the order in which they come.
+    """Return a key that is equal for expressions that differ only in place and in the slots of their
+    variables; `places` numbers the slots in order of occurrence.
     """
     if isinstance(expr, Var):
         return ("Var", expr.type, places.setdefault(expr.slot, len(places)))
     if isinstance(expr, tuple):
         return tuple([shape(each, places) for each in expr])
     if isinstance(expr, Const):
-        return ("Const", expr.type, _told_apart(expr.value))
+        return ("Const", expr.type, _constant_key(expr.value))
     kind: Any = expr.__class__
     names = _part_names(kind)
     if names is None:
@@ -137,7 +137,7 @@ def _part_names(kind: type) -> tuple[str, ...] | None:
 
 
 class _Itself:
-    """A value that is equal to nothing else."""
+    """A value that equals only itself."""
 
     __slots__ = ("_value",)
 
@@ -154,13 +154,13 @@ class _Itself:
 _PLAIN: Final = frozenset({bool, int, float, str, bytes, type(None)})
 
 
-def _told_apart(value: Value) -> Hashable:
-    """Return what is equal for constants that are one value, if that is known."""
+def _constant_key(value: Value) -> Hashable:
+    """Return a key that is equal for equal constants of one type, if possible."""
     if value.__class__ in _PLAIN:
-        # Values that are equal in Python may be of several types.
+        # Values of different types may be equal in Python.
         return repr(value)
     if value.__class__ in (tuple, list):
-        return tuple(map(_told_apart, value))
+        return tuple(map(_constant_key, value))
     found: Hashable = value if isinstance(value, Type) else _Itself(value)
     return found
 

@@ -1,6 +1,6 @@
-"""Lists of the language that are columns: the nodes of a set, and the strings that a macro makes of them.
+"""Lists of the language that are stored as columns: nodes of a set, and strings of a macro.
 
-To whatever goes through them they are lists. What knows them looks at all of their items at once.
+They behave as lists; code that handles these classes processes all of their items at once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NodeList(Sequence[NodeInfo]):
 
 
 class StringList(Sequence[str]):
-    """Strings of which few are distinct: item `i` is `values[codes[i]]`."""
+    """Strings with few distinct values: item `i` is `values[codes[i]]`."""
 
     def __init__(self, values: Sequence[str], codes: NDArray[np.integer[Any]]) -> None:
         self._values = values
@@ -59,18 +59,18 @@ class StringList(Sequence[str]):
         return self._items[place]
 
     def distinct(self) -> tuple[str, ...]:
-        """Return the distinct items, in the order in which they first come."""
+        """Return the distinct items, in the order of occurrence."""
         codes, values = self._codes, self._values
         found: Iterable[int]
         if len(values) <= FEW:
             found = first_places(text_of(codes), len(values))
         else:
             found = codes[first_rows(codes, len(values))].tolist()
-        # Values may be equal though their codes are not.
+        # Different codes may have equal values.
         return tuple(dict.fromkeys([values[code] for code in found]))
 
     def total(self, weight: Callable[[str], int]) -> int:
-        """Add up what the items weigh; `weight` takes any of the values."""
+        """Return the total weight of the items; `weight` takes any of the values."""
         values = self._values
         if len(values) <= FEW and not any(map(weight, values)):
             return 0

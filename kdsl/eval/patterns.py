@@ -1,8 +1,8 @@
-"""Regular expressions: those of RE2, by its own library, each bounded in time and memory.
+"""RE2's regular expressions, by its own library, each bounded in time and memory.
 
-`matches`, `find` and `findAll` use it. RE2 never backtracks: a search takes the product of text and pattern
-at most. That product, and what it takes to compile a pattern, is paid for before it is done; a pattern that
-would be large is refused. No other module imports `re2`.
+`matches`, `find` and `findAll` use them. RE2 never backtracks: a search takes at most the product of text and
+pattern. That product, and the cost of compiling a pattern, is paid in advance; a large pattern is refused. No
+other module imports `re2`.
 """
 
 from __future__ import annotations
@@ -15,26 +15,24 @@ from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
 MAX_COMPILE: Final = 20_000
-"""The steps that compiling one pattern may take: about 10 ms."""
+"""The most steps for compiling one pattern: about 10 ms."""
 MAX_PROGRAM: Final = 10_000
-"""The instructions of RE2 that one pattern may become; `\\pL` is 1,200."""
+r"""The most instructions of one pattern in RE2; `\pL` is 1,200."""
 MAX_MEMORY: Final = 512 << 10
-"""The bytes that RE2 may take for one pattern: its programs, and the states that searches lead to."""
+"""The most bytes of RE2 for one pattern: its programs, and the states of searches."""
 RECENT: Final = 32
-"""Of patterns that are made while rules run, so many are remembered."""
+"""The most patterns compiled at run time that are kept."""
 MAX_ALIVE: Final = 1_000
-"""The patterns of one process, which are those of its rules and the recent ones: 500 MiB at the very most."""
+"""The most patterns of one process, from its rules and recent ones: 500 MiB at the very most."""
 PAIRS: Final = 64
-"""A search takes a step for so many pairs of a byte of the text and an instruction of the pattern: with every
-instruction at work on every byte that is about 0.5 µs.
-"""
+"""The pairs of text byte and pattern instruction per step: at most about 0.5 µs."""
 
-# What these take more than other characters of a pattern: tables of Unicode, copies of what repeats.
+# The extra steps of some characters of a pattern: tables of Unicode, copies of repeated parts.
 _COMPILE: Final = {r"\p": 500, r"\P": 500, "{": 200}
 _ESCAPE: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(.)", re.DOTALL)
 
 Spend = Callable[[int], None]
-"""Takes steps before they are done; EvalError where that is too much."""
+"""Takes steps in advance; EvalError if there are too few."""
 
 
 class PatternError(Exception):
@@ -62,15 +60,15 @@ class Pattern:
     _compiled: _Compiled
 
     def matches(self, text: str, spend: Spend) -> bool:
-        """Tell whether some part of `text` matches."""
+        """Return whether some part of `text` matches."""
         return self._first(_encoded(text), 0, spend) is not None
 
     def find(self, text: str, spend: Spend) -> str:
-        """Return the leftmost match, of those the one that the pattern prefers; empty where none is."""
+        """Return the leftmost match that the pattern prefers; empty if there is none."""
         return next(self.find_all(text, spend), "")
 
     def find_all(self, text: str, spend: Spend) -> Iterator[str]:
-        """Yield the matches from left to right; as in Go, no empty one right behind another."""
+        """Yield the matches from left to right; as in Go, no empty one right after another."""
         whole = _encoded(text)
         at, last_end = 0, -1
         while at <= len(whole) and (found := self._first(whole, at, spend)) is not None:
@@ -81,7 +79,7 @@ class Pattern:
             last_end = end
 
     def _first(self, text: bytes, at: int, spend: Spend) -> tuple[int, int] | None:
-        # The smallest pattern has four instructions: going through the text is paid for as well.
+        # The smallest pattern has four instructions, so visiting the text is paid for as well.
         spend(1 + (len(text) - at) * self.size // PAIRS)
         found = self._compiled.search(text, at)
         return None if found is None else found.span()
@@ -91,7 +89,7 @@ _alive: WeakValueDictionary[str, Pattern] = WeakValueDictionary()
 
 
 def compile_pattern(text: str) -> Pattern:
-    """Return a pattern, the same while it is in use; PatternError where RE2 or its size refuses it."""
+    """Return a pattern, shared while it is in use; PatternError if RE2 or its size refuses it."""
     known = _alive.get(text)
     if known is not None:
         return known
@@ -104,7 +102,7 @@ def compile_pattern(text: str) -> Pattern:
 
 
 def compile_steps(text: str) -> int:
-    """Return what it takes to compile a pattern, or to find that it is none."""
+    """Return the steps to compile a pattern, or to refuse it."""
     return 2 * len(text) + sum(steps * text.count(part) for part, steps in _COMPILE.items())
 
 
@@ -126,7 +124,7 @@ def _compiled(text: str) -> Pattern | PatternError:
 
 
 def _by_re2(text: str) -> _Compiled:
-    # Here, as most rule files have no pattern: importing it takes as long as a small command.
+    # Imported here, since few rule files have patterns and the import takes as long as a small command.
     import re2
 
     options = re2.Options()
@@ -138,7 +136,7 @@ def _by_re2(text: str) -> _Compiled:
     except re2.error as error:
         message = error.args[0].decode("utf-8", "replace")
         raise _too_large() if message.startswith("pattern too large") else PatternError(message) from None
-    # Its own cache would keep every pattern a second time.
+    # The cache of `re2` would keep every pattern a second time.
     re2.purge()
     return compiled
 
@@ -148,12 +146,12 @@ def _too_large() -> PatternError:
 
 
 def _encoded(text: str) -> bytes:
-    # A text that was read from JSON may hold half a surrogate pair: a character like others.
+    # A text from JSON may hold half a surrogate pair: a character like others.
     return text.encode("utf-8", "surrogatepass")
 
 
 def _after(text: bytes, at: int) -> int:
-    """Return where the next character begins."""
+    """Return the position of the next character."""
     at += 1
     while at < len(text) and text[at] & 0xC0 == 0x80:
         at += 1

@@ -33,7 +33,7 @@ from kdsl.check.model.types import Type
 
 Text = TypeVar("Text", str, bytes)
 Value = Any
-"""A run-time value. The checker has proved its type, or the function that takes it looks at its class."""
+"""A run-time value. The checker has proved its type, or the function that takes it checks its class."""
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 UINT_MAX = 2**64 - 1
@@ -42,14 +42,14 @@ TIMESTAMP_MIN, TIMESTAMP_MAX = -62_135_596_800 * SECOND, 253_402_300_800 * SECON
 """Years 1 to 9999, in nanoseconds."""
 
 MAX_TEXT = 1 << 20
-"""The most characters or bytes that one value may have; a longer result is an error."""
+"""The most characters or bytes of one value; a longer result is an error."""
 MAX_ITEMS = 1 << 20
-"""The most items that one list may have; a longer result is an error."""
+"""The most items of one list; a longer result is an error."""
 
 
 class EvalError(Exception):
-    """An expression has no value. The message is lower case and names the cause; it is no longer
-    than a reason, whatever texts it quotes.
+    """An expression has no value. The message is lower case, names the cause, and is not longer than a
+    reason.
 
     `code` are the lines of Python that were running in a plugin's function which raised.
     """
@@ -64,7 +64,7 @@ class EvalError(Exception):
 
 
 class BudgetError(EvalError):
-    """A rule took more than its share of what all rules may take for a pod: the attempt ends."""
+    """A rule exceeded its share of the profile's budget for a pod: the attempt ends."""
 
 
 class UInt(int):
@@ -89,7 +89,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """A value that may be missing. `value` is None where `present` is false."""
+    """A value that may be missing. `value` is None if `present` is false."""
 
     value: Value
     present: bool = True
@@ -124,14 +124,14 @@ class Url:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A named format of strings; `problems` says what keeps a string from having it."""
+    """A named format of strings; `problems` returns the reasons why a string is invalid."""
 
     name: str
     problems: Callable[[str], list[str]] = field(compare=False, repr=False)
 
 
 class BoolKey(Enum):
-    """What stands for a bool among the keys of a map, because Python takes True and 1 for the same key."""
+    """A bool among the keys of a map, since Python takes True and 1 for the same key."""
 
     FALSE = False
     TRUE = True
@@ -142,7 +142,7 @@ _LOOKUPS = frozenset((int, UInt, str, float))
 
 
 def to_key(value: Value) -> Value:
-    """Return what stands for `value` among the keys of a map; a double looks up the integer it equals."""
+    """Return the key for `value` in a map; a double has the key of the integer it equals."""
     if value.__class__ in _LOOKUPS:
         return value
     if value is True:
@@ -190,7 +190,7 @@ _KINDS: dict[type, str] = {
 
 
 def kind_of(value: Value) -> str:
-    """Return the name of the value's type without arguments. A class not met before is looked at once."""
+    """Return the name of the value's type without arguments; cached by class."""
     cls = value.__class__
     kind = _KINDS.get(cls)
     if kind is None:
@@ -238,7 +238,7 @@ def checked_text(value: Text) -> Text:
 
 
 def checked_list(items: Iterable[Value], count: int) -> tuple[Value, ...]:
-    """Return the items as a list if `count` of them are not too many."""
+    """Return the items as a list if there may be `count` of them."""
     if count > MAX_ITEMS:
         raise EvalError(f"a list would have more than {MAX_ITEMS} items")
     return tuple(items)
@@ -263,9 +263,7 @@ _NUMBERS = frozenset((int, UInt, float))
 
 
 def equals(left: Value, right: Value) -> bool:
-    """Tell whether two values are equal in CEL: numbers by value across types, exactly; others of one type
-    only.
-    """
+    """Return whether two values are equal in CEL: numbers exactly across types, others within one type."""
     left_class, right_class = left.__class__, right.__class__
     if left_class is right_class and left_class in _PLAIN:
         return bool(left == right)

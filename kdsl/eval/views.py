@@ -1,7 +1,7 @@
-"""How fields and methods of views are read from the objects of `kdsl.cluster`.
+"""Reading fields and methods of views from the objects of `kdsl.cluster`.
 
 A field `usedHostPorts` is the attribute `used_host_ports`, a method `conflictsWith` the method
-`conflicts_with`. What the language wraps (timestamps, optionals) the objects hold bare.
+`conflicts_with`. Values that the language wraps (timestamps, optionals) are bare in the objects.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def attribute_of(name: str) -> str:
 
 
 def wrapper_of(type_: Type) -> Callable[[Value], Value] | None:
-    """Return what turns an attribute into a value of the type; None where it is one already."""
+    """Return the function that converts an attribute to a value of the type; None if it is one already."""
     if type_.name == "timestamp":
         return Timestamp
     if type_.name == "optional":
@@ -44,13 +44,13 @@ def wrapper_of(type_: Type) -> Callable[[Value], Value] | None:
 
 @cache
 def method_of(function: str) -> Callable[..., Value] | None:
-    """Return what calls the method named as `View.method`; None where it is no method's name."""
+    """Return a caller of the method `View.method`; None if that is no method."""
     attribute = method_name(function)
     return None if attribute is None else lambda target, *args: getattr(target, attribute)(*args)
 
 
 def method_name(function: str) -> str | None:
-    """Return the attribute that is the method named as `View.method`; None where it is no method's name."""
+    """Return the attribute that is the method `View.method`; None if that is no method."""
     view, dot, name = function.rpartition(".")
     return attribute_of(name) if dot and view[:1].isupper() else None
 
@@ -61,13 +61,13 @@ READ_OF_PODS: Final[Mapping[str, tuple[str, ...]]] = {
     "SpreadConstraint.countsNode": SpreadConstraint.READ_OF_SPREAD_PODS,
     "SpreadConstraint.selects": SpreadConstraint.READ_OF_PODS,
 }
-"""The attributes that methods read of the pod they are given; maps among them only by key."""
+"""The attributes of the given pod that methods read; maps among them only by key."""
 
 EMPTY_VIEWS: Final[Mapping[str, Value]] = {
     "NodeSelector": NodeSelector((), None),
     "Volume": VolumeInfo.of(PersistentVolume()),
 }
-"""What an absent struct reads as, by view."""
+"""The value of an absent struct, by view."""
 
 VIEW_FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
     "taint": Taint,

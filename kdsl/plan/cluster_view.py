@@ -1,4 +1,4 @@
-"""The view `Cluster`: what rules read of the cluster as a whole."""
+"""The view `Cluster`, through which rules read the cluster as a whole."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ClusterView:
     def spread_constraints(
         self, pod: PodInfo, defaults: Sequence[SpreadConstraint]
     ) -> tuple[SpreadConstraint, ...]:
-        """Return the constraints of `pod`, those for pods like it where it has none of its own."""
+        """Return the constraints of `pod`, or the default ones if it has none."""
         return spread_constraints(pod, defaults, self.snapshot.catalog)
 
     def services(self, pod: PodInfo) -> tuple[PodGroup, ...]:
@@ -82,7 +82,7 @@ class ClusterView:
         return Topology(self.snapshot, key)
 
     def terms(self, kind: TermKind) -> PodTerms:
-        """Return the affinity terms of one kind that the pods on nodes have."""
+        """Return the affinity terms of one kind of all placed pods."""
         return PodTerms(self.snapshot, kind)
 
     @property

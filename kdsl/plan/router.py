@@ -1,6 +1,6 @@
-"""Which profile a pod gets: by the name it asks for, by the team that owns it, or the default.
+"""The profile of a pod: by its scheduler name, by the team that owns it, or the default.
 
-`kdsl.app` makes one for a rule set and hands it to the engine. `docs/teams.md` tells the order.
+`kdsl.app` makes a router for a rule set and gives it to the engine. `docs/teams.md` defines the order.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.scalar.meter import POD_STEPS, Meter
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
-from kdsl.plan.compile.noting import Noted
-from kdsl.plan.compile.scope import Functions, Note, RuleScope
+from kdsl.plan.compile.fault_log import FaultLog
+from kdsl.plan.compile.scope import Functions, ReportError, RuleScope
 from kdsl.plan.reads.dependencies import Dependencies
 
 DEFAULT_SCHEDULER = "default-scheduler"
-"""The name that the API server gives to pods that name none: asking for it is asking for nothing."""
+"""The scheduler name that the API server gives to pods without one."""
 
 CACHED_OWNERS = 65_536
-"""How many signatures of pods are remembered with their owner; those used longest ago go first."""
+"""The most signatures of pods that are kept with their owner; the least recently used go first."""
 
-Owns = Callable[[PodInfo, Note], bool]
-"""Tells whether a pod is a team's; what fails on it is noted."""
+Owns = Callable[[PodInfo, ReportError], bool]
+"""Returns whether a team owns a pod, and reports errors."""
 
 
 def compile_owns(team: CheckedTeam, functions: Functions) -> Owns:
@@ -34,20 +34,20 @@ def compile_owns(team: CheckedTeam, functions: Functions) -> Owns:
     condition = scope.compile(team.owns)
     blank = scope.new_frame()
 
-    def owns(pod: PodInfo, note: Note) -> bool:
+    def owns(pod: PodInfo, report: ReportError) -> bool:
         frame = blank.copy()
         frame[slot], frame[-1] = pod, Meter(POD_STEPS)
         try:
             return bool(condition(frame))
         except EvalError as error:
-            note(error, team.owns.span)
+            report(error, team.owns.span)
             return False
 
     return owns
 
 
 def by_rank(teams: Iterable[CheckedTeam]) -> list[CheckedTeam]:
-    """Sort teams: the first whose `owns` holds has the pod. Higher priority, then the lower name."""
+    """Sort teams by precedence: higher priority, then the lower name. The first that owns a pod counts."""
     return sorted(teams, key=lambda team: (-team.priority, team.name))
 
 
@@ -62,7 +62,7 @@ class ProfileRouter:
         self._teams = [(team.name, compile_owns(team, functions)) for team in by_rank(rules.teams)]
         reads = frozenset(word for team in rules.teams for word in team.owns.reads)
         dependencies = Dependencies.of(reads)
-        # INVARIANT: the checker lets `owns` read nothing else than fields of the pod that others may share.
+        # INVARIANT: the checker lets `owns` read only fields that pods may share.
         assert dependencies is not None
         self._signature = dependencies.signature
         self._owners: OrderedDict[Hashable, tuple[str, tuple[Fault, ...]]] = OrderedDict()
@@ -70,18 +70,18 @@ class ProfileRouter:
         self._choices = _choices(rules, frozenset(profiles))
 
     def profile_of(self, pod: PodInfo) -> str | None:
-        """Return the qualified name of the pod's profile; None where other schedulers are asked for."""
+        """Return the qualified name of the pod's profile; None if the pod is for another scheduler."""
         choices = self._choices.get(pod.scheduler_name)
         if choices is None:
             return None
         return choices.get(self.owner_of(pod)) if len(choices) > 1 else choices[""]
 
     def owner_of(self, pod: PodInfo) -> str:
-        """Return the name of the team that owns the pod, "" where none does."""
+        """Return the name of the team that owns the pod, "" if none does."""
         return self._owner(pod)[0] if self._teams else ""
 
     def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
-        """Return which teams it is not known of whether they own the pod."""
+        """Return the errors in `owns` for a pod."""
         return self._owner(pod)[1] if self._has_erred else ()
 
     def _owner(self, pod: PodInfo) -> tuple[str, tuple[Fault, ...]]:
@@ -99,9 +99,9 @@ class ProfileRouter:
     def _find_owner(self, pod: PodInfo) -> tuple[str, tuple[Fault, ...]]:
         faults: list[Fault] = []
         for name, owns in self._teams:
-            noted = Noted(name)
-            is_owner = owns(pod, noted.add)
-            faults += noted.take()
+            log = FaultLog(name)
+            is_owner = owns(pod, log.add)
+            faults += log.take()
             if is_owner:
                 return name, tuple(faults)
         return "", tuple(faults)
@@ -118,17 +118,17 @@ class ForcedProfile:
         return self._profile
 
     def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
-        """Return nothing: there is nothing to find out."""
+        """Return no faults."""
         return ()
 
 
 def _choices(rules: RuleSet, running: frozenset[str]) -> dict[str, dict[str, str | None]]:
-    """Return the profile by scheduler name and owner ("" is nobody); of names, those that a profile has."""
+    """Return the profile by scheduler name and owner ("" is nobody), for the names of running profiles."""
     holders: dict[tuple[str, str], CheckedProfile] = {}
     for profile in (rules.profiles[name] for name in rules.profiles if name in running):
         key = (profile.scheduler, profile.team)
         holder = holders.get(key)
-        # Of profiles that share a name, one extends the others, and takes their place.
+        # If one profile extends others of the same name, it replaces them.
         if holder is None or holder.qualified in _ancestors(rules, profile):
             holders[key] = profile
     owners = {"": "", **{team.name: team.profile for team in rules.teams if team.profile in running}}
@@ -142,9 +142,9 @@ def _choices(rules: RuleSet, running: frozenset[str]) -> dict[str, dict[str, str
 def _choose(
     holders: dict[tuple[str, str], CheckedProfile], scheduler: str, owner: str, first: str
 ) -> str | None:
-    """Choose for pods of one owner that ask for one scheduler.
+    """Return the profile for pods of one owner and scheduler name.
 
-    `first` is the profile that the owner's pods get where they ask for none.
+    `first` is the owner's profile for pods without a scheduler name.
     """
     own = holders.get((scheduler, owner)) if owner else None
     platform, default = holders.get((scheduler, "")), holders.get((DEFAULT_SCHEDULER, ""))
@@ -156,7 +156,7 @@ def _choose(
 
 
 def _ancestors(rules: RuleSet, profile: CheckedProfile) -> set[str]:
-    """Return the qualified names of what a profile extends, directly and through others."""
+    """Return the qualified names of all profiles that a profile extends, directly or indirectly."""
     found: set[str] = set()
     while profile.extends:
         found.add(profile.extends)

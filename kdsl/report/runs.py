@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kdsl.base.visible import visible_lines
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
 from kdsl.plan.columns.programs import DistinctPredicate
-from kdsl.plan.columns.rule import Note
+from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
@@ -48,24 +48,24 @@ def _predicate(kind: str, rule: CheckedPredicate, functions: Functions) -> Itera
         why = "`applies when` reads the node" if program.applies_by_node else "`narrow` is not known early"
         yield kind, rule.qualified, "node by node", _NONE, why
     elif isinstance(program.columns, DistinctPredicate):
-        facts = _facts(program.notes[0])
+        facts = _facts(program.scalar_parts[0])
         yield kind, rule.qualified, f"once per distinct {facts}" if facts else "once per pod", _NONE, _NONE
     else:
         yield kind, rule.qualified, "over columns", _NONE, _NONE
-        yield from map(_part, program.notes)
+        yield from map(_part, program.scalar_parts)
 
 
 def _score(rule: CheckedScore, functions: Functions) -> Iterator[Row]:
     yield "score", rule.qualified, "over columns", _NONE, _NONE
-    yield from map(_part, ScoreProgram(rule, functions).notes)
+    yield from map(_part, ScoreProgram(rule, functions).scalar_parts)
 
 
-def _part(note: Note) -> Row:
-    text = " ".join(note.span.text.split())
+def _part(part: ScalarPart) -> Row:
+    text = " ".join(part.span.text.split())
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    way = "node by node" if note.facts is None else f"once per distinct {_facts(note)}"
-    return "", "", f"  {way}", f"{note.span.source.path}:{note.span.line}:{note.span.column}", shown
+    way = "node by node" if part.facts is None else f"once per distinct {_facts(part)}"
+    return "", "", f"  {way}", f"{part.span.source.path}:{part.span.line}:{part.span.column}", shown
 
 
-def _facts(note: Note) -> str:
-    return ", ".join(map(str, note.facts or ()))
+def _facts(part: ScalarPart) -> str:
+    return ", ".join(map(str, part.facts or ()))

@@ -1,4 +1,4 @@
-"""Texts that only their use tells to be wrong are reported where they stand, once, wherever they stand."""
+"""Constant texts that always fail are reported once, at their place."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PREDICATE = 'predicate P {\n  require %s else "no"\n}'
         ('url("../a") == url("https://a/")', "not a URL", ""),
     ],
 )
-def test_what_its_use_refuses(text: str, title: str, help_: str) -> None:
+def test_constants_that_always_fail(text: str, title: str, help_: str) -> None:
     (problem,) = check_constants(rules(PREDICATE % text))
     assert problem.code == "K0206" and problem.title.startswith(title)
     assert help_ in "".join(problem.help)
@@ -41,7 +41,7 @@ def test_what_its_use_refuses(text: str, title: str, help_: str) -> None:
     "text",
     ['node.name.matches("^a+$")', 'duration("1h30m") > duration("-1s")', "node.name.matches(node.name)"],
 )
-def test_what_is_right_or_not_constant(text: str) -> None:
+def test_valid_texts_and_variables(text: str) -> None:
     assert check_constants(rules(PREDICATE % text)) == ()
 
 

@@ -69,7 +69,7 @@ def test_conditions_that_exclude_each_other_are_fine(first: str, second: str) ->
     assert _check(first, second) == ()
 
 
-def test_what_is_neither_found_nor_ruled_out_is_a_warning() -> None:
+def test_an_undecided_overlap_is_a_warning() -> None:
     (found,) = _check('pod.namespace.matches("^a[0-9]+$")', "pod.namespace.size() > 20")
     assert found.severity is Severity.WARNING
     assert found.notes == ("no such pod was found, but none was ruled out; team `a` would have it",)

@@ -39,7 +39,7 @@ from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.rule import RuleColumns
 from kdsl.plan.compile.scope import Functions, RuleScope
-from kdsl.plan.facts import Facts
+from kdsl.plan.fact_columns import FactColumns
 
 PLACE: Final = 1
 """The row of the test."""
@@ -157,7 +157,9 @@ def _over_columns(
 ) -> list[tuple[Value] | None]:
     """Return the value of each row; None where the columns leave it to the scalar back end."""
     snapshot = LiveSnapshot()
-    batch = Batch(snapshot, np.arange(rows, dtype=np.int32), [*blank[:-1], Meter(POD_STEPS)], Facts(snapshot))
+    batch = Batch(
+        snapshot, np.arange(rows, dtype=np.int32), [*blank[:-1], Meter(POD_STEPS)], FactColumns(snapshot)
+    )
     batch.columns.update({slot: _encoded(column) for slot, column in columns.items()})
     try:
         with np.errstate(all="ignore"):

@@ -15,10 +15,10 @@ CONSTANTS: tuple[Value, ...] = (
     *(1, 1.0, True, "1", b"1", None, 0.0, -0.0, INT, DOUBLE),
     *((), (1,), (1.0,), (True,), ("1",), ((1,),), (1, 1), (1, 2), (2, 1)),
 )
-"""Values of which no two are the same, though many are equal in Python."""
+"""Values that all differ, though many are equal in Python."""
 
 
-def test_constants_are_told_apart_by_type_and_value() -> None:
+def test_constants_differ_by_type_and_value() -> None:
     place = check("1")
     for (at, one), (other_at, other) in product(enumerate(CONSTANTS), repeat=2):
         first, second = (shape(Known.of(place, value, DYN), {}) for value in (one, other))

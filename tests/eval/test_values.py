@@ -115,7 +115,7 @@ def test_a_repeated_key_is_refused() -> None:
         to_map([(1, "a"), (UInt(1), "b")])
 
 
-def test_kinds() -> None:
+def test_names_of_types() -> None:
     assert [kind_of(value) for value in (True, 1, UInt(1), 1.0, {}, range(3))] == [
         *("bool", "int", "uint", "double", "map", "list")
     ]

@@ -1,4 +1,4 @@
-"""Random expressions over given ones, nested: for tests that hold two ways to evaluate a rule equal."""
+"""Random nested expressions over given ones, for tests that hold two ways of evaluation equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the plan share: expressions by text, rules by text, and small clusters."""
+"""Shared parts of the tests of the plan: expressions by text, rules by text, and small clusters."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def compile_rules(text: str) -> CompiledProfile:
 
 
 def compiler(text: str) -> Callable[[], CompiledProfile]:
-    """Check rule text once: each call compiles its profile `p` anew, so that it knows of no pod yet."""
+    """Check rule text once: each call compiles its profile `p` again, without any kept answers."""
     found = rules(text)
     return partial(compile_profile, found, found.profiles["t.p"])
 

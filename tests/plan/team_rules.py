@@ -1,4 +1,4 @@
-"""Rule files of a platform and its teams as texts: what the tests of teams start from."""
+"""Rule files of a platform and its teams as texts, for the tests of teams."""
 
 from __future__ import annotations
 

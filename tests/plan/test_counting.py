@@ -1,4 +1,4 @@
-"""Rules that count pods over the cluster: once for all nodes, for what-ifs anew."""
+"""Rules that count pods over the cluster: once for all nodes, separately for what-ifs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_in_a_loop_each_item_has_its_own_count() -> None:
     assert rejected(body) == {"n1": "skew over zone", "n3": "skew over zone"}
 
 
-def test_what_does_not_depend_on_the_node_is_decided_at_pre_filter() -> None:
+def test_conditions_without_the_node_are_decided_at_pre_filter() -> None:
     state = CycleState()
     plugin = predicate('require cluster.pods.size() < 8 else "full"')
     answer = plugin.pre_filter(state, POD, NODES)
@@ -74,7 +74,7 @@ def test_what_does_not_depend_on_the_node_is_decided_at_pre_filter() -> None:
     assert isinstance(answer, Status) and answer.code is Code.SKIP
 
 
-def test_a_what_if_is_judged_by_itself() -> None:
+def test_a_what_if_is_counted_separately() -> None:
     body = f"""
       require cluster.pods.size() < 9 else "full"
       require topology("zone"){MINE}.here(node) < 3 else "zone"

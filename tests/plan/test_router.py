@@ -1,4 +1,4 @@
-"""Which profile a pod gets."""
+"""The profile of a pod."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_only_profiles_that_run_are_chosen() -> None:
     assert _profile(router, "x", "packed") is None
 
 
-def test_a_profile_that_repeats_the_name_takes_the_place_of_what_it_extends() -> None:
+def test_a_profile_with_the_same_name_replaces_the_one_it_extends() -> None:
     text = PLATFORM + 'profile ours extends base { scheduler "default-scheduler" }'
     rules = rules_of(check_files({"platform/profiles.kdsl": text}))
     assert _profile(ProfileRouter(rules, rules.profiles)) == "platform.ours"
@@ -112,7 +112,7 @@ def test_owners_are_looked_up_once_per_signature(monkeypatch: MonkeyPatch) -> No
         ("g", "y"),
     ):
         router.owner_of(PodInfo(name, namespace))
-    # `y` was used longest ago when `z` came in, and is asked for again.
+    # `y` was least recently used when `z` came in, and is asked for again.
     assert list(dict.fromkeys(asked)) == ["a", "c", "e", "g"]
 
 

@@ -60,7 +60,9 @@ CLASSES = {
     "Claim": PodClaim,
     "Volume": VolumeInfo,
 }
-"""What is behind the views; `QueuedPod` is a pod with `QueuedView` around it. Devices have theirs in `tests/plan/devices`."""
+"""The objects behind the views; `QueuedPod` is a pod with `QueuedView` around it. Devices have theirs in
+`tests/plan/devices`.
+"""
 MEMBERS = [
     pytest.param(view, member, id=f"{view}.{member.name}")
     for view, declared in VIEWS.types.items()

@@ -1,1 +1,1 @@
-"""What rules may cost, as formulas over the sizes of what they read: known before anything runs."""
+"""Bounds of the cost of rules, as formulas over the sizes of their inputs, without running them."""

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 
 class CostCode(StrEnum):
-    """K0503 and up: what rules cost against what the configuration allows."""
+    """K0503 and up: the cost of rules against the limits of the configuration."""
 
-    DEAR_RULE = "K0503"  # a rule that may take more for a node than the configuration allows
-    DEAR_PROFILE = "K0504"  # a profile whose rules together may take more than the configuration allows
+    DEAR_RULE = "K0503"  # a rule that may exceed the limit per node
+    DEAR_PROFILE = "K0504"  # a profile whose rules together may exceed the limit
     TOO_MANY_FILES = "K0505"  # more rule files than the configuration allows

@@ -1,14 +1,13 @@
-"""What an expression takes at most, in operations, and how large its value is.
+"""Bounds of an expression's cost, in operations, and of the size of its value.
 
-An operation is one operator, call, field, item of a list or map literal, or item that a macro looks at, and
-every step that the meter of `kdsl.eval.scalar.meter` counts: no run spends more steps than the formula says.
-Expressions are taken as the compiler takes them: constants are folded, and what does not depend on
-the node is counted once for the pod.
+An operation is one operator, call, field, item of a list or map literal, item of a macro, or step of the
+meter in `kdsl.eval.scalar.meter`: no run spends more steps than the formula. Expressions are taken as
+compiled: constants are folded, and parts that do not depend on the node count once per pod.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 from kdsl.analysis.cost.formula import ONE, UNBOUNDED, ZERO, Formula, total
@@ -23,7 +22,7 @@ from kdsl.analysis.cost.shapes import (
     shape_of_value,
     shape_up_to,
 )
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import (
     Aggregate,
     Bind,
@@ -48,7 +47,7 @@ from kdsl.eval.scalar.meter import has_weight
 from kdsl.eval.scalar.searches import SEARCHES
 
 Measured = tuple[Formula, Shape]
-"""What an expression takes, and the shape of its value."""
+"""The cost of an expression, and the shape of its value."""
 
 PODS_OF_THE_CLUSTER = "cluster.pods"
 """The size that is the number of pods on all nodes."""
@@ -57,15 +56,15 @@ _CONDITIONS = frozenset((Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE))
 
 
 class Estimator:
-    """Estimates expressions that share variables: `shapes` are those of the variables by slot.
+    """Estimates expressions that share variables; `shapes` are the shapes of the variables by slot.
 
-    What is the same for all nodes and depends on `lasting` slots only goes to `per_pod` and is an
-    operation where it stands. `bodies` caches functions by the shapes of their arguments.
+    The cost of parts that depend on `lasting` slots only goes to `per_pod`; they are one operation where they
+    are used. `bodies` caches functions by the shapes of their arguments.
     """
 
     def __init__(
         self,
-        fns: Mapping[str, CheckedFn | ExternalFn],
+        fns: Fns,
         views: Views,
         lasting: set[int] | None = None,
         bodies: dict[tuple[str, tuple[Shape, ...]], Measured] | None = None,
@@ -78,7 +77,7 @@ class Estimator:
         self._bodies = {} if bodies is None else bodies
 
     def measure(self, expr: TypedExpr) -> Measured:
-        """Return what an expression takes, for each evaluation, and the shape of its value."""
+        """Return the cost of an expression per evaluation, and the shape of its value."""
         if self._lasting is None or not self._is_lasting(expr):
             return self._measure(expr)
         lasting, self._lasting = self._lasting, None
@@ -88,7 +87,7 @@ class Estimator:
         return ONE, shape
 
     def cost(self, expr: TypedExpr) -> Formula:
-        """Return what an expression takes."""
+        """Return the cost of an expression."""
         return self.measure(expr)[0]
 
     def _is_lasting(self, expr: TypedExpr) -> bool:
@@ -133,9 +132,7 @@ class Estimator:
                 return value_cost + cost + 1, shape
 
     def _aggregate(self, expr: Aggregate) -> Measured:
-        """What a count takes: a look into its counters. They are filled once, with the body asked of every
-        pod.
-        """
+        """Return the cost of a count: a look-up. Its body runs once for every pod, when counting begins."""
         cost, _ = self.measure(expr.target)
         self.per_pod += Formula.size(PODS_OF_THE_CLUSTER) * (self.cost(expr.body) + 1)
         return cost + 1, SCALAR
@@ -161,7 +158,7 @@ class Estimator:
         return cost, result
 
     def _own_cost(self, function: str) -> Formula:
-        """Return what a call takes itself: one operation, or what a method goes through."""
+        """Return the cost of a call without its arguments: one operation, or the items that it visits."""
         sizes = self._views.costs.get(function)
         return ONE if sizes is None else prod(map(Formula.size, sizes), start=ONE)
 
@@ -169,7 +166,7 @@ class Estimator:
         cost, shapes = self._all(expr.args)
         fn, key = self._fns[expr.fn], (expr.fn, tuple(shapes))
         if isinstance(fn, ExternalFn):
-            # It is no part of the rules: the plugin says what it takes, and nothing of how much it returns.
+            # The plugin declares its cost, but not the size of its result.
             return cost + fn.cost + 1, shape_up_to(expr.type, UNBOUNDED)
         if key not in self._bodies:
             inner = Estimator(self._fns, self._views, bodies=self._bodies)
@@ -199,7 +196,7 @@ class Estimator:
         return cost + result.weight, result
 
     def bind(self, variables: Sequence[Var], ranged: Shape) -> None:
-        """Give the variables of a macro or `for` the shapes of what they range over."""
+        """Set the shapes of the variables of a macro or `for`."""
         if len(variables) == 1:
             self.shapes[variables[0].slot] = ranged.keys
         else:
@@ -208,7 +205,7 @@ class Estimator:
 
 
 def _is_fast(expr: CallOf) -> bool:
-    """Tell whether a call takes no longer for large arguments, as `kdsl.eval.scalar.fast` compiles it."""
+    """Return whether a call's cost is independent of its arguments' size, as in `kdsl.eval.scalar.fast`."""
     if len(expr.args) != 2:
         return False
     left, right = expr.args

@@ -1,6 +1,6 @@
-"""Formulas over named sizes, such as `4 + 3·node.taints·pod.tolerations`: polynomials with no negative parts.
+"""Formulas over named sizes, such as `4 + 3·node.taints·pod.tolerations`: polynomials without negative parts.
 
-They bound from above, so the larger of two is the sum of the larger of each of their terms.
+They are upper bounds: the larger of two is the sum of the larger of each of their terms.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NO_BOUND = "unbounded"
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A sum of products; more than `MAX_TERMS` of them, or of `MAX_DEGREE` factors, have no bound."""
+    """A sum of products; with more than `MAX_TERMS` terms, or `MAX_DEGREE` factors, it is unbounded."""
 
     terms: tuple[tuple[Monomial, int], ...] = ()
 
@@ -56,13 +56,13 @@ class Formula:
         return frozenset(name for monomial, _ in self.terms for name in monomial if name != _NO_BOUND)
 
     def at(self, sizes: Callable[[str], int]) -> int | None:
-        """Return its value where `sizes` tells how large each thing is; None where it has no bound."""
+        """Return the value for given sizes; None if it is unbounded."""
         if not self.is_bounded:
             return None
         return sum(factor * prod(map(sizes, monomial)) for monomial, factor in self.terms)
 
     def largest_term(self, sizes: Callable[[str], int]) -> Formula:
-        """Return the term that is worth most."""
+        """Return the largest term."""
         return Formula((max(self.terms, key=lambda term: term[1] * prod(map(sizes, term[0]))),))
 
     def __str__(self) -> str:

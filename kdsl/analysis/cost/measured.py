@@ -1,4 +1,4 @@
-"""How large things are in a cluster, for the formulas of what rules take: the largest of each field."""
+"""The sizes of objects of a cluster for cost formulas: the largest of each field."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kdsl.eval.views import attribute_of
 
 
 def measure(views: Views, objects: Iterable[tuple[str, Value]]) -> dict[str, int]:
-    """Return the sizes of all fields of `objects`, each the name of its view and the object itself.
+    """Return the sizes of all fields of `objects`, each a pair of view name and object.
 
-    What is in none of the objects is 0.
+    A field that no object has is 0.
     """
     measuring = _Measuring(views)
     for view, value in objects:

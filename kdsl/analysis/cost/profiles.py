@@ -1,4 +1,4 @@
-"""What the rules of a profile take, one by one and together, and which of them go beyond what they may."""
+"""The cost of the rules of a profile, each and together, and the rules that exceed the limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kdsl.check.views.view import Views
 
 @dataclass(frozen=True, slots=True)
 class RuleCost:
-    """A rule of a profile and what it takes: None where a plugin brings it."""
+    """A rule of a profile and its cost; None for a plugin."""
 
     kind: str
     rule: Rule
@@ -25,23 +25,21 @@ class RuleCost:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Operations for a node, in the worst case, that a rule and a profile's rules together may take; None for
-    any number.
-    """
+    """The most operations per node of a rule, and of all rules of a profile; None is unlimited."""
 
     rule: int | None = None
     profile: int | None = None
 
 
 def profile_costs(rules: RuleSet, profile: CheckedProfile, views: Views) -> tuple[RuleCost, ...]:
-    """Return what each rule takes, in the order in which they run; a tightening counts for itself."""
+    """Return the cost of each rule, in their order; tightenings are separate."""
     return tuple(RuleCost(kind, rule, cost_of(rule, rules.fns, views)) for kind, rule in _rules(profile))
 
 
 def total_per_node(costs: tuple[RuleCost, ...]) -> Formula:
-    """Return what the rules of a profile take together, for a node that passes all of them.
+    """Return the cost of all rules of a profile for a node that passes.
 
-    Preemption is no part of it: room is looked for on the others.
+    Preemption is left out: it runs on the other nodes.
     """
     return total(
         each.cost.per_node
@@ -83,7 +81,7 @@ def _rules(profile: CheckedProfile) -> Iterator[tuple[str, Rule]]:
 
 
 def _excess(cost: Formula, limit: int | None, views: Views) -> int | None:
-    """Return the limit where the cost goes beyond it."""
+    """Return the limit if the cost exceeds it."""
     if limit is None:
         return None
     worst = cost.at(views.most)
@@ -107,7 +105,7 @@ def _over(name: str, code: CostCode, span: Span, cost: Formula, most: int, views
 
 
 def sizes_text(names: frozenset[str], sizes: Callable[[str], int]) -> str:
-    """Write what sizes were assumed: `with node.taints at 32`."""
+    """Return the assumed sizes as a text: `with node.taints at 32`."""
     if not names:
         return "whatever it reads"
     return "with " + ", ".join(f"{name} at {sizes(name):,}" for name in sorted(names))

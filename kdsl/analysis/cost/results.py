@@ -1,4 +1,4 @@
-"""How large the results of functions are, from how large their arguments are."""
+"""The sizes of the results of functions, from the sizes of their arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdsl.eval.functions.formatting import MAX_PRECISION
 from kdsl.eval.scalar.meter import CHARACTERS
 
 _PARTS = frozenset(("_[_]", "_[?_]", "sum", "min", "max"))
-"""What gives back one of what a list or map holds; `sum` of texts there is none."""
+"""Functions that return an item of a list or map; there is no `sum` of texts."""
 _AS_LARGE = frozenset(
     (
         "value",
@@ -26,11 +26,11 @@ _AS_LARGE = frozenset(
         "trim",
     )
 ) | frozenset(("reverse", "lowerAscii", "upperAscii", "find", "distinct", "sort", "@sortBy", "slice"))
-"""What is no larger than the first argument, where that has the same type."""
+"""Functions whose result is no larger than their first argument, if that has the same type."""
 _LONGEST_NUMBER = MAX_PRECISION // CHARACTERS + 24
 """A formatted number, in steps: the digits of the largest double and of the precision."""
 _ESCAPED = 8
-"""How much longer than an argument a text can be that holds it, whatever is escaped and encoded."""
+"""The largest factor by which escaping and encoding lengthen a text."""
 
 
 def shape_of_result(expr: CallOf, args: Sequence[Shape]) -> Shape:

@@ -1,15 +1,14 @@
-"""What a rule takes at most: once for a pod, and for every node."""
+"""Bounds of a rule's cost: once per pod, and for every node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kdsl.analysis.cost.expressions import Estimator, Measured
 from kdsl.analysis.cost.formula import ZERO, Formula, total
 from kdsl.analysis.cost.shapes import shape_of_value
 from kdsl.check.model.rule_set import (
-    CheckedFn,
     CheckedForEach,
     CheckedLet,
     CheckedPredicate,
@@ -19,7 +18,7 @@ from kdsl.check.model.rule_set import (
     CheckedScore,
     CheckedStatement,
     CheckedTemplate,
-    ExternalFn,
+    Fns,
 )
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.views.view import Views
@@ -36,7 +35,7 @@ PODS_OF_A_NODE = "node.pods"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Operations in the worst case; `per_node` comes for every node that a rule looks at."""
+    """Operations in the worst case; `per_node` applies to every node that a rule visits."""
 
     per_pod: Formula
     per_node: Formula
@@ -47,8 +46,8 @@ class Cost:
         return self.per_pod.names | self.per_node.names
 
 
-def cost_of(rule: Rule, fns: Mapping[str, CheckedFn | ExternalFn], views: Views) -> Cost | None:
-    """Return what a rule takes without its tightenings; None for one that a plugin brings."""
+def cost_of(rule: Rule, fns: Fns, views: Views) -> Cost | None:
+    """Return the cost of a rule without its tightenings; None for a plugin."""
     if isinstance(rule, CheckedPredicate | CheckedScore) and rule.plugin:
         return None
     analysis = _Analysis(rule, fns, views)
@@ -65,9 +64,9 @@ def cost_of(rule: Rule, fns: Mapping[str, CheckedFn | ExternalFn], views: Views)
 
 
 class _Analysis:
-    """Goes through a rule in the order in which it is compiled; what is once for a pod adds up beside it."""
+    """Visits a rule in the order of compilation; the cost per pod adds up separately."""
 
-    def __init__(self, rule: Rule, fns: Mapping[str, CheckedFn | ExternalFn], views: Views) -> None:
+    def __init__(self, rule: Rule, fns: Fns, views: Views) -> None:
         self._scope = RuleScope(rule.scope, rule.params, rule.slots, Functions.of(fns))
         names = rule.scope if isinstance(rule, CheckedPreemption) else ("pod", "node", "cluster", "feasible")
         for name in names:
@@ -81,7 +80,7 @@ class _Analysis:
         return self._estimator.per_pod
 
     def predicate(self, rule: CheckedPredicate) -> Formula:
-        # As the compiler does: `let`s are lazy, and whatever stands before the first `require` may use them.
+        # As in the compiler, `let`s are lazy, and statements before the first `require` may use them.
         cost = total(self._let(each) for each in rule.body if isinstance(each, CheckedLet))
         cost += total(self._cost(condition) for condition in rule.applies)
         if rule.narrow is not None:
@@ -104,9 +103,9 @@ class _Analysis:
         return cost + total(self._cost(key.value) for key in rule.order)
 
     def preemption(self, rule: CheckedPreemption) -> Formula:
-        """What a node takes on which room is looked for: each pod there may be a victim, and it is ranked.
+        """Return the cost of a node in preemption: each pod may be a victim, and the node is ranked.
 
-        Who is eligible, and how many candidates are enough, is asked once for a pod.
+        Eligibility and the number of candidates are evaluated once per pod.
         """
         lets = total(map(self._let, rule.lets))
         once = total(self._cost(each.condition) + self._template(each.reason) for each in rule.eligible)
@@ -127,7 +126,7 @@ class _Analysis:
                     reason = self._template(statement.reason).larger(in_error)
                     cost += self._cost(statement.condition) + reason
                     if self._scope.is_lasting(statement.condition):
-                        # It may fail before any node is looked at.
+                        # It may fail before any node is visited.
                         self._estimator.per_pod += reason
                 case CheckedForEach():
                     cost += self._for_each(statement, in_error)
@@ -148,7 +147,7 @@ class _Analysis:
         return each
 
     def _let(self, let: CheckedLet) -> Formula:
-        """Bring a `let` into scope; what it takes for a node or loop item."""
+        """Declare a `let`, and return its cost per node or loop item."""
         cost, self._estimator.shapes[let.variable.slot] = self._measure(let.value)
         self._scope.let(let)
         return cost

@@ -1,4 +1,4 @@
-"""What `matches`, `find` and `findAll` take at most, beyond going through their arguments."""
+"""The cost of `matches`, `find` and `findAll`, beyond visiting their arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdsl.eval.scalar.meter import CHARACTERS
 from kdsl.eval.scalar.searches import pattern_of_rule
 
 _UTF8 = 4
-"""The bytes that a character may have."""
+"""The most bytes of a character."""
 
 
 def cost_of_search(expr: CallOf, args: Sequence[Shape]) -> Formula:

@@ -1,4 +1,4 @@
-"""How large values are: the number of what they hold, and how large each of that is."""
+"""Shapes: the number of parts of a value, and the largest shape of a part."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _TEXTS = frozenset(("string", "bytes"))
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A value that holds at most `size` items or entries, or steps of text.
+    """A value with at most `size` items or entries, or steps of text.
 
-    `key` and `item` are the largest of what it holds, None where that is nothing that has parts. An optional
-    is as large as what it holds.
+    `key` and `item` are the largest shapes of its parts, None if those have no parts. An optional has the
+    size of its value.
     """
 
     size: Formula = ZERO
@@ -31,18 +31,18 @@ class Shape:
 
     @property
     def weight(self) -> Formula:
-        """What going through all of it takes."""
+        """The cost of visiting all of it."""
         inner = [part.weight for part in (self.item, self.key) if part is not None]
         return self.size * sum(inner, ONE)
 
     @property
     def inside(self) -> Shape:
-        """What it holds."""
+        """The shape of its items."""
         return self.item or SCALAR
 
     @property
     def keys(self) -> Shape:
-        """What a macro of one variable ranges over: the items of a list, the keys of a map."""
+        """The elements of a macro of one variable: the items of a list, the keys of a map."""
         return self.key or self.inside
 
     def larger(self, other: Shape) -> Shape:
@@ -74,7 +74,7 @@ def _larger(left: Shape | None, right: Shape | None) -> Shape | None:
 
 
 def shape_of_field(views: Views, view: str, field: str, type_: Type) -> Shape:
-    """Return the shape of a field of a view: its size goes by the name of the field where it is declared."""
+    """Return the shape of a field of a view; its size has the name of the field in its declaration."""
     declared = views.types[view].fields.get(field) if view in views.types else None
     return _of_type(type_, size_name(declared.view if declared else view, field))
 
@@ -85,7 +85,7 @@ def size_name(view: str, field: str) -> str:
 
 
 def text_name(name: str) -> str:
-    """Return the name of the size of a text in the field called `name`: annotations have one of their own."""
+    """Return the name of the size of a text in the field `name`; annotations have their own."""
     return f"{name}.{TEXT}" if name.endswith(".annotations") else TEXT
 
 
@@ -107,7 +107,7 @@ def _of_type(type_: Type, name: str) -> Shape:
 
 
 def shape_up_to(type_: Type, size: Formula) -> Shape:
-    """Return the largest shape of a type of which no part holds more than `size`."""
+    """Return the largest shape of a type in which no part holds more than `size`."""
     match type_.name, type_.args:
         case (("string" | "bytes"), _):
             return Shape(size)

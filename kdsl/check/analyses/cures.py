@@ -13,12 +13,11 @@ from typing import Any, Final
 
 from kdsl.base.events import EVERYTHING, EventPattern, Resource, merged, read_pattern
 from kdsl.check.analyses.facts import Direction, Fact, FactFinder, FieldOwner, predicate_facts
-from kdsl.check.model.rule_set import CheckedFn, CheckedPredicate, CheckedQueue, ExternalFn
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedQueue, Fns
 from kdsl.check.views.data_files import read_views_file
 from kdsl.check.views.view import Views, load_views
 
 Patterns = tuple[EventPattern, ...]
-Fns = Mapping[str, CheckedFn | ExternalFn]
 
 NODE_ADDED: Final = read_pattern("Node/ADD")
 _LOCAL_WORDS: Final = frozenset({"node.static", "node.usage"})

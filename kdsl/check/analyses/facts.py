@@ -15,13 +15,13 @@ from operator import or_
 from typing import Final
 
 from kdsl.check.model.rule_set import (
-    CheckedFn,
     CheckedForEach,
     CheckedLet,
     CheckedPredicate,
     CheckedRequire,
     CheckedStatement,
     ExternalFn,
+    Fns,
 )
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import (
@@ -91,9 +91,7 @@ _LESS: Final = frozenset({"_<_", "_<=_", "isLessThan"})
 _GREATER: Final = frozenset({"_>_", "_>=_", "isGreaterThan"})
 
 
-def predicate_facts(
-    rule: CheckedPredicate, views: Views, fns: Mapping[str, CheckedFn | ExternalFn]
-) -> FactDirections:
+def predicate_facts(rule: CheckedPredicate, views: Views, fns: Fns) -> FactDirections:
     """Return the facts that can make a predicate accept a node that it rejects, without its tightenings."""
     finder = FactFinder(views, fns, rule.scope)
     for condition in rule.applies:
@@ -107,9 +105,7 @@ def predicate_facts(
 class FactFinder:
     """Collects the facts behind expressions of one rule in `found`, each with its directions."""
 
-    def __init__(
-        self, views: Views, fns: Mapping[str, CheckedFn | ExternalFn], scope: Mapping[str, Var]
-    ) -> None:
+    def __init__(self, views: Views, fns: Fns, scope: Mapping[str, Var]) -> None:
         self.found: dict[Fact, Direction] = {}
         self._views = views
         self._fns = fns

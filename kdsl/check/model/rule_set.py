@@ -306,6 +306,9 @@ class CheckedTeam:
     span: Span = field(compare=False, repr=False)
 
 
+Fns = Mapping[str, CheckedFn | ExternalFn]
+"""Functions by qualified name."""
+
 WrittenRule = CheckedPredicate | CheckedScore | CheckedQueue | CheckedPreemption
 
 
@@ -318,7 +321,7 @@ class RuleSet:
     """
 
     profiles: Mapping[str, CheckedProfile]
-    fns: Mapping[str, CheckedFn | ExternalFn]
+    fns: Fns
     digest: str
     teams: tuple[CheckedTeam, ...] = ()
     written: tuple[WrittenRule, ...] = field(default=(), repr=False)

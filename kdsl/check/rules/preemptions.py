@@ -7,14 +7,7 @@ from collections.abc import Iterator, Mapping
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
 from kdsl.check.model.codes import CheckCode
-from kdsl.check.model.rule_set import (
-    CheckedAdmit,
-    CheckedFn,
-    CheckedLet,
-    CheckedPreemption,
-    CheckedSortKey,
-    ExternalFn,
-)
+from kdsl.check.model.rule_set import CheckedAdmit, CheckedLet, CheckedPreemption, CheckedSortKey, Fns
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.check.model.types import INT
@@ -48,9 +41,7 @@ _ONCE = (
 )
 
 
-def check_preemption(
-    located: Located[Preemption], block: Block, fns: Mapping[str, CheckedFn | ExternalFn]
-) -> CheckedPreemption | None:
+def check_preemption(located: Located[Preemption], block: Block, fns: Fns) -> CheckedPreemption | None:
     """Check one preemption; None without `victim when`. The result is valid only without diagnostics."""
     preemption = located.declaration
     for kind, what in _ONCE:

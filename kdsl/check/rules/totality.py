@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kdsl.check.library import LIBRARY
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import CheckedFn, Fns
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, Comprehension, Const, Macro, MapOf, TypedExpr, Var
 from kdsl.check.names.externals import PLUGINS
@@ -52,7 +52,7 @@ class Totality:
     Each `let` and function is analysed once, however often it is used.
     """
 
-    def __init__(self, lets: Mapping[int, TypedExpr], fns: Mapping[str, CheckedFn | ExternalFn]) -> None:
+    def __init__(self, lets: Mapping[int, TypedExpr], fns: Fns) -> None:
         self._lets = lets
         self._fns = fns
         self._failures: dict[int | str, Failing | None] = {}

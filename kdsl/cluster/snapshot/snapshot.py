@@ -30,7 +30,7 @@ from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.catalog import Catalog
 from kdsl.cluster.snapshot.changed_rows import Changes
 from kdsl.cluster.snapshot.columns import Bounds, Columns, Int64Column, grown, readable
-from kdsl.cluster.snapshot.looks import Looks, look_of, look_of_facts
+from kdsl.cluster.snapshot.node_classes import NodeClasses, fact_class_of, node_class_of
 
 Rows: TypeAlias = NDArray[np.int32]
 
@@ -129,7 +129,7 @@ class LiveSnapshot(Snapshot):
     """The snapshot that a cache keeps up to date, row by row.
 
     Only the cache writes to it, between two cycles. `fact_changes` and `usage_changes` log the written rows.
-    `looks` hold the node class of each row, `fact_looks` the class without its pods.
+    `node_classes` holds the node class of each row, `fact_classes` the class without its pods.
     """
 
     is_overlay = False
@@ -161,7 +161,7 @@ class LiveSnapshot(Snapshot):
         self._versions = count(1)
         self._what_if_versions = count(-1, -1)
         self.fact_changes, self.usage_changes = Changes(), Changes()
-        self.looks, self.fact_looks = Looks(look_of), Looks(look_of_facts)
+        self.node_classes, self.fact_classes = NodeClasses(node_class_of), NodeClasses(fact_class_of)
         self.kept: dict[object, object] = {}
         """Values that readers cache with the snapshot, each under its own key; dropped with the snapshot."""
 
@@ -256,8 +256,8 @@ class LiveSnapshot(Snapshot):
         self._allocatable.write(row, info.allocatable.amounts())
         self._resource_names = None
         self.fact_changes.note(row, len(self._infos))
-        self._look(self.looks, row, info)
-        self._look(self.fact_looks, row, info)
+        self._classify(self.node_classes, row, info)
+        self._classify(self.fact_classes, row, info)
         self.version = self._static_version[row] = next(self._versions)
 
     def set_usage(self, info: NodeInfo) -> None:
@@ -269,7 +269,7 @@ class LiveSnapshot(Snapshot):
         self._resource_names = None
         self._pod_counts[row] = len(info.pods)
         self.usage_changes.note(row, len(self._infos))
-        self._look(self.looks, row, info)
+        self._classify(self.node_classes, row, info)
         self.version = self._usage_version[row] = next(self._versions)
 
     def set_images(self, infos: Iterable[NodeInfo]) -> None:
@@ -282,14 +282,14 @@ class LiveSnapshot(Snapshot):
         """Record a change of the catalog."""
         self.version = next(self._versions)
 
-    def _look(self, looks: Looks, row: int, info: NodeInfo) -> None:
-        if looks.is_full:
-            looks.renew()
+    def _classify(self, classes: NodeClasses, row: int, info: NodeInfo) -> None:
+        if classes.is_full:
+            classes.renew()
             for other in self.order.tolist():
                 known = self._infos[other]
                 if known is not None:
-                    looks.put(other, known)
-        looks.put(row, info)
+                    classes.put(other, known)
+        classes.put(row, info)
 
     def _clear(self, row: int) -> None:
         self._names[row] = ""
@@ -298,8 +298,8 @@ class LiveSnapshot(Snapshot):
         for columns in (self._allocatable, self._requested, self._scored):
             columns.clear(row)
         self._pod_counts[row] = 0
-        self.looks.clear(row)
-        self.fact_looks.clear(row)
+        self.node_classes.clear(row)
+        self.fact_classes.clear(row)
         self.fact_changes.note(row, len(self._infos))
         self.usage_changes.note(row, len(self._infos))
         self._static_version[row] = self._usage_version[row] = next(self._versions)
@@ -318,8 +318,8 @@ class LiveSnapshot(Snapshot):
         self._static_version = grown(self._static_version, rows)
         self._usage_version = grown(self._usage_version, rows)
         self._pod_counts = grown(self._pod_counts, rows)
-        self.looks.grow(rows)
-        self.fact_looks.grow(rows)
+        self.node_classes.grow(rows)
+        self.fact_classes.grow(rows)
         self._static_view = readable(self._static_version)
         self._usage_view = readable(self._usage_version)
         self._counts_view = readable(self._pod_counts)

@@ -1,7 +1,7 @@
-"""What the declared functions do: one implementation per overload id of `kdsl.check.library`.
+"""Implementations of the declared functions: one per overload id of `kdsl.check.library`.
 
-A test holds the two lists equal. Implementations take and return values of `kdsl.eval.values`, raise nothing
-but `EvalError`, and trust the types their overload declares.
+A test holds the two lists equal. Implementations take and return values of `kdsl.eval.values`, raise only
+`EvalError`, and trust the types that their overload declares.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ subtract = bounded(operator.sub)
 
 
 def less_equals(left: Resources, right: Resources) -> bool:
-    """Tell whether no resource of `left` is more than in `right`, whichever of them names it."""
+    """Return whether no resource of `left` is more than in `right`; either may name it."""
     names = left.amounts().keys() | right.amounts().keys()
     return all(left.amount(name) <= right.amount(name) for name in names)
 

@@ -34,7 +34,7 @@ def _first(items: Value, wanted: Value, places: Iterable[int]) -> int:
 
 
 def _extreme(better: Callable[[Value, Value], Value], name: str) -> Callable[[Value], Value]:
-    """Return a function for the first item that no other is better than."""
+    """Return a function for the first of the best items."""
 
     def pick(items: Value) -> Value:
         if not items:
@@ -61,12 +61,12 @@ def _slice(items: Value, start: int, end: int) -> tuple[Value, ...]:
 
 
 def _sort_by(items: Value, keys: Value) -> tuple[Value, ...]:
-    """Return the items in the order of their keys; items of equal keys stay in order."""
+    """Return the items in the order of their keys, stably."""
     return tuple([items[place] for place in sorted(range(len(keys)), key=keys.__getitem__)])
 
 
 def _flatten(items: Value, depth: int = 1) -> Value:
-    """Take the lists in a list apart, `depth` times; what is no list stays."""
+    """Flatten lists in a list, `depth` times; other items stay."""
     if depth < 0:
         raise EvalError(f"flatten to a depth of {depth}")
     for _ in range(depth):
@@ -88,7 +88,7 @@ def _sum_int(items: Value) -> int:
 
 
 def is_zero(value: Value) -> bool:
-    """Tell whether `value` is null, false, zero or empty."""
+    """Return whether `value` is null, false, zero or empty."""
     kind = kind_of(value)
     if kind in ("timestamp", "duration"):
         return bool(value.ns == 0)

@@ -1,6 +1,4 @@
-"""Conversions between types, by overload id. Texts of numbers are Go's, as in the reference implementation of
-CEL.
-"""
+"""Conversions between types, by overload id. Texts of numbers are Go's, as in the reference CEL."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ def string_to_bool(text: str) -> bool:
 
 
 def double_to_int(value: float) -> int:
-    """Truncate toward zero. The ends of the range are refused: a double may stand for what is beyond."""
+    """Truncate toward zero. The ends of the range are refused: a double may stand for a value beyond."""
     if not INT_MIN < value < INT_MAX + 1:
         raise EvalError("integer overflow: double out of range")
     return int(value)
@@ -63,9 +61,7 @@ def double_to_uint(value: float) -> UInt:
 
 
 def double_text(value: float) -> str:
-    """Return the shortest text that reads back as `value`, with an exponent below 1e-4 and from 1e6 on, as
-    Go.
-    """
+    """Return the shortest text that reads back as `value`; exponents below 1e-4 and from 1e6, as in Go."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -125,7 +121,7 @@ _TEXTS: Mapping[str, Callable[[Value], str]] = {
 
 
 def text_of(value: Value) -> str:
-    """Return what `string(value)` gives; types without a text are an error."""
+    """Return the result of `string(value)`; types without a text are an error."""
     kind = kind_of(value)
     if kind not in _TEXTS:
         raise EvalError("no such overload: string")

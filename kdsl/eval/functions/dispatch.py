@@ -13,7 +13,7 @@ from kdsl.eval.values import EvalError, Value, from_key, kind_of
 
 
 def is_of(value: Value, declared: Type) -> bool:
-    """Tell whether a value is of a declared type; `dyn` and type parameters take any value."""
+    """Return whether a value is of a declared type; `dyn` and type parameters take any value."""
     if declared.name == "dyn" or declared.name.startswith("'"):
         return True
     if declared.name != kind_of(value):
@@ -42,7 +42,7 @@ def _accepts(overload: Overload, args: tuple[Value, ...]) -> bool:
 
 
 def _may_accept(overload: Overload, kinds: tuple[str, ...]) -> bool:
-    """Tell whether an overload takes some arguments of these kinds."""
+    """Return whether an overload takes some arguments of these kinds."""
     declared = _arguments(overload, len(kinds))
     return len(declared) == len(kinds) and all(
         _is_open(each) or each.name == kind for each, kind in zip(declared, kinds, strict=True)
@@ -50,7 +50,7 @@ def _may_accept(overload: Overload, kinds: tuple[str, ...]) -> bool:
 
 
 def _arguments(overload: Overload, count: int) -> tuple[Type, ...]:
-    """Return the declared arguments, the last one repeated where the overload takes any number."""
+    """Return the declared arguments; the last one is repeated if the overload takes any number."""
     declared = overload.args
     if overload.variadic and count > len(declared):
         declared = (*declared, *declared[-1:] * (count - len(declared)))
@@ -58,12 +58,12 @@ def _arguments(overload: Overload, count: int) -> tuple[Type, ...]:
 
 
 def _any_list(overload: Overload) -> Overload:
-    """Let `flatten` take a list of anything, as CEL does at run time: what is no list stays."""
+    """Let `flatten` take a list of anything, as CEL does at run time; items that are no lists stay."""
     return replace(overload, args=(Type("list", (DYN,)), *overload.args[1:]))
 
 
 def _any_index(overload: Overload) -> Overload:
-    """Let a list be indexed by any whole number, as CEL does at run time; the implementation looks at it."""
+    """Let any whole number be a list index, as CEL does at run time; the implementation checks it."""
     container, index = overload.args
     return replace(overload, args=(container, DYN)) if index == INT else overload
 
@@ -77,7 +77,7 @@ def _unknown(function: str) -> Callable[..., Value]:
 
 @cache
 def dispatcher(function: str, member: bool) -> Callable[..., Value]:
-    """Return what applies the first overload that takes its arguments; EvalError where none does."""
+    """Return a function that applies the first matching overload; EvalError if none matches."""
     if function not in LIBRARY:
         return _unknown(function)
     overloads = tuple(
@@ -85,7 +85,7 @@ def dispatcher(function: str, member: bool) -> Callable[..., Value]:
         for overload in LIBRARY[function].overloads
         if overload.member == member
     )
-    # An overload that takes anything is a last resort.
+    # Overloads that take anything come last.
     overloads = tuple(sorted(overloads, key=lambda entry: DYN in entry[0].args))
     if function in ("_[_]", "_[?_]"):
         overloads = tuple((_any_index(overload), implementation) for overload, implementation in overloads)
@@ -94,7 +94,7 @@ def dispatcher(function: str, member: bool) -> Callable[..., Value]:
 
     @cache
     def by_kinds(*kinds: str) -> Callable[..., Value] | None:
-        """Return what is applied to arguments of these kinds, None where that depends on what they hold."""
+        """Return the implementation for arguments of these kinds, None if it depends on their items."""
         for overload, implementation in overloads:
             if _may_accept(overload, kinds):
                 is_sure = all(all(map(_is_open, declared.args)) for declared in overload.args)

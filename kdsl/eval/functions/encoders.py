@@ -17,7 +17,7 @@ _LINE_BREAKS = str.maketrans("", "", "\r\n")
 
 
 def decode(text: str) -> bytes:
-    """Return the bytes of standard base64; padding may be left out, line breaks are passed over as in Go."""
+    """Return the bytes of standard base64; padding is optional, line breaks are ignored as in Go."""
     packed = text.translate(_LINE_BREAKS)
     padded = packed if "=" in packed else packed + "=" * (-len(packed) % 4)
     try:
@@ -27,7 +27,7 @@ def decode(text: str) -> bytes:
 
 
 def decode_json(text: str) -> Value:
-    """Return the value of a JSON text; whole numbers beyond int64 are doubles."""
+    """Return the value of a JSON text; integers beyond int64 are doubles."""
     try:
         return _from_json(_DECODER.decode(text))
     except (ValueError, RecursionError):
@@ -35,7 +35,7 @@ def decode_json(text: str) -> Value:
 
 
 def _refuse(constant: str) -> Value:
-    """Refuse `NaN` and `Infinity`, which Python reads and JSON does not have."""
+    """Refuse `NaN` and `Infinity`, which Python accepts but JSON does not."""
     raise ValueError(constant)
 
 
@@ -43,7 +43,7 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 
 
 DEEPEST_JSON: Final = 100
-"""So many levels a decoded value may have: what compares and prints it goes down level by level."""
+"""The deepest nesting of a decoded value: comparing and printing it is recursive."""
 
 
 def _from_json(value: Value, depth: int = 1) -> Value:
@@ -62,7 +62,7 @@ def _from_json(value: Value, depth: int = 1) -> Value:
 
 
 def encode_json(value: Value) -> str:
-    """Return a value as JSON; EvalError for what JSON does not have."""
+    """Return a value as JSON; EvalError for values without a JSON form."""
     return checked_text(json.dumps(_to_json(value), separators=(",", ":"), ensure_ascii=False))
 
 

@@ -59,7 +59,7 @@ def _says(message: str, pattern: str, examples: tuple[str, ...]) -> str:
 
 
 def label_problems(text: str) -> list[str]:
-    """Say what keeps a text from being a DNS label."""
+    """Return why a text is no DNS label."""
     problems = _too_long(text, 63)
     if _matches(_LABEL, text):
         return problems
@@ -78,7 +78,7 @@ label_1035_problems = _simple(_LABEL_1035, 63, _LABEL_1035_SAYS, ("my-name", "ab
 
 
 def qualified_name_problems(text: str) -> list[str]:
-    """Say what keeps a text from being a name with an optional DNS prefix."""
+    """Return why a text is no name with an optional DNS prefix."""
     parts = text.split("/")
     says = _says(_NAME_SAYS, _NAME, _NAME_EXAMPLES)
     if len(parts) > 2:
@@ -96,14 +96,14 @@ def qualified_name_problems(text: str) -> list[str]:
 
 
 def _as_prefix(problems: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """Return the check of what stands before a generated suffix: it may end in a dash."""
+    """Return the check of a prefix for generated names: it may end in a dash."""
     return lambda text: problems(text[:-2] + "a" if len(text) > 1 and text.endswith("-") else text)
 
 
 def _is_date(text: str) -> bool:
     if not _DATE.fullmatch(text):
         return False
-    if text.startswith("0000"):  # a leap year that Go has and Python has not
+    if text.startswith("0000"):  # Go accepts this leap year, Python does not
         text = f"2000{text[4:]}"
     try:
         date.fromisoformat(text)
@@ -147,7 +147,7 @@ FORMATS: Mapping[str, Format] = {name: Format(name, check) for name, check in _C
 
 
 def validate(format: Format, text: str) -> Optional:
-    """Return what is wrong with the text, none where nothing is."""
+    """Return the problems of the text, none if it is valid."""
     problems = format.problems(text)
     return Optional(tuple(problems)) if problems else NONE
 

@@ -13,7 +13,7 @@ from kdsl.eval.functions.conversions import string_to_bytes, text_of
 from kdsl.eval.values import MAX_TEXT, EvalError, Value, from_key, kind_of
 
 MAX_PRECISION = 1000
-"""The most digits behind the point that a clause may ask for."""
+"""The most digits after the point in a clause."""
 
 _CLAUSE = re.compile(r"%(?:(%)|(?:\.([0-9]+))?([a-zA-Z]))")
 _DEFAULT_PRECISION = 6
@@ -68,7 +68,7 @@ def _formatted(verb: str, precision: str | None, value: Value) -> Iterator[str]:
 
 
 def _text(value: Value) -> Iterator[str]:
-    """Yield what `%s` makes of a value, in pieces: lists and maps may hold one long text many times."""
+    """Yield the text of a value for `%s`, in pieces: lists and maps may hold one long text many times."""
     match kind_of(value):
         case "null_type":
             yield "null"
@@ -93,7 +93,7 @@ def _text(value: Value) -> Iterator[str]:
 
 
 def _sorted(entries: Mapping[Value, Value]) -> list[tuple[str, Value]]:
-    """Return the keys of a map by their texts; keys of different types may have the same."""
+    """Return the keys of a map sorted by their texts; keys of different types may have the same."""
     return sorted(((text_of(from_key(key)), key) for key in entries), key=lambda entry: entry[0])
 
 

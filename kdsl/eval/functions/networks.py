@@ -1,6 +1,6 @@
-"""IP addresses and CIDR ranges, by overload id: what Go's `netip` does, through Python's `ipaddress`.
+"""IP addresses and CIDR ranges, by overload id: Go's `netip`, through Python's `ipaddress`.
 
-Texts are read strictly: no zones, no leading zeros, no IPv4 address in the dotted tail of an IPv6 one. The
+Parsing is strict: no zones, no leading zeros, no IPv4 address in the dotted tail of an IPv6 one. The
 conformance suite wants the hexadecimal form `::ffff:c0a8:1` to be the IPv4 address it stands for; Kubernetes
 refuses that form, too.
 """
@@ -48,7 +48,7 @@ def _address(text: str) -> Address:
 
 
 def parse_cidr(text: str) -> Range:
-    """Read an address and the length of its prefix; bits behind the prefix may be set."""
+    """Parse an address and the length of its prefix; bits after the prefix may be set."""
     written, slash, bits = text.rpartition("/")
     address = _address(written) if slash else None
     is_number = bits.isascii() and bits.isdigit() and len(bits) <= 3 and str(int(bits)) == bits
@@ -73,19 +73,19 @@ def _succeeds(parse: Callable[[str], Value]) -> Callable[[str], bool]:
 
 
 def contains_cidr(outer: Range, inner: Range) -> bool:
-    """Tell whether every address of `inner` is in `outer`."""
+    """Return whether every address of `inner` is in `outer`."""
     return outer.network.prefixlen <= inner.network.prefixlen and inner.ip in outer.network
 
 
 def is_link_local_multicast(address: Address) -> bool:
-    """Tell whether packets to the address stay on the link: by the scope of an IPv6 multicast address."""
+    """Return whether packets to the address stay on the link: by the scope of an IPv6 multicast address."""
     if isinstance(address, IPv4Address):
         return int(address) >> 8 == 0xE00000
     return int(address) >> 112 & 0xFF0F == 0xFF02
 
 
 def is_global_unicast(address: Address) -> bool:
-    """Tell what Go's `IsGlobalUnicast` tells: private addresses are global here."""
+    """Return the result of Go's `IsGlobalUnicast`, for which private addresses are global."""
     return not (
         address.is_unspecified
         or address.is_loopback

@@ -14,9 +14,7 @@ _NUMBERS = ("int", "uint", "double")
 
 
 def _extreme(better: Callable[[Value, Value], Value], name: str) -> dict[str, Callable[..., Value]]:
-    """Return the overloads of `math.greatest` or `math.least`: the first argument that no other is better
-    than.
-    """
+    """Return the overloads of `math.greatest` or `math.least`: the first of the best arguments."""
 
     def of_list(items: Value) -> Value:
         if not items:
@@ -67,7 +65,7 @@ def _signed(bits: int) -> int:
 
 
 def _shift(move: Callable[[int, int], int], result: Callable[[int], int]) -> Callable[[int, int], int]:
-    """Return a shift of 64 bits; from 64 places on nothing is left."""
+    """Return a shift of 64 bits; a shift by 64 or more gives 0."""
 
     def shift(value: int, places: int) -> int:
         if places < 0:

@@ -1,7 +1,6 @@
 """Arithmetic, comparison, membership and indexing, by overload id. Integers are checked, division truncates.
 
-The operators that do not evaluate all of their arguments (`&&`, `||`, `?:`) are control flow and live in the
-back ends.
+Operators that do not evaluate all of their arguments (`&&`, `||`, `?:`) are control flow, in the back ends.
 """
 
 from __future__ import annotations
@@ -102,20 +101,20 @@ def index_map(entries: Mapping[Value, Value], key: Value) -> Value:
 
 
 def find_in_list(items: Value, index: Value) -> Optional:
-    """Return the item at `index`, or none where the list is not that long."""
+    """Return the item at `index`, none if the list is shorter."""
     if index.__class__ is int and not 0 <= index < len(items):
         return NONE
     return Optional(index_list(items, index))
 
 
 def find_in_map(entries: Mapping[Value, Value], key: Value) -> Optional:
-    """Return the value of `key`, or none where the map has no such key."""
+    """Return the value of `key`, none if the map has no such key."""
     found = to_key(key)
     return Optional(entries[found]) if found in entries else NONE
 
 
 def through(find: Callable[[Value, Value], Optional]) -> Callable[[Optional, Value], Optional]:
-    """Return `find` for optional containers: none of nothing is none."""
+    """Return `find` for optional containers: a missing container has no items."""
 
     def find_optional(container: Optional, key: Value) -> Optional:
         return find(container.value, key) if container.present else NONE
@@ -138,7 +137,7 @@ def _not_equals(left: Value, right: Value) -> bool:
 def _ordering(word: str, compare: Callable[[Value, Value], Value]) -> dict[str, Callable[..., Value]]:
     """Return the overloads of an ordering operator.
 
-    Between an integer and a double the order is that of doubles, as the conformance suite wants it: 2**63 - 1
+    Between an integer and a double the order is that of doubles, as the conformance suite requires: 2**63 - 1
     is not less than 2.0**63. Equality is exact.
     """
 

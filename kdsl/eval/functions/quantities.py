@@ -39,7 +39,7 @@ def divide_by_int(quantity: Quantity, divisor: int) -> Quantity:
 
 
 def divide(left: Quantity, right: Quantity) -> int:
-    """Return how often `right` goes into `left`, truncated toward zero."""
+    """Return the quotient, truncated toward zero."""
     if right.is_zero:
         raise EvalError("division by zero")
     return checked_int(left.quotient(right))

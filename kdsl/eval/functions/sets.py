@@ -1,4 +1,4 @@
-"""CEL's set extension, by overload id. Items need an equality only, so every pair may have to be compared."""
+"""CEL's set extension, by overload id. Items only have equality, so every pair may be compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kdsl.eval.functions.operators import in_list
 from kdsl.eval.values import EvalError, Value
 
 MAX_COMPARISONS = 1 << 20
-"""The most pairs of items that one call may compare."""
+"""The most pairs of items that one call compares."""
 
 
 def _bounded(compare: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:

@@ -56,7 +56,7 @@ def substring(text: str, start: int, end: int | None = None) -> str:
 
 
 def replace(text: str, old: str, new: str, count: int = -1) -> str:
-    """Replace the first `count` occurrences, all where it is negative."""
+    """Replace the first `count` occurrences, all if it is negative."""
     found = text.count(old) if count < 0 else min(text.count(old), count)
     if len(text) + found * (len(new) - len(old)) > MAX_TEXT:
         raise EvalError(f"a text would be longer than {MAX_TEXT}")
@@ -64,7 +64,7 @@ def replace(text: str, old: str, new: str, count: int = -1) -> str:
 
 
 def split(text: str, separator: str, count: int = -1) -> tuple[str, ...]:
-    """Return at most `count` parts, all where it is negative; an empty separator parts the characters."""
+    """Return at most `count` parts, all if it is negative; an empty separator splits into characters."""
     if count == 0:
         return ()
     if separator:

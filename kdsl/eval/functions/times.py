@@ -1,6 +1,4 @@
-"""Timestamps and durations: their texts and their parts, by overload id. Nothing here is rounded to
-microseconds.
-"""
+"""Timestamps and durations: their texts and their parts, by overload id, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ _UNITS = {
     "ns": 1,
     "us": 1_000,
     "µs": 1_000,
-    "μs": 1_000,  # the Greek letter, where the one above is the micro sign
+    "μs": 1_000,  # the Greek letter; above is the micro sign
     "ms": 1_000_000,
     "s": SECOND,
     "m": 60 * SECOND,
@@ -70,7 +68,7 @@ def timestamp_text(value: Timestamp) -> str:
 
 
 def parse_duration(text: str) -> Duration:
-    """Read Go's form: signed decimal numbers with units, such as `1h30m` or `-1.5s`; `0` needs no unit."""
+    """Parse Go's form: signed decimal numbers with units, such as `1h30m` or `-1.5s`; `0` needs no unit."""
     sign = -1 if text.startswith("-") else 1
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":
@@ -81,7 +79,7 @@ def parse_duration(text: str) -> Duration:
         if match is None or not (match[1] or match[2]):
             raise EvalError(f"cannot convert {text[:40]!r} to duration")
         fraction = match[2] or ""
-        # Go truncates what is finer than a nanosecond, part by part.
+        # Go truncates each part to nanoseconds.
         total += int((match[1] or "0") + fraction) * _UNITS[match[3]] // 10 ** len(fraction)
         at = match.end()
     return checked_duration(sign * total)
@@ -126,7 +124,7 @@ def _whole(unit: int) -> Callable[[Duration], int]:
 
 
 def _milliseconds(value: Timestamp, zone: str = "UTC") -> int:
-    _zone(zone)  # an unknown zone is an error here as everywhere; none has an offset finer than a second
+    _zone(zone)  # an unknown zone is an error; no zone has an offset finer than a second
     return value.ns % SECOND // 1_000_000
 
 

@@ -1,6 +1,6 @@
-"""URLs, by overload id: what Go's `net/url` makes of a text, as Kubernetes uses it.
+"""URLs, by overload id: Go's `net/url`, as Kubernetes uses it.
 
-A text is a URL where Go's `ParseRequestURI` takes it; its parts are those of Go's `Parse`, which knows
+A text is a URL if Go's `ParseRequestURI` accepts it; its parts are those of Go's `Parse`, which handles
 fragments.
 """
 
@@ -27,7 +27,7 @@ _ENCODED_PATH = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@\[\]/%-]*")
 
 
 class _UrlError(ValueError):
-    """The text is no URL; the message says why."""
+    """The text is no URL; the message is the reason."""
 
 
 def parse_url(text: str) -> Url:
@@ -41,7 +41,7 @@ def parse_url(text: str) -> Url:
 
 
 def url_problem(text: str) -> str | None:
-    """Say why the text is no URL; None where it is one."""
+    """Return why the text is no URL; None if it is one."""
     try:
         _parse(text, is_request=True)
     except _UrlError as error:
@@ -122,7 +122,7 @@ def _unescape(text: str) -> str:
 
 
 def _escaped_path(path: str) -> str:
-    """Return the path as it is where it is encoded properly, else encoded anew."""
+    """Return the path unchanged if it is encoded properly, else encoded again."""
     plain = _bytes(path)
     if _ENCODED_PATH.fullmatch(path):
         return path
@@ -138,7 +138,7 @@ def hostname(url: Url) -> str:
 
 
 def port(url: Url) -> str:
-    """Return the port, empty where there is none."""
+    """Return the port, empty if there is none."""
     return url.host.rpartition(":")[2] if _has_port(url.host) else ""
 
 

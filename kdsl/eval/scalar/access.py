@@ -1,4 +1,4 @@
-"""Reading parts of values: fields of views by attribute, keys of maps and optionals by look-up."""
+"""Access to parts of values: fields of views by attribute, keys of maps and optionals by look-up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdsl.eval.values import EvalError, Optional, Value, kind_of, to_map
 from kdsl.eval.views import attribute_of, wrapper_of
 
 SlotOf = Callable[[TypedExpr], int | None]
-"""Returns the slot of a variable that is simply in it: reading it takes no call. None for anything else."""
+"""Returns the slot of a variable that can be read without a call. None for anything else."""
 
 
 def compile_field(expr: FieldOf, compile: Compile, slot_of: SlotOf) -> Closure:
@@ -42,7 +42,7 @@ def compile_method(name: str, args: Sequence[TypedExpr], compile: Compile, slot_
 
 
 def compile_presence(expr: HasField, compile: Compile) -> Closure:
-    """Compile `has(view.field)`: the field was set, to something else than its empty value."""
+    """Compile `has(view.field)`: the field was set, to a value other than its empty value."""
     name, operand = attribute_of(expr.field), compile(expr.operand)
 
     def is_present(frame: Frame) -> Value:
@@ -61,14 +61,14 @@ def compile_key(expr: KeyOf, compile: Compile) -> Closure:
 
     def evaluate(frame: Frame) -> Value:
         value = operand(frame)
-        # Most often this is a plain map that has the key.
+        # The usual case: a plain map that has the key.
         return value[key] if value.__class__ is dict and key in value else select(value, key)
 
     return evaluate
 
 
 def select(value: Value, key: str) -> Value:
-    """Return what `key` leads to; from an optional to an optional."""
+    """Return the value at `key`; for an optional, an optional."""
     match kind_of(value):
         case "map":
             return index_map(value, key)
@@ -78,7 +78,7 @@ def select(value: Value, key: str) -> Value:
 
 
 def find_key(value: Value, key: str) -> Optional:
-    """Return what `key` leads to as an optional."""
+    """Return the value at `key` as an optional."""
     match kind_of(value):
         case "map":
             return find_in_map(value, key)

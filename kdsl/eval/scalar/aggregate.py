@@ -1,10 +1,11 @@
-"""Macros of views: their bodies as questions that what counts can ask again and again."""
+"""Macros of views: their bodies are questions that counts can ask repeatedly."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
+from kdsl.check.model.rule_set import Fns
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, TypedExpr, Var
 from kdsl.check.model.types import Type
@@ -12,16 +13,16 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.ir import free_slots, shape
 from kdsl.eval.nodelist import NodeList
-from kdsl.eval.scalar.alike import Fns, fields_of, look_of
 from kdsl.eval.scalar.frame import Closure, Compile, Frame, value_or_failure
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.over_nodes import AtOnce, Lower, Needs
+from kdsl.eval.scalar.pod_keys import fields_of, pod_key_of
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
 
 COUNTING_STEPS = 20_000
-"""What counting the pods of one node may take."""
+"""The steps for counting the pods of one node."""
 
 _POD = "pod."
 _UNNAMED = frozenset(
@@ -30,20 +31,20 @@ _UNNAMED = frozenset(
         *("double", "dyn"),
     }
 )
-"""Types whose values are too large, or not fit, to tell questions apart by."""
+"""Types whose values are too large for the key of a question, or not suitable."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """The body of a macro on a frame of its own; see `kdsl.plan.counts.measures.Question`."""
+    """The body of a macro on its own frame; see `kdsl.plan.counts.measures.Question`."""
 
-    name: Hashable | None
+    key: Hashable | None
     on_facts: bool
     frame: Frame
     slot: int
     body: Closure
     at_once: AtOnce | None
-    look: Callable[[PodInfo], Hashable] | None
+    pod_key: Callable[[PodInfo], Hashable] | None
     selecting: Value
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterator[Value]:
@@ -75,9 +76,9 @@ class _Capture:
     slot: int
     read: Closure
     fields: tuple[str, ...] | None
-    has_name: bool
+    has_key: bool
 
-    def name(self, value: Value) -> Hashable:
+    def key(self, value: Value) -> Hashable:
         if self.fields is None:
             whole: Hashable = value
             return whole
@@ -88,42 +89,41 @@ def compile_aggregate(
     expr: Aggregate,
     compile: Compile,
     fns: Fns,
-    asked: dict[Hashable, object],
+    questions: dict[Hashable, object],
     needs: Needs,
     lower: Lower | None,
 ) -> Closure:
-    """Compile a macro of a view, as `capture` left it. `asked` tells the questions of the macros of a rule
-    from those of all others: macros that ask the same share an entry. `needs` and `lower` are for those that
-    ask nodes.
+    """Compile a macro of a view, after `capture`. `questions` holds the identity of each distinct question:
+    macros with equal questions share an entry. `needs` and `lower` are for questions about nodes.
     """
     target, body, slot, macro = compile(expr.target), compile(expr.body), expr.variable.slot, expr.macro
     places = {slot: 0}
-    question = asked.setdefault(shape(expr.body, places), object())
+    question = questions.setdefault(shape(expr.body, places), object())
     captured = sorted(_captured(expr), key=lambda variable: places[variable.slot])
     captures = [_capture(variable, expr.body, compile, fns) for variable in captured]
     on_facts = "cluster.pods" not in expr.body.reads
-    has_name = all(each.has_name for each in captures)
+    has_key = all(each.has_key for each in captures)
     asks_nodes = lower is not None and expr.variable.type.name == "AnyNode"
     at_once: AtOnce | None = None
-    look = look_of(expr.body, slot, fns) if expr.variable.type.name == "PlacedPod" else None
+    pod_key = pod_key_of(expr.body, slot, fns) if expr.variable.type.name == "PlacedPod" else None
     selector = selector_of(expr.body, expr.variable, fns, compile)
 
     def ask(frame: Frame) -> Value:
         nonlocal at_once
         counted = target(frame)
-        nothing = counted.nothing
-        if nothing is not None:
-            return nothing
+        empty = counted.empty_count
+        if empty is not None:
+            return empty
         own = frame.copy()
         for each in captures:
             own[each.slot] = value_or_failure(each.read, frame)
-        names = tuple([each.name(own[each.slot]) for each in captures]) if has_name else None
-        name = None if names is None or not _is_hashable(names) else (question, names)
+        keys = tuple([each.key(own[each.slot]) for each in captures]) if has_key else None
+        key = None if keys is None or not _is_hashable(keys) else (question, keys)
         if asks_nodes and at_once is None:
             assert lower is not None
             at_once = lower(expr, compile, needs)
         selecting = None if selector is None else selector(own)
-        asking = _Question(name, on_facts, own, slot, body, at_once, look, selecting)
+        asking = _Question(key, on_facts, own, slot, body, at_once, pod_key, selecting)
         return getattr(counted, macro)(asking, frame[-1])
 
     return ask
@@ -134,26 +134,26 @@ def _capture(variable: Var, body: TypedExpr, compile: Compile, fns: Fns) -> _Cap
     if variable.type.name == "Pod":
         fields = fields_of(body, variable.slot, fns)
         if fields is None:
-            # What variables stand for that the body reads is among these.
+            # The fields of captured variables are among these.
             words = sorted(word for word in body.reads if word.startswith(_POD))
             fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
-    return _Capture(variable.slot, compile(variable), fields, _has_name(variable.type))
+    return _Capture(variable.slot, compile(variable), fields, _has_key(variable.type))
 
 
 def _captured(expr: Aggregate) -> list[Var]:
-    """Return the variables that the body reads and does not bind: what was captured, and the pod."""
+    """Return the variables that the body reads and does not bind: captured values, and the pod."""
     free = free_slots(expr.body) - {expr.variable.slot}
     found = {part.slot: part for part in walk(expr.body) if isinstance(part, Var)}
     return [found[slot] for slot in free]
 
 
-def _has_name(type_: Type) -> bool:
-    return type_.name not in _UNNAMED and all(map(_has_name, type_.args))
+def _has_key(type_: Type) -> bool:
+    return type_.name not in _UNNAMED and all(map(_has_key, type_.args))
 
 
-def _is_hashable(names: Hashable) -> bool:
+def _is_hashable(keys: Hashable) -> bool:
     try:
-        hash(names)
+        hash(keys)
     except TypeError:  # a map that the rule made
         return False
     return True

@@ -1,7 +1,7 @@
-"""Quantities without the objects: where only the amount counts, expressions compute in plain ints.
+"""Quantities without objects: expressions about amounts compute in plain ints.
 
-Comparing `pod.requests[r] <= node.allocatable[r] - node.requested[r]` makes no `Quantity` this way. The
-amounts are the `nanos` of `kdsl.base.quantity` with its bounds, so the results are the same.
+`pod.requests[r] <= node.allocatable[r] - node.requested[r]` makes no `Quantity` this way. The amounts are the
+`nanos` of `kdsl.base.quantity` with its bounds, so the results are the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COMPARE: Mapping[str, Callable[[Value, Value], Value]] = {
 
 
 def compile_on_amounts(expr: CallOf, compile: Compile) -> Closure | None:
-    """Compile a call that takes quantities and gives something else; None for any other call."""
+    """Compile a call that takes quantities and returns another type; None for any other call."""
     if expr.overload == "quantity_as_integer":
         return _as_integer(amount(expr.args[0], compile))
     if len(expr.args) != 2 or any(arg.type != QUANTITY for arg in expr.args):

@@ -1,14 +1,14 @@
-"""Checked expressions to closures: the one place that knows every kind of node.
+"""Checked expressions to closures: the one place that handles every kind of expression node.
 
-It expects expressions as the passes left them, but works on any checked one. A level of nesting costs three
-Python frames at most, here and in the modules it calls: the parser admits 250 levels.
+It compiles any checked expression, usually after the passes. A level of nesting costs at most three Python
+frames, here and in the modules it calls: the parser admits 250 levels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import (
     UNDECLARED,
     Aggregate,
@@ -53,19 +53,19 @@ from kdsl.eval.views import VIEW_FUNCTIONS, method_name, method_of
 class Compiler:
     """Compiles the expressions of one rule or function, which share a frame.
 
-    `lazy` says how to fill the slots of lazy variables: `let`, `cel.bind` and hoisted parts; `by_item` how to
-    read those whose value depends on loop items, `follows` which those are. `fns` are the
-    functions of the rule files by qualified name; `bodies` caches their compiled bodies and is shared by all
-    rules. `lower` is for macros over nodes; without it they look at one node after the other. `asked` are the
-    questions of macros of views: where it is shared, so is what was counted for them.
+    `lazy` fills the slots of lazy variables: `let`, `cel.bind` and hoisted parts. `by_item` reads variables
+    that depend on the loop items in `follows`. `fns` are the functions of the rule files by qualified name;
+    `bodies` caches their compiled bodies for all rules. `lower` compiles macros over nodes; without it they
+    visit one node after the other. `questions` are the questions of macros of views; sharing it shares the
+    counts.
     """
 
     def __init__(
         self,
-        fns: Mapping[str, CheckedFn | ExternalFn],
+        fns: Fns,
         bodies: dict[str, Closure],
         lower: Lower | None = None,
-        asked: dict[Hashable, object] | None = None,
+        questions: dict[Hashable, object] | None = None,
     ) -> None:
         self.lazy: dict[int, Closure] = {}
         self.by_item: dict[int, Closure] = {}
@@ -73,7 +73,7 @@ class Compiler:
         self._fns = fns
         self._bodies = bodies
         self._lower = lower
-        self._asked = {} if asked is None else asked
+        self._questions = {} if questions is None else questions
 
     def compile(self, expr: TypedExpr) -> Closure:
         """Compile an expression to a closure over a frame of values."""
@@ -101,12 +101,14 @@ class Compiler:
             case Comprehension():
                 return compile_comprehension(expr, self.compile)
             case Aggregate():
-                return compile_aggregate(expr, self.compile, self._fns, self._asked, self.needs, self._lower)
+                return compile_aggregate(
+                    expr, self.compile, self._fns, self._questions, self.needs, self._lower
+                )
             case Bind():
                 return self._bind(expr)
 
     def needs(self, expr: TypedExpr) -> frozenset[int]:
-        """Return the variables that an expression reads; in place of what depends on loop items, those."""
+        """Return the variables that an expression reads, with loop items for those that depend on them."""
         slots = free_slots(expr)
         following = slots & self.follows.keys()
         return slots.difference(following).union(*(self.follows[slot] for slot in following))
@@ -120,7 +122,7 @@ class Compiler:
         return slot_reader(expr.slot) if compute is None else lazy_reader(expr.slot, compute)
 
     def _slot_of(self, expr: TypedExpr) -> int | None:
-        """Return the slot of a variable that is simply in it, as `node` is; None for anything else."""
+        """Return the slot of a variable that can be read without a call, such as `node`; else None."""
         if not isinstance(expr, Var) or expr.slot == UNDECLARED:
             return None
         return None if expr.slot in self.by_item or expr.slot in self.lazy else expr.slot
@@ -162,8 +164,8 @@ class Compiler:
                 args.append((param.slot, closure))
         body = self._bodies.get(fn.qualified)
         if body is None:
-            # INVARIANT: functions do not call each other in circles; the checker sees to it.
-            compiler = Compiler(self._fns, self._bodies, self._lower, self._asked)
+            # INVARIANT: functions are not recursive; the checker ensures it.
+            compiler = Compiler(self._fns, self._bodies, self._lower, self._questions)
             body = self._bodies[fn.qualified] = compiler.compile(fn.body)
 
         def call(frame: Frame) -> Value:
@@ -177,9 +179,7 @@ class Compiler:
         return call
 
     def _bind(self, expr: Bind) -> Closure:
-        """Compile `cel.bind`, whose value is computed when it is first needed, `optMap` and `optFlatMap`, and
-        the argument of a call.
-        """
+        """Compile lazy `cel.bind`, `optMap` and `optFlatMap`, and the argument of a call."""
         slot, value = expr.variable.slot, self.compile(expr.value)
         if expr.macro == "bind":
             self.lazy[slot] = value

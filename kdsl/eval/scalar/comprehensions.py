@@ -1,4 +1,4 @@
-"""Macros over lists and maps. `all` and `exists` absorb errors as `&&` and `||` do, the others do not."""
+"""Macros over lists and maps. `all` and `exists` absorb errors as `&&` and `||` do; the others do not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdsl.eval.scalar.meter import paying, spend
 from kdsl.eval.values import EvalError, Value, from_key, keys_of, kind_of, to_key
 
 Each = Callable[[Frame], Iterator[None]]
-"""Binds the variables of a macro to one element after the other, in their slots."""
+"""Binds the variables of a macro to one element after the other."""
 
 
 def compile_comprehension(expr: Comprehension, compile: Compile) -> Closure:
@@ -31,7 +31,7 @@ def compile_comprehension(expr: Comprehension, compile: Compile) -> Closure:
 
 
 def _results(expr: Comprehension, each: Each, body: Closure) -> Closure:
-    """Compile a macro that makes a list or map of what comes of each element."""
+    """Compile a macro that makes a list or map of the results for each element."""
     match expr.macro:
         case Macro.TRANSFORM_MAP:
             return _transform_map(each, body, expr.variables[0].slot)
@@ -41,9 +41,7 @@ def _results(expr: Comprehension, each: Each, body: Closure) -> Closure:
 
 
 def each_of(type_: Type, iterable: Closure, slots: tuple[int, ...]) -> Each:
-    """Return what binds one variable to list elements or map keys, or two to index and element or key and
-    value.
-    """
+    """Return a binder of one variable (element or key) or two (index and element, or key and value)."""
     if len(slots) == 1:
         (slot,) = slots
         elements = elements_of(type_)
@@ -72,12 +70,12 @@ def each_of(type_: Type, iterable: Closure, slots: tuple[int, ...]) -> Each:
 
 
 def elements_of(type_: Type) -> Callable[[Value], Iterable[Value]]:
-    """Return what lists the elements or keys of a value of the type."""
+    """Return a function that lists the elements or keys of a value of the type."""
     return iter if type_.name in ("list", "resources") or _has_plain_keys(type_) else elements
 
 
 def pairs_of(type_: Type) -> Callable[[Value], Iterable[tuple[Value, Value]]]:
-    """Return what lists indices and elements, or keys and values, of a value of the type."""
+    """Return a function that lists indices and elements, or keys and values, of a value of the type."""
     if type_.name == "list":
         return enumerate
     return _items if type_.name == "resources" or _has_plain_keys(type_) else pairs
@@ -93,7 +91,7 @@ def _items(value: Value) -> Iterable[tuple[Value, Value]]:
 
 
 def elements(value: Value) -> Iterable[Value]:
-    """List what a macro of one variable ranges over."""
+    """Return the elements of a macro of one variable."""
     match kind_of(value):
         case "list" | "resources":
             items: Iterable[Value] = value
@@ -104,7 +102,7 @@ def elements(value: Value) -> Iterable[Value]:
 
 
 def pairs(value: Value) -> Iterable[tuple[Value, Value]]:
-    """List what a macro of two variables ranges over."""
+    """Return the pairs of a macro of two variables."""
     match kind_of(value):
         case "list":
             return enumerate(value)
@@ -148,7 +146,7 @@ def _exists(each: Each, body: Closure) -> Closure:
 
 
 def _exists_one(each: Each, body: Closure) -> Closure:
-    # Without a short cut: an error behind the second match is still an error.
+    # No short cut: an error after the second match is still an error.
     return lambda frame: sum([body(frame) for _ in each(frame)]) == 1
 
 

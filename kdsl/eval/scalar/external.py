@@ -1,7 +1,7 @@
-"""Calls of functions that plugins bring: values go out as plain Python, and what comes back is looked at.
+"""Calls of functions of plugins: arguments are passed as plain Python, and results are checked.
 
-A plugin may raise anything and return anything. Both become an `EvalError` that names it, so that it costs
-the rule that called it, and nothing else.
+A plugin may raise anything and return anything. Both become an `EvalError` that names it, so only the calling
+rule fails.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PLAIN: Final[dict[str, type]] = {
     "duration": int,
     "quantity": Quantity,
 }
-"""What a function returns for each type without parts; times and lengths of time are nanoseconds."""
+"""The Python class of results for each type without parts; times and durations are nanoseconds."""
 _CHECKED: Final[dict[str, Callable[[Any], Value]]] = {
     "int": checked_int,
     "uint": checked_uint,
@@ -57,7 +57,7 @@ _CHECKED: Final[dict[str, Callable[[Any], Value]]] = {
 
 
 def compile_external(fn: ExternalFn, args: Sequence[Closure]) -> Closure:
-    """Compile a call; it takes the function's cost, and steps for the size of what goes in and comes out."""
+    """Compile a call; it costs the declared cost, and steps for the size of arguments and result."""
 
     def call(frame: Frame) -> Value:
         values = [arg(frame) for arg in args]
@@ -71,7 +71,7 @@ def compile_external(fn: ExternalFn, args: Sequence[Closure]) -> Closure:
 
 
 def call_external(fn: ExternalFn, values: Sequence[Value]) -> Value:
-    """Call the function with values of its types; EvalError where it raises or returns another type."""
+    """Call the function with values of its types; EvalError if it raises or returns another type."""
     try:
         result = contain(fn.call, *map(to_python, values))
     except ForeignError as error:
@@ -84,7 +84,7 @@ def call_external(fn: ExternalFn, values: Sequence[Value]) -> Value:
 
 
 def to_python(value: Value) -> Any:
-    """Return a value as functions of plugins take it: without the wrappers of the language."""
+    """Return a value in the form that functions of plugins take: without the wrappers of the language."""
     match value:
         case Timestamp(ns=ns) | Duration(ns=ns):
             return ns
@@ -99,7 +99,7 @@ def to_python(value: Value) -> Any:
 
 
 def from_python(value: Any, type_: Type) -> Value:
-    """Return what a function gave as a value of its declared type; EvalError where it is none."""
+    """Return the result of a function as a value of its declared type; EvalError if it is none."""
     match type_:
         case Type("list", (item,)):
             _expect(issubclass(type(value), (tuple, list)), value)
@@ -107,13 +107,12 @@ def from_python(value: Any, type_: Type) -> Value:
             return checked_list((from_python(each, item) for each in items), len(items))
         case Type("map", (key, item)):
             _expect(issubclass(type(value), dict), value)
-            entries = tuple(dict.items(value))  # its own: a subclass may tell others
+            entries = tuple(dict.items(value))  # `dict`'s own: a subclass may return others
             return to_map((from_python(name, key), from_python(each, item)) for name, each in entries)
         case Type("optional", (item,)):
             return NONE if value is None else Optional(from_python(value, item))
         case Type(name):
-            # The class itself, which `isinstance` would ask the value for: True is no int, and what numpy
-            # returns is none either.
+            # Compare the class itself, not by `isinstance`: neither True nor a number of numpy is an int.
             _expect(type(value) is _PLAIN[name], value)
             check = _CHECKED.get(name)
             return value if check is None else check(value)

@@ -1,6 +1,6 @@
-"""Calls whose types are known, without the detour through an implementation: what rules do for every node.
+"""Direct forms of calls with known types, which rules make for every node.
 
-Each form gives what `kdsl.eval.functions` gives; a test holds them equal.
+Each form returns the value of `kdsl.eval.functions`; a test holds them equal.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from kdsl.eval.scalar.meter import has_weight, metered
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value, equals
 
 _PLAIN_EQUALITY = frozenset((BOOL, INT, UINT, STRING, BYTES, TIMESTAMP, DURATION))
-"""Types whose values are equal in CEL exactly where Python says so, among themselves."""
+"""Types for which equality in Python, within the type, is equality in CEL."""
 
 
 def compile_fast(expr: CallOf, compile: Compile) -> Closure | None:
-    """Compile a call in a special form, or return None where there is none."""
+    """Compile a call in a special form; None if there is none."""
     on_amounts = compile_on_amounts(expr, compile)
     if on_amounts is not None or len(expr.args) != 2:
         return on_amounts
@@ -100,7 +100,7 @@ def _equality(function: str, left: TypedExpr, right: TypedExpr, compile: Compile
 
 
 def _member(value: TypedExpr, items: TypedExpr, compile: Compile) -> Closure | None:
-    """Look a string or int up in a hash set where the list is constant."""
+    """Compile membership of a string or int in a constant list as a look-up in a set."""
     if not isinstance(items, Known) or value.type not in (STRING, INT) or items.type.args != (value.type,):
         return None
     members = frozenset(items.value)

@@ -1,4 +1,4 @@
-"""Frames and closures: what compiled expressions are and what they run on."""
+"""Frames and closures: the form of compiled expressions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ variable holds `UNSET` until it is first read.
 """
 
 Closure = Callable[[Frame], Value]
-"""A compiled expression; raises EvalError where it has no value."""
+"""A compiled expression; raises EvalError if it has no value."""
 
 Compile = Callable[..., Closure]
-"""The compiler as its parts see it: a `TypedExpr` to a closure."""
+"""The compiler as a function: a `TypedExpr` to a closure."""
 
 
 class _Unset:
@@ -34,7 +34,7 @@ UNSET: Final = _Unset()
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """What a lazy variable holds that has no value: why, and the lines of a plugin that raised."""
+    """The content of a failed lazy variable: the error, and the lines of a plugin that raised."""
 
     kind: type[EvalError]
     message: str
@@ -46,7 +46,7 @@ class _Failed:
 
 
 _MOST_ITEMS: Final = 1024
-"""For so many combinations of loop items values are kept."""
+"""The most combinations of loop items whose values are kept."""
 
 
 def constant(value: Value) -> Closure:
@@ -58,7 +58,7 @@ def slot_reader(slot: int) -> Closure:
 
 
 def value_or_failure(compute: Closure, frame: Frame) -> Value:
-    """Return what the slot of a lazy variable holds: a value, or what tells that there is none."""
+    """Return the content of a lazy variable's slot: a value, or a failure."""
     try:
         return compute(frame)
     except EvalError as error:
@@ -66,7 +66,7 @@ def value_or_failure(compute: Closure, frame: Frame) -> Value:
 
 
 def lazy_reader(slot: int, compute: Closure) -> Closure:
-    """Read a slot, filling it first where it is `UNSET`; what fails once fails at every reading."""
+    """Read a slot, filling it first if it is `UNSET`; a failure is repeated at every read."""
 
     def read(frame: Frame) -> Value:
         value = frame[slot]
@@ -101,10 +101,10 @@ def apply(implementation: Callable[..., Value], args: list[Closure]) -> Closure:
 
 
 def renewing(slot: int, items: list[Closure], compute: Closure) -> Closure:
-    """Compute counts once for each combination of loop items; later attempts bring them up to date.
+    """Compute counts once per combination of loop items; later attempts update them.
 
-    The slot holds them from one attempt to the next: the count itself where there are no items, else all of
-    them with their items, as `item_reader` does.
+    The slot keeps them from one attempt to the next: the count itself if there are no items, else all counts
+    with their items, as in `item_reader`.
     """
 
     def read(frame: Frame) -> Value:
@@ -135,7 +135,7 @@ def renewing(slot: int, items: list[Closure], compute: Closure) -> Closure:
 
 
 def renewed(count: Value, meter: Value) -> Value:
-    """Bring a count up to date, or a list of counts; None where it has to be computed again."""
+    """Update a count, or a list of counts; None if it has to be computed again."""
     if count.__class__ is not tuple:
         return count.renewed(meter)
     meter.spend(len(count))
@@ -144,10 +144,10 @@ def renewed(count: Value, meter: Value) -> Value:
 
 
 def item_reader(slot: int, items: list[Closure], compute: Closure) -> Closure:
-    """Read what depends on loop items: computed once for each combination of them, known by identity.
+    """Read a value that depends on loop items, computed once per combination of them, by identity.
 
-    The slot holds what is known in the attempt. The items are kept with it: no other object can be taken for
-    one of them.
+    The slot holds the values of the attempt, with their items, so that no other object can have an item's
+    identity.
     """
 
     def read(frame: Frame) -> Value:

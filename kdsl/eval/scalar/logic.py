@@ -1,6 +1,4 @@
-"""Operators that do not always evaluate every argument: `&&`, `||`, `?:`, and `or` and `orValue` of
-optionals.
-"""
+"""Operators that may skip arguments: `&&`, `||`, `?:`, and `or` and `orValue` of optionals."""
 
 from __future__ import annotations
 
@@ -110,12 +108,12 @@ def _or_value(expr: CallOf, compile: Compile) -> Closure:
 
 
 def _wrong_number(expr: CallOf) -> Closure:
-    """Fail when it is called: where types are known only then, so is how many arguments there may be."""
+    """Fail at the call: the types, and so the number of arguments, are known only at run time."""
     return failing(f"no such overload: {expr.function} with {len(expr.args)} arguments")
 
 
 def _entry_or(entries: Closure, key: str, find: Closure, otherwise: Closure) -> Closure:
-    """Compile `entries[?"key"].orValue(otherwise)`, which most often looks into a plain map."""
+    """Compile `entries[?"key"].orValue(otherwise)`, which most often reads a plain map."""
 
     def evaluate(frame: Frame) -> Value:
         found = entries(frame)
@@ -137,4 +135,4 @@ LAZY: Mapping[str, Callable[[CallOf, Compile], Closure]] = {
     "or": _first_present,
     "orValue": _or_value,
 }
-"""How to compile each of these functions."""
+"""The compilers of these functions."""

@@ -1,13 +1,12 @@
-"""What a rule may cost: every frame ends with a meter, and what repeats work takes its steps from it first.
+"""The step budget of rules: every frame ends with a meter, and repeated work takes its steps in advance.
 
-A step is one item that a macro or `for` looks at, one call of a `fn`, one item or 16 characters that a
-function goes through or that a list or map is built to hold. What runs between two steps is no longer than
-the text of the rule. So no rule can hold up the scheduler or fill its memory, however its loops nest and its
-texts and lists grow.
+A step is one item that a macro or `for` visits, one call of a `fn`, or one item or 16 characters that a
+function visits or that a list or map is built from. The work between two steps is bounded by the text of the
+rule. So no rule can block the scheduler or fill its memory.
 
-INVARIANT: a list or map that is built pays for all that it holds, as often as it holds it. So no value is
-larger than the steps it was built with, even where its parts are shared, and whoever walks, compares, hashes
-or prints a value needs no bound of its own.
+INVARIANT: building a list or map pays for all that it holds, as often as it holds it. So no value is larger
+than the steps it was built with, even if parts are shared, and walking, comparing, hashing or printing a
+value needs no bound of its own.
 """
 
 from __future__ import annotations
@@ -22,16 +21,15 @@ from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.values import BudgetError, EvalError, Optional, Value
 
 NODE_STEPS = 20_000
-"""What a rule may spend on one node, or on one constant: about 10 ms. A rule that is stopped rejects nodes,
-so this is above what shipped rules cost in the worst case, and `limits.nodeSteps` of a configuration sets it
-lower.
+"""The steps of a rule for one node, or for one constant: about 10 ms. A rule that runs out rejects nodes, so
+this is above the worst case of shipped rules; `limits.nodeSteps` of a configuration lowers it.
 """
 POD_STEPS = 1_000_000
-"""What a rule may spend on one value that is computed once for a pod."""
+"""The steps of a rule for one value that is computed once per pod."""
 RULE_STEPS = 8_000_000
-"""What a rule may spend on a pod: on all values that are computed once, and as much on all nodes."""
+"""The steps of a rule per pod: for all values that are computed once, and again for all nodes."""
 PROFILE_STEPS = 20_000_000
-"""What all rules of a profile may spend on a pod together: about 5 s."""
+"""The steps of all rules of a profile per pod: about 5 s."""
 CHARACTERS = 16
 
 _TEXTS = frozenset(("string", "bytes"))
@@ -39,17 +37,17 @@ _CONTAINERS = frozenset(("list", "map", "optional", "dyn"))
 _CONSTANT_TIME = frozenset(
     ("size", "_[_]", "_[?_]", "_&&_", "_||_", "_?_:_", "optional.of", "hasValue", "value", "type", "dyn")
 )
-"""Functions that take no longer for a long text or list than for a short one."""
+"""Functions whose cost does not grow with the length of a text or list."""
 _MAKERS = frozenset(("lists.range",))
-"""Functions whose result may be large though no argument is."""
+"""Functions whose result may be large though their arguments are small."""
 _WEIGHTLESS = frozenset((bool, int, float, type(None)))
 _MAY_BE_LARGE = frozenset((str, bytes, tuple, list, dict, FrozenMap, NodeList, StringList, Optional))
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What may be spent: by a rule on one node, and on one value that is computed once for a pod; by a rule
-    on all of its values for a pod, and again on all nodes; and so by all rules of a profile together.
+    """The limits: of a rule on one node, and for one value that is computed once per pod; of a rule for all
+    such values of a pod, and again for all nodes; and the same for all rules of a profile.
     """
 
     node: int = NODE_STEPS
@@ -62,7 +60,7 @@ DEFAULT_STEPS = Steps()
 
 
 class Meter:
-    """Counts down; `left` is what remains of `limit`, which may be a share of what rules have together."""
+    """Counts down; `left` is the rest of `limit`, which may be a share of a common budget."""
 
     __slots__ = ("is_share", "left", "limit")
 
@@ -71,18 +69,18 @@ class Meter:
         self.is_share = is_share
 
     def full(self) -> Meter:
-        """Return another meter like this one, of which nothing was taken."""
+        """Return a full meter with the same limit."""
         return Meter(self.limit, self.is_share)
 
     def spend(self, steps: int) -> None:
-        """Take steps before they are done; EvalError where that is too much."""
+        """Take steps in advance; EvalError if there are too few."""
         self.left -= steps
         if self.left < 0:
             raise self.error
 
     @property
     def error(self) -> EvalError:
-        """The error of whoever has spent too much."""
+        """The error of running out of steps."""
         text = f"more than {self.limit} steps"
         return BudgetError(f"{text}, the rule's share for a pod") if self.is_share else EvalError(text)
 
@@ -94,10 +92,10 @@ def spend(frame: Frame, steps: int) -> None:
 
 
 def lasting(compute: Closure, own: Callable[[int], Meter], parts: Closure | None = None) -> Closure:
-    """Give what is computed once for a pod a meter of its `own`, that of one of so many `parts` where it is
-    computed for each combination of loop items.
+    """Compute a value of a pod with its `own` meter: one of `parts` shares if it is computed per combination
+    of loop items.
 
-    Else the first node that needs it would pay for all: which one that is must make no difference.
+    Otherwise the first node that reads it would pay, and results would depend on the order of nodes.
     """
 
     def measured(frame: Frame) -> Value:
@@ -114,21 +112,21 @@ def lasting(compute: Closure, own: Callable[[int], Meter], parts: Closure | None
 
 
 def has_weight(function: str, types: Iterable[Type]) -> bool:
-    """Tell whether the cost of a function grows with arguments of these types, or with its result."""
+    """Return whether the cost of a function grows with arguments of these types, or with its result."""
     return function in _MAKERS or (function not in _CONSTANT_TIME and any(map(may_be_large, types)))
 
 
 def may_be_large(type_: Type) -> bool:
-    """Tell whether values of a type are texts or hold others."""
+    """Return whether values of a type are texts or hold others."""
     return type_.name in _TEXTS or type_.name in _CONTAINERS
 
 
 def metered(implementation: Callable[..., Value], args: list[Closure]) -> Closure:
-    """Call `implementation` with the values of `args`; what goes in and what comes out is paid for."""
+    """Call `implementation` with the values of `args`; arguments and result are paid for."""
 
     def call(frame: Frame) -> Value:
         values = [arg(frame) for arg in args]
-        # `all` and `exists` go on where the steps ran out: nothing more is computed then.
+        # `all` and `exists` go on after an error: without steps nothing more is computed.
         spend(frame, 0)
         spend_on(frame, values)
         result = implementation(*values)
@@ -140,7 +138,7 @@ def metered(implementation: Callable[..., Value], args: list[Closure]) -> Closur
 
 
 def paying(build: Closure, type_: Type) -> Closure:
-    """Have a list or map of a type that `build` makes pay for what it holds."""
+    """Charge a list or map of a type that `build` makes for all that it holds."""
     if not any(map(may_be_large, type_.args or (type_,))):
         return build
 
@@ -162,7 +160,7 @@ def _steps_of_text(text: str) -> int:
 
 
 def spend_on(frame: Frame, values: Iterable[Value]) -> None:
-    """Take the steps that going through all of these values costs, what they hold included."""
+    """Take the steps for visiting all of these values, and their parts."""
     meter: Meter = frame[-1]
     pending = list(values)
     while pending:
@@ -173,7 +171,7 @@ def spend_on(frame: Frame, values: Iterable[Value]) -> None:
             meter.spend(len(value) // CHARACTERS)
         elif isinstance(value, (tuple, list)):
             meter.spend(len(value))
-            # The items of a list of `dyn` may be of several types.
+            # The items of a list of `dyn` may have several types.
             if not _MAY_BE_LARGE.isdisjoint(map(type, value)):
                 pending += value
         elif value.__class__ is NodeList:

@@ -1,4 +1,4 @@
-"""`filter` and `map` over nodes: all of them at once where that has a form, else one by one."""
+"""`filter` and `map` over nodes: all nodes at once if possible, else one by one."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from kdsl.eval.scalar.meter import spend
 from kdsl.eval.values import Value
 
 AtOnce = Callable[[Frame, NodeList], Value]
-"""Returns what a macro gives for some nodes; None where that has to be found out node by node."""
+"""Returns the result of a macro for some nodes; None if it needs one node at a time."""
 
 
 Needs = Callable[[TypedExpr], frozenset[int]]
 
 
 class Lower(Protocol):
-    """Makes what evaluates a macro for all nodes at once; what the nodes share is compiled with `compile`.
-    `needs` tells which variables an expression reads. A macro of a view becomes that of a `filter`.
+    """Compiles a macro for all nodes at once; values that the nodes share are compiled with `compile`.
+    `needs` returns the variables that an expression reads. A macro of a view is compiled as a `filter`.
     """
 
     def __call__(self, expr: Comprehension | Aggregate, compile: Compile, needs: Needs, /) -> AtOnce: ...
 
 
 def is_over_nodes(expr: Comprehension) -> bool:
-    """Tell whether a macro is one of those that may be evaluated for all nodes at once."""
+    """Return whether a macro may be evaluated for all nodes at once."""
     is_plain = expr.macro is Macro.FILTER or (expr.macro is Macro.MAP and expr.where is None)
     item = expr.iterable.type.args[:1]
     return is_plain and bool(item) and item[0].name in ("Node", "AnyNode") and len(expr.variables) == 1

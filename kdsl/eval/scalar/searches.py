@@ -1,6 +1,6 @@
-"""`matches`, `find` and `findAll`: a constant pattern is compiled with its rule, any other when it is known.
+"""`matches`, `find` and `findAll`: a constant pattern is compiled with its rule, any other at run time.
 
-What they take depends on what the pattern becomes, so they take their steps themselves.
+Their cost depends on the compiled pattern, so they take their steps themselves.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _find(pattern: Pattern, text: str, _: int, spend: Spend) -> Value:
 
 
 def _find_all(pattern: Pattern, text: str, count: int, spend: Spend) -> Value:
-    """Return the first `count` parts that match, all where it is negative."""
+    """Return the first `count` matching parts, all if it is negative."""
     if count == 0:
         return ()
     found = tuple(_paid(islice(pattern.find_all(text, spend), count if count > 0 else None), spend))
@@ -57,7 +57,7 @@ SEARCHES: Final[Mapping[str, Callable[[Pattern, str, int, Spend], Value]]] = {
 
 
 def constant_pattern(expr: TypedExpr) -> Const | None:
-    """Return the pattern of a search where it is a constant text."""
+    """Return the pattern of a search if it is a constant text."""
     match expr:
         case CallOf(function=function, args=(_, Const(value=str()) as pattern, *_)) if function in SEARCHES:
             return pattern
@@ -65,7 +65,7 @@ def constant_pattern(expr: TypedExpr) -> Const | None:
 
 
 def compile_search(expr: CallOf, compile: Compile) -> Closure:
-    """Compile a call of one of `SEARCHES`, whose arguments may be of any type."""
+    """Compile a call of one of `SEARCHES`, with arguments of any type."""
     search = SEARCHES[expr.function]
     text_of, pattern_of, *rest = map(compile, expr.args)
     count_of = rest[0] if rest else _every
@@ -87,7 +87,7 @@ def _every(frame: Frame) -> Value:
 
 
 def pattern_of_rule(expr: CallOf) -> Pattern | None:
-    """Return the pattern of a search that is compiled with its rule; None where it is no constant, or is
+    """Return the pattern of a search that is compiled with its rule; None if it is not constant, or is
     refused, so that its use is an error.
     """
     constant = constant_pattern(expr)
@@ -98,12 +98,12 @@ def pattern_of_rule(expr: CallOf) -> Pattern | None:
 
 
 def _compiled_now(text: str, spend: Spend) -> Pattern:
-    """Compile a pattern. It costs the same each time: whether it is remembered depends on other rules."""
+    """Compile a pattern, always at the same cost: caching depends on other rules."""
     spend(len(text) // CHARACTERS + min(compile_steps(text), MAX_COMPILE))
     try:
         pattern = compile_pattern(text)
     except PatternError as error:
-        # How far the attempt went is not known.
+        # The work done so far is unknown.
         spend(MAX_PROGRAM)
         raise EvalError(f"invalid regular expression: {error}") from None
     spend(pattern.size)

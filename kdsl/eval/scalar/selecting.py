@@ -1,8 +1,7 @@
-"""Which selector decides a question about pods or terms before anything else does.
+"""The selector that decides a question about pods or terms before any other part.
 
-`t.matches(p) ? t.weight : 0` is 0 for every pod that the term does not match, and finding that out costs the
-same for each of them. Whoever asks it of all pods of a cluster looks up the pods that the term matches, and
-asks those.
+`t.matches(p) ? t.weight : 0` is 0 for every pod that the term does not match, at equal steps. So a count over
+a cluster looks up the pods that the term matches, and asks only those.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import CallFn, CallOf, Comprehension, Const, Macro, TypedExpr, Var
 from kdsl.eval.ir import free_slots, operands
 from kdsl.eval.scalar.frame import Closure, Compile, Frame
 from kdsl.eval.values import EvalError, Value
-
-Fns: TypeAlias = Mapping[str, CheckedFn | ExternalFn]
 
 _OF_TERM: Final = "PodAffinityTerm.matches"
 _OF_POD: Final = frozenset((_OF_TERM, "SpreadConstraint.selects"))
@@ -26,19 +23,19 @@ _MAX_CALLS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Decider:
-    """The expression whose value decides; `is_first` where it is a list, of which the first item does."""
+    """The expression whose value decides; `is_first` if it is a list whose first item decides."""
 
     expr: TypedExpr
     is_first: bool = False
 
 
 _Names: TypeAlias = Mapping[int, _Decider] | None
-"""What the variables of a function stand for outside of it; None outside of functions and macros."""
+"""The outside expressions of a function's variables; None outside of functions and macros."""
 
 
 def selector_of(body: TypedExpr, variable: Var, fns: Fns, compile: Compile) -> Closure | None:
-    """Return what gives the term or constraint that decides a question about the pod in `variable`, or the
-    pod that decides one about the term there. The closure returns None where nothing decides, as with an
+    """Return a closure for the term or constraint that decides a question about the pod in `variable`, or for
+    the pod that decides one about the term there. The closure returns None if nothing decides, as with an
     empty list of terms.
     """
     found = _Search(fns).decider(body, variable.slot, None)
@@ -50,7 +47,7 @@ def selector_of(body: TypedExpr, variable: Var, fns: Fns, compile: Compile) -> C
         try:
             known = value(frame)
         except EvalError:
-            return None  # asking will say so
+            return None  # the question itself will fail
         if found.is_first:
             return known[0] if known else None
         return known
@@ -64,14 +61,12 @@ class _Search:
         self._calls = 0
 
     def decider(self, expr: TypedExpr, slot: int, names: _Names) -> _Decider | None:
-        """Return what decides an expression about the value in `slot`, in terms of the question's
-        variables.
-        """
+        """Return the expression that decides about the value in `slot`, in the question's variables."""
         match expr:
             case CallOf(function="_&&_"):
                 return self.decider(operands(expr)[0], slot, names)
             case CallOf(function="_?_:_", args=(condition, _, Const(value=otherwise))) if not otherwise:
-                # False and 0 count for nothing; the sum of doubles is not asked about.
+                # False and 0 count as nothing; sums of doubles are left out.
                 return self.decider(condition, slot, names)
             case CallOf(function=function, args=(receiver, Var(slot=at))) if (
                 at == slot and function in _OF_POD
@@ -82,7 +77,7 @@ class _Search:
             case CallFn():
                 return self._call(expr, slot, names)
             case Comprehension(macro=Macro.ALL, variables=(each,), where=None):
-                # Of several terms the first decides: the others are asked where it matches.
+                # The first term decides: the others are read only if it matches.
                 items = _named(expr.iterable, names)
                 if items is None or items.is_first:
                     return None
@@ -105,9 +100,7 @@ class _Search:
 
 
 def _named(expr: TypedExpr, names: _Names) -> _Decider | None:
-    """Return what an expression stands for outside of functions and macros; None where it has no name
-    there.
-    """
+    """Return the outside expression for one inside functions and macros; None if there is none."""
     if names is None:
         return _Decider(expr)
     return names.get(expr.slot) if isinstance(expr, Var) else None

@@ -1,6 +1,4 @@
-"""What an expression reads of a node: fields, and keys of maps. Nodes with the same of these have the same
-answer.
-"""
+"""The facts of a node that an expression reads: fields, and keys of maps. They determine its answer."""
 
 from __future__ import annotations
 
@@ -28,15 +26,15 @@ Definition = Callable[[int], TypedExpr | None]
 """Returns the value of a `let` by its slot; None for other variables."""
 
 _STATIC: Final = frozenset({"node.static", "cluster.static"})
-"""What a fact reads, of the node that is judged or of any."""
+"""The reads of a fact, of the current node or of any node."""
 _NODES: Final = frozenset({"feasible"})
-"""What tells which nodes there are to be read of."""
+"""The reads that only select nodes."""
 _UNIQUE: Final = frozenset({"name", "labels", "annotations", "allocatable", "images"})
-"""Fields that are hardly ever equal for two nodes, or whose order counts though equality does not see it."""
+"""Fields that differ for nearly every node, or whose order counts though equality ignores it."""
 
 
 class Fact(NamedTuple):
-    """A fact of a node that an expression reads: a field, or what a map holds at a key."""
+    """A fact of a node that an expression reads: a field, or a map's value at a key."""
 
     field: str
     key: TypedExpr | None
@@ -49,7 +47,7 @@ class Fact(NamedTuple):
 
 
 class Atom(NamedTuple):
-    """A fact at run time: `key` gives the key from the frame, where it needs the variables `slots`."""
+    """A fact at run time: `key` reads the key from the frame; it needs the variables `slots`."""
 
     attribute: str
     key: Closure | None
@@ -57,21 +55,21 @@ class Atom(NamedTuple):
 
 
 def is_static(reads: frozenset[str]) -> bool:
-    """Tell whether an expression that reads these reads what a node says of itself, and nothing else."""
+    """Return whether these reads are facts of nodes only."""
     return not reads.isdisjoint(_STATIC) and reads <= _STATIC | _NODES
 
 
 def is_fact(expr: FieldOf | HasField) -> bool:
-    """Tell whether a field of a node is one by which many nodes are alike."""
+    """Return whether a field of a node is a fact that many nodes share."""
     return is_static(expr.reads) and expr.field not in _UNIQUE
 
 
 def facts_of(
     expr: TypedExpr, node: int, definition: Definition, bound: frozenset[int] = frozenset()
 ) -> list[Fact] | None:
-    """Return the facts of the node that an expression reads; None where a few facts do not tell all of it.
+    """Return the facts of the node that an expression reads; None if it reads more than a few facts.
 
-    `bound` are variables that no key may depend on, as they have no value yet when facts are gathered.
+    `bound` are variables without a value at the time when facts are gathered, so no key may depend on them.
     """
     found: list[Fact] = []
     return found if _Collector(node, definition, found).collect(expr, bound) else None
@@ -97,7 +95,7 @@ def keyed(expr: TypedExpr, node: int) -> Fact | None:
 
 
 class _Collector:
-    """Gathers facts in `found`. Each `let` is gone through once, however often it is read."""
+    """Gathers facts in `found`. Each `let` is followed once."""
 
     def __init__(self, node: int, definition: Definition, found: list[Fact]) -> None:
         self._node = node
@@ -106,7 +104,7 @@ class _Collector:
         self._seen: set[int] = set()
 
     def collect(self, expr: TypedExpr, bound: frozenset[int]) -> bool:
-        """Tell whether all that the expression reads of the node are facts."""
+        """Return whether the expression reads nothing but facts of the node."""
         match expr:
             case Var(slot=slot):
                 return slot != self._node and self._collect_let(slot, bound)
@@ -134,7 +132,7 @@ class _Collector:
 
 
 def _needs(expr: TypedExpr, definition: Definition) -> frozenset[int]:
-    """Return the variables that an expression needs, through the `let`s that it reads."""
+    """Return the variables that an expression needs, directly or through `let`s."""
     found: set[int] = set()
     pending = list(free_slots(expr))
     while pending:

@@ -1,4 +1,4 @@
-"""A batch: the nodes that an expression is evaluated for at once, and what is known of them."""
+"""A batch: the nodes for which an expression is evaluated at once."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.plan.columns.column import Array, ColumnValue, Mask, OutOfSteps, rows_of, take
-from kdsl.plan.columns.traced import Place, cells_of
-from kdsl.plan.facts import Facts
+from kdsl.plan.columns.traced import ColumnKey, cells_of
+from kdsl.plan.fact_columns import FactColumns
 
 MIN_ROWS: Final = 12
 """For fewer nodes the scalar back end is faster than making columns."""
@@ -25,36 +25,36 @@ MIN_ROWS: Final = 12
 class Batch:
     """Some rows of a snapshot, for one pod.
 
-    `frame` is the scalar frame: it holds what is the same for all rows, and the meter. `columns` holds the
-    variables that are not, by slot. While an evaluation is watched, `rows` are `TracedRows`.
+    `frame` is the scalar frame, with the values that all rows share and the meter. `columns` holds the other
+    variables, by slot. While an evaluation is recorded, `rows` are `TracedRows`.
 
-    The meter is that of one node. What columns take from it is never less than what the scalar back end would
-    take for any row, so as long as it lasts no row would have run out of steps, and a rule cannot run longer
-    here than it may there for a single node, times the cost of an operation on a column.
+    The meter is that of one node. Columns take at least the steps that the scalar back end takes for any row.
+    So no row can run out of steps unnoticed, and a rule runs at most as long as for one node, times the cost
+    of an operation on a column.
     """
 
     snapshot: Snapshot
     rows: NDArray[np.int32]
     frame: Frame
-    facts: Facts
+    facts: FactColumns
     columns: dict[int, ColumnValue] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def spend(self, steps: int = 1) -> None:
-        """Take steps from the meter; OutOfSteps where there are not enough."""
+        """Take steps from the meter; OutOfSteps if there are too few."""
         meter = self.frame[-1]
         meter.left -= steps
         if meter.left < 0:
             raise OutOfSteps
 
-    def column(self, place: Place) -> NDArray[np.int64]:
-        """Return what the rows have in a column of the snapshot."""
+    def column(self, place: ColumnKey) -> NDArray[np.int64]:
+        """Return the rows' values of a column of the snapshot."""
         return cells_of(self.snapshot, self.rows, place)
 
     def nodes(self) -> Iterator[Value]:
-        """Yield the nodes, as the scalar back end sees them."""
+        """Yield the nodes for the scalar back end."""
         return map(self.snapshot.info, self.rows.tolist())
 
     def nodes_at(self, places: Iterable[int]) -> list[Value]:
@@ -63,7 +63,7 @@ class Batch:
         return [info(rows.item(place)) for place in places]
 
     def part(self, chosen: Mask | Array) -> Batch:
-        """Return the batch of some of these rows, by mask or index. It takes from the same meter."""
+        """Return the batch of some of these rows, by mask or index, with the same meter."""
         index = rows_of(chosen) if chosen.dtype == np.bool_ else chosen
         columns = {slot: take(value, index) for slot, value in self.columns.items()}
         return Batch(self.snapshot, self.rows[index], self.frame, self.facts, columns)
@@ -74,12 +74,12 @@ class Batch:
 
 
 def is_worth_columns(nodes: NodeSet, has_tape: bool = False) -> bool:
-    """Return whether nodes are many enough for columns: with a tape any number is. What-ifs are about single
-    nodes, and their facts are not kept.
+    """Return whether there are enough nodes for columns; with a tape, any number is enough. What-ifs are
+    about single nodes, and their facts are not kept.
     """
     return (has_tape or len(nodes) >= MIN_ROWS) and not nodes.snapshot.is_overlay
 
 
 def batch_of(nodes: NodeSet, frame: Frame) -> Batch:
     """Return the batch of some nodes of a live snapshot. `frame` must not be in use elsewhere."""
-    return Batch(nodes.snapshot, nodes.rows, frame, Facts.of(nodes.snapshot.live))
+    return Batch(nodes.snapshot, nodes.rows, frame, FactColumns.of(nodes.snapshot.live))

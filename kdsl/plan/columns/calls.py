@@ -50,7 +50,7 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
 
 
 def compare_columns(left: Operand, right: Operand, wanted: bool, dtype: Any) -> Operand:
-    """Return `==`, or `!=` where `wanted` is false, of two values of one type; `dtype` None is for others
+    """Return `==`, or `!=` if `wanted` is false, of two values of one type; `dtype` None is for types other
     than bool, int and double.
     """
 

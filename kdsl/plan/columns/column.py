@@ -1,6 +1,6 @@
-"""What expressions are worth for many nodes at once.
+"""Values of expressions for many nodes at once.
 
-An expression of the column back end is one of these, for the rows of a batch:
+The value of an expression for the rows of a batch is one of these:
 
 | class | holds |
 |---|---|
@@ -11,11 +11,11 @@ An expression of the column back end is one of these, for the rows of a batch:
 | `Items` | a list or map whose entries are the same for all rows but may be absent in some |
 | `ResourceTable` | the resources of all nodes, to be indexed by name |
 
-`bad` marks the rows for which this back end has no answer: the expression fails there, or its value does not
-fit the representation. The scalar back end answers for those, so an error has one text and one meaning. `bad`
-is None where no row is bad. What stands in a bad row means nothing.
+`bad` marks the rows without an answer: the expression fails there, or its value does not fit the class. The
+scalar back end evaluates those rows, so an error has one text and one meaning. `bad` is None if no row is
+bad. The value in a bad row is arbitrary.
 
-Nobody writes to these values. They are not frozen, since a frozen dataclass takes three times as long to
+These values are never changed. They are not frozen, since a frozen dataclass takes three times as long to
 make, and an attempt makes hundreds of them.
 """
 
@@ -37,18 +37,18 @@ Array: TypeAlias = NDArray[Any]
 Int64s: TypeAlias = NDArray[np.int64]
 
 DTYPES: Final[dict[Type, Any]] = {BOOL: np.bool_, INT: np.int64, DOUBLE: np.float64}
-"""The types that have arrays of their own."""
+"""The types with their own arrays."""
 
 PLAIN: Final[dict[type, Any]] = {bool: np.bool_, int: np.int64, float: np.float64}
 """The type of array for values of a class."""
 
 
 class NotColumnar(Exception):  # noqa: N818 - control flow, not an error
-    """An expression has no column form; what contains it is evaluated row by row."""
+    """An expression has no column form; the expression around it is evaluated row by row."""
 
 
 class OutOfSteps(NotColumnar):
-    """The meter ran out: the scalar back end, which has one per row, tells which rows really did."""
+    """The meter ran out; the scalar back end, with a meter per row, finds the rows that really ran out."""
 
 
 class AllBad(Exception):  # noqa: N818 - control flow, not an error
@@ -75,7 +75,7 @@ class Amounts:
 
 @dataclass(slots=True)
 class Coded:
-    """Row `i` has the value `values[codes[i]]`. A code that no row has may stand for anything."""
+    """Row `i` has the value `values[codes[i]]`. An unused code may have any value."""
 
     codes: NDArray[np.integer[Any]]
     values: Sequence[Value]
@@ -84,7 +84,7 @@ class Coded:
 
 @dataclass(slots=True)
 class Entry:
-    """One item of a list or entry of a map; `present` is None where all rows have it."""
+    """One item of a list or entry of a map; `present` is None if all rows have it."""
 
     key: Value
     value: ColumnValue
@@ -93,7 +93,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Items:
-    """`is_map` tells entries by key from items by position. `bad` marks rows whose entries are not known."""
+    """`is_map` distinguishes keys from positions. `bad` marks rows whose entries are unknown."""
 
     entries: tuple[Entry, ...]
     is_map: bool
@@ -102,39 +102,37 @@ class Items:
 
 @dataclass(slots=True)
 class ResourceTable:
-    """`read` returns the amounts of a resource, in its canonical unit; `names` those that a row may have."""
+    """`read` returns the amounts of a resource, in its canonical unit; `names` are the possible resources."""
 
     read: Callable[[str], Int64s]
     names: Callable[[], frozenset[str]]
 
 
 class ItemLists(Protocol):
-    """The lists that a column holds, by their distinct items; see `kdsl.plan.columns.listed`."""
+    """The lists in a column, by their distinct items; see `kdsl.plan.columns.node_lists`."""
 
     items: list[Value]
     longest: int
 
     def count(self, chosen: Mask) -> Int64s:
-        """Return how many chosen items each list of the column has, by its code."""
+        """Return the number of chosen items of each list of the column, by its code."""
         ...
 
 
 @dataclass(slots=True)
-class Listed:
-    """A list of each row: list `codes[i]` of a column, of which only the `kept` items are there (None:
-    all).
-    """
+class CodedLists:
+    """One list per row: list `codes[i]` of a column, restricted to the `kept` items (None: all)."""
 
     codes: NDArray[np.integer[Any]]
     lists: ItemLists
     kept: Bad = None
 
     def count(self, chosen: Mask) -> Int64s:
-        """Return how many of the chosen items are there, by row."""
+        """Return the number of chosen items by row."""
         return self.lists.count(chosen if self.kept is None else chosen & self.kept).take(self.codes)
 
 
-ColumnValue: TypeAlias = Same | Column | Amounts | Coded | Items | ResourceTable | Listed
+ColumnValue: TypeAlias = Same | Column | Amounts | Coded | Items | ResourceTable | CodedLists
 
 
 def either(*masks: Bad) -> Bad:
@@ -153,21 +151,21 @@ def rows_of(mask: Mask) -> Array:
 
 def bad_of(value: ColumnValue) -> Bad:
     """Return the bad rows of a value."""
-    return None if isinstance(value, (Same, ResourceTable, Listed)) else value.bad
+    return None if isinstance(value, (Same, ResourceTable, CodedLists)) else value.bad
 
 
 def with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
-    """Return a value that is bad in these rows as well; NotColumnar where it has no form for that."""
+    """Return a value that is bad in these rows as well; NotColumnar if its class cannot be."""
     if bad is None:
         return value
-    if isinstance(value, (Same, ResourceTable, Listed)):
+    if isinstance(value, (Same, ResourceTable, CodedLists)):
         raise NotColumnar
     return replace(value, bad=either(value.bad, bad))
 
 
 def spread(value: ColumnValue, rows: int, dtype: Any) -> tuple[Array, Bad]:
     """Return a bool, int or double as an array with one element per row; `dtype` None takes any of them.
-    NotColumnar where it is none.
+    NotColumnar for other values.
     """
     found: Array
     bad: Bad = None
@@ -184,8 +182,8 @@ def spread(value: ColumnValue, rows: int, dtype: Any) -> tuple[Array, Bad]:
 
 
 def operand(value: ColumnValue, dtype: Any) -> tuple[Array, Bad]:
-    """Return a bool, int or double for arithmetic: an array, or one number where all rows share it.
-    NotColumnar where it is none, or of another type.
+    """Return a bool, int or double for arithmetic: an array, or one number that all rows share. NotColumnar
+    for other values or types.
     """
     match value:
         case Column(values=found, bad=bad) if found.dtype == dtype:
@@ -198,9 +196,7 @@ def operand(value: ColumnValue, dtype: Any) -> tuple[Array, Bad]:
 def of_results(
     results: Sequence[Value | EvalError], type_: Type, codes: NDArray[np.integer[Any]]
 ) -> ColumnValue:
-    """Return a column of what the scalar back end gave: row `i` has result `codes[i]`. AllBad where all are
-    errors.
-    """
+    """Return a column of scalar results: row `i` has result `codes[i]`. AllBad if all are errors."""
     failed = np.array([isinstance(result, EvalError) for result in results], dtype=np.bool_)
     bad: Bad = None
     if failed.any():
@@ -215,20 +211,20 @@ def of_results(
 
 
 def encoded(value: ColumnValue) -> Coded:
-    """Return the dictionary-encoded form of a column; NotColumnar where it has none."""
+    """Return the dictionary-encoded form of a column; NotColumnar if it has none."""
     if isinstance(value, Coded):
         return value
     if not isinstance(value, Column):
         raise NotColumnar
     values = value.values
-    # Doubles are told apart by their bits: -0.0 is not 0.0.
+    # Doubles are distinguished by their bits: -0.0 is not 0.0.
     plain = values.view(np.int64) if values.dtype == np.float64 else values
     distinct, codes = np.unique(plain, return_inverse=True)
     return Coded(codes, distinct.view(values.dtype).tolist(), value.bad)
 
 
 def compact(value: Coded) -> Coded:
-    """Return a column whose dictionary is not longer than it has rows: there are no more to look at."""
+    """Return a column whose dictionary is not longer than its rows."""
     if len(value.values) <= len(value.codes):
         return value
     used, codes = np.unique(value.codes, return_inverse=True)
@@ -236,7 +232,7 @@ def compact(value: Coded) -> Coded:
 
 
 def take(value: ColumnValue, index: Array) -> ColumnValue:
-    """Return a value for some of its rows."""
+    """Return the value for some of its rows."""
 
     def part(bad: Bad) -> Bad:
         return None if bad is None else bad[index]
@@ -253,6 +249,6 @@ def take(value: ColumnValue, index: Array) -> ColumnValue:
             return Items(tuple(taken), is_map, part(bad))
         case ResourceTable(read=read, names=names):
             return ResourceTable(lambda name: read(name)[index], names)
-        case Listed(codes=codes, lists=lists, kept=kept):
-            return Listed(codes[index], lists, kept)
+        case CodedLists(codes=codes, lists=lists, kept=kept):
+            return CodedLists(codes[index], lists, kept)
     return value

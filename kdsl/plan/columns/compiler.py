@@ -1,16 +1,16 @@
 """Checked expressions to column programs.
 
-The one place that decides how an expression is evaluated for many nodes:
+This module decides how an expression is evaluated for many nodes:
 
-1. What is the same for all nodes is evaluated once, by the scalar back end.
+1. A part that is the same for all nodes is evaluated once, by the scalar back end.
 2. Arithmetic, comparison, logic, macros over lists that all nodes share, and functions of rule files are
    evaluated over whole columns; other functions once per distinct combination of their arguments.
-3. What reads nothing of a node but a few of its facts is evaluated by the scalar back end, once per distinct
+3. A part that reads only a few facts of a node is evaluated by the scalar back end, once per distinct
    combination of those facts.
-4. The rest is evaluated by the scalar back end for every node that is still in question.
+4. Other parts are evaluated by the scalar back end for every node that is still undecided.
 
-3 and 4 are chosen for the smallest part that has no form of kind 2, so one odd call does not make a rule
-slow. `ColumnCompiler.notes` tells which parts those are.
+3 and 4 are used for the smallest part that has no form of kind 2, so one unusual call does not make a rule
+slow. `ColumnCompiler.scalar_parts` lists those parts.
 """
 
 from __future__ import annotations
@@ -55,22 +55,22 @@ from kdsl.plan.columns.column import (
     either,
     with_bad,
 )
-from kdsl.plan.columns.distinct import Fallback, OfNodes
+from kdsl.plan.columns.distinct import Fallback, NodeMethod
 from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
-from kdsl.plan.columns.listed import TOLERATES, ItemCondition, list_field, over_items, tolerates
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
+from kdsl.plan.columns.node_lists import TOLERATES, ItemCondition, list_field, over_items, tolerates
 from kdsl.plan.columns.node_pods import count_selected
-from kdsl.plan.columns.rule import ColumnScope, Note, RuleColumns
+from kdsl.plan.columns.rule import ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded
 
-__all__ = ["ColumnClosure", "ColumnCompiler", "Note"]
+__all__ = ["ColumnClosure", "ColumnCompiler", "ScalarPart"]
 
 Key = TypeVar("Key")
 
 MAX_DEPTH: Final = 32
-"""What is nested deeper is left to the scalar back end, which needs fewer Python frames for a level."""
+"""The deepest nesting for columns; the scalar back end needs fewer Python frames per level."""
 
 MAX_VALUES: Final = 4
 """The most values of an argument for which a function is called by value."""
@@ -83,21 +83,21 @@ class ColumnCompiler(RuleColumns):
     """Compiles the expressions of one rule."""
 
     def compile(self, expr: TypedExpr) -> ColumnClosure:
-        """Compile an expression that stands for itself, such as the value of a score."""
+        """Compile a whole expression, such as the value of a score."""
         return recorded(self.lower(expr), self.tapes, expr.reads)
 
     def lower(self, expr: TypedExpr, shared: frozenset[int] = frozenset()) -> ColumnClosure:
-        """Compile a part of a rule. `shared` are loop variables that hold one value for all rows."""
+        """Compile a part of a rule. `shared` are loop variables with one value for all rows."""
         return self.lowering(shared).lower(expr)
 
     def lowering(self, shared: frozenset[int]) -> Lowering:
-        """Return what compiles parts of a rule."""
+        """Return a compiler for parts of a rule."""
         return Lowering(self, shared, frozenset(), self.slots.node)
 
 
 class Lowering:
-    """Lowers one expression tree. `captured` are the slots of macros and functions: they hold columns. `node`
-    is that of the node, None in functions that are not given one.
+    """Lowers one expression tree. `captured` are the slots of macros and functions, which hold columns.
+    `node` is the slot of the node, None in functions without one.
     """
 
     def __init__(
@@ -123,15 +123,15 @@ class Lowering:
             closure = self._rule.shared_closure(expr, self._shared)
             if closure is not None:
                 return _shared(closure)
-        notes = self._rule.notes
-        noted = len(notes)
+        parts = self._rule.scalar_parts
+        count = len(parts)
         self._depth += 1
         try:
             self._reach(self._depth)
             return self._guarded(self._columnar(expr), expr)
         except NotColumnar:
-            del notes[noted:]
-            self._rule.note(expr, self._node, self._in_fn)
+            del parts[count:]
+            self._rule.add_scalar_part(expr, self._node, self._in_fn)
             return self._fallback(expr)
         finally:
             self._depth -= 1
@@ -147,7 +147,6 @@ class Lowering:
         key: Key,
         lower: Callable[[], ColumnClosure],
     ) -> ColumnClosure:
-        """Return what is lowered once for many uses."""
         lowered, depth = self._rule.lowered, self._depth
         if key not in known:
             before, lowered.deepest = lowered.deepest, depth
@@ -164,7 +163,7 @@ class Lowering:
         return self._rule.fallback(expr, self._captured)
 
     def _guarded(self, columnar: ColumnClosure, expr: TypedExpr) -> ColumnClosure:
-        """Return `columnar`, and the scalar back end for values that it turns out to have no form for."""
+        """Return `columnar`, with the scalar back end for values without a column form."""
         if isinstance(expr, Var):
             return columnar
         fallback: ColumnClosure | None = None
@@ -219,7 +218,7 @@ class Lowering:
         raise NotColumnar
 
     def _keyed(self, expr: CallOf | KeyOf) -> Fact | None:
-        """Return the fact that an expression is, where it is one that has a column."""
+        """Return the fact of an expression, if it is one with a column."""
         return None if self._node is None else keyed(expr, self._node)
 
     def _variable(self, expr: Var) -> ColumnClosure:
@@ -249,7 +248,7 @@ class Lowering:
                 if method_of(expr.function) is None or any(slot in needs(one) for one in (receiver, *others)):
                     raise NotColumnar
                 name = attribute_of(expr.function.rpartition(".")[2])
-                return OfNodes(self.lower(receiver), name, [self.lower(one) for one in others], expr.type)
+                return NodeMethod(self.lower(receiver), name, [self.lower(one) for one in others], expr.type)
         if expr.overload in ("equals", "not_equals"):
             return self._equality(expr)
         if expr.function in TOLERATES:
@@ -264,7 +263,7 @@ class Lowering:
                 if counted is not None:
                     return counted
         if any(arg.type.name in ("list", "map") and not self._is_uniform(arg) for arg in expr.args) and not (
-            expr.function == "size" and self.is_listed(expr.args[0])
+            expr.function == "size" and self.is_node_list(expr.args[0])
         ):
             raise NotColumnar
         return call_over_columns(expr, [self.lower(arg) for arg in expr.args], special or kernel)
@@ -289,13 +288,13 @@ class Lowering:
 
     def _fn_call(self, expr: CallFn) -> ColumnClosure:
         fn = self._rule.fn(expr.fn)
-        # A parameter that is given the node is the node of the body.
+        # The parameter that receives the node is the node of the body.
         of_node = [isinstance(arg, Var) and arg.slot == self._node for arg in expr.args]
         if of_node.count(True) > 1:
             raise NotColumnar
         node = next((param.slot for param, is_it in zip(fn.params, of_node, strict=True) if is_it), None)
         params = frozenset(param.slot for param in fn.params) - {node}
-        # INVARIANT: functions do not call each other in circles; the checker sees to it.
+        # INVARIANT: functions are not recursive; the checker ensures it.
         inner = Lowering(self._rule, frozenset(), params, node, in_fn=True, depth=self._depth)
         body = self._once(self._rule.lowered.bodies, (expr.fn, node), lambda: inner.lower(fn.body))
         args = [
@@ -316,13 +315,13 @@ class Lowering:
             frame[-1] = batch.frame[-1]
             if by_value is not None and _has_few_values(columns.values()):
                 return by_value(batch.inside(columns, frame))
-            # Arguments have values before the body is asked, also those that it does not read.
+            # All arguments are evaluated before the body, even unread ones.
             return with_bad(body(batch.inside(columns, frame)), either(*map(bad_of, columns.values())))
 
         return call
 
     def _pods_of_node(self, expr: Comprehension) -> ColumnClosure | None:
-        """Lower how many pods of the node a filter keeps; None where no selector decides that."""
+        """Lower the number of pods of the node that a filter keeps; None if no selector decides it."""
         match expr.iterable, expr.variables:
             case FieldOf(operand=Var(slot=node), field="pods"), [variable] if (
                 node == self._node and expr.macro is Macro.FILTER
@@ -339,28 +338,24 @@ class Lowering:
             return None
         return count_selected(variable.slot, sorted(needs & self._captured), compile(expr.body), selector)
 
-    def is_listed(self, expr: TypedExpr) -> bool:
-        """Tell whether an expression is a list that a node says of itself, or those of its items that are
-        kept.
-        """
+    def is_node_list(self, expr: TypedExpr) -> bool:
+        """Return whether an expression is a list of node facts, or a filtered one."""
         match expr:
             case FieldOf(operand=Var(slot=slot)) if slot == self._node:
                 return expr.type.name == "list" and is_fact(expr)
             case Comprehension(macro=Macro.FILTER, iterable=iterable):
-                return self.is_listed(iterable)
+                return self.is_node_list(iterable)
             case Var(slot=slot) if slot not in self._captured and not self._in_fn:
                 definition = self._rule.definition(slot)
-                return definition is not None and self.is_listed(definition)
+                return definition is not None and self.is_node_list(definition)
         return False
 
     def items_of(self, expr: TypedExpr) -> ColumnClosure:
-        """Lower a list that is `is_listed`."""
+        """Lower a list that is `is_node_list`."""
         return list_field(attribute_of(expr.field)) if isinstance(expr, FieldOf) else self.lower(expr)
 
     def of_item(self, condition: TypedExpr, slot: int) -> ItemCondition | None:
-        """Lower a condition on the item in `slot`; None where it reads more than the item and what all rows
-        share.
-        """
+        """Lower a condition on the item in `slot`; None if it reads more than the item and shared values."""
         needs = (free_slots if self._in_fn else self._rule.needs)(condition) - {slot}
         if not needs.isdisjoint(self._captured) or self._node in needs or self._rule.reads_node(needs):
             return None
@@ -368,7 +363,7 @@ class Lowering:
         return ItemCondition(self._within([slot]).lower(condition), not needs)
 
     def _comprehension(self, expr: Comprehension) -> ColumnClosure:
-        if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.is_listed(expr.iterable):
+        if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.is_node_list(expr.iterable):
             slot = expr.variables[0].slot
             condition = self.of_item(expr.body, slot) if len(expr.variables) == 1 else None
             if condition is None:
@@ -383,7 +378,7 @@ class Lowering:
         if expr.macro not in (Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP):
             _only_bools([expr.body])
         elif may_be_large(expr.body.type):
-            raise NotColumnar  # it pays for what it holds
+            raise NotColumnar  # it pays for all its entries
         if expr.where is not None:
             _only_bools([expr.where])
         body = inner.lower(expr.body)
@@ -392,12 +387,12 @@ class Lowering:
         return listed.comprehension(expr.macro, iterable, slots, where, body)
 
     def _within(self, slots: Iterable[int]) -> Lowering:
-        """Return what lowers the inside of a macro: its variables may hold columns."""
+        """Return a lowering for the inside of a macro, whose variables may hold columns."""
         captured = self._captured.union(slots)
         return Lowering(self._rule, self._shared, captured, self._node, self._in_fn, self._depth)
 
     def _is_uniform(self, expr: TypedExpr) -> bool:
-        """Tell whether a list has the same items for all rows, but for those that are absent in some."""
+        """Return whether a list has the same items for all rows, except for items absent in some."""
         match expr:
             case Var(slot=slot) if slot in self._captured:
                 return True
@@ -439,17 +434,17 @@ def _shared(closure: Closure) -> ColumnClosure:
 
 
 def _has_few_values(args: Iterable[ColumnValue]) -> bool:
-    """Tell whether a function is faster by value than by row: one argument has few values, the others one."""
+    """Return whether a function is faster by value than by row: only one argument varies, over few values."""
     coded = [arg for arg in args if not isinstance(arg, Same)]
     return len(coded) == 1 and isinstance(coded[0], Coded) and len(coded[0].values) <= MAX_VALUES
 
 
 def _only_bools(conditions: Iterable[TypedExpr]) -> None:
-    """Raise NotColumnar where a condition may be something else than a bool."""
+    """Raise NotColumnar if a condition may not be a bool."""
     if any(condition.type != BOOL for condition in conditions):
         raise NotColumnar
 
 
 def _is_open(type_: Type) -> bool:
-    """Tell whether values of a type may be of different types."""
+    """Return whether the values of a type may have different types."""
     return type_.name in ("dyn", "error", "nothing") or any(map(_is_open, type_.args))

@@ -1,7 +1,7 @@
-"""Expressions without a column form: evaluated by the scalar back end, where possible once per distinct node.
+"""Expressions without a column form: evaluated by the scalar back end, if possible once per distinct node.
 
-Clusters have tens of distinct taints and zones, not thousands: what reads only such facts of a node is
-evaluated once for each combination of them.
+Clusters have tens of distinct taints and zones, not thousands. An expression that reads only such facts is
+evaluated once per combination of them.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _BAD = EvalError("bad in another column")
 
 @dataclass(frozen=True, slots=True)
 class NodeSlots:
-    """Where a frame holds the node, and the lazy variables that belong to it."""
+    """The slots of the node, and of the lazy variables that belong to it."""
 
     node: int
     resets: tuple[int, ...]
 
 
 class Fallback:
-    """Evaluates an expression by the scalar back end, once for each distinct combination of what it reads.
+    """Evaluates an expression by the scalar back end, once per distinct combination of its inputs.
 
-    Those are the variables of macros and functions around it (`captured`) and `atoms` of the node; with
-    `atoms` None it is evaluated for each row. `slots` is None for what reads nothing of the node.
+    The inputs are the variables of the macros and functions around it (`captured`), and `atoms` of the node.
+    If `atoms` is None, it is evaluated for each row. `slots` is None if it does not read the node.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Fallback:
         return of_results(self._evaluate(batch, representatives, coded, bad), self._type, codes)
 
     def _groups(self, batch: Batch, coded: dict[int, Coded], bad: Bad) -> tuple[Array, Codes]:
-        """Return one row of each group that has one answer, and the group of each row."""
+        """Return one row of each group that shares an answer, and the group of each row."""
         digits = _digits(coded.values(), bad)
         if self._slots is not None:
             facts = None
@@ -108,7 +108,7 @@ class Fallback:
                 for slot, column in coded.items():
                     frame[slot] = column.values[column.codes[row]]
                 if slots is not None:
-                    show_node(batch, row, slots)
+                    set_node(batch, row, slots)
                 meter.next()
                 try:
                     results.append(closure(frame))
@@ -118,8 +118,8 @@ class Fallback:
 
 
 class Spending:
-    """The meter of a batch while rows are evaluated one by one: each begins with what the batch has left, and
-    in the end the batch pays what the dearest took.
+    """The meter of a batch while rows are evaluated one by one: each row begins with the rest of the batch,
+    and finally the batch pays for the most expensive row.
     """
 
     def __init__(self, batch: Batch) -> None:
@@ -139,17 +139,17 @@ class Spending:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether the present row took more than there was."""
+        """Return whether the current row took more steps than there were."""
         return self._meter.left < 0
 
     def __exit__(self, *_: object) -> None:
         self._batch.frame[-1] = self._outer
-        # A row that wanted more is bad, and the scalar back end tells; it does not stop the others.
+        # A row that ran out is bad and goes to the scalar back end; the other rows go on.
         least = max(min(self._least, self._meter.left), 0)
         self._batch.spend(self._meter.limit - least)
 
 
-def show_node(batch: Batch, row: int, slots: NodeSlots) -> None:
+def set_node(batch: Batch, row: int, slots: NodeSlots) -> None:
     """Put the node of a row in the frame."""
     frame = batch.frame
     frame[slots.node] = batch.snapshot.info(int(batch.rows[row]))
@@ -157,13 +157,12 @@ def show_node(batch: Batch, row: int, slots: NodeSlots) -> None:
         frame[slot] = UNSET
 
 
-class OfNodes:
-    """Calls a method of a value that all rows share with each node, behind `others` that they share too.
+class NodeMethod:
+    """Calls a method of a value that all rows share with each node, after `others`, which they share too.
 
-    Where the value says which labels decide (`label_keys`; with `others` a method named as the first with
-    `_keys` behind it), the method is called once for each combination of them; where it has the answers as a
-    column (a method named as the first with `_column` behind it, which returns an int if all rows have it),
-    not at all.
+    If the value names the labels that decide (`label_keys`; with `others` a method named like this one with
+    `_keys` appended), the method is called once per combination of them. If it has the answers as a column
+    (`_column` appended; it returns an int if all rows share it), the method is not called.
     """
 
     def __init__(
@@ -220,15 +219,15 @@ def apply_distinct(
     batch: Batch,
     has_weight: bool,
 ) -> ColumnValue:
-    """Call a function once for each distinct combination of its arguments. With `has_weight` the batch pays
-    for what goes in and comes out where it is most.
+    """Call a function once per distinct combination of its arguments. With `has_weight`, the batch pays for
+    the largest arguments and result.
     """
     columns = [arg if isinstance(arg, Same) else encoded(arg) for arg in args]
     coded = [arg for arg in columns if isinstance(arg, Coded)]
     bad = either(*(arg.bad for arg in coded))
     representatives, codes = grouped(_digits(coded, bad), len(batch))
     results: list[Value] = []
-    dearest = 0
+    highest = 0
     for row in representatives.tolist():
         if bad is not None and bad[row]:
             results.append(_BAD)
@@ -239,21 +238,21 @@ def apply_distinct(
         except EvalError as error:
             results.append(error)
         if has_weight:
-            dearest = max(dearest, weighed([*values, results[-1]]))
-    batch.spend(dearest)
+            highest = max(highest, weighed([*values, results[-1]]))
+    batch.spend(highest)
     return of_results(results, type_, codes)
 
 
 def _digits(coded: Iterable[Coded], bad: Bad) -> list[Digit]:
     digits: list[Digit] = [(one.codes, len(one.values)) for one in coded]
     if bad is not None:
-        # What stands in a bad row means nothing, so it must not stand for rows that are good.
+        # The value in a bad row is arbitrary, so it must not represent good rows.
         digits.append((bad.astype(np.int64), 2))
     return digits
 
 
 def fact_digits(atoms: Sequence[Atom], batch: Batch) -> list[Digit] | None:
-    """Return the facts in which rows differ; None where a key has no value, so that nothing is known."""
+    """Return the facts in which rows differ as digits; None if a key has no value."""
     digits: list[Digit] = []
     for atom in atoms:
         if atom.key is None:

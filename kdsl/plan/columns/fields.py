@@ -1,4 +1,4 @@
-"""Fields of the node as columns, and the keys of its maps."""
+"""Columns of the node's fields, and of the keys of its maps."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.traced import POD_COUNTS
-from kdsl.plan.facts import ABSENT
+from kdsl.plan.fact_columns import ABSENT
 
 _RESOURCES = {"allocatable": "allocatable", "requested": "requested", "scoredRequests": "scored_requests"}
 _PLAIN = (*DTYPES, STRING)
 
 
 def node_field(expr: FieldOf) -> Operand:
-    """Return the column of a field of the node; NotColumnar where it has none."""
+    """Return the column of a field of the node; NotColumnar if it has none."""
     if expr.field in _RESOURCES:
         read = _RESOURCES[expr.field]
 
@@ -57,7 +57,7 @@ def node_field(expr: FieldOf) -> Operand:
 
 
 def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
-    """Return what reads a map of the node at a key that all rows share, or tells whether it is there."""
+    """Return a reader of a node's map at a key that all rows share, or of the key's presence."""
     attribute = attribute_of(field)
     is_test = expr.test if isinstance(expr, KeyOf) else expr.overload == "in_map"
     is_optional = expr.optional if isinstance(expr, KeyOf) else expr.function == "_[?_]"
@@ -85,8 +85,8 @@ def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
 
 
 def text_or(field: str, key: Operand, default: str, general: Operand) -> Operand:
-    """Return what reads a map of texts at a key that all rows share, and gives `default` where it is not
-    there. `general` does where more texts are known than there are rows.
+    """Return a reader of a map of texts at a key that all rows share, with `default` for absent keys.
+    `general` is used if there are more distinct texts than rows.
     """
     attribute = attribute_of(field)
 

@@ -1,4 +1,4 @@
-"""Rows by what they have in common: what is asked once for a group is spread over its rows."""
+"""Groups of rows with equal inputs: the answer of a group's first row holds for all of its rows."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from kdsl.plan.columns.column import Array
 
 Codes = NDArray[np.int64]
 Digit = tuple[NDArray[np.integer[Any]], int]
-"""One thing in which rows differ: a code for each row, and how many codes there are."""
+"""A property in which rows differ: a code for each row, and the number of codes."""
 T = TypeVar("T")
 
 MOST: Final = MIN_ROWS - 1
-"""The most groups that are few: of more, columns are as fast. All pairs of two such fit into a text."""
+"""The most groups that count as few; with more, columns are as fast. Pairs of them fit in a byte."""
 _DIRECT: Final = 4096
 """The most combinations of codes that get a cell each."""
 
 
 class Groups(NamedTuple):
-    """Rows of which few are distinct.
+    """Rows in few groups.
 
-    `codes` has a number below `BYTES` for each row, the same for those of a group. `marks` are these numbers
-    for the groups and `firsts` their first rows, in the order of these rows.
+    `codes` has a number below `BYTES` per row, equal within a group. `marks` are the numbers of the groups
+    and `firsts` their first rows, in the order of these rows.
     """
 
     codes: NDArray[np.uint8]
@@ -36,27 +36,25 @@ class Groups(NamedTuple):
     firsts: list[int]
 
     def spread(self, answers: Iterable[Any], dtype: DTypeLike) -> Array:
-        """Return for each row the answer of its group."""
+        """Return the answer of its group for each row."""
         cells = np.empty(BYTES, dtype)
         for mark, answer in zip(self.marks, answers, strict=True):
             cells[mark] = answer
         return cells.take(self.codes)
 
     def agree_in(self, codes: Array) -> bool:
-        """Tell whether the rows of each group have one code."""
+        """Return whether the rows of each group have one code."""
         return not np.count_nonzero(self.spread(map(codes.item, self.firsts), codes.dtype) != codes)
 
     def divided(self, others: Groups) -> Groups | None:
-        """Return the groups of rows that are in one group here and in one of the others; None where there are
-        more than `MOST`.
-        """
+        """Return the groups of rows that share both groups; None if there are more than `MOST`."""
         count = len(others.marks)
         numbers = self.spread(range(0, len(self.marks) * count, count), np.uint8)
         return _few(numbers + others.spread(range(count), np.uint8))
 
 
 class Grouped(NamedTuple, Generic[T]):
-    """A column of which each group has one of the `values`."""
+    """A column in which each group has one of the `values`."""
 
     values: list[T]
     groups: Groups
@@ -67,7 +65,7 @@ class Grouped(NamedTuple, Generic[T]):
 
 
 def few_groups(digits: Iterable[Digit], rows: int) -> Groups | None:
-    """Return the groups of rows that agree in all digits; None where there are more than `MOST`."""
+    """Return the groups of rows that agree in all digits; None if there are more than `MOST`."""
     joined = _joined(digits)
     if not joined:
         return _few(np.zeros(rows, np.uint8))
@@ -75,7 +73,7 @@ def few_groups(digits: Iterable[Digit], rows: int) -> Groups | None:
     for codes, size in joined[1:]:
         if groups is None:
             return None
-        # What differs most often differs together.
+        # Digits often differ together.
         if not groups.agree_in(codes):
             others = _few(codes, size)
             groups = None if others is None else groups.divided(others)
@@ -83,7 +81,7 @@ def few_groups(digits: Iterable[Digit], rows: int) -> Groups | None:
 
 
 def _joined(digits: Iterable[Digit]) -> list[Digit]:
-    """Return fewer digits that say the same: neighbours of which a text can have all combinations are one."""
+    """Return fewer equivalent digits: neighbours are joined if all their combinations fit in one byte."""
     found: list[Digit] = []
     for codes, size in digits:
         if found and found[-1][1] * size <= BYTES:
@@ -95,7 +93,7 @@ def _joined(digits: Iterable[Digit]) -> list[Digit]:
 
 
 def _few(codes: Array, size: int = BYTES) -> Groups | None:
-    """Return the groups of rows that have one code below `size`; None where there are more than `MOST`."""
+    """Return the groups of rows by a code below `size`; None if there are more than `MOST`."""
     if size > BYTES:
         ordered = np.sort(codes)
         ends = (ordered[1:] != ordered[:-1]).nonzero()[0]
@@ -108,12 +106,12 @@ def _few(codes: Array, size: int = BYTES) -> Groups | None:
 
 
 def combinations(digits: Iterable[Digit]) -> int:
-    """Return how many combinations of codes there may be."""
+    """Return the number of possible combinations of codes."""
     return prod([size for _, size in digits])
 
 
 def grouped(digits: Sequence[Digit], rows: int) -> tuple[Array, Codes]:
-    """Return the first row of each distinct combination of codes, and which combination each row has."""
+    """Return the first row of each distinct combination of codes, and the combination of each row."""
     size = combinations(digits)
     groups = few_groups(digits, rows) if size <= BYTES else None
     if groups is not None:
@@ -131,7 +129,7 @@ def grouped(digits: Sequence[Digit], rows: int) -> tuple[Array, Codes]:
 
 
 def _by_table(codes: Codes, size: int) -> tuple[Array, Codes]:
-    """Do as `grouped` where there are so few codes that each has a cell."""
+    """Do as `grouped`, with a cell per code."""
     representatives = first_rows(codes, size)
     places = np.zeros(size, np.int64)
     places[codes.take(representatives)] = np.arange(len(representatives))

@@ -1,6 +1,6 @@
 """Lists and maps over columns: macros, sizes, sums, look-ups.
 
-A macro over a list that all rows share is a loop in Python with a column per item; what it filters is a mask.
+A macro over a list that all rows share is a Python loop with a column per item; a filter is a mask.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from kdsl.plan.columns.column import (
     AllBad,
     Bad,
     Coded,
+    CodedLists,
     Column,
     ColumnValue,
     Entry,
     Int64s,
     Items,
-    Listed,
     NotColumnar,
     Same,
     bad_of,
@@ -34,13 +34,13 @@ from kdsl.plan.columns.column import (
     spread,
 )
 from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
-from kdsl.plan.columns.listed import ItemCodes
 from kdsl.plan.columns.logic import Operand, Tally, plain
+from kdsl.plan.columns.node_lists import ItemCodes
 from kdsl.plan.columns.traced import is_traced
 
 
 def equal_codes(left: ColumnValue, right: ColumnValue) -> Column | None:
-    """Compare coded strings with one string, or with each other; None where neither is coded."""
+    """Compare coded strings with one string, or with each other; None if neither is coded."""
     if isinstance(right, Coded):
         left, right = right, left
     if not isinstance(left, Coded):
@@ -49,7 +49,7 @@ def equal_codes(left: ColumnValue, right: ColumnValue) -> Column | None:
         matches = np.array([value == right.value for value in left.values], dtype=np.bool_)
         return Column(matches[left.codes], left.bad)
     if isinstance(right, Coded):
-        # A dictionary may hold a value twice, so both are numbered anew.
+        # A dictionary may hold a value twice, so both are renumbered.
         numbers: dict[Value, int] = {}
         one = np.array([numbers.setdefault(value, len(numbers)) for value in left.values])
         other = np.array([numbers.get(value, -1) for value in right.values])
@@ -68,7 +68,7 @@ def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
             return value.attribute(attribute)
         if not isinstance(value, Coded):
             raise NotColumnar
-        # Codes that no good row has may stand for anything, such as an absent key.
+        # Unused codes may have any value, such as an absent key.
         fields = [None if known is None else getattr(known, attribute) for known in value.values]
         dtype = DTYPES.get(type_)
         if dtype is None:
@@ -85,13 +85,13 @@ def list_of(items: Sequence[Operand]) -> Operand:
     def build(batch: Batch) -> ColumnValue:
         values = [item(batch) for item in items]
         entries = [Entry(place, value, None) for place, value in enumerate(values)]
-        return _listed(entries, either(*map(bad_of, values)))
+        return _list_value(entries, either(*map(bad_of, values)))
 
     return build
 
 
-def _listed(entries: Sequence[Entry], bad: Bad = None) -> ColumnValue:
-    """Return a list of entries, which may be the same for all rows."""
+def _list_value(entries: Sequence[Entry], bad: Bad = None) -> ColumnValue:
+    """Return a list of entries; `Same` if all rows have the same."""
     same = [entry.value.value for entry in entries if entry.present is None and isinstance(entry.value, Same)]
     if len(same) == len(entries) and bad is None:
         return Same(tuple(same))
@@ -125,7 +125,7 @@ def _exists_one(kept: Operand) -> Operand:
 
 
 def _source(value: ColumnValue, variables: int, batch: Batch) -> Items:
-    """Return what a macro ranges over. As in the scalar back end, each item is a step."""
+    """Return the items of a macro. As in the scalar back end, each item is a step."""
     if isinstance(value, Same):
         batch.spend(len(value.value))
         is_map = kind_of(value.value) != "list"
@@ -209,7 +209,7 @@ def _build(
                 bad = either(bad, own if present is None else own & present)
             key = entry.key if items.is_map else place
             entries.append(Entry(key if to_map else len(entries), value, present))
-        return Items(tuple(entries), True, bad) if to_map else _listed(entries, bad)
+        return Items(tuple(entries), True, bad) if to_map else _list_value(entries, bad)
 
     return evaluate
 
@@ -232,7 +232,7 @@ def _kept(condition: ColumnValue, present: Bad, rows: int) -> tuple[Bad, Bad]:
 
 def _size(rows: int, args: list[ColumnValue]) -> ColumnValue:
     items = args[0]
-    if isinstance(items, Listed):
+    if isinstance(items, CodedLists):
         return Column(items.count(np.ones(len(items.lists.items), np.bool_)))
     if not isinstance(items, Items):
         raise NotColumnar
@@ -265,14 +265,14 @@ def _sum(dtype: Any) -> Kernel:
                 if overflow.any():
                     bad = either(bad, np.broadcast_to(overflow, rows))
             total = after
-        # All rows may share it as far as they are good.
+        # All good rows may share it.
         return Column(np.full(rows, total) if isinstance(total, dtype) else total, bad)
 
     return kernel
 
 
 def _index_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    """Return the item at a position that all rows share: the one that has so many present before it."""
+    """Return the item at a position that all rows share: the one with that many present items before it."""
     items, index = args
     if not isinstance(items, Items) or not isinstance(index, Same):
         raise NotColumnar
@@ -326,7 +326,7 @@ def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     if not isinstance(items, Same):
         raise NotColumnar
     if isinstance(value, Column):
-        # INVARIANT: the compiler lets through lists of the value's own type only.
+        # INVARIANT: the compiler admits only lists of the value's own type.
         return Column(np.isin(value.values, np.array(items.value, value.values.dtype)), value.bad)
     if not isinstance(value, Coded):
         raise NotColumnar
@@ -338,7 +338,7 @@ def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
 
 
 def _extreme_of_list(name: str) -> Kernel:
-    """Return `math.least` or `math.greatest` of a list whose items all rows have."""
+    """Return `math.least` or `math.greatest` of a list if all rows have all items."""
     kernel = KERNELS[name]
 
     def of_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
@@ -353,11 +353,11 @@ def _extreme_of_list(name: str) -> Kernel:
 
 
 def _or_value(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    """Return what optionals hold, or the default that all rows share."""
+    """Return the values of optionals, or the default that all rows share."""
     optionals, default = args
     if not isinstance(optionals, Coded) or not isinstance(default, Same):
         raise NotColumnar
-    # A code that no good row has may stand for anything.
+    # An unused code may have any value.
     known = [
         each.value if each.__class__ is Optional and each.present else default.value
         for each in optionals.values

@@ -1,7 +1,7 @@
 """Functions and operators over columns, by overload id.
 
-Each gives what `kdsl.eval.functions` gives for every row that it does not mark as bad. What has no kernel
-here is evaluated per distinct value or row by row.
+Each returns the value of `kdsl.eval.functions` for every row that it does not mark as bad. Functions without
+a kernel are evaluated per distinct value or row by row.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from kdsl.plan.columns.column import (
     operand,
     spread,
 )
-from kdsl.plan.columns.given import GivenQuantity
+from kdsl.plan.columns.pod_inputs import InputQuantity
 from kdsl.plan.columns.traced import is_exact, least_of, quotient
 
 Kernel = Callable[[int, list[ColumnValue]], ColumnValue]
-"""Computes a call for a number of rows. At least one argument is not `Same`; numpy warns of nothing."""
+"""Computes a call for a number of rows. At least one argument is not `Same`; numpy's warnings are off."""
 
 _EXACT: Final = 2**53  # up to here every int64 is a float64
 _MILLI: Final = 1000
@@ -43,7 +43,7 @@ _NOWHERE: Final = np.False_
 
 
 def _marked(mask: Array | np.bool_) -> Bad:
-    """Return a mask; None where it marks no row. AllBad where it is known to mark all of them."""
+    """Return a mask; None if it marks no row. AllBad if it is known to mark all rows."""
     if isinstance(mask, np.generic):
         if mask:
             raise AllBad
@@ -52,7 +52,6 @@ def _marked(mask: Array | np.bool_) -> Bad:
 
 
 def _checked(values: Array, overflow: Array | np.bool_, *bads: Bad) -> Column:
-    """Return ints, with the rows that overflowed marked."""
     return Column(values, either(*bads, _marked(overflow)))
 
 
@@ -63,7 +62,7 @@ def _ints(args: list[ColumnValue]) -> tuple[Int64s, Int64s, Bad]:
 
 
 def sum_overflows(left: Int64s, right: Int64s, total: Int64s) -> Array | np.bool_:
-    """Tell where `left + right` wrapped around: both have the sign that the total has not."""
+    """Return where `left + right` wrapped around: both have the sign that the total lacks."""
     return _NOWHERE if is_exact(total) else ((left ^ total) & (right ^ total)) < 0
 
 
@@ -72,7 +71,7 @@ def difference_overflows(left: Int64s, right: Int64s, rest: Int64s) -> Array | n
 
 
 def product_overflows(left: Int64s, right: Int64s, product: Int64s) -> Array | np.bool_:
-    """Tell where a product may not fit, by its magnitude: a little too often, never too seldom."""
+    """Return where a product may overflow, by its magnitude: slightly too often, never too seldom."""
     return _NOWHERE if is_exact(product) else np.abs(left * 1.0) * np.abs(right * 1.0) >= 2.0**62
 
 
@@ -82,7 +81,7 @@ def truncated_quotient(left: Int64s, right: Int64s) -> tuple[Int64s, Array | np.
         return quotient(left, right), _NOWHERE
     undefined = (right == 0) | ((left == INT_MIN) & (right == -1))
     divisor = np.where(undefined, 1, right)
-    # A rest has the sign of what is divided: without it nothing needs rounding.
+    # The remainder has the sign of the dividend; without it no rounding is needed.
     return (left - np.fmod(left, divisor)) // divisor, undefined
 
 
@@ -127,7 +126,7 @@ def _absolute_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
 
 
 def _column(values: Array | np.bool_ | np.int64, bad: Bad) -> ColumnValue:
-    """Return a column, or the one value that all rows are known to have; NotColumnar where some are bad."""
+    """Return a column, or the value that all rows share; NotColumnar if some are bad."""
     if not isinstance(values, np.generic):
         return Column(values, bad)
     if bad is not None:
@@ -155,7 +154,7 @@ def _of_one(compute: Callable[[Array], Array], dtype: Any) -> Kernel:
 
 
 def _int_of_double(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    """Truncate; what is beyond int64, NaN included, is an error."""
+    """Truncate; a value beyond int64, NaN included, is an error."""
     values, bad = spread(args[0], rows, np.float64)
     inside = (values > -(2.0**63)) & (values < 2.0**63)
     return _checked(np.where(inside, values, 0.0).astype(np.int64), ~inside, bad)
@@ -173,10 +172,10 @@ def _round(values: Array) -> Array:
 
 
 def _extreme(better: Callable[[Array, Array], Array], dtype: Any) -> Kernel:
-    """Return `math.least` or `math.greatest`: the first argument that no other is better than."""
+    """Return `math.least` or `math.greatest`: the first of the best arguments."""
 
     def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        # Of what all rows share the first operation makes arrays: not all arguments are such.
+        # The first operation makes an array of shared values, since some argument is an array.
         best, bad = operand(args[0], dtype)
         for arg in args[1:]:
             other, other_bad = operand(arg, dtype)
@@ -195,7 +194,6 @@ def scale_of(resource: str) -> int:
 
 
 def _amounts(args: list[ColumnValue]) -> tuple[Int64s, Int64s, int, Bad]:
-    """Return two quantities in one scale."""
     scales = [arg.scale for arg in args if isinstance(arg, Amounts)]
     if len(set(scales)) != 1:
         raise NotColumnar
@@ -204,12 +202,10 @@ def _amounts(args: list[ColumnValue]) -> tuple[Int64s, Int64s, int, Bad]:
 
 
 def amount_of(value: ColumnValue, scale: int) -> tuple[Int64s, Bad]:
-    """Return a quantity in a scale, a single one where all rows share it; NotColumnar where it is in another
-    scale, or finer than that.
-    """
+    """Return a quantity in a scale (one number if shared); NotColumnar if its scale differs, or is finer."""
     if isinstance(value, Amounts) and value.scale == scale:
         return value.values, value.bad
-    if isinstance(value, Same) and value.value.__class__ is GivenQuantity:
+    if isinstance(value, Same) and value.value.__class__ is InputQuantity:
         if scale != scale_of(value.value.source.resource):
             raise NotColumnar
         return cast(Int64s, value.value.traced()), None
@@ -294,7 +290,7 @@ def _compare_to(rows: int, args: list[ColumnValue]) -> ColumnValue:
 
 
 def _resources(value: ColumnValue) -> tuple[frozenset[str], Callable[[str], Int64s | int]]:
-    """Return the resources that a value may name, and what gives the amount of each."""
+    """Return the resources that a value may name, and a reader of the amount of each."""
     if isinstance(value, ResourceTable):
         return value.names(), value.read
     if isinstance(value, Same) and isinstance(value.value, Resources):
@@ -374,8 +370,8 @@ KERNELS: Final[Mapping[str, Kernel]] = {
 
 
 def equality(left: ColumnValue, right: ColumnValue, dtype: Any, wanted: bool = True) -> ColumnValue:
-    """Compare two values of one plain type for equality, or inequality where `wanted` is false. Not all rows
-    share both.
+    """Compare two values of one plain type for equality, or inequality if `wanted` is false. At least one is
+    not shared by all rows.
     """
     compare = np.equal if wanted else np.not_equal
     if isinstance(left, Amounts) or isinstance(right, Amounts):

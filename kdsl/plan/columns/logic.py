@@ -1,4 +1,4 @@
-"""`&&`, `||` and `?:` over columns. Rows that one operand decides are not shown to the next; an error counts
+"""`&&`, `||` and `?:` over columns. Rows that one operand decides are not given to the next; an error counts
 only in rows that no other operand decides, as in CEL.
 """
 
@@ -49,7 +49,7 @@ class Tally:
         self._is_same = True
 
     def add(self, value: Mask, bad: Bad, among: Array | None) -> None:
-        """Take the values of one operand for the rows `among` (None: all)."""
+        """Add the values of one operand for the rows `among` (None: all)."""
         self._is_same = False
         decides = value if self.decider else ~value
         if bad is not None:
@@ -59,7 +59,7 @@ class Tally:
             self._bad = either(self._bad, self._everywhere(bad, among))
 
     def fail(self, among: Array | None) -> None:
-        """Take an operand that failed for the rows `among`."""
+        """Add an operand that failed for the rows `among`."""
         self._is_same = False
         failed = np.ones(self._rows if among is None else len(among), dtype=np.bool_)
         self._bad = either(self._bad, self._everywhere(failed, among))
@@ -102,7 +102,7 @@ def _connective(operands: Sequence[Operand], decider: bool) -> Operand:
             values, bad = spread(value, len(part), np.bool_)
             if tally is None:
                 if place == last:
-                    # No other operand tells rows apart.
+                    # The other operands are the same for all rows.
                     return value
                 tally = Tally(len(batch), decider)
             tally.add(values, bad, among)
@@ -153,7 +153,7 @@ Part = tuple[Array, ColumnValue | None]
 
 
 def _branch(closure: Operand, batch: Batch, index: Array) -> Part:
-    """Return a branch for its rows; None where it fails for all of them."""
+    """Return a branch for its rows; None if it fails for all of them."""
     return index, _or_none(closure, batch.part(index))
 
 
@@ -165,7 +165,7 @@ def _or_none(closure: Operand, batch: Batch) -> ColumnValue | None:
 
 
 def _selected(condition: Mask, yes: ColumnValue | None, no: ColumnValue | None) -> ColumnValue:
-    """Put two branches together that were evaluated for all rows: of one plain type, or amounts."""
+    """Merge two branches that were evaluated for all rows: of one plain type, or amounts."""
     known = [value for value in (yes, no) if value is not None]
     if not known:
         raise AllBad
@@ -186,13 +186,12 @@ def _selected(condition: Mask, yes: ColumnValue | None, no: ColumnValue | None) 
 
 
 def _failing(chosen: Mask, value: ColumnValue | None) -> Bad:
-    """Return the rows that choose a branch and are bad there."""
     bad = None if value is None else bad_of(value)
     return chosen if value is None else None if bad is None else chosen & bad
 
 
 def scattered(mask: Mask, among: Array, rows: int) -> Mask:
-    """Return a mask of some rows as one of all."""
+    """Return a mask of some rows as a mask of all rows."""
     everywhere = np.zeros(rows, dtype=np.bool_)
     everywhere[among] = mask
     return everywhere
@@ -217,7 +216,7 @@ def _with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
 
 
 def plain(value: Coded) -> ColumnValue:
-    """Return a coded value as an array where it is a bool, int or double."""
+    """Return a coded bool, int or double as an array; other values unchanged."""
     kinds = {known.__class__ for known in value.values}
     if kinds <= {bool} or kinds <= {int} or kinds <= {float}:
         return Column(np.array(value.values)[value.codes], value.bad)
@@ -225,7 +224,7 @@ def plain(value: Coded) -> ColumnValue:
 
 
 def _merge(rows: int, parts: list[Part]) -> ColumnValue:
-    """Put two branches together: of one plain type, amounts of one scale, or whatever can be coded."""
+    """Merge two branches: of one plain type, amounts of one scale, or values that can be coded."""
     known = [value for _, value in parts if value is not None]
     if not known:
         raise AllBad
@@ -245,7 +244,7 @@ def _merge(rows: int, parts: list[Part]) -> ColumnValue:
 
 def _merge_plain(rows: int, parts: list[Part], bad: Bad) -> ColumnValue:
     arrays = [(index, spread(value, len(index), None)[0]) for index, value in parts if value is not None]
-    # INVARIANT: both branches are of one type; where that is open, nothing over columns reads the value.
+    # INVARIANT: both branches have one type; if the type is open, no column code reads the value.
     merged = np.zeros(rows, dtype=arrays[0][1].dtype)
     for index, array in arrays:
         merged[index] = array

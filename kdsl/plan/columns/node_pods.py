@@ -1,6 +1,4 @@
-"""How many pods of each node a condition holds for, where a selector decides it: those pods alone are asked
-about.
-"""
+"""Counts of each node's pods for which a condition holds, over the pods of a deciding selector."""
 
 from __future__ import annotations
 
@@ -46,8 +44,8 @@ def count_selected(slot: int, captured: Sequence[int], condition: Closure, selec
         if not pods:
             return Same(0)
         counts, limit, most = np.zeros(len(snapshot.names), np.int64), batch.frame[-1].left, 0
-        # One that is not selected takes no more steps than one that is; where none is, some pod tells how
-        # many.
+        # A pod that is not selected takes no more steps than a selected one; if none is selected, any pod
+        # gives the number.
         for row, pod in found or _some_pod(snapshot):
             frame[slot], frame[-1] = pod, Meter(limit)
             try:

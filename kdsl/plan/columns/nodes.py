@@ -1,7 +1,7 @@
-"""Macros over nodes as column programs: what `feasible.filter(n, …)` and its like become.
+"""Macros over nodes as column programs, such as `feasible.filter(n, …)`.
 
-The variable of the macro is the node. Everything else that it reads is the same for all nodes of the list,
-also what belongs to the node that the rule is judging.
+The variable of the macro is the node. Its other inputs, also those of the node that the rule judges, are the
+same for all nodes of the list.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.rule import ColumnScope
 from kdsl.plan.compile.scope import Functions
-from kdsl.plan.facts import Facts
+from kdsl.plan.fact_columns import FactColumns
 
 _NUMBERS: Final = (INT, UINT, DOUBLE, QUANTITY)
 
@@ -63,7 +63,7 @@ class _MacroColumns(ColumnScope):
         self, exprs: Iterable[TypedExpr], bound: frozenset[int] = frozenset()
     ) -> tuple[Fact, ...] | None:
         exprs = tuple(exprs)
-        # What was hoisted may read the node unseen.
+        # A hoisted part may read the node.
         hoisted = (part for expr in exprs for part in walk(expr) if isinstance(part, Var))
         node = self.slots.node
         if any(part.slot != node and node in self.needs(part) for part in hoisted):
@@ -99,7 +99,7 @@ def lower_macro(
             return nodes
         value = evaluate(body, chosen, frame)
         if value is None or bad_of(value) is not None:
-            # Some node has no answer: going through them one by one finds the first.
+            # Some node fails: evaluating one by one finds the first.
             return None
         return result(value, chosen)
 
@@ -107,7 +107,7 @@ def lower_macro(
 
 
 def _tested(condition: TypedExpr, node: int) -> list[tuple[str, str]] | None:
-    """Return the keys that maps of a node must have, each with its map, where a condition is nothing else."""
+    """Return the keys that a condition tests, each with its map, if it tests nothing else; else None."""
     parts = [condition]
     if isinstance(condition, CallOf) and condition.function == "_&&_":
         parts = operands(condition)
@@ -127,7 +127,7 @@ def _tested(condition: TypedExpr, node: int) -> list[tuple[str, str]] | None:
 
 
 def _may_compute(expr: TypedExpr) -> bool:
-    """Tell whether something in an expression may be arithmetic, of whose results numpy warns."""
+    """Return whether an expression may contain arithmetic, for which numpy may warn."""
     return any(
         isinstance(part, CallFn) or (isinstance(part, CallOf) and part.type in _NUMBERS)
         for part in walk(expr)
@@ -135,15 +135,13 @@ def _may_compute(expr: TypedExpr) -> bool:
 
 
 def _all_have(nodes: NodeSet, tested: Iterable[tuple[str, str]]) -> bool:
-    """Tell whether every node of the snapshot has these keys, whichever are asked about."""
-    facts = Facts.of(nodes.snapshot.live)
+    """Return whether every node of the snapshot has these keys."""
+    facts = FactColumns.of(nodes.snapshot.live)
     return all(facts.key(*place).is_everywhere for place in tested)
 
 
 def _evaluate(body: ColumnClosure, nodes: NodeSet, frame: Frame) -> ColumnValue | None:
-    """Return the value of the body for each node; None where that is not known. All nodes pay for what is
-    most that one of them may cost.
-    """
+    """Return the value of the body for each node; None if unknown. All nodes pay the highest cost of one."""
     outer: Meter = frame[-1]
     share = outer.left // len(nodes) - 1
     own = frame[-1] = Meter(max(share, 0))

@@ -1,7 +1,7 @@
-"""Predicates and scores over columns. What they do not answer, the scalar programs do.
+"""Predicates and scores over columns. The scalar programs answer for the rows that columns leave out.
 
-A rule that reads only few facts of a node is evaluated as a whole by the scalar program, once for each
-combination of them; other rules statement by statement.
+A rule that reads only few facts of a node is evaluated as a whole by the scalar program, once per combination
+of them; other rules statement by statement.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from kdsl.check.model.rule_set import CheckedPredicate, CheckedStatement
 from kdsl.plan.columns.atoms import Atom
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
-from kdsl.plan.columns.compiler import ColumnClosure, ColumnCompiler, Note
+from kdsl.plan.columns.compiler import ColumnClosure, ColumnCompiler, ScalarPart
 from kdsl.plan.columns.distinct import fact_digits
 from kdsl.plan.columns.groups import grouped
-from kdsl.plan.columns.kinds import Kinds
 from kdsl.plan.columns.logic import disjunction
-from kdsl.plan.columns.sights import Watcher
+from kdsl.plan.columns.node_groups import NodeGroups
+from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.statements import ColumnBlock, Step, expressions_of, holes_of, loop_slots, reject
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.verdicts import OnError, Verdicts
 
 Ids = NDArray[np.int32]
-ScalarJudge = Callable[[Batch], Ids]
+ScalarStatuses = Callable[[Batch], Ids]
 
 
 class DistinctPredicate:
@@ -35,26 +35,26 @@ class DistinctPredicate:
     def __init__(self, atoms: Sequence[Atom]) -> None:
         self._atoms = tuple(atoms)
 
-    def judge(self, batch: Batch, verdicts: Verdicts, scalar: ScalarJudge) -> Ids:
+    def statuses(self, batch: Batch, verdicts: Verdicts, scalar: ScalarStatuses) -> Ids:
         digits = fact_digits(self._atoms, batch)
         if digits is None:
             return scalar(batch)
-        representatives, kinds = grouped(digits, len(batch))
-        return scalar(batch.part(representatives))[kinds]
+        representatives, groups = grouped(digits, len(batch))
+        return scalar(batch.part(representatives))[groups]
 
 
 class ColumnPredicate:
-    """A predicate whose statements run over columns, unless there turn out to be few kinds of nodes."""
+    """A predicate whose statements run over columns, unless the nodes fall into few groups."""
 
-    def __init__(self, steps: Sequence[Step], report_all: bool, kinds: Kinds | None) -> None:
+    def __init__(self, steps: Sequence[Step], report_all: bool, groups: NodeGroups | None) -> None:
         self._steps = tuple(steps)
         self._report_all = report_all
-        self._kinds = kinds
+        self._groups = groups
 
-    def judge(self, batch: Batch, verdicts: Verdicts, scalar: ScalarJudge) -> Ids:
-        by_kind = None if self._kinds is None else self._kinds.ask(batch, scalar)
-        if by_kind is not None:
-            return by_kind
+    def statuses(self, batch: Batch, verdicts: Verdicts, scalar: ScalarStatuses) -> Ids:
+        by_group = None if self._groups is None else self._groups.evaluate(batch, scalar)
+        if by_group is not None:
+            return by_group
         try:
             with np.errstate(all="ignore"):
                 found = reject(batch, self._steps, self._report_all)
@@ -68,7 +68,7 @@ class ColumnPredicate:
 
 
 class ColumnScore:
-    """The value of a score over columns. `nothing` stands for no score, as of an ignored node."""
+    """The value of a score over columns. `nothing` is the mark of no score, as for an ignored node."""
 
     def __init__(self, value: ColumnClosure, ignores: Sequence[ColumnClosure], nothing: int | float) -> None:
         self._value = value
@@ -77,22 +77,22 @@ class ColumnScore:
         self._nothing = nothing
         self._dtype = np.dtype(np.float64 if isinstance(nothing, float) else np.int64)
 
-    def judge(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
+    def raw_scores(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
         """Return the raw score of each node."""
         # In visiting order: the first node that fails may end the attempt.
         try:
             with np.errstate(all="ignore"):
-                return self._judge(batch, scalar)
+                return self._raw_scores(batch, scalar)
         except (AllBad, NotColumnar):
             return scalar(batch)
 
-    def _judge(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
+    def _raw_scores(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
         raw = np.full(len(batch), self._nothing, dtype=self._dtype)
         part, among = batch, np.arange(len(batch))
         if self._has_ignores:
             ignored, bad = spread(self._ignored(batch), len(batch), np.bool_)
             if bad is not None:
-                # One `ignore when` that fails does not hold, and another may: rare enough for the reference.
+                # If one `ignore when` fails, another may still hold: rare enough for the scalar back end.
                 raise NotColumnar
             among = rows_of(~ignored)
             if not len(among):
@@ -100,7 +100,7 @@ class ColumnScore:
             part = batch.part(among)
         values, bad = spread(self._value(part), len(part), self._dtype)
         values = values.astype(self._dtype)
-        # What stands for no score is no value either: the scalar program says why.
+        # The mark of no score is not a valid value; the scalar program reports the reason.
         odd = ~np.isfinite(values) if self._dtype.kind == "f" else values == self._nothing
         left = rows_of(odd if bad is None else odd | bad)
         if len(left):
@@ -121,9 +121,9 @@ def column_predicate(
     facts = compiler.facts([*expressions_of(statements), *error_parts], loop_slots(statements))
     block = ColumnBlock(scope, compiler, rule.report_all, on_error, error_parts)
     if facts is not None and not any(map(block.is_over_items, statements)):
-        compiler.notes.append(Note(rule.span, facts))
+        compiler.scalar_parts.append(ScalarPart(rule.span, facts))
         return DistinctPredicate(compiler.atoms(facts))
     steps = block.steps(statements)
-    watcher = Watcher(compiler, compiler.slots.node)
-    kinds = watcher.of_rule(error_parts, statements, scope.optimised, scope.passing_slot)
-    return ColumnPredicate(steps, rule.report_all, kinds)
+    reads_compiler = NodeReadsCompiler(compiler, compiler.slots.node)
+    groups = reads_compiler.of_rule(error_parts, statements, scope.optimised, scope.transient_slot)
+    return ColumnPredicate(steps, rule.report_all, groups)

@@ -1,7 +1,7 @@
-"""Between which bounds the results of operations on arrays lie, given those of their operands.
+"""Bounds of the results of operations on arrays, given the bounds of their operands.
 
-What cannot happen within the bounds needs no test: an amount of memory that is never above a petabyte does
-not overflow when it is added to another one.
+Checks that cannot fail within the bounds are left out: an amount of memory below a petabyte does not overflow
+when another one is added.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kdsl.eval.values import INT_MAX, INT_MIN
 
 Bound: TypeAlias = int | float
 Range: TypeAlias = tuple[Bound, Bound]
-"""The least and the largest that a number may be. Doubles that have a range are never NaN."""
+"""The least and the largest value of a number. Doubles with a range are never NaN."""
 
 ALL_INTS: Final[Range] = (INT_MIN, INT_MAX)
 
@@ -25,24 +25,24 @@ Rule = Callable[..., Range | None]
 
 
 def fits(found: Range) -> bool:
-    """Tell whether integers in a range are within int64."""
+    """Return whether the integers of a range are within int64."""
     return found[0] >= INT_MIN and found[1] <= INT_MAX
 
 
 def range_of(function: object, ranges: list[Range | None], is_double: bool) -> Range | None:
-    """Return the range of exact results, None where nothing is known. Integers may turn out beyond int64."""
+    """Return the range of exact results, None if unknown. Integers may be beyond int64."""
     rule = _RULES.get(function)
     if rule is None or None in ranges:
         return None
     found = rule(*ranges)
     if found is None or not is_double:
         return found
-    # Rounding is monotonic: what holds for the bounds holds for what lies between.
+    # Rounding is monotonic, so the bounds hold for all values between them.
     return found if math.isfinite(found[0]) and math.isfinite(found[1]) else None
 
 
 def decided(function: object, ranges: list[Range | None]) -> bool | None:
-    """Return what a comparison comes to for all numbers of two ranges, None where that may differ."""
+    """Return the result of a comparison if it is the same for all numbers of two ranges, else None."""
     compare = _COMPARISONS.get(function)
     if compare is None or None in ranges:
         return None
@@ -79,7 +79,7 @@ OPPOSITES: Final[Mapping[object, np.ufunc]] = {
     np.equal: np.not_equal,
     np.not_equal: np.equal,
 }
-"""What comparisons of integers become when they are negated."""
+"""The negations of comparisons of integers."""
 
 _COMPARISONS: Final[Mapping[object, Callable[[Range, Range], bool | None]]] = {
     np.less: _less,

@@ -1,4 +1,4 @@
-"""Which rows of a batch a predicate rejects, and with which failures."""
+"""The rows of a batch that a predicate rejects, with their failures."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ _BITS: Final = 8
 
 
 class Rejections:
-    """What was found of a batch so far: `failures` in the order of the rule, each with its rows. Masks are
-    never written to.
-    """
+    """The results for a batch so far: `failures` in rule order, each with its rows. Masks never change."""
 
     def __init__(self, rows: int) -> None:
         self.failures: list[tuple[Failure, Mask]] = []
@@ -34,11 +32,11 @@ class Rejections:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether no row is open."""
+        """Return whether no row is open."""
         return self._open is not None and not self._open.any()
 
     def mark(self) -> Bad:
-        """Return what `reopen` takes to open the rows again that are open now."""
+        """Return the state for `reopen`, which opens the rows again that are open now."""
         return self._open
 
     def reopen(self, mark: Bad) -> None:
@@ -47,7 +45,7 @@ class Rejections:
         self.close(self._bad)
 
     def chosen(self) -> Array | None:
-        """Return the open rows where it pays to look at them alone."""
+        """Return the open rows if it pays to evaluate only those."""
         index = None if self._open is None else rows_of(self._open)
         return None if index is None or len(index) * 2 >= self._rows else index
 
@@ -55,12 +53,12 @@ class Rejections:
         return np.arange(self._rows) if self._open is None else rows_of(self._open)
 
     def reject(self, failure: Failure, rows: Bad) -> None:
-        """Add a failure of those rows that are open, None for all of them, and close them."""
+        """Add a failure of open rows, None for all of them, and close them."""
         self.add(failure, rows)
         self.close(self._everywhere(rows))
 
     def add(self, failure: Failure, rows: Bad) -> None:
-        """Add a failure of those rows that are open, and leave them open."""
+        """Add a failure of open rows, and leave them open."""
         self.failures.append((failure, self._among_open(rows)))
 
     def leave(self, rows: Bad) -> None:
@@ -70,7 +68,7 @@ class Rejections:
         self.close(left)
 
     def has(self, rows: Bad) -> bool:
-        """Tell whether any row of a mask is open."""
+        """Return whether any row of a mask is open."""
         return bool(self._among_open(rows).any())
 
     def _everywhere(self, rows: Bad) -> Mask:
@@ -87,7 +85,7 @@ class Rejections:
             self._open = ~rows if self._open is None else self._open & ~rows
 
     def ids(self, verdicts: Verdicts, report_all: bool) -> NDArray[np.int32]:
-        """Return the number of each row's status; those of bad rows mean nothing."""
+        """Return the number of each row's status; those of bad rows are arbitrary."""
         numbers = np.zeros(self._rows, dtype=np.int32)
         if not report_all:
             # The first failure closes a row.
@@ -102,7 +100,7 @@ class Rejections:
 
 
 def _combinations(masks: Sequence[Mask]) -> tuple[list[list[int]], Array]:
-    """Return which masks go together in some row, by number, and which of those combinations each row has."""
+    """Return the combinations of masks that occur in a row, by number, and the combination of each row."""
     packed = np.packbits(np.array(masks), axis=0)
     if len(masks) > _BITS:
         found, places = np.unique(packed, axis=1, return_inverse=True)
@@ -116,8 +114,8 @@ def _combinations(masks: Sequence[Mask]) -> tuple[list[list[int]], Array]:
     return [[one for one in order if code >> _BITS - 1 - one & 1] for code in used.tolist()], numbers[codes]
 
 
-class NotedRejections(Rejections):
-    """What is found of a batch while the evaluation is watched: nothing is decided by what is left of it."""
+class TracedRejections(Rejections):
+    """Rejections while the evaluation is recorded: no decision depends on the rows that are left."""
 
     @property
     def is_over(self) -> bool:

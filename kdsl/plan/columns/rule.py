@@ -1,17 +1,17 @@
-"""What the column back end knows of the place where an expression stands: what all rows share there, and
-what is left to the scalar back end.
+"""The scope of an expression for the column back end: the values that all rows share, and the parts left to
+the scalar back end.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Self
 
 from kdsl.base.span import Span
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import CheckedFn, Fns
 from kdsl.check.model.typed import TypedExpr
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Compiler
@@ -25,9 +25,9 @@ from kdsl.plan.compile.scope import Functions, RuleScope
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ScalarPart:
     """A part of a rule that the scalar back end evaluates: once per distinct combination of `facts`, or for
-    each node where they are None.
+    each node if they are None.
     """
 
     span: Span
@@ -36,20 +36,19 @@ class Note:
 
 @dataclass(slots=True)
 class Lowered:
-    """What was lowered so far: `let`s by slot and loop variables around them, functions by name and the
-    parameter that is the node.
+    """The lowered parts so far: `let`s by slot and loop variables, functions by name and node parameter.
 
-    With each goes its height; `deepest` is the depth that was reached. They keep evaluation to `MAX_DEPTH`.
+    Each has its height; `deepest` is the largest depth so far. They keep evaluation below `MAX_DEPTH`.
     """
 
     lets: dict[tuple[int, frozenset[int]], tuple[ColumnClosure, int]] = field(default_factory=dict)
     bodies: dict[tuple[str, int | None], tuple[ColumnClosure, int]] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
+    scalar_parts: list[ScalarPart] = field(default_factory=list)
     deepest: int = 0
 
 
 class ColumnScope(ABC):
-    """What lowering needs to know. `node` is the slot of the node, `resets` those of its lazy variables."""
+    """The scope for lowering. `node` is the slot of the node, `resets` those of its lazy variables."""
 
     def __init__(self, functions: Functions, node: int, resets: Sequence[int]) -> None:
         self._functions = functions
@@ -62,7 +61,7 @@ class ColumnScope(ABC):
 
     @abstractmethod
     def needs(self, expr: TypedExpr) -> frozenset[int]:
-        """Return the variables that an expression reads, with those that hoisted parts of it follow."""
+        """Return the variables that an expression reads, directly or through hoisted parts."""
 
     @abstractmethod
     def definition(self, slot: int) -> TypedExpr | None:
@@ -70,13 +69,13 @@ class ColumnScope(ABC):
 
     @abstractmethod
     def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
-        """Return what computes an expression that is the same for all rows; None where it is not."""
+        """Return the closure of an expression that is the same for all rows; None for others."""
 
     def facts(
         self, exprs: Iterable[TypedExpr], bound: frozenset[int] = frozenset()
     ) -> tuple[Fact, ...] | None:
-        """Return the facts of a node that expressions read; None where there is more to it. No key of a fact
-        may depend on a variable of `bound`.
+        """Return the facts of a node that expressions read; None if they read more. No key of a fact may
+        depend on a variable of `bound`.
         """
         found: dict[Fact, None] = {}
         for expr in exprs:
@@ -91,7 +90,7 @@ class ColumnScope(ABC):
         return _atoms(facts, self.closure, self.needs)
 
     def fallback(self, expr: TypedExpr, captured: frozenset[int]) -> ColumnClosure:
-        """Return what evaluates an expression by the scalar back end."""
+        """Return a column closure that evaluates an expression by the scalar back end."""
         needs = self.needs(expr)
         held = sorted(needs & captured)
         if not self.reads_node(needs):
@@ -101,8 +100,8 @@ class ColumnScope(ABC):
         return Fallback(self.closure(expr), expr.type, held, self.slots, atoms)
 
     def fallback_in_fn(self, expr: TypedExpr, captured: frozenset[int], node: int | None) -> ColumnClosure:
-        """Return what evaluates a part of a function's body by the scalar back end; `node` is the parameter
-        that is the node.
+        """Return a column closure that evaluates a part of a function's body by the scalar back end; `node`
+        is the parameter that receives the node.
         """
         compiler, needs = self.fn_compiler(), free_slots(expr)
         slots, atoms = None, None
@@ -113,28 +112,28 @@ class ColumnScope(ABC):
         return Fallback(compiler.compile(expr), expr.type, sorted(needs & captured), slots, atoms)
 
     @property
-    def notes(self) -> list[Note]:
-        """What is left to the scalar back end."""
-        return self.lowered.notes
+    def scalar_parts(self) -> list[ScalarPart]:
+        """The parts that are left to the scalar back end."""
+        return self.lowered.scalar_parts
 
-    def note(self, expr: TypedExpr, node: int | None, in_fn: bool) -> None:
-        """Note that an expression is left to the scalar back end, if it reads the node."""
+    def add_scalar_part(self, expr: TypedExpr, node: int | None, in_fn: bool) -> None:
+        """Record that an expression is left to the scalar back end, if it reads the node."""
         if in_fn:
             if node is not None and node in free_slots(expr):
-                self.notes.append(Note(expr.span, _facts_in_fn(expr, node)))
+                self.scalar_parts.append(ScalarPart(expr.span, _facts_in_fn(expr, node)))
         elif self.reads_node(self.needs(expr)):
-            self.notes.append(Note(expr.span, self.facts([expr])))
+            self.scalar_parts.append(ScalarPart(expr.span, self.facts([expr])))
 
     def reads_node(self, slots: frozenset[int]) -> bool:
-        """Tell whether some of these variables differ from node to node."""
+        """Return whether some of these variables differ by node."""
         return self.slots.node in slots
 
     def fn_compiler(self) -> Compiler:
-        """Return what compiles parts of the body of a function."""
+        """Return a scalar compiler for parts of a function's body."""
         return self._functions.compiler()
 
     @property
-    def fns(self) -> Mapping[str, CheckedFn | ExternalFn]:
+    def fns(self) -> Fns:
         """The functions that rules may call, by name."""
         return self._functions.fns
 
@@ -155,7 +154,7 @@ class RuleColumns(ColumnScope):
         self.tapes = RuleTapes(scope.new_frame, scope.slot_of("pod"), scope.slot_of("cluster"))
 
     def resetting(self, slots: Iterable[int]) -> Self:
-        """Return this scope with further lazy variables of the node, those of a loop."""
+        """Return this scope with further lazy variables of the node, from a loop."""
         other = copy(self)
         other.slots = NodeSlots(self.slots.node, (*self.slots.resets, *slots))
         return other
@@ -191,6 +190,6 @@ def _atoms(
 
 
 def _facts_in_fn(expr: TypedExpr, node: int) -> tuple[Fact, ...] | None:
-    """Return the facts of the node that a part of a function's body reads; None where there is more to it."""
+    """Return the facts of the node that a part of a function's body reads; None if it reads more."""
     found = facts_of(expr, node, lambda slot: None)
     return None if found is None else tuple(dict.fromkeys(found))

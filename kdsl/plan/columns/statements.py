@@ -1,8 +1,8 @@
-"""The body of a predicate over columns: which nodes each `require` rejects.
+"""The body of a predicate over columns: the nodes that each `require` rejects.
 
-A statement that has no column form is run by the scalar back end, once for each distinct combination of what
-it reads of a node where that is a few facts. A node that the columns cannot answer for is left to the scalar
-back end as a whole, so is one whose reason depends on the node.
+A statement without a column form runs in the scalar back end, if possible once per distinct combination of
+the node facts that it reads. A node for which columns have no answer goes to the scalar back end as a whole,
+as does a node whose reason depends on the node.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from kdsl.eval.values import EvalError
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread
-from kdsl.plan.columns.compiler import ColumnCompiler, Note
-from kdsl.plan.columns.distinct import Spending, fact_digits, show_node
+from kdsl.plan.columns.compiler import ColumnCompiler, ScalarPart
+from kdsl.plan.columns.distinct import Spending, fact_digits, set_node
 from kdsl.plan.columns.groups import grouped
-from kdsl.plan.columns.listed import chosen_items, over_items
 from kdsl.plan.columns.logic import scattered
-from kdsl.plan.columns.rejections import NotedRejections, Rejections
+from kdsl.plan.columns.node_lists import chosen_items, over_items
+from kdsl.plan.columns.rejections import Rejections, TracedRejections
 from kdsl.plan.columns.tape import Tapes
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.statements import CODES, Block
@@ -41,7 +41,7 @@ Step = Callable[[Batch, Rejections], None]
 
 
 class ColumnBlock:
-    """The statements of a block. `on_error` says what an error in them means, `error_parts` are its holes."""
+    """The statements of a block. `on_error` makes failures of errors; `error_parts` are its expressions."""
 
     def __init__(
         self,
@@ -115,14 +115,14 @@ class ColumnBlock:
     def _reason(
         self, template: CheckedTemplate, shared: frozenset[int]
     ) -> Callable[[Batch, Code, str], Failure] | None:
-        """Return what makes a failure, the same for all rows; None where the reason depends on the node."""
+        """Return a maker of failures that all rows share; None if the reason depends on the node."""
         if not self._scope.is_lasting(*holes_of(template), bound=shared):
             return None
         text = compile_template(template, self._scope)
 
         def failure(batch: Batch, code: Code, site: str) -> Failure:
             shown = text_in(text, batch.frame)
-            batch.spend(0)  # a hole that there were no steps left for shows another text
+            batch.spend(0)  # without steps, a hole shows another text
             return Failure(code, shown, site)
 
         return failure
@@ -171,11 +171,11 @@ class ColumnBlock:
                     if report_all:
                         found.reopen(before)
                     if len(found.failures) >= MAX_FAILURES:
-                        raise OutOfSteps  # of which rows they are, the scalar back end tells
+                        raise OutOfSteps  # the scalar back end finds the rows
                     if found.is_over:
                         return
             except EvalError as error:
-                # The list has no value, or there are not enough steps left; the latter is no row's own error.
+                # The list has no value, or the steps ran out, which is no row's own error.
                 batch.spend(0)
                 failure = on_error(error, statement.iterable.span, batch.frame)
                 if report_all:
@@ -186,19 +186,19 @@ class ColumnBlock:
         return step
 
     def is_over_items(self, statement: CheckedStatement) -> bool:
-        """Tell whether a statement is a loop over a list of the node."""
-        return isinstance(statement, CheckedForEach) and self._compiler.lowering(frozenset()).is_listed(
+        """Return whether a statement is a loop over a list of the node."""
+        return isinstance(statement, CheckedForEach) and self._compiler.lowering(frozenset()).is_node_list(
             self._scope.optimised(statement.iterable)
         )
 
     def _over_items(self, statement: CheckedForEach, shared: frozenset[int]) -> Step | None:
-        """Return what runs a loop over a list of the node, such as its taints, for all its distinct items at
-        once; None where its body is more than one `require` about the item.
+        """Return a step for a loop over a list of the node, such as its taints, that evaluates all distinct
+        items at once; None if the body is more than one `require` about the item.
         """
         scope, lowering = self._scope, self._compiler.lowering(shared)
         iterable = scope.optimised(statement.iterable)
         match statement.body, statement.variables:
-            case [CheckedRequire() as require], [variable] if lowering.is_listed(iterable):
+            case [CheckedRequire() as require], [variable] if lowering.is_node_list(iterable):
                 pass
             case _:
                 return None
@@ -213,11 +213,11 @@ class ColumnBlock:
         if where is not None:
             lists = over_items(Macro.FILTER, lists, variable.slot, where)
         code, site, slot = CODES[require.code], require.span.site, variable.slot
-        notes = self._compiler.notes
-        noted = len(notes)
+        parts = self._compiler.scalar_parts
+        count = len(parts)
         by_scalar = self._by_scalar(statement)
         # The scalar back end is for items that fail, which is rare.
-        del notes[noted:]
+        del parts[count:]
 
         def step(batch: Batch, found: Rejections) -> None:
             try:
@@ -234,14 +234,14 @@ class ColumnBlock:
         return step
 
     def _by_scalar(self, statement: CheckedForEach) -> Step:
-        """Return what runs a loop by the scalar back end, for one node of each kind that it tells apart."""
+        """Return a step that runs a loop in the scalar back end, for one node of each group."""
         block = Block(self._scope, self._report_all)
         block.add(statement, self._on_error)
         (run,) = block.steps
         exprs = (*expressions_of([statement]), *self._error_parts)
         facts = self._compiler.facts(exprs, loop_slots([statement]))
         atoms = None if facts is None else self._compiler.atoms(facts)
-        self._compiler.notes.append(Note(statement.iterable.span, facts))
+        self._compiler.scalar_parts.append(ScalarPart(statement.iterable.span, facts))
         slots = self._compiler.slots
 
         def step(batch: Batch, found: Rejections) -> None:
@@ -253,7 +253,7 @@ class ColumnBlock:
             with Spending(part) as meter:
                 for kind, row in enumerate(representatives.tolist()):
                     failures: list[Failure] = []
-                    show_node(part, row, slots)
+                    set_node(part, row, slots)
                     meter.next()
                     run(part.frame, failures)
                     rows = np.zeros(len(batch), dtype=np.bool_)
@@ -304,13 +304,13 @@ class _Recorded:
 
     def evaluate(self, batch: Batch) -> tuple[list[Mask], list[Failure]]:
         """Return the rows that each failure closes, and the failures."""
-        found = NotedRejections(len(batch))
+        found = TracedRejections(len(batch))
         _run(self._steps, batch, found, self._report_all)
         return [rows for _, rows in found.failures], [failure for failure, _ in found.failures]
 
 
 def loop_slots(statements: Iterable[CheckedStatement]) -> frozenset[int]:
-    """Return the slots of what loops declare: they have no value before the loop runs."""
+    """Return the slots of the variables of loops, which have no value before the loop runs."""
     found: set[int] = set()
     for statement in statements:
         if isinstance(statement, CheckedForEach):

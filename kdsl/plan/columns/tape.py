@@ -1,13 +1,12 @@
-"""What evaluating a rule over columns comes to: noted once, and done again for other nodes and other pods.
+"""Recorded evaluations of a rule over columns, replayed for other nodes and other pods.
 
-Which operations on arrays a rule takes follows from the pod: from its labels, say, and from which resources
-it asks for. How much of them it asks for makes no difference, as long as comparisons come out alike. So an
-evaluation is watched, with the amounts of the pod as inputs, and from then on only its operations on arrays
-are done, for whatever pod asks for the same resources, without those whose outcome the ranges of the columns
-tell.
+The operations on arrays depend on the pod: on its labels, say, and on the resources it requests. The
+requested amounts matter only through comparisons. So an evaluation is recorded with the amounts of the pod as
+inputs. Afterwards only its operations on arrays are replayed for pods with the same resources, without
+operations whose result follows from the ranges of the columns.
 
-What the evaluation decided by looking at nodes is noted as a guard, what it decided by looking at amounts of
-the pod as a condition: where one fails, the pod takes another course, which has a tape of its own.
+Decisions about nodes are recorded as guards, decisions about amounts of the pod as conditions. If one fails,
+the pod needs another tape.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, Column, ColumnValue, NotColumnar, Same
-from kdsl.plan.columns.given import Condition, watched_pod
 from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.pod_inputs import Condition, pod_with_inputs
 from kdsl.plan.columns.traced import (
-    UNSEEN,
+    UNREADABLE,
     Applied,
+    ColumnKey,
     Input,
     Load,
-    Place,
     Trace,
     Traced,
     Untraceable,
@@ -42,23 +41,21 @@ from kdsl.plan.columns.traced import (
     bounds,
 )
 
-MAX_COURSES: Final = 128
-"""So many signatures of pods are known to a part of a rule; beyond that it begins anew."""
+MAX_SIGNATURES: Final = 128
+"""The most signatures of pods per part of a rule; beyond that it starts over."""
 MAX_TAPES: Final = 8
-"""So many tapes are tried for one signature; where none will do, columns are evaluated."""
+"""The most tapes per signature; if none fits, columns are evaluated."""
 
-STEADY: Final = frozenset({"node.static", "node.usage"})
-"""What a rule may read beside the pod for what it asks of nodes to follow from the pod."""
+STABLE: Final = frozenset({"node.static", "node.usage"})
+"""The reads besides the pod with which the operations on nodes still depend on the pod only."""
 
 M = TypeVar("M")
 Evaluate = Callable[[Batch], tuple[Sequence[Array], M]]
-"""Evaluates a rule; returns arrays with one cell per row, and what they mean."""
+"""Evaluates a rule; returns arrays with one cell per row, and their meaning."""
 
 
 class RuleTapes:
-    """The tapes of the parts of a rule. `new_frame` makes a frame with nothing in it; `pod` and `cluster`
-    are the slots of those two.
-    """
+    """The tapes of the parts of a rule. `new_frame` makes an empty frame; `pod` and `cluster` are slots."""
 
     def __init__(self, new_frame: Callable[[], Frame], pod: int, cluster: int) -> None:
         self.new_frame = new_frame
@@ -67,31 +64,28 @@ class RuleTapes:
         self._parts: list[Tapes[Any] | None] = []
 
     def add(self, reads: frozenset[str], evaluate: Evaluate[M]) -> Tapes[M] | None:
-        """Return the tapes of a part that reads this, None where not all it asks of nodes follows from the
-        pod.
-        """
-        is_steady = all(word in STEADY or word.startswith(_POD) for word in reads)
+        """Return the tapes of a part with these reads, None if its operations depend on more than the pod."""
+        is_stable = all(word in STABLE or word.startswith(_POD) for word in reads)
         tapes = Tapes(self, sorted(word for word in reads if word.startswith(_POD)), evaluate)
-        self._parts.append(tapes if is_steady else None)
-        return tapes if is_steady else None
+        self._parts.append(tapes if is_stable else None)
+        return tapes if is_stable else None
 
     def are_known(self, frame: Frame) -> bool:
-        """Tell whether all parts have tapes for the pod of a frame."""
+        """Return whether all parts have tapes for the pod of a frame."""
         pod = frame[self.pod]
         return bool(self._parts) and all(each is not None and each.are_known(pod) for each in self._parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Tape(Generic[M]):
-    """An evaluation to be done again. Values are known by their numbers: first come the columns that are
-    loaded, then constants, amounts of the pod and the results of steps. A step is a function and the numbers
-    of up to three arguments, -1 for none.
+    """A recorded evaluation. Values are numbered: first the loaded columns, then constants, amounts of the
+    pod, and the results of steps. A step is a function and the numbers of up to three arguments, -1 for none.
 
-    `known` are all columns whose ranges were looked at, also for what needs no step thanks to them.
+    `known` are all columns whose ranges were used, also to leave out steps.
     """
 
     known: tuple[Load, ...]
-    loads: tuple[Place, ...]
+    loads: tuple[ColumnKey, ...]
     constants: tuple[Array, ...]
     inputs: tuple[tuple[Input, int], ...]
     conditions: tuple[Condition, ...]
@@ -103,21 +97,21 @@ class Tape(Generic[M]):
 
     @staticmethod
     def of(trace: Trace, outputs: Sequence[Traced], meaning: M, cost: int) -> Tape[M]:
-        """Return a tape of what was noted, without what nobody needs."""
+        """Return a tape of the recorded values, without unused ones."""
         needed = {id(each) for each in (*outputs, *(guard.mask for guard in trace.guards))}
-        for each in reversed(trace.noted):
+        for each in reversed(trace.values):
             if id(each) in needed and isinstance(each.origin, Applied):
                 needed.update(map(id, each.origin.args))
-        noted = [each for each in trace.noted if id(each) in needed]
-        # Of equal rank they stay in the order in which they were noted.
-        noted.sort(key=lambda each: _RANKS[each.origin.__class__])
-        numbers = {id(each): number for number, each in enumerate(noted)}
-        origins = [each.origin for each in noted]
+        values = [each for each in trace.values if id(each) in needed]
+        # The sort is stable: values of one rank stay in the recorded order.
+        values.sort(key=lambda each: _RANKS[each.origin.__class__])
+        numbers = {id(each): number for number, each in enumerate(values)}
+        origins = [each.origin for each in values]
         return Tape(
-            tuple(each.origin for each in trace.noted if isinstance(each.origin, Load)),
+            tuple(each.origin for each in trace.values if isinstance(each.origin, Load)),
             tuple(each.place for each in origins if isinstance(each, Load)),
             tuple(each for each in origins if isinstance(each, np.ndarray)),
-            tuple(_input(each) for each in noted if isinstance(each.origin, Input)),
+            tuple(_input(each) for each in values if isinstance(each.origin, Input)),
             tuple(dict.fromkeys(trace.conditions)),
             tuple(_step(each, numbers) for each in origins if isinstance(each, Applied)),
             tuple((numbers[id(each.mask)], each.of_all, each.outcome) for each in trace.guards),
@@ -127,11 +121,11 @@ class Tape(Generic[M]):
         )
 
     def holds(self, snapshot: LiveSnapshot) -> bool:
-        """Tell whether the columns are still within the ranges that were taken for granted."""
+        """Return whether the columns are still within the assumed ranges."""
         return all(bounds(snapshot, load.place) is load.range for load in self.known)
 
     def play(self, batch: Batch, pod: PodInfo) -> list[Array] | None:
-        """Return the outputs for the rows of a batch; None where the evaluation would take another course."""
+        """Return the outputs for the rows of a batch; None if the evaluation would go differently."""
         for condition in self.conditions:
             if not condition.holds(pod):
                 return None
@@ -177,8 +171,8 @@ _POD: Final = "pod."
 
 
 @dataclass(slots=True)
-class _Course:
-    """The tapes for pods of one signature. `is_closed` where the evaluation cannot be done again."""
+class _SignatureTapes:
+    """The tapes for pods of one signature. `is_closed` if the evaluation cannot be replayed."""
 
     tapes: list[Tape[Any]] = field(default_factory=list)
     is_closed: bool = False
@@ -192,68 +186,67 @@ class Tapes(Generic[M]):
         self._evaluate = evaluate
         self._fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
         self._read: Callable[[PodInfo], Any] = attrgetter(*self._fields) if words else lambda pod: None
-        self._courses: dict[Hashable, _Course] = {}
+        self._tapes: dict[Hashable, _SignatureTapes] = {}
 
     def are_known(self, pod: PodInfo) -> bool:
-        """Tell whether there is a tape for the signature of a pod."""
-        course = self._courses.get(self._signature(pod))
-        return course is not None and bool(course.tapes)
+        """Return whether there is a tape for the signature of a pod."""
+        known = self._tapes.get(self._signature(pod))
+        return known is not None and bool(known.tapes)
 
     def play(self, batch: Batch) -> tuple[list[Array], M] | None:
-        """Return what the evaluation of a batch comes to; None where there is no tape of it."""
+        """Return the result for a batch; None if there is no tape."""
         snapshot = batch.snapshot
         if not isinstance(snapshot, LiveSnapshot):
             return None
         pod = batch.frame[self._rule.pod]
         signature = self._signature(pod)
-        course = self._courses.get(signature)
-        if course is None:
-            if len(self._courses) >= MAX_COURSES:
-                self._courses.clear()
-            # The first evaluation is not watched: no pod like it may come again.
-            self._courses[signature] = _Course()
+        known = self._tapes.get(signature)
+        if known is None:
+            if len(self._tapes) >= MAX_SIGNATURES:
+                self._tapes.clear()
+            # The first evaluation is not recorded, as its signature may never come again.
+            self._tapes[signature] = _SignatureTapes()
             return None
-        if course.is_closed:
+        if known.is_closed:
             return None
-        for tape in course.tapes:
+        for tape in known.tapes:
             if tape.holds(snapshot):
                 found = tape.play(batch, pod)
                 if found is not None:
                     return found, tape.meaning
-        return self._play_new(course, batch, snapshot, pod)
+        return self._play_new(known, batch, snapshot, pod)
 
     def _play_new(
-        self, course: _Course, batch: Batch, snapshot: LiveSnapshot, pod: PodInfo
+        self, known: _SignatureTapes, batch: Batch, snapshot: LiveSnapshot, pod: PodInfo
     ) -> tuple[list[Array], M] | None:
-        """Watch an evaluation, and play its tape."""
-        course.tapes = [each for each in course.tapes if each.holds(snapshot)]
-        if len(course.tapes) >= MAX_TAPES:
+        known.tapes = [each for each in known.tapes if each.holds(snapshot)]
+        if len(known.tapes) >= MAX_TAPES:
             return None
         tape = self._record(batch, snapshot, pod)
         found = None if tape is None else tape.play(batch, pod)
         if tape is None or found is None:
-            course.is_closed = True
+            known.is_closed = True
             return None
-        course.tapes.insert(0, tape)
+        known.tapes.insert(0, tape)
         return found, tape.meaning
 
     def _signature(self, pod: PodInfo) -> Hashable:
-        """Return what decides, beside amounts, which operations the evaluation takes."""
+        """Return the parts of the pod, apart from amounts, that determine the operations."""
         values = self._read(pod)
         if values.__class__ is not tuple or len(self._fields) == 1:
             return _shape(values)
         return tuple([_shape(each) for each in values])
 
     def _record(self, batch: Batch, snapshot: LiveSnapshot, pod: PodInfo) -> Tape[M] | None:
-        """Watch an evaluation for a pod with inputs; None where it cannot be done again for other rows."""
+        """Record an evaluation for a pod with inputs; None if it cannot be replayed for other rows."""
         trace, rule = Trace(snapshot, batch.rows), self._rule
         amounts_of = tuple(each for each in self._fields if isinstance(getattr(pod, each), Resources))
         frame = rule.new_frame()
         meter = frame[-1] = batch.frame[-1].full()
         try:
-            frame[rule.pod] = watched_pod(pod, trace, amounts_of)
+            frame[rule.pod] = pod_with_inputs(pod, trace, amounts_of)
             frame[rule.cluster] = batch.frame[rule.cluster]
-            outputs, meaning = self._evaluate(Batch(UNSEEN, cast(Any, trace.rows), frame, UNSEEN))
+            outputs, meaning = self._evaluate(Batch(UNREADABLE, cast(Any, trace.rows), frame, UNREADABLE))
             cost = meter.limit - meter.left
             return Tape.of(trace, [_traced(each) for each in outputs], meaning, cost)
         except (Untraceable, NotColumnar, AllBad):
@@ -261,7 +254,7 @@ class Tapes(Generic[M]):
 
 
 def _shape(value: Value) -> Hashable:
-    """Return what a value of the pod is apart from amounts: of resources, which they are."""
+    """Return a value of the pod without amounts: of resources, only their names."""
     shape: Hashable = tuple(value) if isinstance(value, Resources) else value
     return shape
 
@@ -273,7 +266,7 @@ def _traced(values: object) -> Traced:
 
 
 def recorded(closure: Operand, rule: RuleTapes, reads: frozenset[str]) -> Operand:
-    """Return an expression that reads this, with tapes where what it asks of nodes follows from the pod."""
+    """Return an expression with these reads, with tapes if its operations on nodes depend on the pod only."""
 
     def evaluate(batch: Batch) -> tuple[list[Array], Same | None]:
         value = closure(batch)

@@ -1,6 +1,4 @@
-"""Arrays that note what is done with them: an evaluation over columns is watched through them, and the
-operations can be done again with other rows.
-"""
+"""Arrays that record the operations on them, so that the operations can be replayed for other rows."""
 
 from __future__ import annotations
 
@@ -47,11 +45,11 @@ _EXTREMES: Final[Mapping[object, np.ufunc]] = {
 
 
 class Untraceable(Exception):  # noqa: N818 - control flow, not an error
-    """An evaluation does what cannot be done again for other rows."""
+    """An evaluation cannot be replayed for other rows."""
 
 
-Place = tuple[str, str]
-"""Where a snapshot holds a column: the family of amounts, and the resource. See `amounts`."""
+ColumnKey = tuple[str, str]
+"""The key of a column of a snapshot: the family of amounts, and the resource. See `amounts`."""
 
 _INPUT_BITS: Final = 44
 """An amount of a pod is taken to be less than 2^44, so that one tape serves all pods: 16 TiB of memory."""
@@ -60,7 +58,7 @@ POD_COUNTS: Final = ("pod_counts", "")
 _COUNTS: Final[Range] = (0, 1 << 31)
 
 
-def amounts(snapshot: Snapshot, place: Place) -> NDArray[np.int64]:
+def amounts(snapshot: Snapshot, place: ColumnKey) -> NDArray[np.int64]:
     """Return a column of a snapshot."""
     family, resource = place
     found: NDArray[np.int64]
@@ -68,8 +66,8 @@ def amounts(snapshot: Snapshot, place: Place) -> NDArray[np.int64]:
     return found
 
 
-def bounds(snapshot: LiveSnapshot, place: Place) -> Range:
-    """Return what no amount of a column is beyond; the same object until that grows."""
+def bounds(snapshot: LiveSnapshot, place: ColumnKey) -> Range:
+    """Return bounds of all amounts of a column; the same object until they grow."""
     return _COUNTS if place is POD_COUNTS else snapshot.bounds(*place)
 
 
@@ -77,13 +75,13 @@ def bounds(snapshot: LiveSnapshot, place: Place) -> Range:
 class Load:
     """A column of the snapshot, with the range that was taken for granted."""
 
-    place: Place
+    place: ColumnKey
     range: Range
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An amount that a pod asks for: an attribute of the pod, and the resource."""
+    """An amount that a pod requests: an attribute of the pod, and the resource."""
 
     attribute: str
     resource: str
@@ -104,7 +102,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What an evaluation found out about a mask: whether it is true in all rows, or in any of them."""
+    """A decision about a mask: whether it is true in all rows, or in any."""
 
     mask: Traced
     of_all: bool
@@ -112,10 +110,10 @@ class Guard:
 
 
 class Traced(NDArrayOperatorsMixin):
-    """An array with one cell per row. `range` holds its cells, None where that is not known.
+    """An array with one cell per row. `range` holds its cells, None if unknown.
 
-    `is_exact` tells that an integer operation had no result beyond int64. Whatever is not noted raises
-    Untraceable.
+    `is_exact` means that an integer operation had no result beyond int64. Operations that cannot be recorded
+    raise Untraceable.
     """
 
     __slots__ = ("cells", "is_exact", "origin", "range", "trace")
@@ -169,23 +167,23 @@ class Traced(NDArrayOperatorsMixin):
     __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = _refuse
 
 
-class _Unseen:
-    """Stands for what an evaluation must not look at."""
+class _Unreadable:
+    """A placeholder that raises Untraceable when it is read."""
 
     def __getattr__(self, name: str) -> Any:
         raise Untraceable
 
 
-UNSEEN: Final[Any] = _Unseen()
+UNREADABLE: Final[Any] = _Unreadable()
 
 
 class Trace:
-    """The operations of one evaluation, for some rows of a snapshot. Equal ones are noted once."""
+    """The operations of one evaluation, for some rows of a snapshot. Equal operations are recorded once."""
 
     def __init__(self, snapshot: LiveSnapshot, rows: Rows) -> None:
         self._snapshot = snapshot
         self._rows = rows
-        self.noted: list[Traced] = []
+        self.values: list[Traced] = []
         self.guards: list[Guard] = []
         self.conditions: list[Any] = []
         self._known: dict[object, Traced] = {}
@@ -198,8 +196,8 @@ class Trace:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def load(self, place: Place) -> Traced:
-        """Note that a column is read."""
+    def load(self, place: ColumnKey) -> Traced:
+        """Record the read of a column."""
 
         def column() -> Traced:
             found = Load(place, bounds(self._snapshot, place))
@@ -209,20 +207,20 @@ class Trace:
         return self._once(place, column)
 
     def input(self, source: Input, amount: int) -> Traced:
-        """Note that an amount of the pod is used."""
+        """Record the use of an amount of the pod."""
         if amount < 0:
             raise Untraceable
         known = (0, (1 << max(_INPUT_BITS, amount.bit_length())) - 1)
         return self._once(source, lambda: Traced(self, source, np.array(amount), known, True))
 
     def guard(self, mask: Traced, of_all: bool) -> bool:
-        """Note and return whether a mask is true in all rows, or in any."""
+        """Record and return whether a mask is true in all rows, or in any."""
         outcome = bool(mask.cells.all() if of_all else mask.cells.any())
         self.guards.append(Guard(mask, of_all, outcome))
         return outcome
 
     def apply(self, function: Callable[..., Any], inputs: Sequence[object]) -> Any:
-        """Note an operation; return its result, a single bool where it is the same for whatever rows."""
+        """Record an operation; return its result, a single bool if it is the same for any rows."""
         args = tuple([self._operand(each) for each in inputs])
         ranges = [arg.range for arg in args]
         same = decided(function, ranges)
@@ -235,7 +233,7 @@ class Trace:
 
     def _result(self, function: Callable[..., Any], args: tuple[Traced, ...]) -> Traced:
         cells = function(*[arg.cells for arg in args])
-        # Of `where`, which of two numbers it is does not matter, unless it is the smaller or the larger one.
+        # `where` may select either number, unless it selects the smaller or the larger one.
         rule, numbers = (_extreme(args), args[1:]) if function is np.where else (function, args)
         ranges = [arg.range for arg in numbers]
         if cells.dtype == _DOUBLE:
@@ -246,9 +244,7 @@ class Trace:
         return Traced(self, Applied(function, args), cells, known, is_exact)
 
     def _simplified(self, function: object, args: tuple[Traced, ...]) -> Any:
-        """Return what is known to be the result of an operation, or what gives it in a simpler way; None
-        where there is nothing simpler.
-        """
+        """Return the known result of an operation, or a simpler operation for it; else None."""
         for place, neutral in _NEUTRAL.get(function, ()):
             other = args[1 - place]
             # One number stands for no array.
@@ -257,7 +253,7 @@ class Trace:
                 return other
         if function in (np.invert, np.logical_not) and isinstance(negated := args[0].origin, Applied):
             opposite = OPPOSITES.get(negated.function)
-            # Of doubles that are not comparable both are false.
+            # Comparisons with NaN are false either way.
             if opposite is not None and negated.args[0].dtype == negated.args[1].dtype == _INT64:
                 return self.apply(opposite, negated.args)
         return None
@@ -267,7 +263,7 @@ class Trace:
             return value
         if isinstance(value, (np.generic, np.ndarray)):
             if value.ndim:
-                # Nobody knows what it would be for other rows.
+                # Its value for other rows is unknown.
                 raise Untraceable
             value = value.item()
         if not isinstance(value, (bool, int, float)):
@@ -284,12 +280,12 @@ class Trace:
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = make()
-            self.noted.append(found)
+            self.values.append(found)
         return found
 
 
 def _extreme(args: tuple[Traced, ...]) -> object:
-    """Return the function that a `where` is: the smaller or the larger one of two numbers, or either."""
+    """Return the function that a `where` stands for: minimum, maximum, or a plain choice."""
     condition, one, other = args
     if not isinstance(condition.origin, Applied):
         return np.where
@@ -298,7 +294,7 @@ def _extreme(args: tuple[Traced, ...]) -> object:
 
 
 class TracedRows:
-    """Stands for the rows of a batch while its evaluation is watched."""
+    """Stands for the rows of a batch while its evaluation is recorded."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -306,8 +302,8 @@ class TracedRows:
     def __len__(self) -> int:
         return len(self._trace)
 
-    def load(self, place: Place) -> Traced:
-        """Note that a column is read."""
+    def load(self, place: ColumnKey) -> Traced:
+        """Record the read of a column."""
         return self._trace.load(place)
 
     def _refuse(self, *args: object) -> Any:
@@ -316,23 +312,23 @@ class TracedRows:
     __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = _refuse
 
 
-def cells_of(snapshot: Snapshot, rows: Rows, place: Place) -> NDArray[np.int64]:
-    """Return what some rows have in a column of a snapshot."""
+def cells_of(snapshot: Snapshot, rows: Rows, place: ColumnKey) -> NDArray[np.int64]:
+    """Return the values of some rows in a column of a snapshot."""
     return _load(rows, place) if is_traced(rows) else amounts(snapshot, place).take(rows)
 
 
-def _load(rows: Any, place: Place) -> NDArray[np.int64]:
+def _load(rows: Any, place: ColumnKey) -> NDArray[np.int64]:
     found: NDArray[np.int64] = rows.load(place)
     return found
 
 
 def is_traced(values: object) -> bool:
-    """Tell whether an array notes what is done with it."""
+    """Return whether an array records the operations on it."""
     return isinstance(values, (Traced, TracedRows))
 
 
 def is_exact(values: object) -> bool:
-    """Tell whether the result of an operation is known to be within int64."""
+    """Return whether the result of an operation is known to be within int64."""
     return isinstance(values, Traced) and values.is_exact
 
 
@@ -346,7 +342,7 @@ def quotient(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.in
 
 
 def least_of(values: object) -> int | float:
-    """Return what no cell of an array is below, as far as that is known; the number itself of a number."""
+    """Return a lower bound of the cells of an array, if known; of a number the number itself."""
     if isinstance(values, Traced):
         return -np.inf if values.range is None else values.range[0]
     return values if isinstance(values, int) else -np.inf

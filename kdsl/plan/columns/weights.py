@@ -1,4 +1,4 @@
-"""What a function over columns takes from the meter: at least what the scalar back end takes for any row."""
+"""The steps of a function over columns: at least the steps of the scalar back end for any row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PLENTY: Final = 1 << 62
 
 
 def weight_of(value: ColumnValue) -> int:
-    """Return the steps that going through a value costs in the row where it costs most."""
+    """Return the steps for visiting a value, in the row with the highest cost."""
     match value:
         case Same(value=only):
             return weighed([only])
@@ -25,7 +25,7 @@ def weight_of(value: ColumnValue) -> int:
 
 
 def weighed(values: Iterable[Value]) -> int:
-    """Return the steps that the scalar back end takes for going through all of these."""
+    """Return the steps of the scalar back end for visiting all of these."""
     return sum(map(_weighed, values))
 
 

@@ -1,8 +1,8 @@
-"""What the rules of a profile may take for one pod all together, shared out among them.
+"""The step budget of all rules of a profile for one pod, divided among them.
 
-A share follows from the text of the rules and the number of nodes alone: not from what another rule, another
-node or an earlier attempt has taken. So a rule comes to the same whoever asks first, over columns or node by
-node, at any parallelism, and whether or not its answers were kept.
+A share depends only on the text of the rules and the number of nodes, not on the steps that another rule,
+another node or an earlier attempt took. So a rule's result does not depend on the order of evaluation, the
+back end, the parallelism or the memo.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Hashable
 from typing import Final
 
 from kdsl.eval.scalar.meter import Meter, Steps
+from kdsl.eval.values import Value
+from kdsl.plan.cluster_view import ClusterView
 
 LEAST_NODE_STEPS: Final = 2_000
-"""So many steps a rule has on one node, however many nodes and rules there are."""
+"""The least steps of a rule per node, for any number of nodes and rules."""
 
 
 class Budget:
@@ -22,17 +24,17 @@ class Budget:
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
         self.values = 0
-        """How many values all rules together compute once for a pod."""
+        """The number of values that all rules together compute once per pod."""
         self._shares: dict[Hashable, Share] = {}
 
     @property
     def rules(self) -> int:
-        """How many rules there are, at least one."""
+        """The number of rules, at least one."""
         return max(1, len(self._shares))
 
     def share(self, rule: Hashable) -> tuple[Share, bool]:
-        """Return the share of a rule, and whether this is the first time that the rule is compiled: rewritten
-        for a kind of pod it keeps the share that it had. What is no rule, None, has a budget of its own.
+        """Return the share of a rule, and whether this is its first compilation: a rewritten rule keeps its
+        share. Expressions outside of rules (None) have their own budget.
         """
         if rule is None:
             return Share(Budget(self.steps)), True
@@ -44,7 +46,7 @@ class Budget:
 
 
 class Share:
-    """What one rule may take; `values` are those that it computes once for a pod."""
+    """The share of one rule; `values` counts the values that it computes once per pod."""
 
     __slots__ = ("_budget", "_known", "values")
 
@@ -55,12 +57,12 @@ class Share:
         self._known = (-1, 0)
 
     def add_value(self) -> None:
-        """Note one more value that is computed once for a pod."""
+        """Count one more value that is computed once per pod."""
         self.values += 1
         self._budget.values += 1
 
     def value_meter(self, parts: int = 1) -> Meter:
-        """Return the meter of a value that is computed once for a pod, or of one of its parts."""
+        """Return the meter of a value that is computed once per pod, or of one of its parts."""
         values, share = self._known
         budget = self._budget
         steps = budget.steps
@@ -72,8 +74,12 @@ class Share:
         return Meter(share, is_share=True) if share < steps.pod else Meter(steps.pod)
 
     def node_meter(self, nodes: int) -> Meter:
-        """Return the meter of one of so many nodes. `limit` is what it has for each."""
+        """Return the meter of one of `nodes` nodes. `limit` is the steps per node."""
         budget = self._budget
         steps = budget.steps
         share = max(LEAST_NODE_STEPS, min(steps.rule, steps.profile // budget.rules) // (nodes or 1))
         return Meter(steps.node) if share >= steps.node else Meter(share, is_share=True)
+
+    def meter_over(self, cluster: Value) -> Meter:
+        """Return the meter of one node of a cluster view; it is refilled for each node."""
+        return self.node_meter(len(cluster.snapshot) if cluster.__class__ is ClusterView else 1)

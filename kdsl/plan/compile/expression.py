@@ -15,11 +15,10 @@ Expression = Callable[[Sequence[Value]], Value]
 
 
 def compile_expression(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> Expression:
-    """Compile an expression that was checked in an `Environment`, through the passes that rules go through.
+    """Compile an expression that was checked in an `Environment`, through the passes of rules.
 
-    `fns` are the functions of plugins that it may call, and those of the fields that plugins bring.
-    The result takes the values of the environment's variables in their order; EvalError where it has no
-    value.
+    `fns` are the functions and fields of plugins that it may call. The result takes the values of the
+    environment's variables in their order; EvalError if it has no value.
     """
     size = frame_size(expr)
     scope = RuleScope({}, (), size, Functions.of(fns))
@@ -27,7 +26,7 @@ def compile_expression(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> E
     blank = scope.new_frame()
 
     def evaluate(values: Sequence[Value]) -> Value:
-        # What stands behind the last variable that is read is the compiler's own.
+        # Slots after the last variable that is read belong to the compiler.
         read = values[:size]
         return closure([*read, *blank[len(read) : -1], Meter(POD_STEPS)])
 

@@ -1,7 +1,7 @@
-"""The frame of one rule while it is compiled: which slot holds what, and for how long.
+"""The frame of one rule during compilation: the variable in each slot, and its lifetime.
 
-Parameters are constants; hoisted parts and `let`s that do not depend on the node last for the attempt, over
-the snapshot it began with; other `let`s as long as the node or the loop item they belong to.
+Parameters are constants. Hoisted parts and `let`s that do not depend on the node last for the attempt, over
+its first snapshot; other `let`s as long as the node or the loop item.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import prod
 from typing import Final, Protocol
 
 from kdsl.base.span import Span
-from kdsl.check.model.rule_set import CheckedFn, CheckedLet, CheckedParam, ExternalFn
+from kdsl.check.model.rule_set import CheckedLet, CheckedParam, Fns
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, Comprehension, Const, TypedExpr, Var
 from kdsl.eval.ir import free_slots, map_children, shape
@@ -26,17 +26,17 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.plan.compile.budget import Budget
 from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.passes.hoist import hoist_lasting, is_cheap
-from kdsl.plan.compile.steady import is_count, is_steady
+from kdsl.plan.compile.stability import is_count, is_stable
 
 REWRITE_AFTER: Final = 32
-"""So many attempts of a kind of pod are made by the rule as written: rewriting takes as long as they save."""
+"""The attempts of a signature before rewriting, which takes about as long as they save."""
 
-Note = Callable[[EvalError, Span], None]
-"""Is told of an error that was passed over, and of its expression."""
+ReportError = Callable[[EvalError, Span], None]
+"""Receives an ignored error, and the place of its expression."""
 
 
 class LowerMacro(Protocol):
-    """Makes what evaluates a macro for many nodes at once: `kdsl.plan.columns.nodes.lower_macro`."""
+    """Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.nodes`."""
 
     def __call__(
         self, functions: Functions, expr: Comprehension | Aggregate, compile: Compile, needs: Needs, /
@@ -47,17 +47,16 @@ class LowerMacro(Protocol):
 class Functions:
     """The functions of one rule set and their compiled bodies, shared by all of its rules.
 
-    `asked` are the questions that they ask of the cluster: rules that ask the same share the count. A `probe`
-    watches the expressions of those rules; `steps` are what they may spend, shared out by `budget`; `lower`
-    makes macros that look at many nodes at once. After so many attempts `rewrite_after` rules are rewritten
-    for a kind of pod.
-    `erred` are the rules that ever passed over an error, by qualified name: they are asked again what went
-    wrong, so that a kept answer tells of its errors as a fresh one does.
+    `questions` holds the questions to the cluster: rules with equal questions share a count. A `probe`
+    observes the expressions of rules; `steps` bound them, divided by `budget`; `lower` compiles macros over
+    many nodes. After `rewrite_after` attempts of a signature, rules are rewritten for it. `erred` are the
+    rules that ever ignored an error, by qualified name: they run again to report it, so that kept answers
+    have the same faults.
     """
 
-    fns: Mapping[str, CheckedFn | ExternalFn]
+    fns: Fns
     bodies: dict[str, Closure]
-    asked: dict[Hashable, object]
+    questions: dict[Hashable, object]
     probe: Probe | None = None
     steps: Steps = DEFAULT_STEPS
     lower: LowerMacro | None = None
@@ -68,7 +67,7 @@ class Functions:
     @classmethod
     def of(
         cls,
-        fns: Mapping[str, CheckedFn | ExternalFn],
+        fns: Fns,
         probe: Probe | None = None,
         steps: Steps = DEFAULT_STEPS,
         lower: LowerMacro | None = None,
@@ -81,26 +80,24 @@ class Functions:
         if self.probe is not None:
             return ProbedCompiler(self.fns, self.bodies, self.probe)
         lower = None if self.lower is None else partial(self.lower, self)
-        return Compiler(self.fns, self.bodies, lower, self.asked)
+        return Compiler(self.fns, self.bodies, lower, self.questions)
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The list that a loop variable ranges over, or what a variable is made of that follows from some."""
+    """The list of a loop variable, or the value of a variable that depends on one."""
 
     expr: TypedExpr
     is_ranged: bool
 
 
 class RuleScope:
-    """Compiles the expressions of one rule, one after the other, in the order in which their variables are
-    declared.
+    """Compiles the expressions of one rule, in the order in which their variables are declared.
 
-    `known` maps slots to constants; `lasting` are the slots that keep their value for all nodes of a pod,
-    `items` those of variables that range over the same items for each node and what follows from them;
-    `definitions` are the optimised values of the `let`s that do not. `passing` are lasting slots that hold
-    something else in the next attempt of a pod of the same kind. `rule` tells rules of a profile apart that
-    share a budget.
+    `known` maps slots to constants. `lasting` are slots with one value for all nodes of a pod. `items` are
+    slots of variables that range over the same items for each node, and of values that depend on those.
+    `definitions` are the optimised values of the other `let`s. `transient` are lasting slots that are cleared
+    for the next attempt of the signature. `rule` is the key of the rule's share of the budget.
     """
 
     def __init__(
@@ -125,16 +122,16 @@ class RuleScope:
         self.items: set[int] = set()
         self._sources: dict[int, _Source] = {}
         self._lists: dict[int, TypedExpr] = {}
-        self.passing: list[int] = []
-        # What counts the same is one variable, however often it is written.
+        self.transient: list[int] = []
+        # Equal counts share a variable.
         self._counts: dict[Hashable, Var] = {}
-        # By identity: of two equal expressions one may stand where more is known.
+        # By identity: equal expressions in different places may differ in known values.
         self._optimised: dict[int, tuple[TypedExpr, TypedExpr]] = {}
         for param in params:
             self.let(CheckedLet(param.variable, param.value, param.value.span))
 
     def compile(self, expr: TypedExpr) -> Closure:
-        """Run the passes over an expression and compile what they leave."""
+        """Run the passes over an expression and compile the result."""
         return self.closure(self.optimised(expr))
 
     def closure(self, expr: TypedExpr) -> Closure:
@@ -142,7 +139,7 @@ class RuleScope:
         return self._compiler.compile(expr)
 
     def optimised(self, expr: TypedExpr) -> TypedExpr:
-        """Run the passes over an expression, once: both back ends share what is hoisted."""
+        """Run the passes over an expression, once: both back ends share the hoisted parts."""
         known = self._optimised.get(id(expr))
         if known is None:
             known = self._optimised[id(expr)] = expr, self._through(self._passes, expr)
@@ -155,11 +152,11 @@ class RuleScope:
 
     @property
     def slots(self) -> int:
-        """How many slots there are by now."""
+        """The number of slots so far."""
         return self._slots
 
     def evaluate(self, expr: TypedExpr) -> Value:
-        """Compute an expression that depends on nothing."""
+        """Compute an expression without variables."""
         return self._compiler.compile(expr)([*[UNSET] * self._slots, Meter(self._steps.node)])
 
     def evaluate_for(self, expr: TypedExpr, filled: Mapping[int, Value], meter: Meter) -> Value:
@@ -175,7 +172,7 @@ class RuleScope:
         variable = self.variable(expr)
         self._compiler.lazy[variable.slot] = self._lasting(expr)
         self.lasting.add(variable.slot)
-        self._note_passing(variable.slot, expr)
+        self._mark_transient(variable.slot, expr)
         return variable
 
     def hoist_by_item(self, expr: TypedExpr) -> Var:
@@ -186,24 +183,24 @@ class RuleScope:
         self._compiler.follows[slot] = self.needs(expr) & self.items
         items = [self._compiler.compile(found[each]) for each in sorted(free_slots(expr) & self.items)]
         self._compiler.by_item[slot] = item_reader(slot, items, self._lasting(expr, self._combinations(expr)))
-        self._note_passing(slot, expr)
+        self._mark_transient(slot, expr)
         return variable
 
     def _lasting(self, expr: TypedExpr, parts: Closure | None = None) -> Closure:
-        """Compile what is computed once for a pod, or for a pod and each combination of loop items."""
-        expr = expr if is_steady(expr) else self._with_standing(expr)
+        """Compile a value that is computed once per pod, or once per pod and combination of loop items."""
+        expr = expr if is_stable(expr) else self._with_kept(expr)
         compute = self._compiler.compile(expr)
-        # Reading a variable takes no steps, and one that lasts is computed with steps of its own.
+        # Reading a variable takes no steps, and a lasting variable has its own meter.
         return compute if isinstance(expr, Var) else self._measured(compute, parts)
 
     def _measured(self, compute: Closure, parts: Closure | None = None) -> Closure:
-        """Return what computes a value that lasts, with steps of its own; see `lasting`."""
+        """Return a closure that computes a lasting value with its own meter; see `lasting`."""
         if self._is_first:
             self.share.add_value()
         return lasting(compute, self.share.value_meter, parts)
 
     def _combinations(self, expr: TypedExpr) -> Closure | None:
-        """Return what tells for how many combinations of loop items an expression is computed, if for any."""
+        """Return the number of combinations of loop items as a closure; None without items."""
         lists: dict[int, Closure] = {}
         pending, seen = list(free_slots(expr) & self.items), set[int]()
         while pending:
@@ -216,7 +213,7 @@ class RuleScope:
                 continue
             pending += free_slots(source.expr) & self.items
             if source.is_ranged:
-                lists.setdefault(id(source.expr), self._compiler.compile(self._listed(source.expr)))
+                lists.setdefault(id(source.expr), self._compiler.compile(self._list_once(source.expr)))
         match list(lists.values()):
             case []:
                 return None
@@ -225,18 +222,16 @@ class RuleScope:
             case found:
                 return lambda frame: prod([len(each(frame)) for each in found])
 
-    def _listed(self, iterable: TypedExpr) -> TypedExpr:
-        """Return a list that loops range over as it is computed once for a pod, where it is."""
+    def _list_once(self, iterable: TypedExpr) -> TypedExpr:
+        """Return the list of a loop as a hoisted variable, if it lasts."""
         known = self._lists.get(id(iterable))
         if known is None:
             is_same = is_cheap(iterable) or not self.is_lasting(iterable)
             known = self._lists[id(iterable)] = iterable if is_same else self.hoist(iterable)
         return known
 
-    def _with_standing(self, expr: TypedExpr) -> TypedExpr:
-        """Replace counts in an expression by variables that later attempts bring up to date, and parts that
-        are the same for all of them by variables that stay.
-        """
+    def _with_kept(self, expr: TypedExpr) -> TypedExpr:
+        """Replace counts by variables that later attempts update, and stable parts by kept variables."""
         if is_count(expr):
             places: dict[int, int] = {}
             free = free_slots(expr)
@@ -250,23 +245,23 @@ class RuleScope:
             count = renewing(variable.slot, items, self._compiler.compile(expr))
             self._compiler.by_item[variable.slot] = self._measured(count, self._combinations(expr))
             return variable
-        if is_steady(expr) and not is_cheap(expr) and free_slots(expr) <= self.lasting:
+        if is_stable(expr) and not is_cheap(expr) and free_slots(expr) <= self.lasting:
             return self.hoist(expr)
-        return map_children(expr, self._with_standing)
+        return map_children(expr, self._with_kept)
 
-    def _note_passing(self, slot: int, *exprs: TypedExpr | None) -> None:
-        if not is_steady(*exprs):
-            self.passing.append(slot)
+    def _mark_transient(self, slot: int, *exprs: TypedExpr | None) -> None:
+        if not is_stable(*exprs):
+            self.transient.append(slot)
 
     def variable(self, expr: TypedExpr) -> Var:
         """Return a new variable that stands for an expression."""
         slot = self._new_slot()
         return Var(type=expr.type, time=expr.time, reads=expr.reads, span=expr.span, name="", slot=slot)
 
-    def passing_slot(self) -> int:
+    def transient_slot(self) -> int:
         """Return a new slot, which is `UNSET` in each attempt."""
         slot = self._new_slot()
-        self.passing.append(slot)
+        self.transient.append(slot)
         return slot
 
     def _new_slot(self) -> int:
@@ -274,21 +269,19 @@ class RuleScope:
         return self._slots - 1
 
     def once(self, compute: Closure, *exprs: TypedExpr | None) -> Closure:
-        """Return a closure that computes at its first use in an attempt only, from the expressions given."""
+        """Return a closure that computes once per attempt, at first use; `exprs` are its expressions."""
         slot = self._new_slot()
-        self._note_passing(slot, *exprs)
+        self._mark_transient(slot, *exprs)
         return lazy_reader(slot, self._measured(compute))
 
     def is_lasting(self, *exprs: TypedExpr | None, bound: Iterable[int] = ()) -> bool:
-        """Tell whether expressions, inside a loop over the slots `bound`, are the same for all nodes of a
-        pod.
-        """
+        """Return whether expressions, inside a loop over the slots `bound`, are the same for all nodes."""
         return all(expr is None or expr.time.is_lasting for expr in exprs) and free_slots(
             *exprs
         ) <= self.lasting.union(bound)
 
     def is_of_items(self, expr: TypedExpr) -> bool:
-        """Tell whether an expression depends on loop items, and on nothing else that differs by node."""
+        """Return whether an expression depends on loop items, and on nothing else that differs by node."""
         return expr.time.is_lasting and free_slots(expr) <= self.lasting | self.items
 
     def needs(self, expr: TypedExpr) -> frozenset[int]:
@@ -296,22 +289,20 @@ class RuleScope:
         return self._compiler.needs(expr)
 
     def ranges(self, iterable: TypedExpr, variables: Iterable[Var]) -> None:
-        """Note that variables range over `iterable`."""
+        """Declare variables that range over `iterable`."""
         if self.is_of_items(iterable):
             for variable in variables:
                 self.items.add(variable.slot)
                 self._sources[variable.slot] = _Source(iterable, is_ranged=True)
 
     def let(self, let: CheckedLet) -> int | None:
-        """Declare a `let`. Return its slot if it must be set to `UNSET` for every node or loop item, else
-        None.
-        """
+        """Declare a `let`. Return its slot if it must be reset for every node or loop item, else None."""
         slot = let.variable.slot
         is_lasting = self.is_lasting(let.value)
         if not is_lasting and self.is_of_items(let.value):
             self.items.add(slot)
             self._sources[slot] = _Source(let.value, is_ranged=False)
-        # A `let` that lasts is a variable of its own: hoisting would make another one.
+        # A lasting `let` is already a variable, so it is not hoisted.
         value = self._through(self._unhoisted, let.value) if is_lasting else self.optimised(let.value)
         if not is_lasting:
             self.definitions[slot] = value
@@ -321,26 +312,24 @@ class RuleScope:
             self._compiler.lazy[slot] = self._lasting(value) if is_lasting else self._compiler.compile(value)
         if is_lasting:
             self.lasting.add(slot)
-            self._note_passing(slot, let.value)
+            self._mark_transient(slot, let.value)
             return None
         return slot
 
     def slot_of(self, name: str) -> int:
-        """Return the slot of a name that the engine fills; one that is never read if the rule has no such
-        name.
-        """
+        """Return the slot of a name that the engine fills; an unused slot if the rule has no such name."""
         if name not in self._named:
             self._named[name] = self._new_slot()
         return self._named[name]
 
     def new_frame(self) -> Frame:
-        """Return a frame with nothing in it. Call it when everything is compiled."""
+        """Return an empty frame. Call it after compiling everything."""
         return [*[UNSET] * self._slots, Meter(self._steps.pod)]
 
 
 class Conditions:
-    """The conditions `applies when` of one rule, compiled; one that fails counts as holding, so that the rule
-    is not lost. `erred` gets the rule's name then.
+    """The compiled conditions `applies when` of one rule. One that fails counts as true, so that the rule
+    still runs; the rule's name is added to `erred`.
     """
 
     def __init__(self, exprs: Iterable[TypedExpr], scope: RuleScope, rule: str, erred: set[str]) -> None:
@@ -351,14 +340,14 @@ class Conditions:
     def __bool__(self) -> bool:
         return bool(self._conditions)
 
-    def hold(self, frame: Frame, note: Note | None = None) -> bool:
-        """Tell whether all hold; `note` is told of those that fail."""
+    def hold(self, frame: Frame, report: ReportError | None = None) -> bool:
+        """Return whether all hold; `report` receives errors."""
         for condition, span in self._conditions:
             try:
                 if not condition(frame):
                     return False
             except EvalError as error:
                 self._erred.add(self._rule)
-                if note is not None:
-                    note(error, span)
+                if report is not None:
+                    report(error, span)
         return True

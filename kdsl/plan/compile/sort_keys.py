@@ -1,4 +1,4 @@
-"""Sort keys as closures: what queues and preemptions put things into order by."""
+"""Sort keys as closures, for the order of queues and preemptions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kdsl.check.model.rule_set import CheckedSortKey
 from kdsl.check.model.types import DURATION, INT, TIMESTAMP, Type
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.compile.scope import Note, RuleScope
+from kdsl.plan.compile.scope import ReportError, RuleScope
 
 _TIMES: Final = (TIMESTAMP, DURATION)
 
 
 @dataclass(frozen=True, slots=True)
 class Descending:
-    """A sort key in reverse order, for keys that have no negative."""
+    """A sort key in reverse order, for keys without a negative."""
 
     value: Value
 
@@ -26,7 +26,7 @@ class Descending:
 
 
 class _Last:
-    """The sort key behind all others."""
+    """The sort key after all others."""
 
     __slots__ = ()
 
@@ -53,14 +53,14 @@ class SortKeys:
             for key in keys
         ]
 
-    def values(self, frame: Frame, note: Note) -> tuple[Value, ...]:
-        """Return what to sort by; a key that fails is `LAST`, and `note` is told why."""
+    def values(self, frame: Frame, report: ReportError) -> tuple[Value, ...]:
+        """Return the sort key; a part that fails is `LAST`, and `report` receives the error."""
         found: list[Value] = []
         for key, reverse, span in self._keys:
             try:
                 value = key(frame)
             except EvalError as error:
-                note(error, span)
+                report(error, span)
                 value = LAST
             else:
                 value = value if reverse is None else reverse(value)
@@ -69,7 +69,7 @@ class SortKeys:
 
 
 def _sortable(compute: Closure, type_: Type) -> Closure:
-    """Return what computes a key: times as numbers, which are compared faster."""
+    """Return a closure for one key: times as numbers, which are compared faster."""
     if type_ not in _TIMES:
         return compute
     return lambda frame: compute(frame).ns

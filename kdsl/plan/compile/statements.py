@@ -16,7 +16,7 @@ from kdsl.plan.compile.template import compile_template, text_in
 from kdsl.plan.compile.verdicts import FURTHER, MAX_FAILURES, Failure, OnError
 
 Step = Callable[[Frame, list[Failure]], bool]
-"""Runs one statement; appends what failed and tells whether anything did."""
+"""Runs one statement, appends failures, and returns whether there were any."""
 
 CODES = {
     RuleCode.UNSCHEDULABLE: Code.UNSCHEDULABLE,
@@ -25,7 +25,7 @@ CODES = {
 }
 
 Chosen = tuple[Value, EvalError | None]
-"""An item of a loop (one value, or a pair for two variables), and why its `where` failed if it did."""
+"""An item of a loop (one value, or a pair for two variables), and the error of its `where`, if any."""
 
 
 class Block:
@@ -44,7 +44,7 @@ class Block:
             self.resets.append(slot)
 
     def add(self, statement: CheckedStatement, on_error: OnError) -> None:
-        """Compile one more statement; `on_error` says what an error in it means."""
+        """Compile one more statement; `on_error` makes the failure of an error in it."""
         match statement:
             case CheckedLet():
                 self.let(statement)
@@ -54,7 +54,7 @@ class Block:
                 self.steps.append(self._for_each(statement, on_error))
 
     def reset(self, frame: Frame) -> None:
-        """Forget the `let`s of the node or loop item before."""
+        """Reset the `let`s of the previous node or loop item."""
         for slot in self.resets:
             frame[slot] = UNSET
 
@@ -122,9 +122,7 @@ class Block:
         return step
 
     def chosen_items(self, statement: CheckedForEach) -> Callable[[Frame], Iterable[Chosen]]:
-        """Return what lists the items of a loop that pass its `where`; once per pod where that is all it
-        takes.
-        """
+        """Return a closure for the items of a loop that pass its `where`; once per pod if possible."""
         scope, slots = self._scope, tuple(variable.slot for variable in statement.variables)
         is_lasting = scope.is_lasting(statement.iterable) and scope.is_lasting(statement.where, bound=slots)
         scope.ranges(statement.iterable, statement.variables)

@@ -15,10 +15,10 @@ Text = Callable[[Frame], str]
 
 
 def compile_template(template: CheckedTemplate, scope: RuleScope) -> str | Text:
-    """Return the text itself where it has no holes, else a function that fills them.
+    """Return the text if it has no holes, else a function that fills them.
 
-    A hole shows its value as `string(value)` does. A hole that fails shows its error in angle brackets: the
-    reason is wanted all the same. What is longer than a reason may be is cut.
+    A hole is printed like `string(value)`. A hole that fails is printed as its error in angle brackets, so
+    that the reason is still readable. A text longer than a reason is cut.
     """
     parts = [part if isinstance(part, str) else scope.compile(part) for part in template.parts]
     if all(isinstance(part, str) for part in parts):

@@ -17,15 +17,15 @@ from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.template import Text, compile_template, text_in
 
 _FEW: Final = MAX_TOGETHER // MAX_REASON
-"""So many reasons are never too long together."""
+"""The number of reasons that always fit together."""
 MAX_FAILURES: Final = 1_000
-"""So many reasons of a node are filled in by a rule that reports all; `FURTHER` stands for the others."""
+"""The most reasons per node of a rule that reports all; `FURTHER` stands for the others."""
 FURTHER: Final = "further reasons"
 _SEVERITY = (Code.ERROR, Code.UNRESOLVABLE, Code.UNSCHEDULABLE, Code.PENDING)
 
 
 class Failure(NamedTuple):
-    """One failed `require`: `site` is the `file:line` of its statement, `fault` its error, if it has one."""
+    """One failed `require`: `site` is the `file:line` of its statement, `fault` its error, if any."""
 
     code: Code
     reason: str
@@ -33,10 +33,8 @@ class Failure(NamedTuple):
     fault: Fault | None = None
 
 
-def _fewer(failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
-    """Return failures without those of which nobody would read the reasons; the last one counts these, with
-    the gravest of their codes.
-    """
+def _shortened(failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
+    """Return the readable failures; the last one counts the rest, with their most severe code."""
     kept = room([failure.reason for failure in failures], MAX_REASONS, MAX_TOGETHER)
     others = failures[kept:]
     if not others:
@@ -64,8 +62,8 @@ def status_of(failures: tuple[Failure, ...]) -> Status:
 
 
 class Verdicts:
-    """What a rule says, as numbers in a table; 0 is success. Rules that stand together may share a table, in
-    which each answers by the name of its `plugin`. Thread-safe.
+    """The statuses of a rule, as numbers in a table; 0 is success. Joined rules share a table, in which each
+    has the name of its `plugin`. Thread-safe.
     """
 
     def __init__(self, table: StatusTable | None = None, plugin: str = "") -> None:
@@ -76,7 +74,7 @@ class Verdicts:
     def id_of(self, failures: tuple[Failure, ...]) -> int:
         """Return the number of the status that the failures make. They are different ones."""
         if len(failures) > _FEW:
-            failures = _fewer(failures)
+            failures = _shortened(failures)
         known = self._ids.get(failures)
         if known is None:
             known = self._ids[failures] = self.number(status_of(failures))
@@ -91,10 +89,10 @@ OnError = Callable[[EvalError, Span, Frame], Failure]
 
 
 def compile_on_error(rule: str, on_error: CheckedOnError | None, scope: RuleScope) -> OnError:
-    """Return what makes a failure of an error: a rejection that eviction cannot cure, unless the rule says
-    otherwise. One that took more than its share ends the attempt in any case.
+    """Return a function that makes the failure of an error: a rejection that eviction cannot cure, unless the
+    rule has `on error`. If the share of steps ran out, the attempt ends in any case.
 
-    A rule that gives a reason of its own expects the error: then it is no fault.
+    If the rule gives its own reason, it expects the error, which is then no fault.
     """
     code = Code.ERROR if on_error is not None and on_error.action is ErrorAction.ABORT else Code.UNRESOLVABLE
     reason: str | Text | None = None

@@ -1,7 +1,7 @@
-"""Counting over the pods of a cluster by topology domain, kept up to date as pods and nodes come and go.
+"""Counts over the pods of a cluster by topology domain, updated as pods and nodes come and go.
 
-A `Tally` holds one number per row of a snapshot and their sums per domain; the column of a label says which
-domain each row is in; `TermIndex` holds the affinity terms of the pods that run, `TermTally` what they are
-worth to a question; `Arrivals` tells all of them what has come to nodes. All of them belong to the live
-snapshot and are found in its `TallyStore`; what they say of an overlay is corrected for its changed rows.
+`Tally` holds one number per row of a snapshot and their sums per domain. The column of a label gives the
+domain of each row. `TermIndex` holds the affinity terms of placed pods, `TermTally` their counts for one
+question, and `Arrivals` is the log of changes that all of them follow. They belong to the live snapshot and
+are kept in its `TallyStore`. For an overlay, counts are corrected for its changed rows.
 """

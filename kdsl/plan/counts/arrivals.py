@@ -1,4 +1,4 @@
-"""What has come to the nodes of a cluster, in order: most often one pod to one node, and nothing else."""
+"""The log of arrivals at the nodes of a cluster. Most often, one pod comes to one node."""
 
 from __future__ import annotations
 
@@ -11,29 +11,27 @@ from kdsl.cluster.snapshot.changed_rows import ChangedRows
 from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 
 _SPARE: Final = 1024
-"""So many arrivals are kept however few rows there are; else as many as there are rows."""
+"""The least number of arrivals to keep; otherwise one per row."""
 
 Pods: TypeAlias = tuple[PodInfo, ...]
 
 Arrival: TypeAlias = tuple[int, Pods | None]
-"""A row and the pods that have come to its node; None where more than that has changed."""
+"""A row and the pods that arrived at its node; None if more than that changed."""
 
 
 class Arrivals:
-    """A log of arrivals at the rows of a live snapshot. `position` is where it ends; it only rises."""
+    """A log of arrivals at the rows of a live snapshot. `position` is its end, which only rises."""
 
     def __init__(self) -> None:
         self.position = 0
         self._first = 0
         self._log: list[Arrival] = []
         self._changed = ChangedRows()
-        # The node of each row as it was last looked at.
+        # The node of each row at the last refresh.
         self._nodes: list[NodeInfo | None] = []
 
     def refresh(self, live: LiveSnapshot) -> Sequence[Arrival] | None:
-        """Look at the rows that changed. Return what has come since the last call, no row twice; None where
-        all rows have to be looked at.
-        """
+        """Read the changed rows. Return the new arrivals, each row once; None if all rows have to be read."""
         rows = self._changed.take(live.fact_changes, live.usage_changes)
         if rows is None:
             self._begin(live)
@@ -41,21 +39,21 @@ class Arrivals:
         nodes, names = self._nodes, live.names
         if len(nodes) < len(names):
             nodes += [None] * (len(names) - len(nodes))
-        came: list[Arrival] = []
+        arrived: list[Arrival] = []
         for row in rows:
             before, node = nodes[row], live.info(row) if names[row] else None
             nodes[row] = node
-            came.append((row, _further_pods(before, node)))
-        self._log += came
-        self.position += len(came)
+            arrived.append((row, _added_pods(before, node)))
+        self._log += arrived
+        self.position += len(arrived)
         if len(self._log) > 2 * (len(live.names) + _SPARE):
             dropped = len(self._log) // 2
             del self._log[:dropped]
             self._first += dropped
-        return came
+        return arrived
 
     def since(self, position: int) -> Sequence[Arrival] | None:
-        """Return what came after a position; None where that is not known any more."""
+        """Return the arrivals after a position; None if they were dropped."""
         return None if position < self._first else self._log[position - self._first :]
 
     def _begin(self, live: LiveSnapshot) -> None:
@@ -65,10 +63,10 @@ class Arrivals:
         self._first = self.position
 
 
-def _further_pods(before: NodeInfo | None, node: NodeInfo | None) -> Pods | None:
-    """Return the pods that have come to a node; None where more than that has changed."""
+def _added_pods(before: NodeInfo | None, node: NodeInfo | None) -> Pods | None:
+    """Return the pods that were added to a node; None if more than that changed."""
     if before is None or node is None or before.facts is not node.facts:
         return None
-    # Pods come last.
+    # New pods are appended.
     known = len(before.pods)
     return node.pods[known:] if node.pods[:known] == before.pods else None

@@ -1,16 +1,16 @@
-"""Which domain each row is in: the values of one label, numbered."""
+"""The topology domain of each row: the values of one label, numbered."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from kdsl.cluster.snapshot.snapshot import LiveSnapshot
-from kdsl.plan.facts import ABSENT, FactColumn, Facts
+from kdsl.plan.fact_columns import ABSENT, FactColumn, FactColumns
 
 NO_DOMAIN: Final = ABSENT
 """The number of the domain of a row whose node lacks the label."""
 
 
 def domains_of(live: LiveSnapshot, topology_key: str) -> FactColumn:
-    """Return the column of a label, up to date: its codes are the numbers of the domains."""
-    return Facts.of(live).key("labels", topology_key)
+    """Return the current column of a label: its codes are the numbers of the domains."""
+    return FactColumns.of(live).key("labels", topology_key)

@@ -1,4 +1,4 @@
-"""How the pods of a node are counted: by the questions of a rule, each node with steps of its own."""
+"""How the pods of a node are counted: by the questions of a rule, each node with its own steps."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
 from kdsl.plan.counts.pod_index import PodIndex
 
-Look: TypeAlias = Callable[[PodInfo], Hashable]
+PodKey: TypeAlias = Callable[[PodInfo], Hashable]
 Selecting: TypeAlias = PodAffinityTerm | SpreadConstraint | PodInfo
 
-MAX_LOOKS: Final = 1024
-"""The most looks of pods for which a tally keeps answers; beyond that it asks anew."""
+MAX_POD_KEYS: Final = 1024
+"""The most pod keys for which a tally keeps answers; beyond that it starts over."""
 
 
 class Meter(Protocol):
-    """What counting may cost, and has cost: `kdsl.eval.scalar.meter.Meter`."""
+    """The budget of counting, and its rest: `kdsl.eval.scalar.meter.Meter`."""
 
     left: int
     limit: int
 
     def spend(self, steps: int) -> None:
-        """Take steps before they are done; EvalError where that is too much."""
+        """Take steps in advance; EvalError if there are too few."""
         ...
 
 
 class Question(Protocol):
-    """The body of a macro, with everything it reads beside its variable.
+    """The body of a macro, with the values of all variables that it captures.
 
-    `name` is equal for questions that have equal answers, None where that is not known. `on_facts` tells that
-    of a node it reads nothing that placements change.
+    `key` is equal for questions with equal answers, None if unknown. `on_facts` is true if the answer about
+    a node does not depend on its pods.
     """
 
     @property
-    def name(self) -> Hashable | None: ...
+    def key(self) -> Hashable | None: ...
 
     @property
     def on_facts(self) -> bool: ...
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
-        """Answer for each value; EvalError. What it costs is taken from `meter`."""
+        """Yield the answer for each value; EvalError. The steps are taken from `meter`."""
         ...
 
     def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
-        """Return the nodes of a live snapshot for which the answer is true, and the steps that no node took
-        more of; None where they have to be asked one by one.
+        """Return the nodes of a live snapshot for which the answer is true, and the most steps that one node
+        took; None if the nodes have to be asked one by one.
         """
         ...
 
@@ -61,26 +61,26 @@ class Question(Protocol):
 
     @property
     def selecting(self) -> Selecting | None:
-        """The term or constraint that decides a question about pods before anything else, or the pod that
-        decides one about terms. Where its selector does not match, the answer counts for nothing, and costs
-        the same steps everywhere. None where nothing of the kind is known.
+        """The term or constraint whose selector decides a question about pods, or the pod that decides one
+        about terms; None if unknown. If the selector does not match, the answer is 0 or false, at the same
+        steps everywhere.
         """
         ...
 
     @property
-    def look(self) -> Look | None:
-        """Returns what is equal for pods about which the answer, and what it costs, is the same; None where
-        that is not known, or where no two pods are alike.
+    def pod_key(self) -> PodKey | None:
+        """Returns the pod key: pods with equal keys get equal answers for equal steps. None if there is no
+        such key, or if no two pods share one.
         """
         ...
 
 
-Known: TypeAlias = dict[Hashable, tuple[int, int]]
-"""What pods count, and the steps that it took to find out, by their look."""
+PodAnswers: TypeAlias = dict[Hashable, tuple[int, int]]
+"""The count of a pod and the steps it took, by pod key."""
 
 
-class Counted(NamedTuple):
-    """What counting one node gave: whether it takes part, its number, the steps it took, and its error."""
+class NodeCount(NamedTuple):
+    """The count of one node: whether it takes part, its number, the steps taken, and the error."""
 
     takes_part: bool
     amount: int
@@ -88,35 +88,33 @@ class Counted(NamedTuple):
     error: str = ""
 
 
-NOT_COUNTED: Final = Counted(False, 0, 0)
+NOT_COUNTED: Final = NodeCount(False, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measure:
-    """Counts the pods of nodes that have the label `key`: the answers of `question` about them, added up.
-    `filters` are asked whether a node takes part.
+    """Counts the pods of nodes that have the label `key`: the sum of the answers of `question`. Nodes for
+    which a filter is false do not take part.
 
-    The same node always gives the same.
+    The result depends on the node only.
     """
 
     key: str
     filters: tuple[Question, ...]
     question: Question
     on_facts: bool = field(init=False)
-    """Whether placements leave it as it is which nodes take part."""
-    look: Look | None = field(init=False)
+    """Whether the nodes that take part are independent of placements."""
+    pod_key: PodKey | None = field(init=False)
     limit: int = field(init=False)
-    """The steps that a node has."""
+    """The steps per node."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "on_facts", all(each.on_facts for each in self.filters))
-        object.__setattr__(self, "look", self.question.look)
+        object.__setattr__(self, "pod_key", self.question.pod_key)
         object.__setattr__(self, "limit", self.question.meter().limit)
 
-    def screen(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
-        """Return those of some nodes of a live snapshot that take part, and the steps that none took more of;
-        None where they have to be counted one by one.
-        """
+    def participants(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
+        """Return the nodes that take part, and the most steps of one; None if each has to be asked."""
         steps = 0
         for each in self.filters:
             found = each.choose(nodes)
@@ -129,61 +127,57 @@ class Measure:
         return nodes, steps
 
     def selected(self, index: PodIndex) -> Iterable[tuple[int, PodInfo]] | None:
-        """Return pods with their rows; the others count for nothing, each for the same steps. None where no
-        selector decides that.
-        """
+        """Return the pods that may count, with rows; others count 0 for equal steps. None if unknown."""
         selecting = self.question.selecting
         if not isinstance(selecting, (PodAffinityTerm, SpreadConstraint)):
             return None
         return () if selecting.selector is None else index.matching(selecting.selector)
 
-    def whole(self, node: NodeInfo, known: Known) -> Counted:
+    def count_node(self, node: NodeInfo, answers: PodAnswers) -> NodeCount:
         """Count a node with all its pods."""
         if self.key not in node.labels:
             return NOT_COUNTED
-        # The other nodes must make no difference to whether this one can be counted.
+        # Whether a node can be counted must not depend on other nodes.
         meter = self.question.meter()
         try:
             if not all(all(each.answers((node,), meter)) for each in self.filters):
-                return Counted(False, 0, meter.limit - meter.left)
-            found = self.further(node.pods, meter.limit - meter.left, known)
+                return NodeCount(False, 0, meter.limit - meter.left)
+            found = self.count_added(node.pods, meter.limit - meter.left, answers)
             if found is not None:
-                return Counted(True, *found)
+                return NodeCount(True, *found)
             amount = total(self.question.answers(node.pods, meter))
         except EvalError as error:
-            return Counted(True, 0, min(meter.limit, meter.limit - meter.left), error.message)
-        return Counted(True, amount, meter.limit - meter.left)
+            return NodeCount(True, 0, min(meter.limit, meter.limit - meter.left), error.message)
+        return NodeCount(True, amount, meter.limit - meter.left)
 
-    def further(self, pods: Sequence[PodInfo], steps: int, known: Known) -> tuple[int, int] | None:
-        """Return what pods count that came to a node which takes part, and all steps that the node has taken,
-        from those before. None where that does not work: by itself the whole node may have steps enough.
+    def count_added(self, pods: Sequence[PodInfo], steps: int, answers: PodAnswers) -> tuple[int, int] | None:
+        """Return the count of pods that were added to a node, and the node's total steps; None if that fails,
+        in which case the whole node has to be counted.
 
-        Pods that look like one in `known` are not asked about.
+        Answers are shared by pods of one key.
         """
-        look = self.look
-        if look is None:
-            return self.ask(pods, steps)
+        pod_key = self.pod_key
+        if pod_key is None:
+            return self.count_pods(pods, steps)
         amount = 0
         for pod in pods:
-            like = look(pod)
-            answer = known.get(like)
+            like = pod_key(pod)
+            answer = answers.get(like)
             if answer is None:
-                answer = self.ask((pod,), 0)
+                answer = self.count_pods((pod,), 0)
                 if answer is None:
                     return None
-                if len(known) >= MAX_LOOKS:
-                    known.clear()
-                known[like] = answer
+                if len(answers) >= MAX_POD_KEYS:
+                    answers.clear()
+                answers[like] = answer
             more, taken = answer
             amount += more
             steps += taken
-        # Whoever has steps enough finds the same, however many are left.
+        # A count does not depend on the steps that are left, as long as they suffice.
         return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
 
-    def ask(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
-        """Ask about pods of a node that has taken so many steps; return what they count, and all its steps.
-        None where that fails.
-        """
+    def count_pods(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
+        """Return the count of pods on a node that took these steps, and its total steps; None on failure."""
         meter = self.question.meter()
         meter.left -= steps
         try:
@@ -194,7 +188,7 @@ class Measure:
 
 
 def total(answers: Iterable[Value]) -> int:
-    """Add up numbers; of conditions, those that hold. EvalError where the sum is out of range."""
+    """Return the sum of numbers, or the number of true conditions. EvalError if it is out of range."""
     amount: int = sum(answers)
     if INT_MIN <= amount <= INT_MAX:
         return amount

@@ -1,6 +1,6 @@
-"""The pods on nodes by label: a selector finds its pods at a cost that grows with their number.
+"""Placed pods by label: the pods of a selector are found at a cost that grows with their number.
 
-A key is indexed when a selector first asks for it, by one look at all pods, and followed from then on.
+A label key is indexed when a selector first uses it, by one pass over all pods, and updated from then on.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival, Pods
 
 MAX_KEYS: Final = 64
-"""The most label keys that are indexed; beyond that the index is begun anew."""
+"""The most label keys that are indexed; beyond that the index starts over."""
 
 Posting: TypeAlias = dict[int, tuple[int, PodInfo]]
-"""The pods that have a label, with their rows, by id: an id is good as long as its pod is held."""
+"""The pods that have a label, with their rows, by id: an id is valid as long as its pod is referenced."""
 
 
 class PodIndex:
@@ -27,19 +27,19 @@ class PodIndex:
     def __init__(self, live: LiveSnapshot) -> None:
         self._live = live
         self._keys: dict[str, dict[str, Posting]] = {}
-        # The pods of each row as they were last looked at.
+        # The pods of each row at the last refresh.
         self._pods: dict[int, Pods] = {}
 
-    def refresh(self, came: Sequence[Arrival] | None) -> None:
-        """Take in what has come to rows, None for all of them."""
-        if came is None:
+    def refresh(self, arrived: Sequence[Arrival] | None) -> None:
+        """Apply the arrivals at rows; None means all rows."""
+        if arrived is None:
             self._keys.clear()
             self._pods.clear()
             return
         if not self._keys:
             return
         live = self._live
-        for row, pods in came:
+        for row, pods in arrived:
             now = live.info(row).pods if live.names[row] else ()
             if pods is None:
                 self._drop(self._pods.get(row, ()))
@@ -49,9 +49,7 @@ class PodIndex:
                 _put(values, key, row, pods)
 
     def matching(self, selector: LabelSelector) -> list[tuple[int, PodInfo]] | None:
-        """Return pods with their rows, all that a selector matches among them; None where that would be
-        most.
-        """
+        """Return the pods that may match a selector, with their rows; None if that would be most pods."""
         best: list[Posting] | None = None
         for requirement in selector.requirements:
             found = self._postings(requirement)

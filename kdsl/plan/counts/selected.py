@@ -1,7 +1,7 @@
-"""Sums for a question that is asked for the first time, and may never be asked again.
+"""Sums for a question that is asked for the first time.
 
-Only the pods are looked at that the question's selector may match. Nothing is kept by row, so that what
-comes to nodes later cannot be followed: a question that comes again gets a tally.
+Only the pods that the question's selector may match are read. Nothing is kept by row, so the sums cannot be
+updated: a repeated question gets a tally.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
 from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.pod_index import PodIndex
 from kdsl.plan.counts.sums import Sums
-from kdsl.plan.facts import FactColumn
+from kdsl.plan.fact_columns import FactColumn
 
 
 def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> Sums | None:
-    """Return the sums over a snapshot; None where no selector decides, or where a node could not be
-    counted.
-    """
+    """Return the sums over a snapshot; None if no selector decides, or if a node could not be counted."""
     found = measure.selected(index) if measure.on_facts else None
     if found is None:
         return None
@@ -39,14 +37,14 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
     pods = int(counts[domains != NO_DOMAIN].sum()) if len(domains) else 0
     others = pods - sum(map(len, selected.values()))
     other = _steps_of_other(live, domains, selected, measure) if others else 0
-    # Whoever has steps enough finds the same, however many are left.
+    # A count does not depend on the steps that are left, as long as they suffice.
     if other is None or steps + other * int(counts.max(initial=0)) > measure.limit:
         return None
     sums = Sums.of_nodes(column, None if domains is column.codes else domains)
     total, largest = 0, 0
     sums.steps = steps * asked + other * others
     for row, each in selected.items():
-        answer = measure.ask(each, steps + other * (int(counts.item(row)) - len(each)))
+        answer = measure.count_pods(each, steps + other * (int(counts.item(row)) - len(each)))
         if answer is None:
             return None
         amount, taken = answer
@@ -62,13 +60,13 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
 def _domains(
     live: LiveSnapshot, column: FactColumn, measure: Measure
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int32]], int, int] | None:
-    """Return the domain of each row that takes part, how many nodes were asked, and the steps each took."""
+    """Return the domain of each row that takes part, the number of nodes asked, and the steps of each."""
     codes = column.codes
     if not measure.filters:
         return codes, 0, 0
     order = live.order
     asked = NodeSet(live, order if column.is_everywhere else order[codes.take(order) != NO_DOMAIN])
-    found = measure.screen(asked)
+    found = measure.participants(asked)
     if found is None:
         return None
     nodes, steps = found
@@ -85,13 +83,13 @@ def _steps_of_other(
     selected: dict[int, list[PodInfo]],
     measure: Measure,
 ) -> int | None:
-    """Return the steps that a pod takes which is not selected; None where those say nothing."""
+    """Return the steps for a pod that is not selected; None if they vary."""
     # The first row will do most often.
     for row in map(int, np.flatnonzero(live.pod_counts)):
         pods = live.info(row).pods
         chosen = selected.get(row, ())
         if domains.item(row) != NO_DOMAIN and len(pods) > len(chosen):
             names = {id(pod) for pod in chosen}
-            answer = measure.ask([pod for pod in pods if id(pod) not in names][:1], 0)
+            answer = measure.count_pods([pod for pod in pods if id(pod) not in names][:1], 0)
             return answer[1] if answer is not None and not answer[0] else None
     return 0

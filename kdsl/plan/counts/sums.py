@@ -1,4 +1,4 @@
-"""Numbers by topology domain, kept up to date as nodes and pods come to a domain and go."""
+"""Numbers by topology domain, updated as nodes and pods come and go."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.counts.domains import NO_DOMAIN
-from kdsl.plan.facts import FactColumn
+from kdsl.plan.fact_columns import FactColumn
 
 _FEW: Final = 4096
-"""Of so few different amounts each is counted in a cell."""
+"""The largest range of amounts that is counted with a cell per amount."""
 
 
 class Amounts:
@@ -28,7 +28,7 @@ class Amounts:
         self.numbers: Mapping[str, int] = column.numbers
         self.ids: NDArray[np.int32] | None = column.codes
         self.cells: NDArray[np.int64] = np.zeros(len(column.numbers), dtype=np.int64)
-        # No number was ever beyond these.
+        # Bounds of all numbers so far.
         self.least_ever = self.largest_ever = 0
 
     @property
@@ -36,44 +36,44 @@ class Amounts:
         return self.cells.nbytes
 
     @property
-    def named(self) -> int:
-        """How many domains have a number."""
+    def named_domains(self) -> int:
+        """The number of domains that have a number."""
         return len(self.numbers) - 1
 
     @property
     def range(self) -> tuple[int, int]:
-        """Two numbers that none is beyond, that of no domain included."""
+        """Bounds of all numbers, including 0 for no domain."""
         return self.least_ever, self.largest_ever
 
     def refresh(self, column: FactColumn) -> None:
-        """Take in the rows and domains that came to the column."""
+        """Add the new rows and domains of the column."""
         self.ids = column.codes
         self.make_room(len(column.numbers))
 
     def make_room(self, numbers: int) -> None:
-        """Have a cell for so many numbers."""
+        """Grow to a number of cells."""
         self.cells = roomy(self.cells, numbers)
 
     def add(self, number: int, amount: int) -> None:
         """Add to the number of a domain."""
         self.cells[number] = after = self.cells.item(number) + amount
-        self.note_range(after, after)
+        self.extend_range(after, after)
 
-    def note_range(self, least: int, largest: int) -> None:
-        """Take in that numbers go so far."""
+    def extend_range(self, least: int, largest: int) -> None:
+        """Extend the bounds."""
         self.least_ever, self.largest_ever = min(self.least_ever, least), max(self.largest_ever, largest)
 
     def of(self, domain: str) -> int:
-        """Return the number of a domain; 0 where there is none of the name."""
+        """Return the amount of a domain; 0 if there is no such domain."""
         return self.cells.item(self.numbers.get(domain, NO_DOMAIN))
 
     def at(self, rows: Rows) -> NDArray[np.int64]:
-        """Return the number of the domain of each row of the live snapshot; 0 where a row is in none."""
+        """Return the number of the domain of each row of the live snapshot; 0 for rows without a domain."""
         assert self.ids is not None
         return self.cells.take(self.ids.take(rows))
 
     def number_of(self, domain: str) -> int:
-        """Return the number of a domain, new or not; for overlays, which may have domains of their own."""
+        """Return the number of a domain, new or not; for overlays, which may have their own domains."""
         number = self.numbers.get(domain)
         if number is None:
             number = len(self.numbers)
@@ -82,16 +82,16 @@ class Amounts:
         return number
 
     def of_overlay(self) -> Self:
-        """Return a copy that may be changed into that of an overlay."""
+        """Return a copy for an overlay."""
         other = copy(self)
         other.ids, other.cells = None, self.cells.copy()
         return other
 
 
 class Sums(Amounts):
-    """Sums over the nodes of each domain. A domain in which no node takes part is none.
+    """Sums over the nodes of each domain. A domain needs a node that takes part.
 
-    `total` is over all domains, `steps` what counting all of it took. `mark` is another object after each
+    `total` is the sum over all domains, `steps` the steps of counting everything. `mark` is replaced at each
     change.
     """
 
@@ -101,13 +101,13 @@ class Sums(Amounts):
         self.steps = 0
         self.mark = object()
         self._nodes: NDArray[np.int64] = np.zeros_like(self.cells)
-        # How many domains have each sum, once somebody has asked.
+        # The number of domains by sum, once it was asked for.
         self._spread: dict[int, int] | None = None
 
     @staticmethod
     def of_nodes(column: FactColumn, domains: NDArray[np.int32] | None) -> Sums:
-        """Return sums that are all 0, with the nodes that take part: `domains` are theirs by row,
-        `NO_DOMAIN` for others, None where those are all nodes that are in one.
+        """Return zero sums with the nodes that take part: `domains` are theirs by row, `NO_DOMAIN` for
+        others; None means all nodes with a domain.
         """
         sums = Sums(column)
         nodes = column.nodes_by_code() if domains is None else _nodes_by_domain(domains, len(column.numbers))
@@ -116,9 +116,9 @@ class Sums(Amounts):
 
     @staticmethod
     def counted(column: FactColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:
-        """Return the sums of the amounts of rows in their domains, `NO_DOMAIN` for those in none."""
+        """Return the sums of the amounts of rows by domain; `NO_DOMAIN` rows are left out."""
         sums = Sums.of_nodes(column, domains)
-        # Most nodes have nothing.
+        # Most nodes have 0.
         rows = amounts.nonzero()[0]
         if len(rows):
             np.add.at(sums.cells, domains.take(rows), amounts.take(rows))
@@ -142,12 +142,12 @@ class Sums(Amounts):
 
     @property
     def least(self) -> int | None:
-        """The least sum of a domain; None where there is no domain."""
+        """The least sum of a domain; None if there is no domain."""
         return min(self._domains, default=None)
 
     @property
     def domains(self) -> int:
-        """How many domains there are."""
+        """The number of domains."""
         return sum(self._domains.values())
 
     def make_room(self, numbers: int) -> None:
@@ -155,7 +155,7 @@ class Sums(Amounts):
         self._nodes = roomy(self._nodes, numbers)
 
     def move(self, number: int, amount: int, nodes: int) -> None:
-        """Let a node with an amount come to a domain (`nodes` is 1) or go from it (-1)."""
+        """Move a node with an amount into a domain (`nodes` is 1) or out of it (-1)."""
         before, there = self.cells.item(number), self._nodes.item(number)
         spread = self._domains
         after = before + nodes * amount
@@ -168,7 +168,7 @@ class Sums(Amounts):
         self.mark = object()
 
     def change(self, number: int, amount: int) -> None:
-        """Let a node of a domain have so much more."""
+        """Add to the amount of a node of a domain."""
         before = self.cells.item(number)
         after = before + amount
         spread = self._domains
@@ -192,14 +192,12 @@ class Sums(Amounts):
 
 
 def _nodes_by_domain(domains: NDArray[np.int32], size: int) -> NDArray[np.int64]:
-    """Return how many rows are in each domain."""
     nodes: NDArray[np.int64] = np.bincount(domains, minlength=size)
     nodes[NO_DOMAIN] = 0
     return nodes
 
 
 def _counted(amounts: NDArray[np.int64]) -> dict[int, int]:
-    """Return how often each amount is there."""
     if not len(amounts):
         return {}
     least, largest = int(amounts.min()), int(amounts.max())
@@ -212,7 +210,7 @@ def _counted(amounts: NDArray[np.int64]) -> dict[int, int]:
 
 
 def roomy(cells: NDArray[Any], numbers: int) -> NDArray[Any]:
-    """Return the cells, at least one for each of so many numbers."""
+    """Return the cells, extended to at least `numbers` of them."""
     if len(cells) >= numbers:
         return cells
     larger = np.zeros(2 * numbers, dtype=cells.dtype)

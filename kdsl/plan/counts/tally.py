@@ -1,6 +1,6 @@
-"""One number per row and their sums per domain: of a row that gets pods, those alone are counted.
+"""One number per row and the sums per domain. If a row gets pods, only those are counted.
 
-A tally never counts a pod twice at one version. It is what `topology(key).count(…)` reads.
+A tally counts each pod at most once per version. `topology(key).count(…)` reads it.
 """
 
 from __future__ import annotations
@@ -17,48 +17,46 @@ from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
-from kdsl.plan.counts.kept import Kept
-from kdsl.plan.counts.measures import NOT_COUNTED, Counted, Known, Measure
+from kdsl.plan.counts.handles import StoredTally
+from kdsl.plan.counts.measures import NOT_COUNTED, Measure, NodeCount, PodAnswers
 from kdsl.plan.counts.sums import Sums
 
 _PER_ROW: Final = 20
-"""What a tally takes for a row, in bytes, beside the sums."""
-_PER_LOOK: Final = 256
-"""About what it takes to know a look of pods, in bytes."""
+"""The bytes of a tally per row, without the sums."""
+_PER_POD_KEY: Final = 256
+"""The approximate bytes of a remembered pod key."""
 _REBUILD: Final = 8
-"""Sums are made anew where more than one row in this many changed."""
+"""The share of rows: the sums are rebuilt if more than one in so many rows changed."""
 
 
-class Tally(Kept):
-    """Counts over the rows of a live snapshot. `amounts` has one int64 per row, 0 for rows that do not take
-    part.
-    """
+class Tally(StoredTally):
+    """Counts over the rows of a live snapshot. `amounts` is int64 by row; 0 if a row takes no part."""
 
     def __init__(self, live: LiveSnapshot, topology_key: str) -> None:
         super().__init__()
         self._key = topology_key
         self._column = domains_of(live, topology_key)
         self._position = -1
-        self._known: Known = {}
+        self._answers: PodAnswers = {}
         self._clear(0)
 
     def _clear(self, rows: int) -> None:
         self.amounts: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
         self._domains: NDArray[np.int32] = np.full(rows, NO_DOMAIN, dtype=np.int32)
         self._steps: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
-        # A number that no amount is beyond.
+        # An upper bound of all amounts.
         self._largest = 0
         self._errors: dict[int, str] = {}
         self._sums = Sums(self._column)
-        # Whether the sums have to be made anew. They do not follow what happens to rows then.
+        # Whether the sums have to be rebuilt. They are not updated then.
         self._is_stale = True
 
     def sums(self, snapshot: Snapshot, arrivals: Arrivals, measure: Measure) -> Sums:
-        """Return the sums over a snapshot, live or an overlay; EvalError where a node could not be counted.
+        """Return the sums over a snapshot, live or an overlay; EvalError if a node could not be counted.
 
-        Those of the live snapshot are good until the next call.
+        The sums of the live snapshot are valid until the next call.
 
-        INVARIANT: every `measure` that a tally is given counts alike. They come with the attempts that ask.
+        INVARIANT: all measures that a tally is given count the same. They come with the attempts.
         """
         live = snapshot.live
         if self.version != live.version:
@@ -67,28 +65,27 @@ class Tally(Kept):
         if snapshot.is_overlay:
             return self._corrected(snapshot, measure)
         if self._errors or not self._fits:
-            self._complain(self._errors, snapshot)
+            self._raise_first_error(self._errors, snapshot)
         return self._sums
 
     def _refresh(self, live: LiveSnapshot, arrivals: Arrivals, measure: Measure) -> None:
-        came, looks = arrivals.since(self._position), len(self._known)
+        arrived, remembered = arrivals.since(self._position), len(self._answers)
         self._position = arrivals.position
-        if came is None:
+        if arrived is None:
             self._begin(live, measure)
-        elif came:
-            self._follow(live, came, measure)
+        elif arrived:
+            self._follow(live, arrived, measure)
         if self._is_stale:
             self._rebuild()
-        elif len(self._known) != looks:
-            self._note_size()
+        elif len(self._answers) != remembered:
+            self._update_size()
 
     def _begin(self, live: LiveSnapshot, measure: Measure) -> None:
-        """Count all nodes."""
         self._column = domains_of(live, self._key)
         self._clear(len(live.names))
         ids = self._column.codes
         asked = NodeSet(live, live.order[ids[live.order] != NO_DOMAIN])
-        found = measure.screen(asked)
+        found = measure.participants(asked)
         if found is None:
             self._count(live, asked.rows.tolist(), measure)
         else:
@@ -104,27 +101,27 @@ class Tally(Kept):
             self._count(live, rows.tolist(), measure)
             return
         pods = [live.info(row).pods for row in rows.tolist()]
-        found = list(map(measure.further, pods, self._steps[rows].tolist(), repeat(self._known)))
+        found = list(map(measure.count_added, pods, self._steps[rows].tolist(), repeat(self._answers)))
         left = [row for row, each in zip(rows.tolist(), found, strict=True) if each is None]
         self._steps[rows] = [0 if each is None else each[1] for each in found]
         self.amounts[rows] = amounts = [0 if each is None else each[0] for each in found]
         self._largest = max(map(abs, amounts), default=0)
         self._count(live, left, measure)
 
-    def _follow(self, live: LiveSnapshot, came: Sequence[Arrival], measure: Measure) -> None:
-        """Count what came to rows, for some of them all that they have."""
-        if len(came) * _REBUILD > len(self.amounts) or not self._fits:
+    def _follow(self, live: LiveSnapshot, arrived: Sequence[Arrival], measure: Measure) -> None:
+        """Count the arrivals at rows; for some rows, all their pods."""
+        if len(arrived) * _REBUILD > len(self.amounts) or not self._fits:
             self._is_stale = True
-        # In order, each once. They are counted with what came later, too.
+        # In order, each once. Counting a whole row includes later arrivals.
         again: dict[int, None] = {}
-        domains, taken, known = self._domains, self._steps, self._known
-        can_add, further = measure.on_facts, measure.further
-        for row, pods in came:
+        domains, taken, answers = self._domains, self._steps, self._answers
+        can_add, count_added = measure.on_facts, measure.count_added
+        for row, pods in arrived:
             if pods is None or row in again or row in self._errors or not can_add:
                 again[row] = None
             elif (domain := domains.item(row)) != NO_DOMAIN:
                 before = taken.item(row)
-                found = further(pods, before, known)
+                found = count_added(pods, before, answers)
                 if found is None or (found[0] and not self._add(row, domain, found[0])):
                     again[row] = None
                 elif found[1] != before:
@@ -135,7 +132,6 @@ class Tally(Kept):
             self._count(live, again, measure)
 
     def _grow(self, live: LiveSnapshot) -> None:
-        """Take in new rows and domains."""
         self._column = column = domains_of(live, self._key)
         missing = len(live.names) - len(self.amounts)
         if missing > 0:
@@ -144,49 +140,48 @@ class Tally(Kept):
             self._steps = np.pad(self._steps, (0, missing))
         if column.numbers is self._sums.numbers:
             self._sums.refresh(column)
-            self._note_size()
+            self._update_size()
         else:
             self._is_stale = True
 
     @property
     def _fits(self) -> bool:
-        """Tell whether any sum of amounts is in range. Others are not asked for, and numpy lets them wrap."""
+        """Return whether any sum of amounts is in range. Other sums are not read, and numpy may wrap."""
         return self._largest * len(self.amounts) <= INT_MAX
 
-    def _note_size(self) -> None:
+    def _update_size(self) -> None:
         columns = _PER_ROW * len(self.amounts) + self._sums.nbytes
-        self.nbytes = columns + _PER_LOOK * len(self._known)
+        self.nbytes = columns + _PER_POD_KEY * len(self._answers)
 
     def _count(self, live: LiveSnapshot, rows: Iterable[int], measure: Measure) -> None:
-        """Count all that rows have."""
         for row in rows:
             has_node = bool(live.names[row])
-            self._put(row, measure.whole(live.info(row), self._known) if has_node else NOT_COUNTED)
+            self._put(row, measure.count_node(live.info(row), self._answers) if has_node else NOT_COUNTED)
 
     def _add(self, row: int, domain: int, more: int) -> bool:
-        """Add to the amount of a row that takes part. Return whether that is in range."""
+        """Add to the amount of a row that takes part. Return whether the result is in range."""
         amount = self.amounts.item(row) + more
         if not -self._largest <= amount <= self._largest:
             if not INT_MIN <= amount <= INT_MAX:
                 return False
-            self._note_amount(amount)
+            self._extend_bound(amount)
         self.amounts[row] = amount
         if not self._is_stale:
             self._sums.change(domain, more)
         return True
 
-    def _note_amount(self, amount: int) -> None:
+    def _extend_bound(self, amount: int) -> None:
         if abs(amount) > self._largest:
             self._largest = abs(amount)
             if not self._fits:
                 self._is_stale = True
 
-    def _put(self, row: int, counted: Counted) -> None:
-        """Take in what counting a whole row gave."""
+    def _put(self, row: int, counted: NodeCount) -> None:
+        """Replace the count of a whole row."""
         takes_part, amount, steps, error = counted
         before, was, took = self._domains.item(row), self.amounts.item(row), self._steps.item(row)
         domain = self._column.codes.item(row) if takes_part else NO_DOMAIN
-        self._note_amount(amount)
+        self._extend_bound(amount)
         if not self._is_stale and (before, was) != (domain, amount):
             if before != NO_DOMAIN:
                 self._sums.move(before, was, -1)
@@ -199,19 +194,21 @@ class Tally(Kept):
             self._errors[row] = error
 
     def _rebuild(self) -> None:
-        # Rows that take part have the number of their domain in the column; it may be another one now.
+        # The column may have renumbered the domains of rows that take part.
         self._domains = np.where(self._domains == NO_DOMAIN, NO_DOMAIN, self._column.codes)
         self._sums = Sums.counted(self._column, self._domains, self.amounts)
         self._sums.steps = int(self._steps.sum())
         self._is_stale = False
-        self._note_size()
+        self._update_size()
 
     def _corrected(self, overlay: Snapshot, measure: Measure) -> Sums:
         """Return the sums with the changed rows of an overlay in place of the live ones."""
-        found = {row: measure.whole(overlay.info(row), self._known) for row in sorted(overlay.changed_rows)}
+        found = {
+            row: measure.count_node(overlay.info(row), self._answers) for row in sorted(overlay.changed_rows)
+        }
         errors = {row: error for row, error in self._errors.items() if row not in found}
         errors |= {row: counted.error for row, counted in found.items() if counted.error}
-        self._complain(errors, overlay, *(abs(counted.amount) for counted in found.values()))
+        self._raise_first_error(errors, overlay, *(abs(counted.amount) for counted in found.values()))
         sums = self._sums.of_overlay()
         for row, counted in found.items():
             before = int(self._domains[row])
@@ -223,15 +220,15 @@ class Tally(Kept):
             sums.steps += counted.steps - int(self._steps[row])
         return sums
 
-    def _complain(self, errors: Mapping[int, str], snapshot: Snapshot, *others: int) -> None:
-        """Raise the error of the first node that has one, in visiting order, or that of sums which are too
-        large with the `others` among the amounts.
+    def _raise_first_error(self, errors: Mapping[int, str], snapshot: Snapshot, *others: int) -> None:
+        """Raise the first error of a node, in visiting order, or an overflow if the sums are too large, given
+        the `others` among the amounts.
         """
         if errors:
             raise EvalError(next(errors[row] for row in snapshot.order.tolist() if row in errors))
         if not self._fits:
-            # It may have been an amount that is no more.
+            # The largest amount may be gone.
             self._largest = max(int(self.amounts.max(initial=0)), -int(self.amounts.min(initial=0)))
         if max(self._largest, *others, 0) * len(self.amounts) > INT_MAX:
-            # Where the amounts are that large, any sum of them may be out of range.
+            # With amounts that large, any sum may be out of range.
             raise EvalError("integer overflow")

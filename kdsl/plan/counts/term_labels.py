@@ -1,4 +1,4 @@
-"""Affinity terms by the labels that they ask for: the labels of a pod find the terms that may match it."""
+"""Affinity terms by the labels that they require: the labels of a pod give the terms that may match it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Terms: TypeAlias = dict[PodAffinityTerm, None]
 
 
 class TermLabels:
-    """Distinct terms, each under one label that every pod it matches has."""
+    """Distinct terms, each under a label that every matching pod has."""
 
     def __init__(self) -> None:
         self._by_label: dict[tuple[str, str], _Terms] = {}
@@ -21,7 +21,7 @@ class TermLabels:
         self._others: _Terms = {}
 
     def put(self, term: PodAffinityTerm) -> None:
-        """Take in a term. One without a selector matches no pod."""
+        """Add a term. One without a selector matches no pod."""
         if term.selector is not None:
             for label in _labels(term.selector):
                 self._terms(label)[term] = None
@@ -41,7 +41,7 @@ class TermLabels:
         self._others.clear()
 
     def matching(self, labels: Mapping[str, str]) -> Iterator[PodAffinityTerm]:
-        """Yield terms, each once: all that match a pod with such labels are among them."""
+        """Yield the terms that may match a pod with these labels, each once."""
         yield from self._others
         for label in labels.items():
             yield from self._by_label.get(label, ())
@@ -51,12 +51,10 @@ class TermLabels:
 
 
 def _labels(selector: LabelSelector) -> Iterable[tuple[str, str] | None]:
-    """Return labels of which a selected pod has exactly one; None among them where any pod may be
-    selected.
-    """
+    """Return labels of which a selected pod has exactly one; None among them if any pod may be selected."""
     equal = [each for each in selector.requirements if each.operator is Operator.IN]
     if not equal:
         return (None,)
-    # Of equally short ones the same is found again.
+    # Ties are broken the same way each time.
     narrowest = min(equal, key=lambda each: (len(each.values), each.key, sorted(each.values)))
     return [(narrowest.key, value) for value in narrowest.values]

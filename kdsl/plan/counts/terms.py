@@ -1,7 +1,7 @@
-"""The affinity terms of the pods that run: which distinct ones there are, and in which domains.
+"""The affinity terms of placed pods: the distinct ones, and their domains.
 
-Terms that mean the same are one, however many pods have it, so that a question asks each of them once. A node
-whose pods have no terms costs nothing.
+Terms with one meaning are one term, so that a question asks it once. A node whose pods have no terms costs
+nothing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
 from kdsl.plan.counts.term_labels import TermLabels
-from kdsl.plan.facts import FactColumn
+from kdsl.plan.fact_columns import FactColumn
 
 _SPARE: Final = 1024
-"""So many moves are kept however few terms there are; else as many as there are terms of pods."""
+"""The least number of moves to keep; otherwise one per term of a pod."""
 
 
 class TermKind(StrEnum):
-    """Which terms of pods are meant: fields of `PodInfo`."""
+    """The kinds of terms of pods: fields of `PodInfo`."""
 
     REQUIRED_AFFINITY = "required_affinity"
     REQUIRED_ANTI_AFFINITY = "required_anti_affinity"
@@ -44,24 +44,21 @@ class Placed(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A term of a pod that came to a domain (`pods` is 1) or went from it (-1). `is_edge`: no other pod has
-    the term.
-    """
+    """A pod's term that came to a domain (1) or left it (-1). `is_first_or_last`: no other pod has it."""
 
     term: PodAffinityTerm
     number: int
     pods: int
-    is_edge: bool
+    is_first_or_last: bool
 
 
 class TermIndex:
     """The terms of one kind over a live snapshot.
 
-    `count` is how many terms of pods there are, `domains` how many of them by term and number of the domain,
-    `labels` the distinct terms by the labels that they ask for.
-    `position` is where the log of their moves ends, `growth` is another one after new rows or domains.
-    `moved_at` is the version at which something last happened to terms, `edged_at` that at which a term was
-    new or gone.
+    `count` is the number of terms of pods, `domains` their numbers by term and domain, `labels` the distinct
+    terms by required label. `position` is the end of the log of moves; `growth` changes with new rows or
+    domains. `moved_at` is the version of the last change, `distinct_changed_at` that of the last new or
+    removed term.
     """
 
     def __init__(self, kind: TermKind, live: LiveSnapshot) -> None:
@@ -69,7 +66,7 @@ class TermIndex:
         self.count = 0
         self.position = 0
         self.growth = 0
-        self.moved_at = self.edged_at = live.version
+        self.moved_at = self.distinct_changed_at = live.version
         self.domains: dict[PodAffinityTerm, dict[int, int]] = {}
         self.labels = TermLabels()
         self.terms_of: Callable[[PodInfo], tuple[PodAffinityTerm, ...]] = attrgetter(kind.value)
@@ -77,26 +74,26 @@ class TermIndex:
         self._columns: dict[str, tuple[FactColumn, object]] = {}
         self._rows: dict[int, tuple[Placed, ...]] = {}
         self._moves: list[Move] = []
-        # How many moves were dropped.
+        # The number of dropped moves.
         self._first = 0
         self._live = live
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether no pod on a node has such terms."""
+        """Return whether no placed pod has such terms."""
         return not self.domains
 
     def since(self, position: int) -> list[Move] | None:
-        """Return the moves after a position; None where they are not known any more."""
+        """Return the moves after a position; None if they were dropped."""
         return None if position < self._first else self._moves[position - self._first :]
 
-    def refresh(self, came: Sequence[Arrival] | None) -> None:
-        """Take in what has come to rows, None for all of them."""
-        if came is None:
+    def refresh(self, arrived: Sequence[Arrival] | None) -> None:
+        """Apply the arrivals at rows; None means all rows."""
+        if arrived is None:
             self._begin()
             return
         may_have_grown = bool(self._columns)
-        for row, pods in came:
+        for row, pods in arrived:
             if pods is None:
                 if may_have_grown:
                     may_have_grown = False
@@ -111,7 +108,7 @@ class TermIndex:
                 self.put(row, self.terms_of(pod))
 
     def put(self, row: int, terms: Iterable[PodAffinityTerm]) -> None:
-        """Take in the terms of a pod that came to a row."""
+        """Add the terms of a pod that came to a row."""
         for term in terms:
             number = self.column(term.topology_key).codes.item(row)
             if number != NO_DOMAIN:
@@ -131,12 +128,11 @@ class TermIndex:
         return known[0]
 
     def _is_renumbered(self) -> bool:
-        """Take in new domains. Tell whether those of a key have other numbers now."""
+        """Add new domains. Return whether the domains of a key were renumbered."""
         columns = {key: domains_of(self._live, key) for key in self._columns}
         return any(columns[key].numbers is not numbers for key, (_, numbers) in self._columns.items())
 
     def _begin(self) -> None:
-        """Look at all rows."""
         self.count = 0
         for known in (self._rows, self.domains, self._columns, self._moves):
             known.clear()
@@ -146,10 +142,10 @@ class TermIndex:
             if node.affine_pods:
                 for pod in node.pods:
                     self.put(row, self.terms_of(pod))
-        # Who has not looked at all of it since then has missed something.
+        # Readers that are behind must start over.
         self._moves.clear()
         self.position += 1
-        self.moved_at = self.edged_at = self._live.version
+        self.moved_at = self.distinct_changed_at = self._live.version
         self._first = self.position
 
     def _forget(self, row: int) -> None:
@@ -158,7 +154,7 @@ class TermIndex:
 
     def _move(self, term: PodAffinityTerm, number: int, pods: int) -> None:
         domains = self.domains.get(term)
-        is_edge = domains is None
+        is_first_or_last = domains is None
         if domains is None:
             domains = self.domains[term] = {}
             self.labels.put(term)
@@ -168,13 +164,13 @@ class TermIndex:
             if not domains:
                 del self.domains[term]
                 self.labels.drop(term)
-                is_edge = True
+                is_first_or_last = True
         self.moved_at = self._live.version
-        if is_edge:
-            self.edged_at = self._live.version
+        if is_first_or_last:
+            self.distinct_changed_at = self._live.version
         self.count += pods
         self.position += 1
-        self._moves.append(Move(term, number, pods, is_edge))
+        self._moves.append(Move(term, number, pods, is_first_or_last))
         if len(self._moves) > 2 * (self.count + _SPARE):
             dropped = len(self._moves) // 2
             del self._moves[:dropped]
@@ -184,7 +180,7 @@ class TermIndex:
 def placed_terms(
     kind: TermKind, node: NodeInfo, pods: Iterable[PodInfo]
 ) -> Iterator[tuple[PodAffinityTerm, str]]:
-    """Yield the terms of some pods of a node, each with its domain, where the node is in one."""
+    """Yield the terms of some pods of a node, each with its domain, if the node has one."""
     labels = node.labels
     for pod in pods:
         for term in getattr(pod, kind):

@@ -15,54 +15,50 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
-from kdsl.plan.counts.kept import Handle, Name
+from kdsl.plan.counts.handles import Handle, TallyKey
 from kdsl.plan.counts.measures import Measure, Meter, Question, total
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.tally import Tally
+from kdsl.plan.counts.term_tally import CountTerm, TermCount, TermSums, TermTally
 from kdsl.plan.counts.terms import TermKind
-from kdsl.plan.counts.worths import Appraisal, TermSums, TermTally, Worth
 
 NO_DOMAINS: Final = 2147483647
-"""The least count where there is no domain at all: kube-scheduler's MaxInt32."""
+"""The least count without any domain: kube-scheduler's MaxInt32."""
 FEW_DOMAINS: Final = 8
-"""Of so few domains each is looked at, rather than what is counted in them."""
+"""The most domains that are compared one by one, by label instead of by count."""
 _SHARED_STEPS: Final = 16
-"""So many steps of counting cost the rule that asks one: counting is shared."""
+"""The steps of counting that cost the asking rule one step: counts are shared."""
 
 
 HereColumn: TypeAlias = Callable[[Rows], NDArray[np.int64] | int]
-"""Returns a number for each row, or the one that all rows have."""
+"""Returns a number for each row, or the number that all rows share."""
 
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """The nodes that have the label `key`, by its values. `eligible` are asked of each node."""
+    """The nodes that have the label `key`, by its values. `filters` hold for the nodes that take part."""
 
     snapshot: Snapshot
     key: str
     filters: tuple[Question, ...] = ()
-    nothing = None
+    empty_count = None
 
     def eligible(self, question: Question, meter: Meter) -> Topology:
         return replace(self, filters=(*self.filters, question))
 
     def count(self, question: Question, meter: Meter) -> TopologyCount:
-        return self._summed(question, meter)
-
-    def sum(self, question: Question, meter: Meter) -> TopologyCount:
-        return self._summed(question, meter)
-
-    def _summed(self, question: Question, meter: Meter) -> TopologyCount:
-        names = (*[each.name for each in self.filters], question.name)
-        handle = Handle[Tally](None if None in names else Name((self.key, names)))
+        keys = (*[each.key for each in self.filters], question.key)
+        handle = Handle[Tally](None if None in keys else TallyKey((self.key, keys)))
         measure = Measure(self.key, self.filters, question)
-        counting = _Counting(self.snapshot, TallyStore.of(self.snapshot), handle, measure)
-        return TopologyCount(self.key, counting.sums(meter), counting)
+        counter = _TopologyCounter(self.snapshot, TallyStore.of(self.snapshot), handle, measure)
+        return TopologyCount(self.key, counter.sums(meter), counter)
+
+    sum = count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Counting:
+class _TopologyCounter:
     """Counts again and again."""
 
     snapshot: Snapshot
@@ -83,12 +79,12 @@ class TopologyCount:
 
     key: str
     sums: Sums
-    counting: _Counting
+    counter: _TopologyCounter
 
     def renewed(self, meter: Meter) -> TopologyCount:
         """Return the count as it is now."""
-        sums = self.counting.sums(meter)
-        return self if sums is self.sums else TopologyCount(self.key, sums, self.counting)
+        sums = self.counter.sums(meter)
+        return self if sums is self.sums else TopologyCount(self.key, sums, self.counter)
 
     def here(self, node: NodeInfo) -> int:
         domain = node.labels.get(self.key)
@@ -96,18 +92,18 @@ class TopologyCount:
 
     @property
     def here_column(self) -> HereColumn | None:
-        """What gives `here` for many rows at once; None over an overlay."""
+        """Returns `here` for many rows at once; None over an overlay."""
         return None if self.sums.ids is None else self.sums.at
 
     @property
     def here_range(self) -> tuple[int, int]:
-        """Two numbers that no `here` is beyond."""
+        """Bounds of every `here`."""
         return self.sums.range
 
     @property
     def label_keys(self) -> frozenset[str] | None:
-        """The label that tells `here`, where it has few values; else None."""
-        return frozenset((self.key,)) if self.sums.named <= FEW_DOMAINS else None
+        """The label that determines `here` if it has few values; else None."""
+        return frozenset((self.key,)) if self.sums.named_domains <= FEW_DOMAINS else None
 
     def least(self, min_domains: int) -> int:
         least = self.sums.least
@@ -124,43 +120,39 @@ class TopologyCount:
 
 @dataclass(frozen=True, eq=False)
 class PodTerms:
-    """The affinity terms of one kind that the pods of a snapshot have. `watch` is shown what is counted."""
+    """The affinity terms of one kind of all placed pods. `on_count` receives each count."""
 
     snapshot: Snapshot
     kind: TermKind
-    watch: Callable[[PodTermCount], None] | None = None
+    on_count: Callable[[PodTermCount], None] | None = None
 
     @cached_property
     def store(self) -> TallyStore:
         return TallyStore.of(self.snapshot)
 
     @property
-    def nothing(self) -> PodTermCount | None:
-        """What any question comes to where no pod has such terms; else None."""
-        return None if self.are_there() else PodTermCount(_NO_SUMS, self)
+    def empty_count(self) -> PodTermCount | None:
+        """The count for any question if no pod has such terms; else None."""
+        return None if self.exist() else PodTermCount(_NO_SUMS, self)
 
-    def are_there(self) -> bool:
-        """Tell whether a pod has such terms."""
+    def exist(self) -> bool:
+        """Return whether a pod has such terms."""
         return self.store.has_terms(self.snapshot, self.kind)
 
     def count(self, question: Question, meter: Meter) -> PodTermCount:
-        return self._summed(question, meter)
-
-    def sum(self, question: Question, meter: Meter) -> PodTermCount:
-        return self._summed(question, meter)
-
-    def _summed(self, question: Question, meter: Meter) -> PodTermCount:
-        appraise = _Appraise(question)
-        handle = Handle[TermTally](None if question.name is None else Name((self.kind, question.name)))
-        asking = _Asking(self, handle, appraise)
-        count = PodTermCount(asking.sums(meter), self, asking)
-        if self.watch is not None:
-            self.watch(count)
+        count_term = _CountTerm(question)
+        handle = Handle[TermTally](None if question.key is None else TallyKey((self.kind, question.key)))
+        counter = _TermCounter(self, handle, count_term)
+        count = PodTermCount(counter.sums(meter), self, counter)
+        if self.on_count is not None:
+            self.on_count(count)
         return count
+
+    sum = count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Appraise:
+class _CountTerm:
     """Asks a question about one term."""
 
     question: Question
@@ -170,59 +162,59 @@ class _Appraise:
         pod = self.question.selecting
         return pod if isinstance(pod, PodInfo) else None
 
-    def __call__(self, term: PodAffinityTerm, /) -> Worth:
-        # Each term has steps of its own, as each node has.
+    def __call__(self, term: PodAffinityTerm, /) -> TermCount:
+        # Each term has its own steps, as each node has.
         own = self.question.meter()
         try:
             amount = total(self.question.answers((term,), own))
         except EvalError as error:
-            return Worth(0, min(own.limit, own.limit - own.left), error.message)
-        return Worth(amount, own.limit - own.left)
+            return TermCount(0, min(own.limit, own.limit - own.left), error.message)
+        return TermCount(amount, own.limit - own.left)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asking:
-    """Asks terms again and again."""
+class _TermCounter:
+    """Counts terms for one question, again and again."""
 
     terms: PodTerms
     handle: Handle[TermTally]
-    appraise: Appraisal
+    count_term: CountTerm
 
     def counted(self) -> TermSums:
         terms = self.terms
-        return terms.store.term_sums(terms.snapshot, terms.kind, self.handle, self.appraise)
+        return terms.store.term_sums(terms.snapshot, terms.kind, self.handle, self.count_term)
 
     def sums(self, meter: Meter) -> TermSums:
         sums = self.counted()
-        # The same, whether they were asked now or before.
+        # The cost does not depend on whether the terms were asked before.
         meter.spend(sums.steps)
         return sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodTermCount:
-    """Numbers by domain, of several topology keys. They are small enough for any sum of them to be an int."""
+    """Numbers by domain, of several topology keys. Any sum of them fits an int."""
 
     sums: TermSums
     terms: PodTerms
-    asking: _Asking | None = None
-    """None where there was nothing to ask."""
+    counter: _TermCounter | None = None
+    """None if there was nothing to count."""
 
     def renewed(self, meter: Meter) -> PodTermCount | None:
-        """Return the count as it is now; None where it has to be asked for the first time."""
-        if not self.terms.are_there():
-            return self if self.asking is None else PodTermCount(_NO_SUMS, self.terms)
-        if self.asking is None:
+        """Return the current count; None if it has to be asked for the first time."""
+        if not self.terms.exist():
+            return self if self.counter is None else PodTermCount(_NO_SUMS, self.terms)
+        if self.counter is None:
             return None
-        sums = self.asking.sums(meter)
-        return self if sums is self.sums else PodTermCount(sums, self.terms, self.asking)
+        sums = self.counter.sums(meter)
+        return self if sums is self.sums else PodTermCount(sums, self.terms, self.counter)
 
-    def is_still(self, mark: object) -> bool:
-        """Tell whether the sums are those that had the mark."""
-        if self.asking is None:
+    def has_mark(self, mark: object) -> bool:
+        """Return whether the sums still have this mark."""
+        if self.counter is None:
             return False
         try:
-            return self.asking.counted().mark is mark
+            return self.counter.counted().mark is mark
         except EvalError:
             return False
 
@@ -235,7 +227,7 @@ class PodTermCount:
 
     @property
     def here_column(self) -> HereColumn | None:
-        """What gives `here` for many rows at once; None over an overlay."""
+        """Returns `here` for many rows at once; None over an overlay."""
         tables = tuple(self.sums.by_key.values())
         if any(amounts.ids is None for amounts in tables):
             return None
@@ -245,15 +237,15 @@ class PodTermCount:
 
     @property
     def here_range(self) -> tuple[int, int]:
-        """Two numbers that no `here` is beyond."""
+        """Bounds of every `here`."""
         ranges = [amounts.range for amounts in self.sums.by_key.values()]
         return sum([least for least, _ in ranges]), sum([largest for _, largest in ranges])
 
     @property
     def label_keys(self) -> frozenset[str] | None:
-        """The labels that tell `here`, where they have few values; else None."""
+        """The labels that determine `here` if they have few values; else None."""
         tables = self.sums.by_key
-        are_few = all(amounts.named <= FEW_DOMAINS for amounts in tables.values())
+        are_few = all(amounts.named_domains <= FEW_DOMAINS for amounts in tables.values())
         return frozenset(tables) if are_few else None
 
     def total(self) -> int:

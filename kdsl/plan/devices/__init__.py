@@ -1,4 +1,6 @@
-"""Devices as programs: cards of nodes, admission, and which cards a pod would get on a node.
+"""Devices as programs: the cards of nodes, admission, and the cards that a pod gets on a node.
 
-Everything is a pure function of a pod, a node and what of its cards is taken; nothing here remembers.
+`placing.py` computes the cards of a pod from the pod, the node and the usage of its cards; `answers.py` keeps
+results by pod signature and node class. `plugin.py` takes part in the cycle; `locks.py` and `handshakes.py`
+are the protocols with device plugins.
 """

@@ -28,7 +28,7 @@ from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories, Inventory, device_node
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
 from kdsl.plan.devices.requests import Demand
-from kdsl.plan.memo.answers import ByRow, Kinds
+from kdsl.plan.memo.answers import ByRow, Memo
 
 UNREGISTERED: Final = "node unregistered"
 """HAMi's reason for a node without cards."""
@@ -104,8 +104,8 @@ class Answers:
     def __init__(self, inventories: Inventories) -> None:
         self._inventories = inventories
         self._classes = NodeClasses(inventories)
-        self._memos: Kinds[_Memo] = Kinds()
-        self._cards: Kinds[CardMemo] = Kinds()
+        self._memos: Memo[_Memo] = Memo()
+        self._cards: Memo[CardMemo] = Memo()
         self._lock = Lock()
 
     def column(self, demand: Demand, snapshot: Snapshot, rows: Rows) -> StatusColumn:

@@ -14,7 +14,7 @@ from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import NodeCards, is_of
 from kdsl.plan.devices.requests import Demand
-from kdsl.plan.memo.answers import ByRow, Kinds
+from kdsl.plan.memo.answers import ByRow, Memo
 
 NONE: Final = 0
 """The number of a node without a class."""
@@ -50,7 +50,7 @@ class NodeClasses:
         self._shapes, self._answers = _Numbers(), _Numbers()
         self._answers_of: list[tuple[tuple[IdentityAnswer, ...], ...]] = []
         self._by_shapes: ByRow | None = None
-        self._by_answers: Kinds[ByRow] = Kinds()
+        self._by_answers: Memo[ByRow] = Memo()
 
     def refresh(self, live: LiveSnapshot) -> None:
         """Take in the changes since the last time."""

@@ -84,7 +84,7 @@ def _parts(candidate: Candidate, profiles: Sequence[_Profile], busy: list[Interv
         profile, place = found
         busy.append(place)
         part = {"profile": profile.name, "start": place[0], "size": place[1]}
-        card = replace(candidate.card, attributes={**candidate.card.attributes, PART: part})
+        card = candidate.card.with_attributes({**candidate.card.attributes, PART: part})
         charge = replace(candidate.charge, memory=profile.memory, cores=profile.cores)
         yield Candidate(card, candidate.place, charge)
 

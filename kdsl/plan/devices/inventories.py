@@ -99,8 +99,7 @@ class Inventories:
         node, faults = device_node(facts), dict[str, str]()
         cards: list[Card] = []
         for kind, program in self.programs.items():
-            handshake = program.handshake
-            if program.inventory.has_none(node) or (handshake is not None and handshake.is_gone(facts)):
+            if program.handshake is not None and program.handshake.is_gone(facts):
                 continue
             try:
                 found = program.inventory.cards(node)

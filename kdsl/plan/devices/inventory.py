@@ -59,6 +59,8 @@ class InventoryProgram:
 
     def cards(self, node: DeviceNode) -> tuple[Card, ...]:
         """Return the idle cards of a node; EvalError if its registration is unreadable."""
+        if self.has_none(node):
+            return ()
         frame = self._section.frame(node=node)
         rows = self._rows(frame)
         if not isinstance(rows, (tuple, list)):

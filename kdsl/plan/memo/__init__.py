@@ -1,6 +1,5 @@
-"""What is known of every node for a kind of pod, and stays known while what it was computed from stays the
-same.
+"""The memo of rules: answers by signature and node class, valid while their inputs stay the same.
 
-Nothing here is written by hand for a rule: what rules read tells which pods are of one kind, which nodes look
-alike, and which changes matter.
+It is derived from the reads of rules: they give the signature of a pod, the node class, and the changes that
+matter.
 """

@@ -1,4 +1,4 @@
-"""The answers for one kind of pod, by look or by row: each is computed when it is first asked for."""
+"""The answers for one signature, by node class or by row, computed at first use."""
 
 from __future__ import annotations
 
@@ -12,62 +12,60 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import ChangedRows, Changes
-from kdsl.cluster.snapshot.looks import look_of
+from kdsl.cluster.snapshot.node_classes import node_class_of
 from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows
 from kdsl.plan.columns.batch import MIN_ROWS
-from kdsl.plan.memo.met import Met
+from kdsl.plan.memo.seen_signatures import SeenSignatures
 
 Compute = Callable[[Rows], NDArray[Any]]
 """Computes one answer for each of some rows."""
 
-_MIN_AHEAD: Final = 3
-"""Where fewer looks are not known, no others are asked for with them."""
-MAX_AHEAD: Final = 512
-"""So many looks more than were wanted cost little over columns."""
-MAX_ROWS_AHEAD: Final = 8192
-"""So many rows more cost little where each has an answer of its own, once a kind of pod comes again."""
-MAX_IMAGINED: Final = 1024
-"""The most answers for looks that no node has that are kept of a kind of pod."""
-_IMAGINED_BYTES: Final = 1024
-"""About what one of them takes."""
+_MIN_PREFETCHED: Final = 3
+"""With fewer missing classes nothing is prefetched."""
+MAX_PREFETCHED: Final = 512
+"""The most classes that are prefetched; over columns they cost little."""
+MAX_PREFETCHED_ROWS: Final = 8192
+"""The most rows that are prefetched if each has its own answer and the signature is repeated."""
+MAX_WHAT_IFS: Final = 1024
+"""The most what-if answers per signature, for classes that no node has."""
+_WHAT_IF_BYTES: Final = 1024
+"""The approximate bytes of one of them."""
 
 
 class Answers(Protocol):
-    """Answers over a live snapshot. `get` may be used by several threads between two calls of `refresh`."""
+    """Answers over a live snapshot. Several threads may use `get` between two calls of `refresh`."""
 
     @property
     def nbytes(self) -> int: ...
 
     @property
     def only(self) -> Any:
-        """The answer that all nodes have, None where they differ or not all are known."""
+        """The answer that all nodes share, None if they differ or some are unknown."""
         ...
 
     @property
     def least(self) -> Any:
-        """No answer that is known is less; None where none is known."""
+        """A lower bound of the known answers; None if there are none."""
         ...
 
     def refresh(self) -> None:
-        """Take in what changed since the last time."""
+        """Apply the changes since the last call."""
         ...
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
-        """Return one answer per row, and the answer that all rows have where that is known.
+        """Return one answer per row, and the answer that all rows share, if known.
 
-        `compute` is asked for answers that are not known.
+        `compute` returns missing answers.
         """
         ...
 
-    def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
-        """Return the answer if a node had other pods, as `node` of the row has; `compute` sees it so."""
+    def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
+        """Return the answer for a node with other pods: `node`, which `compute` uses too, at its row."""
         ...
 
 
 class _Column:
-    """Values by index. `only` is the value that all known ones have, None where they differ; `least` is one
-    that none of them is below.
-    """
+    """Values by index. `only` is the value that all known ones share, else None; `least` is a lower bound."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.values: NDArray[Any] = np.zeros(0, dtype)
@@ -98,11 +96,11 @@ class _Column:
             self.only = first if self._is_uniform else None
 
 
-class ByLook:
-    """Rows that look alike share an answer; unless it depends `on_usage`, pods make no difference.
+class ByNodeClass:
+    """One answer per node class. It depends on pods only if `on_usage`.
 
-    With `looks_ahead`, `compute` may be asked about more looks than are wanted: where some are not known,
-    others will be asked for soon, and over columns many cost hardly more than few.
+    With `prefetches`, `compute` may be asked about more classes than requested: they will be needed soon, and
+    over columns many cost hardly more than few.
     """
 
     def __init__(
@@ -110,93 +108,92 @@ class ByLook:
         live: LiveSnapshot,
         dtype: np.dtype[Any],
         on_usage: bool = True,
-        looks_ahead: bool = False,
+        prefetches: bool = False,
     ) -> None:
         self._live = live
         self._on_usage = on_usage
-        self._looks_ahead = looks_ahead
-        self._looks = live.looks if on_usage else live.fact_looks
-        self._generation = self._looks.generation
+        self._prefetches = prefetches
+        self._classes = live.node_classes if on_usage else live.fact_classes
+        self._generation = self._classes.generation
         self._column = _Column(dtype)
-        # So many looks are known to be known.
+        # The number of leading classes that are known.
         self._complete = 0
-        self._imagined: dict[Hashable, Any] = {}
+        self._what_ifs: dict[Hashable, Any] = {}
 
     @property
     def nbytes(self) -> int:
-        return self._column.nbytes + _IMAGINED_BYTES * len(self._imagined)
+        return self._column.nbytes + _WHAT_IF_BYTES * len(self._what_ifs)
 
     @property
     def only(self) -> Any:
-        return self._column.only if self._complete + 1 >= len(self._looks) else None
+        return self._column.only if self._complete + 1 >= len(self._classes) else None
 
     @property
     def least(self) -> Any:
         return self._column.least
 
     def refresh(self) -> None:
-        looks, column = self._looks, self._column
-        if self._generation != looks.generation:
-            self._generation, self._complete = looks.generation, 0
+        classes, column = self._classes, self._column
+        if self._generation != classes.generation:
+            self._generation, self._complete = classes.generation, 0
             column.clear()
-        size = len(looks)
+        size = len(classes)
         if size > len(column.known):
-            # Twice as many as there are: looks come one by one.
+            # Spare room, since classes come one by one.
             column.grow(2 * size)
         while self._complete + 1 < size and column.known[self._complete + 1]:
             self._complete += 1
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
         column = self._column
-        looks = self._looks.ids.take(rows)
-        if self._complete + 1 < len(self._looks):
-            chosen = self._unknown(looks, rows)
+        classes = self._classes.ids.take(rows)
+        if self._complete + 1 < len(self._classes):
+            chosen = self._unknown(classes, rows)
             if chosen:
-                if self._looks_ahead and len(chosen) >= _MIN_AHEAD:
+                if self._prefetches and len(chosen) >= _MIN_PREFETCHED:
                     order = self._live.order
-                    others = self._unknown(self._looks.ids.take(order), order, MAX_AHEAD)
-                    # So many are worth columns; fewer might be asked one by one.
+                    others = self._unknown(self._classes.ids.take(order), order, MAX_PREFETCHED)
+                    # Enough for columns; fewer might be evaluated one by one.
                     if len(others) >= MIN_ROWS:
                         chosen |= others
                 column.put(np.fromiter(chosen, np.intp), compute(np.fromiter(chosen.values(), np.int32)))
-        return column.values.take(looks), column.only
+        return column.values.take(classes), column.only
 
-    def _unknown(self, looks: NDArray[np.intp], rows: Rows, most: int | None = None) -> dict[int, int]:
-        """Return those of the looks of some rows that are not known, with a row of each; of `most` rows."""
-        missing = (~self._column.known.take(looks)).nonzero()[0]
+    def _unknown(self, classes: NDArray[np.intp], rows: Rows, most: int | None = None) -> dict[int, int]:
+        missing = (~self._column.known.take(classes)).nonzero()[0]
         if not len(missing):
             return {}
-        # Of a few, which is the rule, a dictionary is made in no time.
-        return dict(zip(looks[missing[:most]].tolist(), rows[missing[:most]].tolist(), strict=True))
+        # For the usual few, a dictionary is cheapest.
+        return dict(zip(classes[missing[:most]].tolist(), rows[missing[:most]].tolist(), strict=True))
 
-    def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
+    def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
         if not self._on_usage:
             return self.get(np.array([row], np.int32), compute)[0][0]
-        # What has been imagined most often never comes about: these looks get no numbers.
-        look = look_of(node)
-        answer = self._imagined.get(look)
+        # Most what-ifs never come true, so their classes get no numbers.
+        node_class = node_class_of(node)
+        answer = self._what_ifs.get(node_class)
         if answer is None:
-            if len(self._imagined) >= MAX_IMAGINED:
-                self._imagined.clear()
-            answer = self._imagined[look] = compute(np.array([row], np.int32))[0]
+            if len(self._what_ifs) >= MAX_WHAT_IFS:
+                self._what_ifs.clear()
+            answer = self._what_ifs[node_class] = compute(np.array([row], np.int32))[0]
         return answer
 
 
 class ByRow:
-    """Every row has an answer of its own, until one of `logs` tells of a change.
+    """One answer per row, until one of `logs` records a change.
 
-    With `looks_ahead`, `compute` may be asked about more rows than are wanted: of a kind of pod that comes
-    again the others will be asked for soon, since each search begins where the last one ended.
+    With `prefetches`, `compute` may be asked about more rows than requested: if the signature is repeated,
+    they will be needed soon, as each search begins where the last one ended.
     """
 
     def __init__(
-        self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: Changes, looks_ahead: bool = False
+        self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: Changes, prefetches: bool = False
     ) -> None:
         self._live = live
         self._logs = logs
         self._on_usage = live.usage_changes in logs
-        self._looks_ahead = looks_ahead
-        self._comes_again = False
+        self._prefetches = prefetches
+        self._is_repeated = False
         self._changed = ChangedRows()
         self._column = _Column(dtype)
         self._missing = True
@@ -215,8 +212,8 @@ class ByRow:
 
     def refresh(self) -> None:
         column, rows = self._column, len(self._live.names)
-        # The first attempt may be the only one of its kind.
-        self._comes_again = column.least is not None
+        # The first attempt may be the only one of its signature.
+        self._is_repeated = column.least is not None
         if rows > len(column.known):
             column.grow(rows)
         changed = self._changed.take(*self._logs)
@@ -232,28 +229,25 @@ class ByRow:
         if self._missing:
             missing = self._unknown(rows)
             if len(missing):
-                # So many are worth columns; fewer might be asked one by one.
-                if self._looks_ahead and self._comes_again and len(missing) >= MIN_ROWS:
-                    asked = np.zeros(len(column.known), np.bool_)
-                    asked[missing] = asked[self._unknown(self._live.order)[:MAX_ROWS_AHEAD]] = True
-                    missing = np.flatnonzero(asked).astype(np.int32)
+                # Enough for columns; fewer might be evaluated one by one.
+                if self._prefetches and self._is_repeated and len(missing) >= MIN_ROWS:
+                    wanted = np.zeros(len(column.known), np.bool_)
+                    wanted[missing] = wanted[self._unknown(self._live.order)[:MAX_PREFETCHED_ROWS]] = True
+                    missing = np.flatnonzero(wanted).astype(np.int32)
                 column.put(missing, compute(missing))
                 self._missing = len(self._unknown(self._live.order)) > 0
         return column.values.take(rows), column.only
 
     def _unknown(self, rows: Rows) -> Rows:
-        """Return those of some rows whose answers are not known."""
         return rows[~self._column.known.take(rows)]
 
-    def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
+    def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
         rows = np.array([row], np.int32)
         return compute(rows)[0] if self._on_usage else self.get(rows, compute)[0][0]
 
 
-class Unkept:
-    """Answers for a kind of pod that was never met before, and may never be again: nothing is kept but what
-    what-ifs ask, which ask about many nodes one by one.
-    """
+class Uncached:
+    """Answers for a new signature. Only what-ifs are kept: they ask about many nodes one by one."""
 
     def __init__(self, keep: Callable[[], Answers]) -> None:
         self._keep = keep
@@ -269,7 +263,7 @@ class Unkept:
         return None
 
     def refresh(self) -> None:
-        """Do nothing: there is nothing that could be out of date but what what-ifs asked."""
+        """Update the what-ifs; nothing else is kept."""
         if self._kept is not None:
             self._kept.refresh()
 
@@ -278,28 +272,31 @@ class Unkept:
         self.least = values.min(initial=0)
         return values, None
 
-    def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
+    def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
         kept = self._kept
         if kept is None:
             kept = self._keep()
             kept.refresh()
-            # Other threads see it when it is ready.
+            # Other threads read it only when it is complete.
             self._kept = kept
-        return kept.imagine(row, node, compute)
+        return kept.what_if(row, node, compute)
 
 
 def answers_of(
-    live: LiveSnapshot, dtype: np.dtype[Any], by_look: bool, on_usage: bool, looks_ahead: bool, is_new: bool
+    live: LiveSnapshot,
+    dtype: np.dtype[Any],
+    by_node_class: bool,
+    on_usage: bool,
+    prefetches: bool,
+    is_new: bool,
 ) -> Answers:
-    """Return answers that depend on the look of a node or more, and on its usage or not: kept for a kind of
-    pod that comes again, and not for one that `is_new`.
-    """
+    """Return answers by node class or by row, with or without usage; not kept if the signature `is_new`."""
     if is_new:
-        return Unkept(lambda: answers_of(live, dtype, by_look, on_usage, looks_ahead, False))
-    if by_look:
-        return ByLook(live, dtype, on_usage, looks_ahead)
+        return Uncached(lambda: answers_of(live, dtype, by_node_class, on_usage, prefetches, False))
+    if by_node_class:
+        return ByNodeClass(live, dtype, on_usage, prefetches)
     logs = (live.fact_changes, live.usage_changes) if on_usage else (live.fact_changes,)
-    return ByRow(live, dtype, *logs, looks_ahead=looks_ahead)
+    return ByRow(live, dtype, *logs, prefetches=prefetches)
 
 
 def _grown(cells: NDArray[Any], size: int) -> NDArray[Any]:
@@ -308,67 +305,65 @@ def _grown(cells: NDArray[Any], size: int) -> NDArray[Any]:
     return larger
 
 
-class Sized(Protocol):
-    """What is kept of one kind of pod."""
+class MemoEntry(Protocol):
+    """The value of one signature in a memo."""
 
     @property
     def nbytes(self) -> int: ...
 
 
-K = TypeVar("K", bound=Sized)
+E = TypeVar("E", bound=MemoEntry)
 
 MAX_BYTES: Final = 32 << 20
-"""What is kept of the kinds of pods, for the predicates of a profile and as much for its scores; the kinds
-used longest ago go first. `MIN_KINDS` stay in any case.
+"""The most bytes of a memo; a profile has one for its predicates and one for its scores. The least recently
+used signatures go first. `MIN_SIGNATURES` are kept in any case.
 """
-MIN_KINDS: Final = 4
+MIN_SIGNATURES: Final = 4
 _OVERHEAD: Final = 4096
-"""About what a kind takes beside its columns, in bytes."""
+"""The approximate bytes of an entry without its columns."""
 
 
-class Kinds(Generic[K]):
-    """What is known of the kinds of pods seen lately, by signature."""
+class Memo(Generic[E]):
+    """Entries by signature, the most recently used ones."""
 
     def __init__(self) -> None:
-        self._met = Met()
-        self._kinds: OrderedDict[Hashable, K] = OrderedDict()
+        self._seen = SeenSignatures()
+        self._entries: OrderedDict[Hashable, E] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
         self._bytes = 0
-        self._latest: tuple[Hashable, K | None] = (None, None)
+        self._latest: tuple[Hashable, E | None] = (None, None)
         self._lock = Lock()
 
-    def of(self, signature: Hashable, is_good: Callable[[K], bool], make: Callable[[bool], K]) -> K:
-        """Return what is known of a kind; `make` is told whether it was never met before: it is not kept
-        then.
-        """
-        if not self._met.meet(signature):
+    def of(self, signature: Hashable, is_valid: Callable[[E], bool], make: Callable[[bool], E]) -> E:
+        """Return the entry of a signature. A new signature's entry is made by `make(True)` and not kept."""
+        if not self._seen.add(signature):
             return make(True)
-        return self.get(signature, is_good, lambda: make(False))
+        return self.get(signature, is_valid, lambda: make(False))
 
-    def get(self, signature: Hashable, is_good: Callable[[K], bool], make: Callable[[], K]) -> K:
-        """Return what is known of a kind, made anew where it is not good any more."""
-        latest, kind = self._latest
-        if kind is not None and latest == signature and is_good(kind):
-            return kind
+    def get(self, signature: Hashable, is_valid: Callable[[E], bool], make: Callable[[], E]) -> E:
+        """Return the entry of a signature, made again if it is not valid."""
+        latest, entry = self._latest
+        if entry is not None and latest == signature and is_valid(entry):
+            return entry
         with self._lock:
-            kind = self._kinds.get(signature)
-            if kind is None or not is_good(kind):
-                kind = self._kinds[signature] = make()
-            self._kinds.move_to_end(signature)
-            size = kind.nbytes + _OVERHEAD
+            entry = self._entries.get(signature)
+            if entry is None or not is_valid(entry):
+                entry = self._entries[signature] = make()
+            self._entries.move_to_end(signature)
+            size = entry.nbytes + _OVERHEAD
             self._bytes += size - self._sizes.get(signature, 0)
             self._sizes[signature] = size
-            while self._bytes > MAX_BYTES and len(self._kinds) > MIN_KINDS:
-                oldest, _ = self._kinds.popitem(last=False)
+            while self._bytes > MAX_BYTES and len(self._entries) > MIN_SIGNATURES:
+                oldest, _ = self._entries.popitem(last=False)
                 self._bytes -= self._sizes.pop(oldest)
-            self._latest = (signature, kind)
-            return kind
+            self._latest = (signature, entry)
+            return entry
 
     def clear(self) -> None:
-        """Forget all kinds."""
+        """Remove all entries."""
         with self._lock:
-            self._met.clear()
-            self._kinds.clear()
+            self._seen.clear()
+            self._entries.clear()
             self._sizes.clear()
             self._bytes = 0
             self._latest = (None, None)

@@ -1,35 +1,27 @@
-"""Rules whose answers cannot be kept, as they read what changes with every pod: frames and programs are."""
+"""Rules whose answers change with every pod: only their frames and programs are kept."""
 
 from __future__ import annotations
 
 from typing import Final, TypeVar
 
-from kdsl.plan.compile.frames import EpochOf
 from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.reads.signatures import Likenesses, Signature
+from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
 
-_PASSING: Final = frozenset(
+_TRANSIENT: Final = frozenset(
     {
         *("cluster.pods", "cluster.static", "cluster.images", "cluster.nodes"),
         *("node.static", "node.usage", "feasible"),
     }
 )
-"""What a frame forgets from one attempt to the next."""
+"""The reads that may change between two attempts."""
 
 Rule = TypeVar("Rule", bound=PredicatePlugin | ScorePlugin)
 
 
-def with_residuals(plugin: Rule, likenesses: Likenesses) -> Rule:
-    """Return the plugin, which has programs of its own for kinds of pods as well."""
-    kinds = _kinds(plugin, likenesses)
-    if kinds is not None:
-        plugin.keep_frames(*kinds)
-        plugin.keep_residuals(*kinds)
+def with_residuals(plugin: Rule, signatures: Signatures) -> Rule:
+    """Return the plugin with frames and residual programs by signature, unless no two pods share one."""
+    dependencies = Dependencies.of(plugin.rule.reads - _TRANSIENT)
+    if dependencies is not None:
+        plugin.keep(signatures.signature(dependencies), dependencies.epoch)
     return plugin
-
-
-def _kinds(plugin: PredicatePlugin | ScorePlugin, likenesses: Likenesses) -> tuple[Signature, EpochOf] | None:
-    """Return what tells kinds of pods apart, and states of the catalog; None where no two pods look alike."""
-    dependencies = Dependencies.of(plugin.rule.reads - _PASSING)
-    return None if dependencies is None else (likenesses.signature(dependencies), dependencies.epoch)

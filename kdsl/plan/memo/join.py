@@ -9,24 +9,24 @@ from kdsl.check.model.rule_set import CheckedProfile
 from kdsl.hooks.table import HookTable
 from kdsl.plan.memo.predicates import JoinedPredicates, Predicate
 from kdsl.plan.memo.scores import JoinedScores
-from kdsl.plan.reads.signatures import Likenesses
+from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import CompiledProfile
 
 
 def join(table: HookTable, profile: CheckedProfile, compiled: CompiledProfile) -> HookTable:
-    """Return the table with its rules joined: predicates that follow each other, and scores."""
+    """Return the table with adjacent predicates, and all scores, joined."""
     compiled_predicates = iter(compiled.predicates)
-    # What joined predicates say of a node is what the first of them says.
+    # Joined predicates report only the first rejection.
     rules = () if table.check_all else profile.predicates
-    places = [None if rule.plugin else next(compiled_predicates) for rule in rules]
+    positions = [None if rule.plugin else next(compiled_predicates) for rule in rules]
     predicates: list[JoinedPredicates] = []
-    likenesses = Likenesses()
-    for is_rule, run in groupby(places, lambda each: each is not None):
+    signatures = Signatures()
+    for is_rule, run in groupby(positions, lambda each: each is not None):
         if is_rule:
             members: list[Predicate] = [each for each in run if each is not None]
-            predicates.append(JoinedPredicates(members, likenesses))
+            predicates.append(JoinedPredicates(members, signatures))
     names = [hook.plugin for hook in table.scores]
-    # A name that comes twice tells nobody apart.
+    # A repeated name is ambiguous.
     is_clear = compiled.scores and len(set(names)) == len(names)
-    joined_scores = JoinedScores(compiled.scores, likenesses) if is_clear else None
+    joined_scores = JoinedScores(compiled.scores, signatures) if is_clear else None
     return replace(table, joined_predicates=tuple(predicates), joined_scores=joined_scores)

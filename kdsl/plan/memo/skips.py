@@ -1,13 +1,12 @@
-"""Rules that have nothing to say of a kind of pod: known without asking them.
+"""Rules that skip all pods of a signature, known without running them.
 
-What a rule reads decides little here: most pods have no volumes and no affinity, and most clusters no pods
-that want others away. So the conditions `applies when` are watched at work: what they did not ask for cannot
-make a difference.
+Most pods have no volumes and no affinity, and most clusters have no pods with anti-affinity. So the reads of
+`applies when` are recorded at run time: facts that it did not read cannot change its result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, Protocol
@@ -19,44 +18,43 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import PodTermCount, PodTerms, Topology
-from kdsl.plan.memo.met import Met
+from kdsl.plan.memo.seen_signatures import SeenSignatures
 from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.reads.signatures import Likenesses
+from kdsl.plan.reads.signatures import Signatures
 
-MAX_KINDS: Final = 1024
-"""The most kinds of pods that opinions are kept of; beyond that they are formed anew."""
+MAX_SIGNATURES: Final = 1024
+"""The most signatures that are kept; beyond that the table starts over."""
 _PODS: Final = frozenset({"cluster.pods", "cluster.static"})
 
 
 @dataclass(frozen=True, eq=False)
-class WatchedView(ClusterView):
-    """A view of the cluster that notes what is asked of its pods: `absent` are the kinds of terms that no pod
-    was found to have, `counts` what terms came to, each with its mark; `asked` is not empty where anything
-    else was.
+class RecordingView(ClusterView):
+    """A view of the cluster that records reads of its pods: `absent` are the kinds of terms that no pod has,
+    `counts` the counts of terms with their marks, `other_reads` any other reads.
     """
 
     absent: set[TermKind] = field(default_factory=set)
     counts: list[tuple[PodTermCount, object]] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    other_reads: list[str] = field(default_factory=list)
 
     @property
     def nodes(self) -> Sequence[NodeInfo]:
-        self.asked.append("nodes")
+        self.other_reads.append("nodes")
         return ClusterView(self.snapshot).nodes
 
     @property
     def pods(self) -> tuple[PodInfo, ...]:
-        self.asked.append("pods")
+        self.other_reads.append("pods")
         return ClusterView(self.snapshot).pods
 
     def topology(self, key: str) -> Topology:
-        self.asked.append("topology")
+        self.other_reads.append("topology")
         return super().topology(key)
 
     def terms(self, kind: TermKind) -> PodTerms:
         terms = super().terms(kind)
-        if terms.nothing is None:
-            return replace(terms, watch=lambda count: self.counts.append((count, count.sums.mark)))
+        if terms.empty_count is None:
+            return replace(terms, on_count=lambda count: self.counts.append((count, count.sums.mark)))
         self.absent.add(kind)
         return terms
 
@@ -68,10 +66,11 @@ class Applies(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Opinion:
-    """Who skips a kind of pod on a snapshot, as long as what was asked of the cluster is as it was.
+class _KnownSkips:
+    """The rules that skip a signature on a snapshot, valid while the recorded reads of the cluster are
+    unchanged.
 
-    No pod has terms of the kinds `absent`, as `store` tells, and `counts` have their marks.
+    `store` shows whether the kinds `absent` are still absent; `counts` have their marks.
     """
 
     snapshot: Snapshot
@@ -88,53 +87,53 @@ class _Opinion:
             if self.store.has_terms(snapshot, kind):
                 return False
         for count, mark in self.counts:  # noqa: SIM110 - the hot path
-            if not count.is_still(mark):
+            if not count.has_mark(mark):
                 return False
         return True
 
 
 class Skips:
-    """Which of some rules skip a pod: by name, what their conditions read, and the conditions."""
+    """The rules of a profile that skip a pod. `rules` holds the reads and the conditions by name."""
 
-    def __init__(self, rules: Mapping[str, tuple[frozenset[str], Applies]], likenesses: Likenesses) -> None:
+    def __init__(self, rules: Mapping[str, tuple[frozenset[str], Applies]], signatures: Signatures) -> None:
         each = {name: (Dependencies.of(reads - _PODS), applies) for name, (reads, applies) in rules.items()}
-        # Of others nothing can be known.
+        # Other rules are not tracked.
         self._rules = {name: applies for name, (depends, applies) in each.items() if depends is not None}
         words = (reads - _PODS for name, (reads, _) in rules.items() if name in self._rules)
         dependencies = Dependencies.of(frozenset().union(*words))
         assert dependencies is not None
         self._dependencies = dependencies
-        self.signature = likenesses.signature(dependencies)
-        """Returns a number that pods share of which the conditions see the same."""
-        self._known: dict[int, _Opinion] = {}
-        self._met = Met()
+        self.signature = signatures.signature(dependencies)
+        """Returns the signature of a pod for all conditions."""
+        self._known: dict[Hashable, _KnownSkips] = {}
+        self._seen = SeenSignatures()
         self._lock = Lock()
 
     def __call__(self, pod: PodInfo, snapshot: Snapshot) -> frozenset[str]:
-        """Return the rules that are known to skip a pod: none before its kind comes again."""
+        """Return the rules that skip a pod; none if its signature is new."""
         if not self._rules or snapshot.is_overlay:
             return frozenset()
-        kind, epoch = self.signature(pod), self._dependencies.epoch(snapshot)
-        opinion = self._known.get(kind)
-        if opinion is None and not self._met.meet(kind):
+        signature, epoch = self.signature(pod), self._dependencies.epoch(snapshot)
+        known = self._known.get(signature)
+        if known is None and not self._seen.add(signature):
             return frozenset()
-        if opinion is None or not opinion.holds(snapshot, epoch):
-            opinion = self._ask(pod, snapshot, epoch)
+        if known is None or not known.holds(snapshot, epoch):
+            known = self._record(pod, snapshot, epoch)
             with self._lock:
-                if len(self._known) >= MAX_KINDS:
+                if len(self._known) >= MAX_SIGNATURES:
                     self._known.clear()
-                self._known[kind] = opinion
-        return opinion.skipping
+                self._known[signature] = known
+        return known.skipping
 
-    def _ask(self, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]) -> _Opinion:
+    def _record(self, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]) -> _KnownSkips:
         skipping: set[str] = set()
         absent: set[TermKind] = set()
         counts: list[tuple[PodTermCount, object]] = []
         for name, applies in self._rules.items():
-            view = WatchedView(snapshot)
-            if not applies(pod, view) and not view.asked:
+            view = RecordingView(snapshot)
+            if not applies(pod, view) and not view.other_reads:
                 skipping.add(name)
                 absent |= view.absent
                 counts += view.counts
         store = TallyStore.of(snapshot)
-        return _Opinion(snapshot, epoch, frozenset(skipping), store, tuple(absent), tuple(counts))
+        return _KnownSkips(snapshot, epoch, frozenset(skipping), store, tuple(absent), tuple(counts))

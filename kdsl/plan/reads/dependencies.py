@@ -1,8 +1,8 @@
-"""What the answers of rules depend on, from what the checker says they read.
+"""The dependencies of a rule's answers, from its reads.
 
-The `pod.*` fields are the pod's signature: two pods with equal values get equal answers, they are of one
-kind. What is read of nodes says which changes of a node matter. Answers of rules that read anything else, and
-of rules that read what no two pods share, are not kept.
+The `pod.*` reads are the signature: pods with equal values get equal answers. The `node.*` reads give the
+changes of a node that matter. If a rule reads anything else, or a field that no two pods share, its answers
+are not kept.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import FieldOf, HasField, TypedExpr, Var
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.catalog import CatalogWord
-from kdsl.cluster.snapshot.looks import LOOK_FIELDS
+from kdsl.cluster.snapshot.node_classes import NODE_CLASS_FIELDS
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.views import attribute_of
 
@@ -41,10 +41,10 @@ _UNIQUE: Final = frozenset(("pod.uid", "pod.name"))
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What the answers of a rule depend on.
+    """The dependencies of a rule's answers.
 
-    `pod_fields` are attributes of `PodInfo`, `catalog` parts of the catalog. `epoch` returns what changes
-    with the parts of the cluster that the rule reads.
+    `pod_fields` are attributes of `PodInfo`, `catalog` parts of the catalog. `epoch` returns a value that
+    changes with the parts of the cluster that the rule reads.
     """
 
     pod_fields: tuple[str, ...]
@@ -61,7 +61,7 @@ class Dependencies:
 
     @classmethod
     def of(cls, reads: frozenset[str]) -> Dependencies | None:
-        """Return the dependencies of a rule with these reads; None where its answers cannot be shared."""
+        """Return the dependencies of a rule with these reads; None if its answers cannot be shared."""
         pod = {word for word in reads if word.startswith(_POD)}
         if reads - pod - _KNOWN or reads & _UNIQUE:
             return None
@@ -71,24 +71,23 @@ class Dependencies:
 
     @classmethod
     def on_pods(cls, fields: tuple[str, ...]) -> Dependencies:
-        """Return the dependencies of what reads these attributes of pods, and nothing else."""
+        """Return dependencies on these attributes of pods only."""
         return cls(fields, False, False, False)
 
     def signature(self, pod: PodInfo) -> Hashable:
-        """Return what the rule sees of a pod: maps with their order, which a loop over them shows."""
-        # The hot path: every pod is asked by every profile that may take it.
+        """Return a pod's signature. It includes the order of maps, which a loop shows."""
+        # The hot path: every profile that may take the pod calls it.
         return tuple(
             [tuple(value.items()) if value.__class__ is FrozenMap else value for value in self._read(pod)]
         )
 
 
 def reads_of(conditions: Iterable[TypedExpr]) -> frozenset[str]:
-    """Return what some expressions read, taken together."""
+    """Return the reads of several expressions together."""
     return frozenset().union(*(each.reads for each in conditions))
 
 
 def _reader(fields: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
-    """Return what reads attributes."""
     match fields:
         case ():
             return lambda thing: ()
@@ -101,31 +100,31 @@ def _reader(fields: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
 def _epoch(
     on_images: bool, on_nodes: bool, catalog: tuple[str, ...]
 ) -> Callable[[Snapshot], tuple[int, ...]]:
-    """Return what reads the versions of parts of the cluster."""
+    """Return a reader of the versions of parts of the cluster."""
     versions = _reader(("images_version",) * on_images + ("nodes_version",) * on_nodes)
     if not catalog:
         return versions
     if len(catalog) == 1 and not (on_images or on_nodes):
-        # Most rules that read a catalog read one part of it: services or storage.
+        # Most rules read at most one part of the catalog: services or storage.
         (word,) = catalog
         return lambda snapshot: (snapshot.catalog.version(word),)
     return lambda snapshot: (*versions(snapshot), *map(snapshot.catalog.version, catalog))
 
 
-def tells_by_look(rule: CheckedPredicate | CheckedScore) -> bool:
-    """Tell whether a rule reads nothing of a node but what nodes that look alike share."""
+def reads_node_class_only(rule: CheckedPredicate | CheckedScore) -> bool:
+    """Return whether a rule's reads of a node are all in `NODE_CLASS_FIELDS`."""
     node = rule.scope["node"].slot
-    return all(_reads_looks(expr, node) for expr in _expressions(rule))
+    return all(_reads_class_fields(expr, node) for expr in _expressions(rule))
 
 
-def _reads_looks(expr: TypedExpr, node: int) -> bool:
+def _reads_class_fields(expr: TypedExpr, node: int) -> bool:
     match expr:
         case Var(slot=slot):
             return slot != node
         case FieldOf(operand=Var(slot=slot), field=name) | HasField(operand=Var(slot=slot), field=name):
             if slot == node:
-                return attribute_of(name) in LOOK_FIELDS
-    return all(_reads_looks(child, node) for child in children(expr))
+                return attribute_of(name) in NODE_CLASS_FIELDS
+    return all(_reads_class_fields(child, node) for child in children(expr))
 
 
 def _expressions(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:
@@ -140,7 +139,7 @@ def _expressions(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:
             yield rule.normalize.by
         return
     if rule.narrow is not None:
-        # It rejects nodes by their names.
+        # `narrow to` rejects nodes by name.
         yield rule.scope["node"]
     yield from _of_statements(rule.body)
 

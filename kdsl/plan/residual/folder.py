@@ -31,23 +31,23 @@ from kdsl.plan.compile.passes.capture import capture
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.inline import is_plain, substitute
 from kdsl.plan.compile.scope import Functions, RuleScope
-from kdsl.plan.compile.steady import is_steady
+from kdsl.plan.compile.stability import is_stable
 from kdsl.plan.residual.lists import bound, known_items, list_of
 from kdsl.plan.residual.order import asks_first, fails_only_with
 
 MAX_ITEMS: Final = 16
 """Lists of more items stay lists."""
 MAX_WORK: Final = 4096
-"""The most expressions that are looked at for one rule and kind of pod."""
+"""The most expressions that are visited for one rule and signature."""
 LARGE: Final = 4
-"""A rule that saves more than this part of the least steps it has stays as it is, lest one that takes too
-many goes on.
+"""The part (1 in `LARGE`) of the least steps that a residual rule may save. One that saves more is not used:
+the rule itself may run out of steps, and must then do so.
 """
 LOOPS: Final = 16
-"""So many items a loop that stays is taken to have where steps are counted."""
+"""The assumed number of items of a loop that stays, for counting steps."""
 
 _ORDERLY: Final = 2
-"""Adding more whole numbers one by one, a sum may be too large before the last of them fails."""
+"""The most integers whose sum may be reordered: with more, it may overflow before the last operand fails."""
 
 _RESULTS: Final = (Macro.MAP, Macro.TRANSFORM_LIST)
 """Macros that make a list of results."""
@@ -57,28 +57,28 @@ _OPEN: Final = frozenset(
         *("Topology", "TopologyCount", "PodTerms", "PodTermCount", "dyn"),
     }
 )
-"""Types whose values see the cluster, or which may hold such values: they are no constants."""
+"""Types whose values read the cluster, or may hold such values: they cannot be constants."""
 
 
 class TooMuch(Exception):  # noqa: N818 - no error: the rule stays as it is
-    """There is too much to a rule for it to be worth rewriting."""
+    """A rule is too large to be worth rewriting."""
 
 
 def prepared(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
-    """Return an expression as a `Folder` takes it.
+    """Return an expression ready for a `Folder`.
 
-    What the questions of counts depend on is captured before anything becomes a constant: a count is known by
-    its question, and must be the one that the rule itself keeps.
+    The inputs of questions are captured before any becomes a constant: the question is part of the key of a
+    count, which must be the rule's own.
     """
     return capture(fold_constants(expr, scope), scope)
 
 
 class Folder:
-    """Rewrites the expressions of one rule for one kind of pod. `filled` are the pod and the cluster by slot,
+    """Rewrites the expressions of one rule for one signature. `filled` are the pod and the cluster by slot,
     `node` is the slot of the node.
 
-    `known` are variables by slot that stand for something simple: constants, other variables, lists of those.
-    Raises TooMuch where there is too much to look at or to compute.
+    `known` are variables by slot with a simple value: constants, other variables, lists of those. Raises
+    TooMuch if there is too much to visit or to compute.
     """
 
     def __init__(
@@ -87,15 +87,15 @@ class Folder:
         self._scope = scope
         self._functions = functions
         self._filled = filled
-        # Variables that have a value wherever they are read.
+        # Variables that always have a value.
         self._named = {*filled, node}
         self._work = 0
-        # The steps of the meter that an attempt with the residual rule does not take.
+        # The steps that the residual rule saves.
         self._saved, self._most = 0, min(functions.steps.node, LEAST_NODE_STEPS) // LARGE
         self.known: dict[int, TypedExpr] = {}
 
     def fold(self, expr: TypedExpr) -> TypedExpr:
-        """Return what is left of an expression. Its value, or error, is that of the expression."""
+        """Return the residual expression, with the same value or error."""
         self._work += 1
         if self._work > MAX_WORK:
             raise TooMuch
@@ -125,7 +125,7 @@ class Folder:
         return map_children(expr, self.fold)
 
     def substituted(self, expr: TypedExpr, by: Mapping[int, TypedExpr]) -> TypedExpr:
-        """Return a copy of an expression with others for some variables, and with variables of its own."""
+        """Return a copy of an expression with some variables replaced, and with new variables of its own."""
         return substitute(expr, by, self._scope.variable)
 
     def variable(self, expr: TypedExpr) -> Var:
@@ -133,28 +133,27 @@ class Folder:
         return self._scope.variable(expr)
 
     def save(self, steps: int) -> None:
-        """Note that the residual rule takes fewer steps."""
+        """Count steps that the residual rule saves."""
         self._saved += steps
         if self._saved > self._most:
             raise TooMuch
 
     @contextmanager
     def loop(self) -> Iterator[None]:
-        """What is folded in here, the residual rule does for each item of a loop."""
+        """Fold, inside this context, parts that run once per item of a loop."""
         before = self._saved
         yield
         self.save((self._saved - before) * (LOOPS - 1))
 
     def _is_fixed(self, expr: TypedExpr) -> bool:
-        """Tell whether an expression depends on nothing but the pod, the catalog and constants."""
-        if not is_steady(expr) or not _is_closed(expr.type):
+        """Return whether an expression depends only on the pod, the catalog and constants."""
+        if not is_stable(expr) or not _is_closed(expr.type):
             return False
         return all(
             slot in self._filled or isinstance(self.known.get(slot), Const) for slot in free_slots(expr)
         )
 
     def _constant(self, expr: TypedExpr) -> Known | None:
-        """Compute an expression; None where it has no value."""
         slots = free_slots(expr) & self.known.keys()
         if slots:
             expr = self.substituted(expr, {slot: self.known[slot] for slot in slots})
@@ -162,12 +161,12 @@ class Folder:
         value: Known | None = None
         with suppress(EvalError):
             value = Known.of(expr, self._scope.evaluate_for(expr, self._filled, meter))
-        # Where the steps were not enough, the value says nothing.
+        # If the steps ran out, there is no value.
         self.save(meter.limit - meter.left)
         return value
 
     def _aggregate(self, expr: Aggregate) -> Aggregate:
-        """Fold what is counted; the question stays as it is, but for other names of the pod."""
+        """Fold the inputs of a count; the question stays, except for names of the pod."""
         slots = free_slots(expr.body) & self.known.keys()
         body = self.substituted(expr.body, {slot: self.known[slot] for slot in slots}) if slots else expr.body
         target = self.fold(expr.target)
@@ -175,7 +174,6 @@ class Folder:
         return expr if is_same else replace(expr, target=target, body=body)
 
     def _connected(self, expr: TypedExpr, parts: Iterable[TypedExpr], decider: bool) -> TypedExpr:
-        """Connect conditions by `||` if `decider` is true, else by `&&`."""
         left: list[TypedExpr] = []
         for part in parts:
             if not isinstance(part, Const):
@@ -199,7 +197,6 @@ class Folder:
         return whole
 
     def _call(self, expr: CallOf) -> TypedExpr:
-        """Simplify a call whose arguments were."""
         if expr.args and all(isinstance(arg, Const) for arg in expr.args) and _is_closed(expr.type):
             return self._constant(expr) or expr
         match expr.overload, expr.args:
@@ -224,7 +221,6 @@ class Folder:
         return expr
 
     def _added(self, expr: CallOf, summands: list[TypedExpr]) -> TypedExpr:
-        """Return the sum of some numbers without the list."""
         if expr.type == DOUBLE:
             # The sum begins with zero, which makes 0.0 of -0.0.
             summands = [Known.of(expr, 0.0), *summands]
@@ -239,10 +235,10 @@ class Folder:
         return whole
 
     def _fn_call(self, expr: CallFn) -> TypedExpr:
-        """Put the body of a function in place of its call where its arguments are simple.
+        """Replace a call of a function by its body if its arguments are simple.
 
-        One of them may be a variable that fails, if the body asks it first: the call fails with it as well.
-        Others are computed before a body that constants make simpler.
+        One of them may be a variable that fails, if the body reads it first: the call fails with it as well.
+        Others are computed before a body that constants simplify.
         """
         fn = self._functions.fns[expr.fn]
         # A count inside would be known by another question.
@@ -263,7 +259,7 @@ class Folder:
         return body
 
     def _with_computed(self, fn: CheckedFn, args: dict[int, TypedExpr], unsure: Iterable[int]) -> TypedExpr:
-        """Return the body of a function for arguments of which some are computed before it."""
+        """Return the body of a function; some arguments are computed before it."""
         computed = [(self.variable(args[slot]), args[slot]) for slot in unsure]
         variables = [variable for variable, _ in computed]
         self._named.update([variable.slot for variable in variables])
@@ -296,7 +292,7 @@ class Folder:
         return replace(expr, iterable=iterable, where=where, body=body)
 
     def _unrolled(self, expr: Comprehension, items: Sequence[TypedExpr]) -> TypedExpr | None:
-        """Return a macro over some items without the macro; None where there is no such form."""
+        """Return a macro over some items without the macro; None if there is no such form."""
         match expr.macro:
             case Macro.ALL | Macro.EXISTS if expr.body.type == BOOL and self._is_forced(expr, items):
                 parts = (self._of_item(expr.body, expr, place, item) for place, item in enumerate(items))
@@ -315,8 +311,8 @@ class Folder:
         return None
 
     def _is_forced(self, expr: Comprehension, items: Sequence[TypedExpr]) -> bool:
-        """Tell whether what is made of each item fails where one of the items does, and with its error: a
-        macro over a list fails with the first item that does, whatever comes of the others.
+        """Return whether the result for each item fails if an item does, with its error: a macro over a list
+        fails with the first failing item, whatever the results for the others.
         """
         if self._are_sure(items):
             return True
@@ -329,15 +325,12 @@ class Folder:
         )
 
     def _are_sure(self, items: Iterable[TypedExpr]) -> bool:
-        """Tell whether no item can fail."""
         return all(
             isinstance(item, Const) or (isinstance(item, Var) and item.slot in self._named) for item in items
         )
 
     def _padded(self, expr: Comprehension) -> TypedExpr | None:
-        """Return a list of numbers with the sum of another: nothing is left out, but counts as zero. None
-        where there is no such form.
-        """
+        """Return a list of numbers with an equal sum, with zeros for omitted items; None if impossible."""
         items, where = known_items(expr.iterable), expr.where
         if items is None or len(items) > MAX_ITEMS or where is None or expr.macro not in _RESULTS:
             return None
@@ -364,7 +357,7 @@ class Folder:
     def _chosen(
         self, expr: Comprehension, condition: TypedExpr | None, items: Sequence[TypedExpr]
     ) -> list[tuple[int, TypedExpr]] | None:
-        """Return the items, with their places, for which a condition holds; None where that is not known."""
+        """Return the items, with their places, for which a condition holds; None if unknown."""
         if condition is None:
             return list(enumerate(items))
         chosen: list[tuple[int, TypedExpr]] = []
@@ -377,10 +370,8 @@ class Folder:
         return chosen
 
     def _of_item(self, part: TypedExpr, expr: Comprehension, place: int, item: TypedExpr) -> TypedExpr:
-        """Return what is left of a part of a macro for one item."""
         return self.fold(self.substituted(part, bound(expr.variables, place, item)))
 
 
 def _is_closed(type_: Type) -> bool:
-    """Tell whether values of a type can be constants."""
     return type_.name not in _OPEN and all(map(_is_closed, type_.args))

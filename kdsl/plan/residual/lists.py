@@ -10,7 +10,7 @@ from kdsl.eval.ir import Known
 
 
 def bound(variables: Sequence[Var], place: int, item: TypedExpr) -> dict[int, TypedExpr]:
-    """Return what stands for the variables of a loop over a list, one or two, for the item at a place."""
+    """Return the replacements of the one or two variables of a loop for the item at a place."""
     values = (item,) if len(variables) == 1 else (Known.of(item, place, INT), item)
     return {variable.slot: value for variable, value in zip(variables, values, strict=True)}
 
@@ -21,7 +21,7 @@ def items_of(expr: TypedExpr) -> list[TypedExpr] | None:
 
 
 def known_items(expr: TypedExpr) -> list[TypedExpr] | None:
-    """Return the items of a list that is written out or constant, each of them a constant or a variable."""
+    """Return the items of a list literal or constant, if all are constants or variables."""
     match expr:
         case Known(value=tuple() | list() as values):
             (type_,) = expr.type.args
@@ -34,7 +34,7 @@ def known_items(expr: TypedExpr) -> list[TypedExpr] | None:
 
 
 def list_of(expr: TypedExpr, type_: Type, items: tuple[TypedExpr, ...]) -> Known | ListOf:
-    """Return a list where `expr` stands, a constant one if all of its items are."""
+    """Return a list in place of `expr`, a constant one if all of its items are."""
     if all(isinstance(item, Known) for item in items):
         return Known.of(expr, tuple([item.value for item in items if isinstance(item, Known)]), type_)
     return ListOf(

@@ -1,4 +1,4 @@
-"""In which order expressions find out that they have no value: of two errors, rules tell the first."""
+"""The order in which parts of an expression fail: of two errors, rules report the first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kdsl.plan.compile.passes.inline import is_plain
 
 _ABSORBING: Final = ("_&&_", "_||_")
 _FIRST_ONLY: Final = ("_?_:_", "or", "orValue")
-"""Functions that need their first argument in any case, and others only then."""
+"""Functions that always evaluate only their first argument."""
 _SURE: Final = frozenset(
     {
         *("TopologyCount.here", "TopologyCount.least", "TopologyCount.total", "TopologyCount.domains"),
@@ -31,9 +31,7 @@ _SURE: Final = frozenset(
 
 
 def asks_first(expr: TypedExpr, slot: int) -> bool:
-    """Tell whether an expression reads a variable before anything else that may fail, and fails if that
-    does.
-    """
+    """Return whether an expression reads a variable before any failing part, and fails with it."""
     match expr:
         case Var():
             return expr.slot == slot
@@ -52,8 +50,8 @@ def asks_first(expr: TypedExpr, slot: int) -> bool:
 
 
 def fails_only_with(expr: TypedExpr, slot: int, named: Collection[int]) -> bool:
-    """Tell whether an expression has a value exactly where a variable has one, and the same error else.
-    `named` are variables that always have a value.
+    """Return whether an expression fails exactly if a variable fails, with the same error. `named` are
+    variables that always have a value.
     """
     match expr:
         case Var():

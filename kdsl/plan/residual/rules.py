@@ -1,4 +1,4 @@
-"""Rules for one kind of pod: what partial evaluation leaves of a predicate or a score."""
+"""Residual predicates and scores for one signature."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import Aggregate, Comprehension, Const, ListOf, TypedExpr, TypedItem, Var
 from kdsl.check.model.types import BOOL, BindingTime
 from kdsl.eval.values import Value
-from kdsl.plan.compile.early import split_body
+from kdsl.plan.compile.pre_filter import split_body
 from kdsl.plan.compile.scope import Functions, RuleScope
 from kdsl.plan.residual.folder import MAX_ITEMS, Folder, prepared
 from kdsl.plan.residual.lists import bound, items_of
@@ -32,10 +32,10 @@ Filled = Mapping[str, Value]
 
 
 def prepared_predicate(rule: CheckedPredicate, functions: Functions) -> CheckedPredicate:
-    """Return a predicate ready to be rewritten for one kind of pod after the other; see `prepared`."""
+    """Return a predicate prepared for rewriting; see `prepared`."""
     scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
     change = partial(prepared, scope=scope)
-    # In the order in which they are compiled: what is a constant by then becomes part of questions.
+    # In the order of compilation: earlier constants become part of questions.
     lets = [_prepared(each, scope) for each in rule.body if isinstance(each, CheckedLet)]
     others = [_prepared(each, scope) for each in rule.body if not isinstance(each, CheckedLet)]
     return replace(
@@ -48,7 +48,7 @@ def prepared_predicate(rule: CheckedPredicate, functions: Functions) -> CheckedP
 
 
 def prepared_score(rule: CheckedScore, functions: Functions) -> CheckedScore:
-    """Return a score ready to be rewritten for one kind of pod after the other; see `prepared`."""
+    """Return a score prepared for rewriting; see `prepared`."""
     scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
     change = partial(prepared, scope=scope)
     lets = tuple([_prepared_let(each, scope) for each in rule.lets])
@@ -66,19 +66,19 @@ def prepared_score(rule: CheckedScore, functions: Functions) -> CheckedScore:
 
 
 def residual_predicate(rule: CheckedPredicate, filled: Filled, functions: Functions) -> CheckedPredicate:
-    """Return what is left of a prepared predicate; TooMuch where that is not worth it.
+    """Return the residual of a prepared predicate; TooMuch if it is not worth it.
 
-    It answers as the predicate does, in PreFilter and in Filter: what is decided at a node stays there.
+    Its answers in PreFilter and in Filter are the predicate's: conditions decided per node stay there.
     """
     rewriter = _Rewriter(rule, filled, functions)
-    early, late = split_body(rule)
-    # `let`s may be used by whatever stands before the first `require`.
+    early, per_node = split_body(rule)
+    # Statements before the first `require` may use `let`s.
     lets = [let for each in rule.body if isinstance(each, CheckedLet) for let in rewriter.let(each)]
     body: list[CheckedStatement] = [*lets]
     for require in early:
         body += rewriter.require(require)
-    for statement in late:
-        body += rewriter.late(statement, rule.report_all)
+    for statement in per_node:
+        body += rewriter.per_node(statement, rule.report_all)
     residual = _with_narrow_and_error(rule, rewriter.fold, rewriter.template)
     return replace(
         residual, applies=rewriter.conditions(rule.applies), body=tuple(body), slots=rewriter.slots
@@ -86,7 +86,7 @@ def residual_predicate(rule: CheckedPredicate, filled: Filled, functions: Functi
 
 
 def residual_score(rule: CheckedScore, filled: Filled, functions: Functions) -> CheckedScore:
-    """Return what is left of a prepared score; TooMuch where that is not worth it."""
+    """Return the residual of a prepared score; TooMuch if it is not worth it."""
     rewriter = _Rewriter(rule, filled, functions)
     lets = [let for each in rule.lets for let in rewriter.let(each)]
     by = rule.normalize.by
@@ -116,7 +116,7 @@ def _with_narrow_and_error(
 
 
 def _unknown(params: Iterable[CheckedParam], scope: RuleScope) -> tuple[CheckedParam, ...]:
-    """Return the parameters that have no value: whoever reads one fails."""
+    """Return the parameters without a value: reading one fails."""
     return tuple([each for each in params if each.variable.slot not in scope.known])
 
 
@@ -161,38 +161,40 @@ class _Rewriter:
         self._read_once = _read_once(rule) if isinstance(rule, CheckedScore) else frozenset[int]()
 
     def fold(self, expr: TypedExpr) -> TypedExpr:
-        """Return what is left of an expression, at its place: what fails tells where."""
+        """Return the residual of an expression, with its place for errors."""
         return _placed(self._folder.fold(expr), expr)
 
     @property
     def slots(self) -> int:
-        """The slots that a frame needs by now."""
+        """The number of slots of a frame so far."""
         return self._scope.slots
 
     def conditions(self, exprs: Iterable[TypedExpr]) -> tuple[TypedExpr, ...]:
-        """Return what is left of conditions that must all hold, each known when it was before."""
+        """Return the residual of conditions that must all hold; none changes its binding time."""
         left = [replace(self.fold(each), time=each.time) for each in exprs]
-        # Where a condition is asked at nodes, so is everything.
+        # If one condition is evaluated per node, all are.
         return tuple([each for each in left if not (_holds(each) and each.time.is_lasting)])
 
     def template(self, template: CheckedTemplate) -> CheckedTemplate:
-        """Return what is left of a text, its holes known when they were before."""
+        """Return the residual of a text; no hole changes its binding time."""
         return _mapped(template, lambda part: replace(self.fold(part), time=part.time))
 
     def let(self, let: CheckedLet) -> list[CheckedLet]:
-        """Return what is left of a `let`: nothing where it stands for something simple."""
+        """Return the residual of a `let`: nothing if its value is simple."""
         return self._define(let.variable, self.fold(let.value), let.span)
 
     def require(self, statement: CheckedRequire) -> list[CheckedStatement]:
-        """Return what is left of a `require`."""
+        """Return the residual of a `require`."""
         return self._required(statement, self.fold(statement.condition))
 
-    def late(self, statement: CheckedRequire | CheckedForEach, report_all: bool) -> list[CheckedStatement]:
-        """Return what is left of a statement that is decided at nodes, as that is, whatever it reads."""
+    def per_node(
+        self, statement: CheckedRequire | CheckedForEach, report_all: bool
+    ) -> list[CheckedStatement]:
+        """Return the residual of a statement that is decided per node; it stays so, whatever it reads."""
         if isinstance(statement, CheckedRequire):
-            return self._required_late(statement, self.fold(statement.condition))
+            return self._required_per_node(statement, self.fold(statement.condition))
         loop = replace(statement, iterable=self.fold(statement.iterable))
-        # Under `report all` a `require` that fails ends the loop's item, and nothing else.
+        # Under `report all` a failing `require` ends the loop's item only.
         unrolled = None if report_all else self._unrolled(loop)
         return [self._rolled(loop)] if unrolled is None else unrolled
 
@@ -213,7 +215,7 @@ class _Rewriter:
                 self._folder.known[variable.slot] = replace(value, items=tuple(simple))
                 return lets
         if variable.slot in self._read_once and not value.time.is_lasting:
-            # Where it is read it can be simplified further.
+            # It can be simplified further at the places that read it.
             self._folder.known[variable.slot] = value
             return []
         return [CheckedLet(variable, value, span)]
@@ -223,13 +225,13 @@ class _Rewriter:
             return []
         return [replace(statement, condition=condition, reason=_mapped(statement.reason, self.fold))]
 
-    def _required_late(self, statement: CheckedRequire, condition: TypedExpr) -> list[CheckedStatement]:
+    def _required_per_node(self, statement: CheckedRequire, condition: TypedExpr) -> list[CheckedStatement]:
         if condition.time.is_lasting and not _holds(condition):
             condition = replace(condition, time=BindingTime.NODE)
         return self._required(statement, condition)
 
     def _unrolled(self, loop: CheckedForEach) -> list[CheckedStatement] | None:
-        """Return a loop over a constant list without the loop; None where there is no such form."""
+        """Return a loop over a constant list without the loop; None if there is no such form."""
         items = items_of(loop.iterable)
         is_nested = any(isinstance(inner, CheckedForEach) for inner in loop.body)
         if items is None or len(items) > MAX_ITEMS or is_nested:
@@ -248,7 +250,6 @@ class _Rewriter:
         return found
 
     def _item(self, body: Sequence[CheckedStatement], by: dict[int, TypedExpr]) -> list[CheckedStatement]:
-        """Return the statements of a loop for one item, with `let`s of their own."""
         folder = self._folder
         found: list[CheckedStatement] = []
         for statement in body:
@@ -261,13 +262,12 @@ class _Rewriter:
                 case CheckedRequire(condition=condition, reason=reason):
                     put = partial(folder.substituted, by=by)
                     one = replace(statement, reason=_mapped(reason, put))
-                    found += self._required_late(one, _placed(folder.fold(put(condition)), condition))
+                    found += self._required_per_node(one, _placed(folder.fold(put(condition)), condition))
                 case CheckedForEach():
                     raise AssertionError("a loop in a loop is not unrolled")
         return found
 
     def _rolled(self, loop: CheckedForEach) -> CheckedForEach:
-        """Return a loop that stays one."""
         fold = self.fold
         body: list[CheckedStatement] = []
         with self._folder.loop():
@@ -277,7 +277,7 @@ class _Rewriter:
                     case CheckedLet():
                         body += self.let(statement)
                     case CheckedRequire(condition=condition):
-                        body += self._required_late(statement, fold(condition))
+                        body += self._required_per_node(statement, fold(condition))
                     case CheckedForEach(iterable=iterable):
                         body.append(self._rolled(replace(statement, iterable=fold(iterable))))
         return replace(loop, where=where, body=tuple(body))

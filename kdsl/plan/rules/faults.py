@@ -1,8 +1,8 @@
-"""Errors that the rules of a profile passed over: rules that ever did are asked again, for each decision.
+"""Errors that the rules of a profile ignore. Rules that ever ignored one run again for each decision.
 
-A rule passes over an error where it goes on without a value: `applies when` counts as holding, a score gives
-the node nothing. The answer is kept like any other and says nothing of the error. So the rules that ever did
-this are remembered, and asked again by the scalar back end: equal pods on equal nodes have equal faults.
+A rule ignores an error if it goes on without a value: `applies when` counts as true, a score gives the node
+nothing. A kept answer does not contain the error. So such rules are remembered, and run again by the scalar
+back end: equal pods on equal nodes have equal faults.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kdsl.plan.rules.plugins import CompiledProfile
 
 
 class RuleFaults:
-    """What went wrong in the rules of one profile."""
+    """The errors in the rules of one profile."""
 
     def __init__(self, compiled: CompiledProfile) -> None:
         self._rules = compiled
@@ -33,7 +33,7 @@ class RuleFaults:
             yield from queue.faults_of_pod(pod)
         for predicate in self._rules.predicates:
             is_end = predicate.name == until
-            # Whether the tightenings of the predicate that ended it were asked, nobody knows.
+            # It is unknown whether the tightenings of the last predicate ran.
             for part in predicate.parts[:1] if is_end else predicate.parts:
                 if part.rule.qualified in self._erred:
                     yield from part.faults_of_pod(pod, snapshot)
@@ -44,7 +44,7 @@ class RuleFaults:
         for predicate in self._rules.predicates:
             for place, part in enumerate(predicate.parts):
                 if part.rule.qualified in self._erred:
-                    # Which tightenings were asked is known of nodes that all let pass.
+                    # Tightenings ran on the nodes that passed.
                     yield from part.faults_at(pod, reached(predicate.name, place > 0))
 
     def of_scores(self, pod: PodInfo, nodes: NodeSet) -> Iterator[Fault]:
@@ -54,4 +54,4 @@ class RuleFaults:
 
     def of_preemption(self) -> tuple[Fault, ...]:
         preemption = self._rules.preemption
-        return () if preemption is None else preemption.noted.take()
+        return () if preemption is None else preemption.log.take()

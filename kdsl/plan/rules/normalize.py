@@ -1,7 +1,7 @@
-"""Raw scores to 0..100: kube-scheduler's formulas in its arithmetic, vectorised where that is exact.
+"""Raw scores to 0..100: kube-scheduler's formulas in its arithmetic, vectorised if that is exact.
 
 `max` and `reverse` are DefaultNormalizeScore (int64, truncating), `minmax` is InterPodAffinity's (float64).
-Scores that are doubles go through the same formulas in float64 and are truncated.
+Doubles use the same formulas in float64 and are truncated.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _LOWEST = INT_MIN + MAX_SCORE + 1
 _LARGEST = math.nextafter(2.0**63, 0)
 """The double just below 2**63: the next one up is out of range."""
 _HUGE = sys.float_info.max / (2 * MAX_SCORE)
-"""Doubles beyond it could overflow on the way."""
+"""Larger doubles could overflow in between."""
 _EXACT: Final = 2**53
 """Whole numbers that are no larger are doubles as well."""
 
 
 def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
-    """Normalise the scores of all feasible nodes; `normalize by` is not among the kinds handled here."""
+    """Normalise the scores of all feasible nodes; `normalize by` is handled elsewhere."""
     if not len(raw):
         return raw.astype(np.int64)
     match kind:
@@ -45,7 +45,7 @@ def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
 
 
 def normalize_few(kind: Normalization, raw: Sequence[int]) -> Sequence[int]:
-    """Do as `normalize` for a few integers: an operation on a column costs more than all of them."""
+    """Normalise a few integers like `normalize`: an operation on a column costs more than all of them."""
     lowest, highest = min(raw, default=0), max(raw, default=0)
     if kind is Normalization.NONE or lowest < -_EXACT or highest > _EXACT:
         points: list[int] = normalize(kind, np.array(raw, np.int64)).tolist()
@@ -72,9 +72,7 @@ def whole(value: float) -> int:
 
 
 def _of_maximum(raw: Scores, reverse: bool) -> NDArray[np.int64]:
-    """Return `100 * s / max`, or 100 minus that; with no score above 0, the scores as they are, or 100 for
-    all.
-    """
+    """Return `100 * s / max`, or 100 minus that; if no score is above 0, the scores, or 100 for all."""
     highest = max(0, raw.max().item())
     if highest == 0:
         return np.full(len(raw), MAX_SCORE, dtype=np.int64) if reverse else truncate(raw)
@@ -102,7 +100,7 @@ def _clipped(values: list[int]) -> NDArray[np.int64]:
 
 
 def _between(raw: Scores) -> NDArray[np.int64]:
-    """Return `100 * ((s - min) / (max - min))` truncated, 0 for all where they are equal."""
+    """Return `100 * ((s - min) / (max - min))` truncated, 0 for all if they are equal."""
     lowest, highest = raw.min().item(), raw.max().item()
     if raw.dtype != np.int64 and max(highest, -lowest) > _HUGE:
         raw, lowest, highest = raw / 4, lowest / 4, highest / 4  # a power of two changes no digit
@@ -111,6 +109,6 @@ def _between(raw: Scores) -> NDArray[np.int64]:
         return np.zeros(len(raw), dtype=np.int64)
     if raw.dtype == np.int64 and span > INT_MAX:
         return np.array([int(100.0 * ((score - lowest) / span)) for score in raw.tolist()], dtype=np.int64)
-    # Between 0 and 100: no need to hold it within int64.
+    # Shares are within 0..100, so int64 needs no check.
     shares: NDArray[np.int64] = (100.0 * ((raw - lowest) / span)).astype(np.int64)
     return shares

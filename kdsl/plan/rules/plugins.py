@@ -1,6 +1,4 @@
-"""Compiled rules as plugins: what a profile becomes for the plugin manager. `kdsl.app` registers them like
-any other.
-"""
+"""Compiled rules of a profile as plugins. `kdsl.app` registers them like any other."""
 
 from __future__ import annotations
 
@@ -28,10 +26,11 @@ from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.nodes import lower_macro
-from kdsl.plan.compile.frames import EpochOf, KindOf
+from kdsl.plan.compile.frames import EpochOf
 from kdsl.plan.compile.scope import REWRITE_AFTER, Functions
 from kdsl.plan.compile.verdicts import Verdicts
-from kdsl.plan.residual.kinds import Residuals
+from kdsl.plan.reads.signatures import SignatureOf
+from kdsl.plan.residual.programs import ResidualPrograms
 from kdsl.plan.residual.rules import (
     prepared_predicate,
     prepared_score,
@@ -42,18 +41,18 @@ from kdsl.plan.rules.normalize import Scores
 from kdsl.plan.rules.predicate import SKIP, PredicateProgram
 from kdsl.plan.rules.preemption import PreemptionPlugin
 from kdsl.plan.rules.queue import QueueProgram
+from kdsl.plan.rules.queueing_hints import HintRule, QueueingHints
 from kdsl.plan.rules.score import ScoreProgram
 from kdsl.plan.rules.tightened import TightenedPlugin
-from kdsl.plan.rules.waking import Waking, WakingRule
 
 _IDS = np.dtype(np.int32)
 
 
-class _Judging(NamedTuple):
-    """A predicate at work on one pod over one snapshot.
+class _Attempt(NamedTuple):
+    """The state of a predicate for one pod over one snapshot.
 
-    `program` is the one for pods of its kind. `spare` are the frames that no thread is using: what one of
-    them has computed for the pod stays known.
+    `program` is the one for the pod's signature. `spare` are unused frames, which keep the values computed
+    for the pod.
     """
 
     snapshot: Snapshot
@@ -62,7 +61,7 @@ class _Judging(NamedTuple):
     spare: list[Frame]
 
     def take_frame(self) -> Frame:
-        """Return a frame for the caller alone, who puts it back among the spare ones."""
+        """Return a frame that no other thread uses; the caller returns it to `spare`."""
         try:
             return self.spare.pop()
         except IndexError:
@@ -70,7 +69,7 @@ class _Judging(NamedTuple):
 
 
 class PredicatePlugin:
-    """A predicate. `key` is unique among the plugins of all profiles, `name` what verdicts show."""
+    """A predicate. `key` is unique among the plugins of all profiles, `name` is shown in verdicts."""
 
     def __init__(self, rule: CheckedPredicate, key: str, functions: Functions) -> None:
         self.key = key
@@ -78,115 +77,114 @@ class PredicatePlugin:
         self.site = rule.span.site
         self.rule = rule
         self._program = PredicateProgram(rule, functions)
-        self._residuals = Residuals(rule, prepared_predicate, residual_predicate, PredicateProgram, functions)
-        self.waking_rule = WakingRule(rule, self._program, functions.fns)
-        self._waking = Waking((self.waking_rule,))
+        self._residual_programs = ResidualPrograms(
+            rule, prepared_predicate, residual_predicate, PredicateProgram, functions
+        )
+        self.hint_rule = HintRule(rule, self._program, functions.fns)
+        self._hints = QueueingHints((self.hint_rule,))
 
-    def keep_frames(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
-        """Let attempts of a kind of pod begin with what the one before found."""
-        self._program.frames.keep(kind_of, epoch_of)
-
-    def keep_residuals(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
-        """Have kinds of pods that come often judged by what is left of the rule for them."""
-        self._residuals.keep(kind_of, epoch_of)
+    def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
+        """Keep frames by signature, and residual programs of frequent signatures."""
+        self._program.frames.keep(signature_of, epoch_of)
+        self._residual_programs.keep(signature_of, epoch_of)
 
     @property
     def is_columnar(self) -> bool:
-        """Tell whether all of the rule runs over columns."""
-        return self._program.columns is not None and not self._program.notes
+        """Return whether all of the rule runs over columns."""
+        return self._program.columns is not None and not self._program.scalar_parts
 
     @property
     def parts(self) -> tuple[PredicatePlugin, ...]:
-        """The predicates that it is made of: itself."""
+        """The predicates in it: itself."""
         return (self,)
 
     def applying(self, state: CycleState) -> tuple[PredicatePlugin, ...]:
-        """Return the parts that apply, once PreFilter has not skipped all of it."""
+        """Return the parts that apply, if PreFilter did not skip the plugin."""
         return (self,)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
-        judging = self._begin(pod, nodes.snapshot)
-        state.write(self.key, judging)
-        return judging.program.decide(judging.frame)
+        attempt = self._begin(pod, nodes.snapshot)
+        state.write(self.key, attempt)
+        return attempt.program.decide(attempt.frame)
 
     @hookimpl
     def events(self) -> tuple[EventPattern, ...]:
-        return self._waking.events()
+        return self._hints.events()
 
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        return self._waking.is_cured(pod, event)
+        return self._hints.is_cured(pod, event)
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         verdicts = Verdicts()
-        ids = self.judge(state, pod, nodes, verdicts)
+        ids = self.statuses(state, pod, nodes, verdicts)
         return None if ids is None else StatusColumn(ids, verdicts.table)
 
-    def judge(
+    def statuses(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
     ) -> NDArray[np.int32] | None:
-        """Return what `filter` answers for each node, as a number in `verdicts`; None where all pass."""
-        judging = state.get(self.key)
-        if isinstance(judging, _Judging) and judging.snapshot is nodes.snapshot:
-            return self._judge(judging, nodes, verdicts)
-        # PreFilter saw another snapshot, as in a what-if, or none: what it decided may not hold here.
-        judging = self._begin(pod, nodes.snapshot)
-        match judging.program.decide(judging.frame):
+        """Return the status of each node, as a number in `verdicts`; None if all pass."""
+        attempt = state.get(self.key)
+        if isinstance(attempt, _Attempt) and attempt.snapshot is nodes.snapshot:
+            return self._statuses(attempt, nodes, verdicts)
+        # PreFilter had another snapshot (as in a what-if) or did not run, so its result may not hold.
+        attempt = self._begin(pod, nodes.snapshot)
+        match attempt.program.decide(attempt.frame):
             case None:
-                return self._judge(judging, nodes, verdicts)
+                return self._statuses(attempt, nodes, verdicts)
             case Narrowed(names=names):
-                return self._judge_among(names, judging, nodes, verdicts)
+                return self._statuses_within(names, attempt, nodes, verdicts)
             case decided:
                 if decided.code is Code.SKIP:
                     return None
                 return np.full(len(nodes), verdicts.number(decided), _IDS)
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
-        """Tell whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
+        """Return whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
         return self._program.is_for(self._program.begin(pod, view))
 
     def faults_of_pod(self, pod: PodInfo, snapshot: Snapshot) -> tuple[Fault, ...]:
-        """Return what went wrong at PreFilter and is not in the answer."""
+        """Return the errors in PreFilter that are not in the answer."""
         return self._program.faults_of_pod(self._program.begin(pod, ClusterView(snapshot)))
 
     def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
-        """Return what went wrong at nodes and is not in the answers."""
+        """Return the errors on nodes that are not in the answers."""
         return self._program.faults_at(self._program.begin(pod, ClusterView(nodes.snapshot)), nodes.nodes())
 
-    def verdicts_of(self, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
-        """Return the number in `verdicts` of the status of each node, for a pod that PreFilter let pass."""
+    def statuses_of(self, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
+        """Return the status of each node, as a number in `verdicts`, for a pod that passed PreFilter."""
         program = self._program_for(pod, nodes.snapshot)
-        return program.judge_nodes(program.begin(pod, ClusterView(nodes.snapshot)), nodes, verdicts)
+        return program.statuses(program.begin(pod, ClusterView(nodes.snapshot)), nodes, verdicts)
 
-    def _judge(self, judging: _Judging, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
-        frame = judging.take_frame()
-        ids = judging.program.judge_nodes(frame, nodes, verdicts)
-        judging.spare.append(frame)
+    def _statuses(self, attempt: _Attempt, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
+        frame = attempt.take_frame()
+        ids = attempt.program.statuses(frame, nodes, verdicts)
+        attempt.spare.append(frame)
         return ids
 
-    def _judge_among(
-        self, names: Collection[str], judging: _Judging, nodes: NodeSet, verdicts: Verdicts
+    def _statuses_within(
+        self, names: Collection[str], attempt: _Attempt, nodes: NodeSet, verdicts: Verdicts
     ) -> NDArray[np.int32]:
-        """Judge the nodes that `narrow to` names, and reject the others."""
+        """Evaluate the nodes that `narrow to` names, and reject the others."""
         inside = np.array([name in names for name in nodes.names()], dtype=np.bool_)
-        ids = np.full(len(nodes), verdicts.number(judging.program.outside(judging.frame)), _IDS)
-        ids[inside] = self._judge(judging, nodes.take(inside), verdicts)
+        ids = np.full(len(nodes), verdicts.number(attempt.program.outside(attempt.frame)), _IDS)
+        ids[inside] = self._statuses(attempt, nodes.take(inside), verdicts)
         return ids
 
-    def _begin(self, pod: PodInfo, snapshot: Snapshot) -> _Judging:
+    def _begin(self, pod: PodInfo, snapshot: Snapshot) -> _Attempt:
         program = self._program_for(pod, snapshot)
         frame = program.begin(pod, ClusterView(snapshot))
-        return _Judging(snapshot, program, frame, [frame])
+        return _Attempt(snapshot, program, frame, [frame])
 
     def _program_for(self, pod: PodInfo, snapshot: Snapshot) -> PredicateProgram:
-        return self._residuals.of(pod, snapshot) or self._program
+        return self._residual_programs.of(pod, snapshot) or self._program
 
 
 @dataclass(frozen=True, slots=True)
-class _Scoring:
-    """A score at work on one pod over one snapshot; `program` is the one for pods of its kind."""
+class _ScoreAttempt:
+    """The state of a score for one pod over one snapshot; `program` is the one for the pod's signature."""
 
     snapshot: Snapshot
     program: ScoreProgram
@@ -194,7 +192,7 @@ class _Scoring:
 
 
 class ScorePlugin:
-    """A score and its weight. `key` is unique among all plugins, `name` what decisions show."""
+    """A score and its weight. `key` is unique among all plugins, `name` is shown in decisions."""
 
     def __init__(self, rule: CheckedScore, weight: int, key: str, functions: Functions) -> None:
         self.key = key
@@ -203,32 +201,31 @@ class ScorePlugin:
         self.site = rule.span.site
         self.rule = rule
         self._program = ScoreProgram(rule, functions)
-        self._residuals = Residuals(rule, prepared_score, residual_score, ScoreProgram, functions)
+        self._residual_programs = ResidualPrograms(
+            rule, prepared_score, residual_score, ScoreProgram, functions
+        )
         self.dtype = self._program.dtype
 
-    def keep_frames(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
-        """Let attempts of a kind of pod begin with what the one before found."""
-        self._program.frames.keep(kind_of, epoch_of)
-
-    def keep_residuals(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
-        """Have kinds of pods that come often judged by what is left of the rule for them."""
-        self._residuals.keep(kind_of, epoch_of)
+    def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
+        """Keep frames by signature, and residual programs of frequent signatures."""
+        self._program.frames.keep(signature_of, epoch_of)
+        self._residual_programs.keep(signature_of, epoch_of)
 
     @property
     def is_columnar(self) -> bool:
-        """Tell whether all of the rule runs over columns."""
-        return not self._program.notes
+        """Return whether all of the rule runs over columns."""
+        return not self._program.scalar_parts
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
-        scoring = self._begin(pod, nodes)
-        state.write(self.key, scoring)
-        return None if scoring.program.applies(scoring.frame, nodes) else SKIP
+        attempt = self._begin(pod, nodes)
+        state.write(self.key, attempt)
+        return None if attempt.program.applies(attempt.frame, nodes) else SKIP
 
     @hookimpl
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Scores:
-        scoring = self._scoring(state, pod, nodes)
-        raw = scoring.program.judge_nodes(scoring.frame, nodes)
+        attempt = self._attempt(state, pod, nodes)
+        raw = attempt.program.raw_scores(attempt.frame, nodes)
         missing = self._program.missing(raw)
         state.write(f"{self.key}/missing", missing)
         if missing.any():
@@ -240,52 +237,52 @@ class ScorePlugin:
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, scores: Scores
     ) -> NDArray[np.int64]:
-        """Normalise what `score` returned; nodes without a score get 0 and do not count for the others."""
+        """Normalise the result of `score`; nodes without a score get 0 and do not affect the others."""
         missing = state.get(f"{self.key}/missing")
-        scoring = self._scoring(state, pod, nodes)
-        return scoring.program.normalized(
-            scoring.frame, scores, missing if isinstance(missing, np.ndarray) else None
+        attempt = self._attempt(state, pod, nodes)
+        return attempt.program.normalized(
+            attempt.frame, scores, missing if isinstance(missing, np.ndarray) else None
         )
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
-        """Tell whether the conditions of `applies when` hold for a pod; they must not read `feasible`."""
+        """Return whether the conditions of `applies when` hold for a pod; they must not read `feasible`."""
         return self._program.is_for(self._program.begin(pod, view, NodeSet.all(view.snapshot)))
 
     def points_of(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | Grouped[int]:
-        """Return what `normalize_score` makes of what `score` gives."""
-        scoring = self._scoring(state, pod, nodes)
-        return scoring.program.points(scoring.frame, nodes)
+        """Return the normalised scores."""
+        attempt = self._attempt(state, pod, nodes)
+        return attempt.program.points(attempt.frame, nodes)
 
     def raw_of(self, pod: PodInfo, nodes: NodeSet) -> Scores:
-        """Return the raw score of each node, with what stands for none where it failed or is ignored."""
-        scoring = self._begin(pod, nodes)
-        return scoring.program.judge_nodes(scoring.frame, nodes)
+        """Return the raw score of each node, with the mark of no score if it failed or is ignored."""
+        attempt = self._begin(pod, nodes)
+        return attempt.program.raw_scores(attempt.frame, nodes)
 
     def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
-        """Normalise what `raw_of` returned for the same nodes."""
-        scoring = self._begin(pod, nodes)
-        return scoring.program.normalized(scoring.frame, raw, self._program.missing(raw))
+        """Normalise the result of `raw_of` for the same nodes."""
+        attempt = self._begin(pod, nodes)
+        return attempt.program.normalized(attempt.frame, raw, self._program.missing(raw))
 
     def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
-        """Return what goes wrong where nodes are scored."""
+        """Return the errors in scoring these nodes."""
         frame = self._program.begin(pod, ClusterView(nodes.snapshot), nodes)
         return self._program.faults(frame, nodes)
 
-    def _begin(self, pod: PodInfo, nodes: NodeSet) -> _Scoring:
-        program = self._residuals.of(pod, nodes.snapshot) or self._program
+    def _begin(self, pod: PodInfo, nodes: NodeSet) -> _ScoreAttempt:
+        program = self._residual_programs.of(pod, nodes.snapshot) or self._program
         frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
-        return _Scoring(nodes.snapshot, program, frame)
+        return _ScoreAttempt(nodes.snapshot, program, frame)
 
-    def _scoring(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> _Scoring:
-        scoring = state.get(self.key)
-        if not isinstance(scoring, _Scoring) or scoring.snapshot is not nodes.snapshot:
-            scoring = self._begin(pod, nodes)
-            scoring.program.fill(scoring.frame, nodes)
-        return scoring
+    def _attempt(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> _ScoreAttempt:
+        attempt = state.get(self.key)
+        if not isinstance(attempt, _ScoreAttempt) or attempt.snapshot is not nodes.snapshot:
+            attempt = self._begin(pod, nodes)
+            attempt.program.fill(attempt.frame, nodes)
+        return attempt
 
 
 class QueuePlugin:
-    """A queue. `key` is unique among the plugins of all profiles, `name` what decisions show."""
+    """A queue. `key` is unique among the plugins of all profiles, `name` is shown in decisions."""
 
     def __init__(self, rule: CheckedQueue, key: str, functions: Functions) -> None:
         self.key = key
@@ -304,7 +301,7 @@ class QueuePlugin:
         return self._program.sort_key(queued)
 
     def faults_of_pod(self, pod: PodInfo) -> tuple[Fault, ...]:
-        """Return what goes wrong where a pod is sorted."""
+        """Return the errors in the sort key of a pod."""
         return self._program.faults_of(pod)
 
     @hookimpl
@@ -327,7 +324,7 @@ class CompiledProfile:
     queue: QueuePlugin
     preemption: PreemptionPlugin | None
     erred: set[str]
-    """The rules that ever passed over an error; see `Functions`."""
+    """The rules that ever ignored an error; see `Functions`."""
 
 
 def compile_profile(
@@ -337,10 +334,10 @@ def compile_profile(
     steps: Steps = DEFAULT_STEPS,
     rewrite_after: int = REWRITE_AFTER,
 ) -> CompiledProfile:
-    """Compile every rule of a profile of `rules`; a `probe` watches them at work, `steps` bound it. For
-    kinds of pods that are met more than `rewrite_after` times they are rewritten.
+    """Compile every rule of a profile; a `probe` observes them, `steps` bound them. After `rewrite_after`
+    attempts of a signature they are rewritten for it.
 
-    Nothing is shared between profiles, not even the memo of a rule that both use: its parameters may differ.
+    Profiles share nothing, not even the memo of a common rule: its parameters may differ.
     """
     functions = Functions.of(rules.fns, probe, steps, lower_macro, rewrite_after)
     place, preemption = profile.qualified, profile.preemption

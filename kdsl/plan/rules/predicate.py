@@ -1,4 +1,4 @@
-"""Predicates as programs: what does not depend on the node at PreFilter, the rest for every node."""
+"""Predicates as programs: PreFilter decides parts that do not depend on the node, Filter the rest."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from numpy.typing import NDArray
 from kdsl.check.model.rule_set import CheckedLet, CheckedNarrow, CheckedPredicate
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import Frame
-from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Optional, Value
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import Code as RuleCode
-from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
-from kdsl.plan.columns.rule import Note
+from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.columns.tape import RuleTapes
-from kdsl.plan.compile.early import narrows_early, split_body
+from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
-from kdsl.plan.compile.noting import Noted
 from kdsl.plan.compile.passes import PASSES, Pass
+from kdsl.plan.compile.pre_filter import narrows_in_pre_filter, split_body
 from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
 from kdsl.plan.compile.statements import CODES, Block, Step
 from kdsl.plan.compile.template import compile_template, text_in
@@ -36,11 +34,11 @@ SKIP = Status(Code.SKIP)
 
 
 class PredicateProgram:
-    """A compiled predicate. It never changes; frames carry what is known of one pod over one snapshot.
+    """A compiled predicate. It is immutable; frames hold the values for one pod over one snapshot.
 
-    Conditions of `applies when` that read the node, and everything in a predicate that has such conditions,
-    are decided node by node; the others once, in `decide`. `columns` is its form over many nodes if it has
-    one, `notes` what that leaves to the scalar back end.
+    If conditions of `applies when` read the node, the predicate is decided per node; other conditions are
+    decided once, in `decide`. `columns` is its form over many nodes, if any; `scalar_parts` are the parts of
+    it that the scalar back end evaluates.
     """
 
     def __init__(self, rule: CheckedPredicate, functions: Functions, passes: Sequence[Pass] = PASSES) -> None:
@@ -51,7 +49,7 @@ class PredicateProgram:
         self._share = scope.share
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
         self._block = Block(scope, rule.report_all)
-        # `let`s are lazy, and whatever stands before the first `require` may use them.
+        # `let`s are lazy, and statements before the first `require` may use them.
         for statement in rule.body:
             if isinstance(statement, CheckedLet):
                 self._block.let(statement)
@@ -66,15 +64,15 @@ class PredicateProgram:
         )
         self._on_error = compile_on_error(rule.name, rule.on_error, scope)
         self._narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
-        self._narrows_early = narrows_early(rule)
-        if self._narrow is not None and not self._narrows_early:
+        self._narrows_in_pre_filter = narrows_in_pre_filter(rule)
+        if self._narrow is not None and not self._narrows_in_pre_filter:
             self._block.steps.append(self._stay_narrow(self._narrow))
-        early, late = split_body(rule)
-        self._early = [self._block.require(statement, self._on_error) for statement in early]
-        for statement in late:
+        first, others = split_body(rule)
+        self._pre_filter_steps = [self._block.require(statement, self._on_error) for statement in first]
+        for statement in others:
             self._block.add(statement, self._on_error)
-        self._late = late
-        self.notes: list[Note] = []
+        self._node_statements = others
+        self.scalar_parts: list[ScalarPart] = []
         self._tapes: RuleTapes | None = None
         self.columns = self._over_columns(scope, functions)
         self.frames = Frames(scope, self._block.resets, functions.steps.pod)
@@ -82,36 +80,31 @@ class PredicateProgram:
     def _over_columns(
         self, scope: RuleScope, functions: Functions
     ) -> DistinctPredicate | ColumnPredicate | None:
-        """Compile what is decided node by node for many nodes at once, where that has a form."""
-        stays_narrow = self._narrow is not None and not self._narrows_early
+        """Compile the statements that are decided per node for many nodes at once, if they have that form."""
+        stays_narrow = self._narrow is not None and not self._narrows_in_pre_filter
         if functions.probe is not None or self._node_applies or stays_narrow:
             return None
         compiler = ColumnCompiler(scope, functions, self._node, self._block.resets)
-        self.notes, self._tapes = compiler.notes, compiler.tapes
-        return column_predicate(self.rule, self._late, scope, compiler, self._on_error)
+        self.scalar_parts, self._tapes = compiler.scalar_parts, compiler.tapes
+        return column_predicate(self.rule, self._node_statements, scope, compiler, self._on_error)
 
     @property
     def applies_by_node(self) -> bool:
-        """Tell whether some condition of `applies when` reads the node."""
+        """Return whether a condition of `applies when` reads the node."""
         return bool(self._node_applies)
-
-    def _node_meter(self, frame: Frame) -> Meter:
-        """Return the meter of one node; it is filled again for each."""
-        cluster = frame[self._cluster]
-        return self._share.node_meter(len(cluster.snapshot) if cluster.__class__ is ClusterView else 1)
 
     def begin(self, pod: Value, cluster: Value) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
         return self.frames.begin(pod, cluster)
 
     def decide(self, frame: Frame) -> Status | Narrowed | None:
-        """Decide what no node decides: skip, reject the pod everywhere, narrow the candidates, or go on."""
+        """Decide for all nodes: skip, reject the pod, narrow the candidates, or go on."""
         if not self.is_for(frame):
             return SKIP
         failures: list[Failure] = []
-        if any(step(frame, failures) for step in self._early):
+        if any(step(frame, failures) for step in self._pre_filter_steps):
             return status_of(tuple(failures))
-        if self._narrow is None or not self._narrows_early:
+        if self._narrow is None or not self._narrows_in_pre_filter:
             return None
         try:
             names = self._narrow.names(frame)
@@ -121,49 +114,49 @@ class PredicateProgram:
             return None
         return Narrowed(names) if names else status_of((self._narrow.failure(frame),))
 
-    def is_for(self, frame: Frame, noted: Noted | None = None) -> bool:
-        """Tell whether all conditions of `applies when` hold that do not depend on nodes."""
-        return self._applies.hold(frame, None if noted is None else noted.add)
+    def is_for(self, frame: Frame, log: FaultLog | None = None) -> bool:
+        """Return whether all conditions of `applies when` that do not depend on nodes hold."""
+        return self._applies.hold(frame, None if log is None else log.add)
 
     def faults_of_pod(self, frame: Frame) -> tuple[Fault, ...]:
         """Return which conditions of `applies when` fail that do not depend on nodes."""
-        noted = Noted(self.rule.name)
-        self.is_for(frame, noted)
-        return noted.take()
+        log = FaultLog(self.rule.name)
+        self.is_for(frame, log)
+        return log.take()
 
     def faults_at(self, frame: Frame, nodes: Iterable[Value]) -> tuple[Fault, ...]:
-        """Return which conditions of `applies when` fail that depend on nodes; the answers tell the rest."""
-        noted = Noted(self.rule.name)
+        """Return the errors in conditions of `applies when` that depend on nodes; answers have the others."""
+        log = FaultLog(self.rule.name)
         if self._node_applies and self.is_for(frame):
-            meter = frame[-1] = self._node_meter(frame)
+            meter = frame[-1] = self._share.meter_over(frame[self._cluster])
             for node in nodes:
                 frame[self._node], meter.left = node, meter.limit
                 self._block.reset(frame)
-                self._node_applies.hold(frame, partial(noted.add, node=node.name))
-        return noted.take()
+                self._node_applies.hold(frame, partial(log.add, node=node.name))
+        return log.take()
 
     def outside(self, frame: Frame) -> Status:
-        """Return the status of nodes that `narrow to` does not name; the rule must have one."""
+        """Return the status of nodes outside of `narrow to`; the rule must have one."""
         assert self._narrow is not None
         return status_of((self._narrow.failure(frame),))
 
-    def judge_nodes(self, frame: Frame, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
-        """Return the number in `verdicts` of the status of each node, over columns where that pays."""
+    def statuses(self, frame: Frame, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
+        """Return the status of each node, as a number in `verdicts`, over columns if that pays."""
 
         def scalar(batch: Batch) -> NDArray[np.int32]:
-            return np.fromiter(self.judge(frame, batch.nodes(), verdicts), np.int32, len(batch))
+            return np.fromiter(self.scalar_statuses(frame, batch.nodes(), verdicts), np.int32, len(batch))
 
         has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
         if self.columns is None or not is_worth_columns(nodes, has_tapes):
-            return np.fromiter(self.judge(frame, nodes.nodes(), verdicts), np.int32, len(nodes))
-        frame[-1] = self._node_meter(frame)
-        return self.columns.judge(batch_of(nodes, frame), verdicts, scalar)
+            return np.fromiter(self.scalar_statuses(frame, nodes.nodes(), verdicts), np.int32, len(nodes))
+        frame[-1] = self._share.meter_over(frame[self._cluster])
+        return self.columns.statuses(batch_of(nodes, frame), verdicts, scalar)
 
-    def judge(self, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts) -> Iterator[int]:
+    def scalar_statuses(self, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts) -> Iterator[int]:
         """Yield the number in `verdicts` of the status of each node. `frame` must not be in use elsewhere."""
         failures: list[Failure] = []
         block, node_slot = self._block, self._node
-        meter = frame[-1] = self._node_meter(frame)
+        meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         for node in nodes:
             frame[node_slot], meter.left = node, meter.limit
             block.reset(frame)
@@ -176,8 +169,8 @@ class PredicateProgram:
                 yield 0
 
     def _stay_narrow(self, narrow: _Narrow) -> Step:
-        """Return a step that rejects nodes which `narrow` does not name: for rules that do not apply to all
-        nodes, or say of each what failed.
+        """Return a step that rejects nodes outside of `narrow`: for rules that do not apply to all nodes, or
+        whose error text depends on the node.
         """
         node_slot = self._node
 

@@ -1,4 +1,4 @@
-"""Preemptions as programs: who may have pods removed, which pods, and which node is best."""
+"""Preemptions as programs: the pods that may preempt, the victims, and the best node."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.eval.views import attribute_of
 from kdsl.hooks.specs import Candidate, hookimpl
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.compile.noting import Noted
+from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.scope import Functions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys
 from kdsl.plan.compile.template import compile_template, text_in
 from kdsl.plan.compile.verdicts import error_text
 
 _PLAIN: Final = frozenset(("bool", "int", "string", "timestamp", "duration"))
-"""Types of fields that tell all that an expression can see of them by being equal."""
+"""Types whose equal values are equal for every expression."""
 _NOT_PLAIN: Final = ""
 
 
 class PreemptionPlugin:
-    """A preemption. `key` is unique among the plugins of all profiles, `name` what decisions show.
+    """A preemption. `key` is unique among the plugins of all profiles, `name` is shown in decisions.
 
-    `looks_at` are the attributes of pods in which those are equal that `victim when` cannot tell apart.
+    Pods with equal `victim_fields` are equal for `victim when`.
 
-    Where the rule fails it removes nobody: an error makes a pod not eligible, or no victim. `noted` has the
+    If the rule fails, it removes no pod: an error makes a pod not eligible, or no victim. `log` holds the
     errors until a decision takes them.
     """
 
@@ -42,7 +42,7 @@ class PreemptionPlugin:
         self.name = rule.name
         self.site = rule.span.site
         scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
-        self.noted = Noted(rule.name)
+        self.log = FaultLog(rule.name)
         self._qualified, self._erred = rule.qualified, functions.erred
         self._steps = functions.steps
         self._slots = {name: scope.slot_of(name) for name in rule.scope}
@@ -52,12 +52,12 @@ class PreemptionPlugin:
             for each in rule.eligible
         ]
         self._victim, self._victim_span = scope.compile(rule.victim), rule.victim.span
-        self.looks_at = _fields_of_victims(rule)
-        self._look: Callable[[PodInfo], Hashable] | None = (
-            attrgetter(*self.looks_at) if self.looks_at else None
+        self.victim_fields = _fields_of_victims(rule)
+        self._victim_key: Callable[[PodInfo], Hashable] | None = (
+            attrgetter(*self.victim_fields) if self.victim_fields else None
         )
-        # Of the pod asked about last: which looks of pods may be removed for it.
-        self._known: tuple[PodInfo | None, dict[Hashable, bool]] = (None, {})
+        # For the latest pod: whether pods with these field values are victims.
+        self._victims: tuple[PodInfo | None, dict[Hashable, bool]] = (None, {})
         self._importance = SortKeys(rule.order, scope)
         self._count: Closure | None = None if rule.candidates is None else scope.compile(rule.candidates)
         self._count_span = rule.span if rule.candidates is None else rule.candidates.span
@@ -66,7 +66,7 @@ class PreemptionPlugin:
 
     @hookimpl
     def may_preempt(self, pod: PodInfo, on_nominated_node: Sequence[PodInfo]) -> Status | None:
-        """Refuse the pod with the reason of the first `eligible when` that does not hold, or fails."""
+        """Refuse the pod with the reason of the first `eligible when` that is false, or fails."""
         frame = self._frame(pod, onNominatedNode=on_nominated_node)
         for condition, reason, eligible in self._eligible:
             try:
@@ -74,7 +74,7 @@ class PreemptionPlugin:
                     continue
                 text = text_in(reason, frame)
             except EvalError as error:
-                self._note(error, eligible.condition.span)
+                self._report(error, eligible.condition.span)
                 text = error_text(self.name, error, eligible.condition.span)
             return Status(Code.UNSCHEDULABLE, (text,), sites=(eligible.span.site,))
         return None
@@ -82,52 +82,54 @@ class PreemptionPlugin:
     @hookimpl
     def find_victims(self, pod: PodInfo, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
         """Return the victims in the order of `order by`; those that are equal keep theirs."""
-        latest, known = self._known
+        latest, victims = self._victims
         if latest is not pod:
-            known = {}
-            self._known = (pod, known)
-        look, found = self._look, []
+            victims = {}
+            self._victims = (pod, victims)
+        key_of, found = self._victim_key, []
         for victim in pods:
-            seen = None if look is None else look(victim)
-            goes = None if seen is None else known.get(seen)
-            if goes is None:
-                goes = self._goes(pod, victim)
-                # What failed is asked again: the next attempt has to tell of it as well.
-                if seen is not None and goes is not None:
-                    known[seen] = goes
-            if goes:
+            key = None if key_of is None else key_of(victim)
+            is_victim = None if key is None else victims.get(key)
+            if is_victim is None:
+                is_victim = self._is_victim(pod, victim)
+                # An error is not kept, so that the next attempt reports it as well.
+                if key is not None and is_victim is not None:
+                    victims[key] = is_victim
+            if is_victim:
                 found.append(victim)
         if len(found) > 1:
-            keys = [self._importance.values(self._frame(pod, victim=victim), self._note) for victim in found]
+            keys = [
+                self._importance.values(self._frame(pod, victim=victim), self._report) for victim in found
+            ]
             found = [found[at] for at in sorted(range(len(found)), key=keys.__getitem__)]
         return found
 
     @hookimpl
     def enough_candidates(self, pod: PodInfo, potential_nodes: int) -> int:
-        """Return what `candidates` says, at least 1; all there are where it says nothing, or fails."""
+        """Return the value of `candidates`, at least 1; all nodes if it is absent, or fails."""
         if self._count is None:
             return potential_nodes
         try:
             return max(1, int(self._count(self._frame(pod, potentialNodes=potential_nodes))))
         except EvalError as error:
-            self._note(error, self._count_span)
+            self._report(error, self._count_span)
             return potential_nodes
 
     @hookimpl
     def rank_candidate(self, pod: PodInfo, candidate: Candidate) -> Any:
         """Return the keys of `choose by`."""
-        return self._rank.values(self._frame(pod, candidate=candidate), self._note)
+        return self._rank.values(self._frame(pod, candidate=candidate), self._report)
 
-    def _note(self, error: EvalError, span: Span) -> None:
+    def _report(self, error: EvalError, span: Span) -> None:
         self._erred.add(self._qualified)
-        self.noted.add(error, span)
+        self.log.add(error, span)
 
-    def _goes(self, pod: PodInfo, victim: PodInfo) -> bool | None:
-        """Tell whether a pod may be removed; None where that fails, so that it may not."""
+    def _is_victim(self, pod: PodInfo, victim: PodInfo) -> bool | None:
+        """Return whether a pod is a victim; None if that fails, so that it is none."""
         try:
             return bool(self._victim(self._frame(pod, victim=victim)))
         except EvalError as error:
-            self._note(error, self._victim_span)
+            self._report(error, self._victim_span)
             return None
 
     def _frame(self, pod: PodInfo, **values: Value) -> Frame:
@@ -142,9 +144,9 @@ class PreemptionPlugin:
 
 
 def _fields_of_victims(rule: CheckedPreemption) -> tuple[str, ...]:
-    """Return the attributes that are all `victim when` can see of a victim; none where that is not known.
+    """Return the attributes that `victim when` reads of a victim; none if unknown.
 
-    Pods that look alike here share an answer: most of a cluster has one of a few priorities.
+    Pods with equal values share an answer: most pods of a cluster have one of a few priorities.
     """
     slot = rule.scope["victim"].slot
     values = (rule.victim, *(each.value for each in rule.lets))
@@ -153,7 +155,7 @@ def _fields_of_victims(rule: CheckedPreemption) -> tuple[str, ...]:
 
 
 def _fields_of(expr: TypedExpr, slot: int) -> Iterator[str]:
-    """Yield the plain fields that are read of a variable, `_NOT_PLAIN` for any other use of it."""
+    """Yield the plain fields that an expression reads of a variable, `_NOT_PLAIN` for any other use of it."""
     match expr:
         case FieldOf(operand=Var(slot=used), field=name) if used == slot:
             yield name if expr.type.name in _PLAIN else _NOT_PLAIN

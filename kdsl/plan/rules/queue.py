@@ -1,4 +1,4 @@
-"""Queues as programs: who may enter, and who comes first."""
+"""Queues as programs: admission and order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kdsl.eval.views import attribute_of
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, QueuedPod
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.compile.noting import Noted
+from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.scope import Functions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys
 from kdsl.plan.compile.template import compile_template, text_in
@@ -28,14 +28,14 @@ from kdsl.plan.reads.dependencies import Dependencies, reads_of
 
 BAD_BACKOFF = "K0217"
 MAX_ADMITTED = 1024
-"""For so many kinds of pods it is kept whether they are let in; beyond that it is found out anew."""
+"""The most signatures whose admission is kept; beyond that it starts over."""
 _NUMBERS: Final = (INT, TIMESTAMP)
 
 SortKey = Callable[[QueuedPod], tuple[Any, ...]]
 
 
 class QueuedView:
-    """The view `QueuedPod`: the pod's own fields, and since when it waits, in nanoseconds since the epoch."""
+    """The view `QueuedPod`: the pod's fields, and the start of its wait, in nanoseconds since the epoch."""
 
     __slots__ = ("_pod", "queued_at")
 
@@ -63,11 +63,11 @@ class QueueProgram:
         ]
         parts = (part for each in rule.admit for part in (each.condition, *each.reason.parts))
         reads = reads_of(part for part in parts if not isinstance(part, str))
-        # What is said of pods that look alike is kept, unless it depends on more than the pod.
+        # Admission is kept by signature, unless it depends on more than the pod.
         self._admission = Dependencies.of(reads) if all(each.startswith("pod.") for each in reads) else None
         self._admitted: dict[Hashable, Status | None] = {}
         self._keys = SortKeys(rule.order, scope)
-        # What is read and not evaluated, a probe would not see.
+        # A probe does not see values that are read without evaluation.
         self._read_key = None if functions.probe is not None else _reader_of_numbers(rule.order, self._pod)
         self._waits = tuple((each, scope.compile(each)) for each in rule.backoff or ())
         self._blank = scope.new_frame()
@@ -80,20 +80,20 @@ class QueueProgram:
         return frame
 
     def admit(self, pod: Value) -> Status | None:
-        """Refuse the pod with the reason of the first `admit when` that does not hold, or fails.
+        """Refuse the pod with the reason of the first `admit when` that is false, or fails.
 
-        A pod that is not in the queue yet has the epoch as `queuedAt`.
+        A pod that is not queued yet has the epoch as `queuedAt`.
         """
         if self._admission is None:
-            return self._judge(pod)
-        kind = self._admission.signature(pod)
-        if kind not in self._admitted:
+            return self._decide(pod)
+        signature = self._admission.signature(pod)
+        if signature not in self._admitted:
             if len(self._admitted) >= MAX_ADMITTED:
                 self._admitted.clear()
-            self._admitted[kind] = self._judge(pod)
-        return self._admitted[kind]
+            self._admitted[signature] = self._decide(pod)
+        return self._admitted[signature]
 
-    def _judge(self, pod: Value) -> Status | None:
+    def _decide(self, pod: Value) -> Status | None:
         frame = self._frame(pod, 0)
         for condition, reason, admit in self._admit:
             try:
@@ -110,11 +110,11 @@ class QueueProgram:
 
     @cached_property
     def backoff(self) -> Backoff:
-        """What the queue says of waits, else kube-scheduler's; raises EvalError where it has no value."""
+        """The backoff of the queue, or kube-scheduler's; raises EvalError if it has no value."""
         return Backoff(*(wait(self._frame(None, 0)).ns for _, wait in self._waits))
 
     def problems(self) -> Iterator[Diagnostic]:
-        """Yield what is wrong with the values of `backoff`."""
+        """Yield the problems in the values of `backoff`."""
         for expr, wait in self._waits:
             try:
                 is_negative = wait(self._frame(None, 0)).ns < 0
@@ -130,28 +130,28 @@ class QueueProgram:
             yield Diagnostic(BAD_BACKOFF, title, self._waits[1][0].span, why)
 
     def sort_key(self, queued: QueuedPod) -> tuple[Any, ...]:
-        """Return what to sort by: the rule's keys, then the order of arrival, so that no two pods are equal.
+        """Return the sort key: the rule's keys, then the order of arrival, so that no two pods are equal.
 
-        The checker lets no key pass that may fail; one that goes beyond what rules may cost is `LAST`.
+        The checker rejects keys that may fail; a key that exceeds its steps is `LAST`.
         """
         if self._read_key is not None:
             return self._read_key(queued)
         frame = self._frame(queued.pod, queued.queued_at)
-        return (*self._keys.values(frame, self._note), queued.sequence)
+        return (*self._keys.values(frame, self._report), queued.sequence)
 
     def faults_of(self, pod: Value) -> tuple[Fault, ...]:
-        """Return which sort keys of a pod go beyond what rules may cost."""
-        noted = Noted(self.rule.name)
-        self._keys.values(self._frame(pod, 0), noted.add)
-        return noted.take()
+        """Return the sort keys of a pod that exceed their steps."""
+        log = FaultLog(self.rule.name)
+        self._keys.values(self._frame(pod, 0), log.add)
+        return log.take()
 
-    def _note(self, error: EvalError, span: Span) -> None:
+    def _report(self, error: EvalError, span: Span) -> None:
         self._erred.add(self.rule.qualified)
 
 
 def _reader_of_numbers(keys: Iterable[CheckedSortKey], pod: int) -> SortKey | None:
-    """Return what reads the sort key where all `keys` are whole numbers or times that the pod has as fields,
-    as in most queues; None where there is something to evaluate. `pod` is the slot of the pod.
+    """Return a reader of the sort key if all `keys` are integer or time fields of the pod, as in most queues;
+    else None. `pod` is the slot of the pod.
     """
     names: list[str] = []
     signs: list[int] = []

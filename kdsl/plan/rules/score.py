@@ -1,4 +1,4 @@
-"""Scores as programs: a raw value for every node, and what makes it 0..100."""
+"""Scores as programs: a raw value for every node, and its normalisation to 0..100."""
 
 from __future__ import annotations
 
@@ -16,32 +16,30 @@ from kdsl.check.model.types import DOUBLE
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar import UNSET, Frame
-from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import INT_MIN, BudgetError, EvalError, Value
 from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.lang.tree import ErrorAction
-from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.column import Column, encoded
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.groups import Grouped
-from kdsl.plan.columns.kinds import Kinds
+from kdsl.plan.columns.node_groups import NodeGroups
+from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.programs import ColumnScore
-from kdsl.plan.columns.rule import Note
-from kdsl.plan.columns.sights import Watcher
+from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.columns.tape import RuleTapes
+from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
-from kdsl.plan.compile.noting import Noted
 from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
 from kdsl.plan.compile.verdicts import error_text, fault_of
 from kdsl.plan.rules.normalize import Scores, normalize, normalize_few, whole
 
 NO_SCORE_INT = INT_MIN
-"""What stands among ints for a node without a score, as it failed or is ignored; among doubles it is NaN."""
+"""The mark of a node without a score (failed or ignored) among ints; among doubles it is NaN."""
 
 _CLOSE: Final = 4096
-"""Integers that are no further apart are told apart by a table."""
+"""The largest range of integers whose distinct values are found by a table."""
 
 
 class ScoreError(KdslError):
@@ -53,7 +51,7 @@ class ScoreError(KdslError):
 
 
 class ScoreProgram:
-    """A compiled score. `dtype` is that of its raw scores, int64 or float64."""
+    """A compiled score. `dtype` is the type of its raw scores, int64 or float64."""
 
     def __init__(self, rule: CheckedScore, functions: Functions, passes: Sequence[Pass] = PASSES) -> None:
         self.rule = rule
@@ -76,24 +74,19 @@ class ScoreProgram:
         self._ignores = [(scope.compile(condition), condition.span) for condition in rule.ignores]
         self._value = scope.compile(rule.value)
         self._by = None if rule.normalize.by is None else scope.compile(rule.normalize.by)
-        self.notes: list[Note] = []
+        self.scalar_parts: list[ScalarPart] = []
         self._tapes: RuleTapes | None = None
-        self._kinds: Kinds | None = None
+        self._groups: NodeGroups | None = None
         self._columns = None if functions.probe is not None else self._over_columns(scope, functions)
         self.frames = Frames(scope, (*self._resets, self._feasible), functions.steps.pod)
 
     def _over_columns(self, scope: RuleScope, functions: Functions) -> ColumnScore:
         compiler = ColumnCompiler(scope, functions, self._node, self._resets)
-        self.notes, self._tapes = compiler.notes, compiler.tapes
+        self.scalar_parts, self._tapes = compiler.scalar_parts, compiler.tapes
         value, *ignores = map(scope.optimised, (self.rule.value, *self.rule.ignores))
-        watcher = Watcher(compiler, self._node)
-        self._kinds = watcher.of_rule((*ignores, value), (), lambda expr: expr, scope.passing_slot)
+        reads_compiler = NodeReadsCompiler(compiler, self._node)
+        self._groups = reads_compiler.of_rule((*ignores, value), (), lambda expr: expr, scope.transient_slot)
         return ColumnScore(compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing)
-
-    def _node_meter(self, frame: Frame) -> Meter:
-        """Return the meter of one node; it is filled again for each."""
-        cluster = frame[self._cluster]
-        return self._share.node_meter(len(cluster.snapshot) if cluster.__class__ is ClusterView else 1)
 
     def begin(self, pod: Value, cluster: Value, feasible: NodeSet) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
@@ -102,87 +95,88 @@ class ScoreProgram:
             self.fill(frame, feasible)
         return frame
 
-    def is_for(self, frame: Frame, noted: Noted | None = None) -> bool:
-        """Tell whether all conditions of `applies when` hold that do not depend on nodes."""
-        return self._applies.hold(frame, None if noted is None else noted.add)
+    def is_for(self, frame: Frame, log: FaultLog | None = None) -> bool:
+        """Return whether all conditions of `applies when` that do not depend on nodes hold."""
+        return self._applies.hold(frame, None if log is None else log.add)
 
     def fill(self, frame: Frame, feasible: NodeSet) -> None:
-        """Let the frame know the feasible nodes, if the score reads them."""
+        """Put the feasible nodes in the frame, if the score reads them."""
         if self._reads_feasible and frame[self._feasible] is UNSET:
             frame[self._feasible] = NodeList(feasible)
 
     def applies(self, frame: Frame, feasible: NodeSet) -> bool:
-        """Tell whether the score takes part for this pod. `feasible` is what the frame was begun with."""
+        """Return whether the score applies to this pod. `feasible` is the argument of `begin`."""
         if not self.is_for(frame):
             return False
         self.fill(frame, feasible)
         return True
 
-    def judge_nodes(self, frame: Frame, nodes: NodeSet) -> Scores:
-        """Return the raw score of each node, as `judge` gives it."""
-        raw = self._judged(frame, nodes)
+    def raw_scores(self, frame: Frame, nodes: NodeSet) -> Scores:
+        """Return the raw score of each node, as `scalar_scores` gives it."""
+        raw = self._grouped_scores(frame, nodes)
         return raw.column(self.dtype) if isinstance(raw, Grouped) else raw
 
     def points(self, frame: Frame, nodes: NodeSet) -> NDArray[np.int64] | Grouped[int]:
-        """Return the normalised scores of nodes; those without a score get 0 and do not count for others."""
-        raw = self._judged(frame, nodes)
+        """Return the normalised scores of nodes; those without a score get 0 and do not affect the others."""
+        raw = self._grouped_scores(frame, nodes)
         if isinstance(raw, Grouped):
-            # Normalising looks at the least, the largest and the score itself: one stands for its group.
+            # Normalising reads the least, the largest and the score itself, so one value stands for its
+            # group.
             return Grouped(self._few_normalized(frame, raw.values), raw.groups)
         return self.normalized(frame, raw, self.missing(raw))
 
-    def _judged(self, frame: Frame, nodes: NodeSet) -> Scores | Grouped[Value]:
-        """Return raw scores, by group where there are few kinds of nodes, over columns where that pays."""
+    def _grouped_scores(self, frame: Frame, nodes: NodeSet) -> Scores | Grouped[Value]:
+        """Return raw scores, by group if there are few groups of nodes, over columns if that pays."""
 
         def scalar(batch: Batch) -> Scores:
-            return np.fromiter(self.judge(frame, batch.nodes()), self.dtype, len(batch))
+            return np.fromiter(self.scalar_scores(frame, batch.nodes()), self.dtype, len(batch))
 
         has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
         if self._columns is None or not is_worth_columns(nodes, has_tapes):
-            return np.fromiter(self.judge(frame, nodes.nodes()), self.dtype, len(nodes))
-        frame[-1] = self._node_meter(frame)
+            return np.fromiter(self.scalar_scores(frame, nodes.nodes()), self.dtype, len(nodes))
+        frame[-1] = self._share.meter_over(frame[self._cluster])
         batch = batch_of(nodes, frame)
-        groups = None if self._kinds is None else self._kinds.groups(batch)
+        groups = None if self._groups is None else self._groups.groups(batch)
         if groups is None:
-            return self._columns.judge(batch, scalar)
-        return Grouped(list(self.judge(frame, batch.nodes_at(groups.firsts))), groups)
+            return self._columns.raw_scores(batch, scalar)
+        return Grouped(list(self.scalar_scores(frame, batch.nodes_at(groups.firsts))), groups)
 
     def faults(self, frame: Frame, nodes: NodeSet) -> tuple[Fault, ...]:
-        """Return what goes wrong where these nodes are scored. `nodes` is what the frame was begun with."""
-        noted = Noted(self.rule.name)
-        if not self.is_for(frame, noted):
-            return noted.take()
+        """Return the errors in scoring these nodes. `nodes` is the argument of `begin`."""
+        log = FaultLog(self.rule.name)
+        if not self.is_for(frame, log):
+            return log.take()
         self.fill(frame, nodes)
         if self._ignores:
-            raw = np.fromiter(self.judge(frame, nodes.nodes(), noted), self.dtype, len(nodes))
+            raw = np.fromiter(self.scalar_scores(frame, nodes.nodes(), log), self.dtype, len(nodes))
             missing = self.missing(raw)
         else:
-            # One expression fails on all nodes without a score: the first of them tells why.
-            raw = self.judge_nodes(frame, nodes)
+            # One expression fails on all nodes without a score; the first of them gives the reason.
+            raw = self.raw_scores(frame, nodes)
             missing = self.missing(raw)
             failed = missing.nonzero()[0]
             for at in failed[:MOST_NAMED].tolist():
                 more = len(failed) - MOST_NAMED if at == failed[0] and len(failed) > MOST_NAMED else 0
-                list(self.judge(frame, nodes.take(np.array([at])).nodes(), noted, 1 + more))
+                list(self.scalar_scores(frame, nodes.take(np.array([at])).nodes(), log, 1 + more))
         if self._by is not None and not missing.all():
             left = nodes.take(~missing)
             values = raw[~missing].tolist()
-            self._normalized_by(frame, values, min(values), max(values), noted, left.names())
-        return noted.take()
+            self._normalized_by(frame, values, min(values), max(values), log, left.names())
+        return log.take()
 
-    def judge(
-        self, frame: Frame, nodes: Iterable[Value], noted: Noted | None = None, count: int = 1
+    def scalar_scores(
+        self, frame: Frame, nodes: Iterable[Value], log: FaultLog | None = None, count: int = 1
     ) -> Iterator[int | float]:
-        """Yield the raw score of each node, `NO_SCORE_INT` or NaN where it failed or the node is ignored.
-        ScoreError under `on error abort`. `noted` is told of errors, each of which counts for `count` nodes.
+        """Yield the raw score of each node, `NO_SCORE_INT` or NaN if it failed or the node is ignored.
+        ScoreError under `on error abort`. `log` receives errors, each for `count` nodes.
         """
         value, resets, node_slot = self._value, self._resets, self._node
-        meter = frame[-1] = self._node_meter(frame)
+        meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         for node in nodes:
             frame[node_slot], meter.left = node, meter.limit
             for slot in resets:
                 frame[slot] = UNSET
-            if self._ignores and self._is_ignored(frame, noted):
+            if self._ignores and self._is_ignored(frame, log):
                 yield self._nothing
                 continue
             try:
@@ -191,32 +185,30 @@ class ScoreProgram:
                     raise EvalError(f"the score is {raw}")
                 yield raw
             except EvalError as error:
-                yield self._failed(error, self.rule.value.span, noted, node.name, count)
+                yield self._failed(error, self.rule.value.span, log, node.name, count)
 
-    def _is_ignored(self, frame: Frame, noted: Noted | None) -> bool:
-        """Tell whether some `ignore when` holds; one that fails does not."""
+    def _is_ignored(self, frame: Frame, log: FaultLog | None) -> bool:
+        """Return whether an `ignore when` holds; one that fails does not."""
         for condition, span in self._ignores:
             try:
                 if condition(frame):
                     return True
             except BudgetError as error:
-                self._failed(error, span, noted, "")
+                self._failed(error, span, log, "")
             except EvalError as error:
                 self._erred.add(self.rule.qualified)
-                if noted is not None:
-                    noted.add(error, span, frame[self._node].name)
+                if log is not None:
+                    log.add(error, span, frame[self._node].name)
         return False
 
     def missing(self, raw: Scores) -> NDArray[np.bool_]:
-        """Tell which raw scores stand for none: the node failed or is ignored."""
+        """Return the raw scores that stand for no score: the node failed or is ignored."""
         return np.isnan(raw) if self._is_double else raw == NO_SCORE_INT
 
     def normalized(
         self, frame: Frame, raw: Scores, missing: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Return the scores in 0..100 if the rule keeps to that; 0 for the `missing` ones, which do not count
-        for the others.
-        """
+        """Return the scores, in 0..100 if the rule keeps to that; `missing` ones get 0 and do not count."""
         if missing is not None and missing.any():
             normalized = np.zeros(len(raw), np.int64)
             normalized[~missing] = self.normalized(frame, raw[~missing])
@@ -230,7 +222,7 @@ class ScoreProgram:
         return np.array(self._normalized_by(frame, values, least, largest), np.int64).take(kinds)
 
     def _few_normalized(self, frame: Frame, raw: Sequence[Value]) -> list[int]:
-        """Do as `normalized` for few scores: an operation on a column costs more than all of them."""
+        """Normalise a few scores like `normalized`: an operation on a column costs more than all of them."""
         if self._is_double:
             column = np.array(raw, np.float64)
             points: list[int] = self.normalized(frame, column, self.missing(column)).tolist()
@@ -249,18 +241,18 @@ class ScoreProgram:
         values: Sequence[Value],
         least: Value,
         largest: Value,
-        noted: Noted | None = None,
+        log: FaultLog | None = None,
         names: Sequence[str] = (),
     ) -> list[int]:
         """Normalise scores by the rule's own formula; they lie between `least` and `largest`.
 
-        `noted` is told of errors, and on which of the nodes `names` they happen.
+        `log` receives errors, with the nodes `names` on which they happen.
         """
         assert self._by is not None and self.rule.normalize.by is not None
         by_span = self.rule.normalize.by.span
         value_slot, min_slot, max_slot = self._range
         frame[min_slot], frame[max_slot] = least, largest
-        meter = frame[-1] = self._node_meter(frame)
+        meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         found: list[int] = []
         for at, value in enumerate(values):
             frame[value_slot], meter.left = value, meter.limit
@@ -270,26 +262,26 @@ class ScoreProgram:
                     raise EvalError(f"the normalised score is {result}")
                 found.append(whole(float(result)))
             except EvalError as error:
-                self._failed(error, by_span, noted, names[at] if names else "")
+                self._failed(error, by_span, log, names[at] if names else "")
                 found.append(0)
         return found
 
     def _failed(
-        self, error: EvalError, span: Span, noted: Noted | None, node: str, count: int = 1
+        self, error: EvalError, span: Span, log: FaultLog | None, node: str, count: int = 1
     ) -> int | float:
-        """Return what stands for no score; tell `noted` of the error, and remember that there was one."""
+        """Return the mark of no score; add the error to `log`, and remember that there was one."""
         if self._aborts or isinstance(error, BudgetError):
             rule = self.rule.name
             fault = fault_of(rule, error, span)
             raise ScoreError(error_text(rule, error, span), fault.on([node]) if node else fault)
         self._erred.add(self.rule.qualified)
-        if noted is not None:
-            noted.add(error, span, node, count)
+        if log is not None:
+            log.add(error, span, node, count)
         return self._nothing
 
 
 def _distinct(raw: Scores) -> tuple[list[Value], NDArray[np.integer[Any]], Value, Value]:
-    """Return the distinct ones of scores, which of them each is, the least and the largest."""
+    """Return the distinct scores, the index of each score in them, the least and the largest."""
     if raw.dtype == np.int64:
         least, largest = raw.min().item(), raw.max().item()
         if largest - least < _CLOSE:
@@ -301,7 +293,7 @@ def _distinct(raw: Scores) -> tuple[list[Value], NDArray[np.integer[Any]], Value
         distinct = encoded(Column(raw))
     else:
         distinct = encoded(Column(raw))
-        # Of 0.0 and -0.0 it is the first.
+        # The first of 0.0 and -0.0 counts.
         values = raw.tolist()
         least, largest = min(values), max(values)
     return list(distinct.values), distinct.codes, least, largest

@@ -1,7 +1,7 @@
-"""A predicate with its tightenings as one plugin: a node passes where all of them let it pass.
+"""A predicate with its tightenings as one plugin: a node passes if all of them let it pass.
 
-The cycle knows a predicate by its name, and skips by name too. Were a tightening a plugin of its own, the one
-that does not apply would take the other with it; so they are asked here.
+The cycle identifies a predicate by its name, also for skipping. With a plugin per tightening, one that does
+not apply would skip the others; so this plugin runs them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.verdicts import Verdicts
-from kdsl.plan.rules.waking import Waking, WakingRule
+from kdsl.plan.rules.queueing_hints import HintRule, QueueingHints
 
 
 class Part(Protocol):
@@ -29,18 +29,18 @@ class Part(Protocol):
     key: str
     name: str
     site: str
-    waking_rule: WakingRule
+    hint_rule: HintRule
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None: ...
 
-    def judge(
+    def statuses(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
     ) -> NDArray[np.int32] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Skipped:
-    """The parts that have no opinion on the pod."""
+    """The parts that skip the pod."""
 
     keys: frozenset[str]
 
@@ -49,17 +49,17 @@ P = TypeVar("P", bound=Part)
 
 
 class TightenedPlugin(Generic[P]):
-    """The first part is the predicate, whose key, name and site it has; the others tighten it, in order."""
+    """A predicate with its tightenings, in order. The first part gives key, name and site."""
 
     def __init__(self, parts: tuple[P, ...]) -> None:
         self.parts = parts
         self.key, self.name, self.site = parts[0].key, parts[0].name, parts[0].site
         self._skips = f"{self.key}/skipped"
-        self._waking = Waking(part.waking_rule for part in parts)
+        self._hints = QueueingHints(part.hint_rule for part in parts)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
-        """Ask all parts: the first rejection counts, and only where none applies the whole is skipped."""
+        """Run all parts: the first rejection counts; the plugin skips the pod only if no part applies."""
         skipped: set[str] = set()
         narrowed: Narrowed | None = None
         for part in self.parts:
@@ -75,32 +75,32 @@ class TightenedPlugin(Generic[P]):
         return Status(Code.SKIP) if len(skipped) == len(self.parts) else narrowed
 
     def applying(self, state: CycleState) -> tuple[P, ...]:
-        """Return the parts that apply, once PreFilter has not skipped all of them."""
+        """Return the parts that apply, if PreFilter did not skip all of them."""
         skips = state.get(self._skips)
         skipped = skips.keys if isinstance(skips, _Skipped) else frozenset()
         return tuple(part for part in self.parts if part.key not in skipped)
 
     @hookimpl
     def events(self) -> tuple[EventPattern, ...]:
-        return self._waking.events()
+        return self._hints.events()
 
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        return self._waking.is_cured(pod, event)
+        return self._hints.is_cured(pod, event)
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         verdicts = Verdicts()
-        return StatusColumn(self.judge(state, pod, nodes, verdicts), verdicts.table)
+        return StatusColumn(self.statuses(state, pod, nodes, verdicts), verdicts.table)
 
-    def judge(self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
-        """Return what `filter` answers for each node, as a number in `verdicts`: every part that applies is
-        asked about the nodes that those before it let pass.
-        """
+    def statuses(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
+    ) -> NDArray[np.int32]:
+        """Return each node's status as a number in `verdicts`; every part gets the nodes that are left."""
         ids = np.zeros(len(nodes), np.int32)
         for part in self.applying(state):
             left = (ids == 0).nonzero()[0]
-            found = part.judge(state, pod, nodes.take(left), verdicts) if len(left) else None
+            found = part.statuses(state, pod, nodes.take(left), verdicts) if len(left) else None
             if found is not None:
                 ids[left] = found
         return ids

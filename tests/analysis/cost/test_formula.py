@@ -46,7 +46,7 @@ def test_arithmetic_is_that_of_numbers(left: Formula, right: Formula, sizes: Map
     assert larger is not None and larger >= max(one, other)
 
 
-def test_what_grows_too_long_has_no_bound() -> None:
+def test_a_formula_that_grows_too_long_is_unbounded() -> None:
     many = [Formula.size(f"s{at}") for at in range(MAX_TERMS + 1)]
     assert total(many[:-1]).is_bounded and not total(many).is_bounded
     power = Formula.of(1)

@@ -1,4 +1,4 @@
-"""Budgets: what is said about rules and profiles that may take more than the configuration allows."""
+"""Budgets: diagnostics for rules and profiles that may exceed the limits of the configuration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ profile q extends p {{ scheduler "u" }}"""
 )
 
 
-def test_a_rule_above_its_budget_is_told_once_for_all_profiles() -> None:
+def test_a_rule_above_its_budget_is_reported_once_for_all_profiles() -> None:
     found = over_budget(RULES, Budget(rule=90), VIEWS)
     assert (
         render(found)

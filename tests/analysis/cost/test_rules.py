@@ -1,4 +1,4 @@
-"""What rules take: the formulas of known rules, and the law that no run takes more."""
+"""The cost of rules: the formulas of known rules, and the law that no run exceeds its formula."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def cost(kind: str, body: str, declarations: str = "") -> Cost:
 
 
 PREDICATES = [
-    # constants are folded, and no rule is free of its own text
+    # constants are folded, and every rule pays for its own text
     ('require 1 + 1 < 3 else "x"', "0", "0"),
     ('require !node.unschedulable else "x"', "2", "0"),
-    # loops multiply, what follows them adds
+    # loops multiply, statements after them add
     ('require node.taints.all(t, t.key != "") && node.name != "" else "x"', "4 + 3·node.taints", "0"),
     ('for t in node.taints { require pod.tolerates(t) else "x" }', "1 + 2·node.taints + node.taints·pod.tolerations", "0"),
     (
@@ -57,11 +57,11 @@ PREDICATES = [
         "1 + 2·node.taints + 4·node.taints^2",
         "0",
     ),
-    # what the pod alone decides is done once, and is one operation for each node
+    # a part that depends on the pod only runs once, and is one operation for each node
     ('require pod.labels.all(k, k in node.labels) else "x"', "1 + 3·pod.labels", "1"),
     ('require pod.labels.exists(k, k == "a") || node.unschedulable else "x"', "3", "1 + 2·pod.labels"),
     ('let n = pod.images.size() require node.podCount < n else "x"', "3", "2"),
-    # the dearer of two branches, not both
+    # the more expensive branch, not both
     ('require node.unschedulable ? node.podCount < 1 : node.taints.all(t, true) else "x"', "4 + node.taints", "0"),
     # a reason is made where the condition fails
     ('require node.podCount < 1 else "${node.podCount} of ${node.name}"', "4", "0"),
@@ -103,7 +103,7 @@ def test_functions_are_counted_where_they_are_called() -> None:
     assert str(found.per_node) == "7 + 6·node.taints"
 
 
-def test_functions_that_call_each_other_twice_are_looked_at_once() -> None:
+def test_functions_that_call_each_other_twice_are_visited_once() -> None:
     chain = "".join(f"fn f{at}(x: int): int = f{at - 1}(x) + f{at - 1}(x)\n" for at in range(1, 40))
     found = cost("score", "value f39(node.podCount)", f"fn f0(x: int): int = x\n{chain}")
     assert found.per_node.at(VIEWS.most) == 1 + 2**40 - 1 + 2**39 - 1
@@ -117,10 +117,10 @@ def test_texts_that_double_are_counted() -> None:
 
 
 def test_shipped_rules_run_to_their_end_within_the_default() -> None:
-    # Each part of a label that is split may be all of it, as far as is known: the square of a text.
-    # Each pod that may be a victim is asked about with steps of its own: their sum is no limit.
-    # Spreading over hostnames looks at the pods of a node for each of 16 constraints; a pod has one or two.
-    # The disks of a pod, those of a node and the texts of both are bounded one by one, and rarely there.
+    # Each part of a split label may be as long as all of it, as far as is known: the square of a text. Each
+    # pod that may be a victim has its own steps, whose sum is unlimited. Spreading over hostnames visits the
+    # pods of a node for each of 16 constraints; a pod has one or two. The disks of a pod, those of a node and
+    # the texts of both are bounded one by one, and rare.
     pessimistic = {
         "kubernetes.v1_36.VolumeZone",
         "kubernetes.v1_36.LowerPriority",
@@ -213,7 +213,7 @@ def _answers(found: RuleSet, steps: Steps, pod: PodInfo, nodes: NodeSet) -> obje
     return answers((*profile.predicates, *profile.scores)[0], pod, nodes)  # type: ignore[arg-type]
 
 
-def test_steps_are_what_the_settings_say() -> None:
+def test_steps_are_those_of_the_settings() -> None:
     found = rule_set("predicate", 'require node.labels.all(k, k != "") else "x"')
     nodes = nodes_of(NodeFacts("n", labels=FrozenMap({"a": "", "b": "", "c": ""})))
     (rejected,) = _answers(found, Steps(2, 2), PodInfo("p"), nodes)  # type: ignore[misc,attr-defined]

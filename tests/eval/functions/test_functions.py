@@ -1,4 +1,4 @@
-"""Functions and operators, by expression and result. The conformance suite covers what CEL itself defines."""
+"""Functions and operators, by expression and result. The conformance suite covers CEL itself."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ plain = st.recursive(
 
 
 @given(plain)
-def test_what_is_decoded_is_encoded(value: object) -> None:
+def test_decoded_values_are_encoded(value: object) -> None:
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     assert encode_json(decode_json(text)) == text
 
@@ -62,7 +62,7 @@ def test_no_json_for_bytes() -> None:
         encode_json(b"x")
 
 
-def test_json_is_as_deep_as_what_goes_through_it_can_go() -> None:
+def test_the_depth_of_json_is_bounded() -> None:
     deep, deeper = "[" * DEEPEST_JSON + "]" * DEEPEST_JSON, '{"a":' * DEEPEST_JSON + "{}" + "}" * DEEPEST_JSON
     assert encode_json(decode_json(deep)) == deep
     with pytest.raises(EvalError, match="JSON of more than 100 levels"):

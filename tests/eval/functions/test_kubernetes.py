@@ -1,6 +1,6 @@
-"""What Kubernetes adds to CEL beside quantities: addresses, versions, URLs, formats, patterns.
+"""Kubernetes' additions to CEL beside quantities: addresses, versions, URLs, formats, patterns.
 
-Cases are those of its documentation and of Go's libraries behind it, where the two agree.
+Cases are those of its documentation and of Go's libraries behind it, if the two agree.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from kdsl.plan.columns.items import CALLS
 from kdsl.plan.columns.kernels import KERNELS
 
 
-def test_what_is_declared_is_implemented_and_nothing_else() -> None:
+def test_implementations_are_those_that_are_declared() -> None:
     control_flow = {"conditional", "logical_and", "logical_or"}
     functions = [function for name, function in LIBRARY.items() if name not in SEARCHES]
     declared = {overload.id for function in functions for overload in function.overloads}
@@ -25,6 +25,6 @@ def test_overload_ids_are_unique() -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_what_has_a_form_over_columns_is_a_function() -> None:
+def test_every_column_form_is_of_a_function() -> None:
     for kernels in (KERNELS, CALLS):
         assert kernels.keys() <= IMPLEMENTATIONS.keys()

@@ -1,4 +1,4 @@
-"""The forms that closures take: every special form gives what the plain implementation gives."""
+"""Special forms of closures: each returns the value of the plain implementation."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ ABSORBING = {
 
 
 @pytest.mark.parametrize(("text", "expected"), ABSORBING.items(), ids=ABSORBING)
-def test_what_is_not_needed_does_not_fail(text: str, expected: Value) -> None:
+def test_unneeded_parts_do_not_fail(text: str, expected: Value) -> None:
     assert evaluate(text) == expected
 
 
@@ -148,7 +148,7 @@ def test_what_is_not_needed_does_not_fail(text: str, expected: Value) -> None:
         "dyn(1).map(x, x)",
     ],
 )
-def test_what_is_needed_fails(text: str) -> None:
+def test_needed_parts_fail(text: str) -> None:
     assert isinstance(evaluate(text), EvalError)
 
 
@@ -183,7 +183,7 @@ def test_list_of_constants() -> None:
 
 
 @pytest.mark.parametrize("word", ["==", "!="])
-def test_of_two_sides_that_fail_the_first_says_why(word: str) -> None:
+def test_the_error_is_that_of_the_first_side(word: str) -> None:
     found = [
         evaluate(text, {"x": INT}, 0)
         for text in (f"5 / x {word} 5 % x", f"double(5 % x) {word} double(5 / x)")

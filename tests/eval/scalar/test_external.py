@@ -42,7 +42,7 @@ def test_there_and_back(type_: str, value: Any, plain: Any) -> None:
     assert equals(back, value) and type(back) is type(value)
 
 
-def test_quantities_stay_what_they_are() -> None:
+def test_quantities_are_passed_unchanged() -> None:
     two = parse_quantity("2Gi")
     assert from_python(to_python(two), parse_type("quantity")) is two
 
@@ -64,7 +64,7 @@ def test_quantities_stay_what_they_are() -> None:
         ("quantity", "2Gi", "it is str"),
     ],
 )
-def test_what_is_not_of_the_declared_type(type_: str, plain: Any, why: str) -> None:
+def test_results_of_another_type(type_: str, plain: Any, why: str) -> None:
     with pytest.raises(EvalError, match=f"^{why}$"):
         from_python(plain, parse_type(type_))
 
@@ -82,13 +82,13 @@ class EndlessDict(dict[Any, Any]):
         return ((str(at), at) for at in itertools.count())
 
 
-def test_a_collection_has_the_items_that_it_has_whatever_it_says() -> None:
+def test_the_items_of_a_collection_are_the_real_ones() -> None:
     assert from_python(EndlessList([7, 8]), parse_type("list(int)")) == (7, 8)
     assert from_python(EndlessDict(a=1), parse_type("map(string, int)")) == {"a": 1}
 
 
 class Sly:
-    """A value that pretends to be of another class, and fails whoever asks."""
+    """A value that pretends to have another class, and raises at every access."""
 
     @property
     def __class__(self) -> type:
@@ -142,7 +142,7 @@ def test_whatever_a_plugin_does_is_an_error_that_names_it(call: Any, message: st
     assert caught.value.message == message
 
 
-def test_a_call_takes_its_cost_and_the_size_of_what_goes_through_it() -> None:
+def test_a_call_takes_its_cost_and_the_size_of_its_values() -> None:
     frame: list[Any] = [Meter(100)]
     call = compile_external(external(len, cost=7), [lambda frame: (1, 2, 3)])
     assert call(frame) == 3

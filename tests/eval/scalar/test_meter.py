@@ -1,4 +1,4 @@
-"""No rule takes long: whatever repeats work, or makes values grow, is stopped and is an error like others."""
+"""No rule takes long: work that repeats, and values that grow, run out of steps with an ordinary error."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_functions_that_call_each_other_twice() -> None:
 
 
 @pytest.mark.parametrize("inner", ["pod.priority", "u + z"])
-def test_what_is_computed_once_has_steps_of_its_own(inner: str) -> None:
+def test_a_value_that_is_computed_once_has_its_own_steps(inner: str) -> None:
     plugin = predicate(f'{A}require {nest("map", inner)}.size() < 0 else "x"')
     status = plugin.pre_filter(CycleState(), POD, nodes_of(node("n")))
     assert f"more than {POD_STEPS} steps" in str(status)

@@ -52,7 +52,7 @@ def cluster(nodes: Sequence[NodeFacts], pods: Sequence[PodInfo] = ()) -> Cluster
 def both_verdicts(
     program: PredicateProgram, pod: PodInfo, nodes: NodeSet
 ) -> tuple[list[object], list[object]]:
-    """Return what the column back end and the scalar one say of every node."""
+    """Return the answers of the column back end and of the scalar one for every node."""
     assert len(nodes) >= MIN_ROWS
     answers: list[list[object]] = []
     for is_columns in (True, False):
@@ -61,9 +61,9 @@ def both_verdicts(
         if decided is not None:
             return [decided], [decided]
         ids = (
-            program.judge_nodes(frame, nodes, verdicts).tolist()
+            program.statuses(frame, nodes, verdicts).tolist()
             if is_columns
-            else list(program.judge(frame, nodes.nodes(), verdicts))
+            else list(program.scalar_statuses(frame, nodes.nodes(), verdicts))
         )
         statuses = [verdicts.table[one] for one in ids]
         answers.append([(status.code, status.reasons, status.sites) for status in statuses])
@@ -79,5 +79,7 @@ def both_scores(program: ScoreProgram, pod: PodInfo, nodes: NodeSet) -> tuple[li
         program.applies(frame, nodes)
         return frame
 
-    columns = program.judge_nodes(begin(), nodes).tolist()
-    return [repr(one) for one in columns], [repr(one) for one in program.judge(begin(), nodes.nodes())]
+    columns = program.raw_scores(begin(), nodes).tolist()
+    return [repr(one) for one in columns], [
+        repr(one) for one in program.scalar_scores(begin(), nodes.nodes())
+    ]

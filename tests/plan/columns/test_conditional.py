@@ -1,4 +1,4 @@
-"""What only some rows have, over columns: entries of maps and lists, and the branches of `?:`."""
+"""Values that only some rows have, over columns: entries of maps and lists, and the branches of `?:`."""
 
 from __future__ import annotations
 
@@ -58,33 +58,33 @@ LEFT = {
     "node.podCount > 1 ? node.podCount : 1 / 0": 20,
     "4 / node.podCount > 2 ? node.podCount : 9": 10,
 }
-"""How many nodes columns leave to the scalar back end: those that have an error, and one of each kind where a rule reads
-few facts. Of everything else, none.
+"""The number of nodes that columns leave to the scalar back end: those with an error, and one per group if a
+rule reads few facts; otherwise none.
 """
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """How many nodes the scalar back end is asked about, call by call: all of them once, to compare, and those that columns
-    leave to it.
+    """The number of nodes given to the scalar back end, by call: all of them once, to compare, and those that
+    columns leave to it.
     """
     found: list[int] = []
-    judge, judge_score = PredicateProgram.judge, ScoreProgram.judge
+    evaluate, evaluate_score = PredicateProgram.scalar_statuses, ScoreProgram.scalar_scores
 
     def watched(
         program: PredicateProgram, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts
     ) -> Iterator[int]:
         given = list(nodes)
         found.append(len(given))
-        return judge(program, frame, given, verdicts)
+        return evaluate(program, frame, given, verdicts)
 
     def watched_score(program: ScoreProgram, frame: Frame, nodes: Iterable[Value]) -> Iterator[int | float]:
         given = list(nodes)
         found.append(len(given))
-        return judge_score(program, frame, given)
+        return evaluate_score(program, frame, given)
 
-    monkeypatch.setattr(PredicateProgram, "judge", watched)
-    monkeypatch.setattr(ScoreProgram, "judge", watched_score)
+    monkeypatch.setattr(PredicateProgram, "scalar_statuses", watched)
+    monkeypatch.setattr(ScoreProgram, "scalar_scores", watched_score)
     yield found
 
 

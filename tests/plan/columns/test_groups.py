@@ -1,4 +1,4 @@
-"""Laws: rows are told apart as by their combinations of codes, also few of them, and few strings as many."""
+"""Laws: rows are grouped by their combinations of codes, few or many."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_few_groups_are_the_combinations_of_codes(
 
 
 @given(st.lists(st.integers(0, 79), max_size=200), st.sampled_from((40, 80)))
-def test_strings_are_told_apart_however_many_there_are(places: list[int], distinct: int) -> None:
+def test_distinct_strings_are_found_however_many_there_are(places: list[int], distinct: int) -> None:
     values = [f"{'x' * (at % 20)}{at % 35}" for at in range(distinct)]
     codes = [place % distinct for place in places]
     strings = StringList(values, np.array(codes, np.int32))

@@ -1,4 +1,4 @@
-"""Functions of lists and maps over columns give for every row what they give for the list or map that it has."""
+"""Functions of lists and maps over columns return, for every row, the value for the row's list or map."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def is_set(mask: Bad, row: int) -> bool:
 
 
 def value_at(value: ColumnValue, row: int) -> Value:
-    """Return what a row has: of a list or map, what is present there."""
+    """Return the value of a row: of a list or map, the present items."""
     match value:
         case Same(value=only):
             return only
@@ -65,7 +65,7 @@ def bad_at(value: ColumnValue, row: int) -> bool:
 
 
 def expected(name: str, args: Sequence[ColumnValue], row: int) -> Value:
-    """Return what a row has by the scalar back end; EvalError where an argument is bad there."""
+    """Return the value of a row by the scalar back end; EvalError if an argument is bad there."""
     if any(bad_at(arg, row) for arg in args):
         return EvalError("bad")
     try:
@@ -153,7 +153,7 @@ OPTIONALS = [
 @pytest.mark.parametrize("bad", [None, PART])
 def test_values_of_optionals(known: list[Value], default: Value, bad: Bad) -> None:
     check("optional_orValue_value", Coded(CODES, known, bad), Same(default))
-    # What no good row has may stand for anything.
+    # Codes that no good row has may have any value.
     check("optional_orValue_value", Coded(CODES, [None, *known[1:]], PART), Same(default))
 
 
@@ -173,7 +173,7 @@ among strings.
 
 
 @pytest.mark.parametrize("name", NO_FORM)
-def test_what_has_no_form_is_left_to_the_scalar_back_end(name: str) -> None:
+def test_calls_without_a_form_are_left_to_the_scalar_back_end(name: str) -> None:
     with pytest.raises(NotColumnar):
         CALLS[name](ROWS, list(NO_FORM[name]))
 
@@ -191,6 +191,6 @@ def test_each_argument_has_to_have_a_form() -> None:
         CALLS["in_list"](ROWS, [Same(1), Same((1,))])
     with pytest.raises(NotColumnar):
         CALLS["optional_orValue_value"](ROWS, [whole, Same(1)])
-    # An index that is no int has an error of its own, which the scalar back end words.
+    # An index that is no int has an error of its own, with the text of the scalar back end.
     with pytest.raises(NotColumnar):
         CALLS["index_list"](ROWS, [Items((), False), Same(True)])

@@ -1,4 +1,4 @@
-"""Kernels give what `kdsl.eval.functions` gives for every row that they do not mark as bad."""
+"""Kernels return the value of `kdsl.eval.functions` for every row that they do not mark as bad."""
 
 from __future__ import annotations
 
@@ -138,5 +138,5 @@ def test_equality_of_doubles_is_that_of_cel(pairs: list[tuple[float, float]]) ->
 
 
 def test_each_kernel_is_one_of_a_function_there_is() -> None:
-    """Else nobody would ask it, and its function would be computed node by node."""
+    """Otherwise it would never be used, and its function would be computed node by node."""
     assert set(KERNELS) <= set(IMPLEMENTATIONS)

@@ -93,7 +93,7 @@ def scores(
     program = ScoreProgram(rule, Functions.of(found.fns, None, steps, lower_macro if at_once else None))
     frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
     program.applies(frame, nodes)
-    return list(program.judge(frame, nodes.nodes()))
+    return list(program.scalar_scores(frame, nodes.nodes()))
 
 
 @settings(deadline=None, max_examples=60)
@@ -127,7 +127,7 @@ def test_all_at_once_is_one_after_the_other(
 
 @pytest.mark.parametrize("labels", [{"k": "a", "j": "b"}, {"k": "a"}])
 @pytest.mark.parametrize("steps", [15, 16, 17])
-def test_keys_that_all_nodes_have_cost_what_looking_costs(labels: dict[str, str], steps: int) -> None:
+def test_a_test_of_keys_that_all_nodes_have_takes_the_same_steps(labels: dict[str, str], steps: int) -> None:
     """A step for each of 16 nodes, of which the last may lack a key."""
     facts = [NodeFacts(f"n{at}", labels=FrozenMap({"k": "a", "j": "b"})) for at in range(15)]
     facts.append(NodeFacts("n15", labels=FrozenMap(labels)))
@@ -212,7 +212,7 @@ ELIGIBLE = st.sampled_from(
 def test_eligible_at_once_is_one_after_the_other(
     first: str, second: str, facts: list[NodeFacts], pods: list[PodInfo], late: PodInfo, pod: PodInfo
 ) -> None:
-    """What has been counted at once goes on one by one when pods come."""
+    """A count over all nodes at once goes on one by one when pods come."""
     named = [replace(each, name=f"n{at}") for at, each in enumerate(facts)]
     body = f"""
       let count = topology("k").eligible(n, {first}).eligible(n, {second}).count(p, p.priority > 0)

@@ -1,4 +1,4 @@
-"""Results of operations on arrays lie within the ranges that are told of them."""
+"""Results of operations on arrays lie within their computed ranges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OF_DOUBLES = [np.add, np.subtract, np.multiply, np.divide, np.minimum, np.maximu
 
 
 def _pairs(numbers: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Draw two lists of two numbers or more: the bounds, and what lies between."""
+    """Draw two lists of two numbers or more: the bounds, and the values between."""
     some = st.lists(numbers, min_size=2, max_size=4)
     return st.tuples(some, some)
 

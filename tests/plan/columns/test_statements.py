@@ -47,7 +47,7 @@ USAGE = 'require node.podCount >= 0 else "never"'
         'require pod.labels.all(k, cluster.pods.exists(p, k in p.labels) || node.podCount == 0) else "no"',
     ],
 )  # fmt: skip
-def test_both_back_ends_say_the_same(body: str) -> None:
+def test_both_back_ends_answer_the_same(body: str) -> None:
     columns, scalar = both_verdicts(predicate_program(body), POD, NODES)
     assert columns == scalar
     assert len(set(map(str, scalar))) > 1
@@ -62,7 +62,7 @@ def test_a_call_fails_with_an_argument_that_its_body_does_not_read(body: str) ->
     assert len(set(map(str, scalar))) > 1
 
 
-def test_what_a_few_facts_decide_is_judged_once_for_each() -> None:
+def test_a_rule_about_few_facts_runs_once_per_combination() -> None:
     program = predicate_program('require node.taints.all(t, pod.tolerates(t)) else "no"')
     assert isinstance(program.columns, DistinctPredicate)
     program = predicate_program('on error reject "${node.name}"\nrequire node.taints.size() < 2 else "no"')

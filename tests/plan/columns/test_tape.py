@@ -1,6 +1,4 @@
-"""What is played from a tape is what the scalar back end says, whatever nodes and pods come after those it was
-recorded for.
-"""
+"""A replayed tape returns the answers of the scalar back end, for any later nodes and pods."""
 
 from __future__ import annotations
 
@@ -63,12 +61,12 @@ PLAIN = st.fixed_dictionaries(
 ).map(Resources)
 NODES = MIN_ROWS + 2
 SIZES = [NODES] * 3 + [3, MIN_ROWS, 1, NODES]
-"""So many nodes of the cluster are asked about, one time after the other."""
+"""The numbers of nodes that are evaluated, one call after the other."""
 CLUSTERS = st.lists(st.one_of(AMOUNTS, PLAIN), min_size=NODES, max_size=NODES)
 
 POD = PodInfo("p", requests=Resources({"cpu": 500, "memory": 3}), priority=2)
 WANTED = [Resources({"cpu": 500 + 7 * at, "memory": 3 + at}) for at in range(len(SIZES))]
-"""What the pods ask for, of which each step has one of its own."""
+"""The requests of pods; each step has its own."""
 ROOMS = [Resources({"cpu": 400 * (at % 4 + 1), "memory": at + 1, "pods": 2}) for at in range(NODES)]
 LOAD = Resources({"cpu": 300, "memory": 2})
 
@@ -111,21 +109,21 @@ def _begin(program: Program, pod: PodInfo, nodes: NodeSet) -> Frame:
 
 
 def _answers(program: Program, frame: Frame, nodes: NodeSet, over_columns: bool) -> list[object]:
-    """Return what a rule says of every node; scores exact in every bit."""
+    """Return the answers of a rule for every node; scores exact in every bit."""
     if isinstance(program, ScoreProgram):
         raw = (
-            program.judge_nodes(frame, nodes).tolist()
+            program.raw_scores(frame, nodes).tolist()
             if over_columns
-            else program.judge(frame, nodes.nodes())
+            else program.scalar_scores(frame, nodes.nodes())
         )
         return list(map(repr, raw))
     if (decided := program.decide(frame)) is not None:
         return [decided]
     found = Verdicts()
     ids = (
-        program.judge_nodes(frame, nodes, found)
+        program.statuses(frame, nodes, found)
         if over_columns
-        else program.judge(frame, nodes.nodes(), found)
+        else program.scalar_statuses(frame, nodes.nodes(), found)
     )
     return [found.table[one] for one in ids]
 
@@ -143,7 +141,7 @@ def test_a_rule_is_played(body: str) -> None:
 @pytest.mark.parametrize("body", [FIT, LEFT, BALANCE])
 @pytest.mark.parametrize("room", [{"memory": 9}, {"cpu": 2**62, "memory": 2**62, "pods": 9}, {"cpu": 1}])
 @pytest.mark.parametrize("at", [2, len(SIZES) - 1])
-def test_a_node_beyond_what_was_taken_for_granted(body: str, room: dict[str, int], at: int) -> None:
+def test_a_node_beyond_the_assumed_range(body: str, room: dict[str, int], at: int) -> None:
     arrivals: list[Arrival] = [PodInfo("a", requests=LOAD)] * len(SIZES)
     arrivals[at] = NodeFacts("n", allocatable=Resources(room))
     _check(_program(body), ROOMS, arrivals)

@@ -1,4 +1,4 @@
-"""What rules may take for a pod together: shares that depend on nothing but the rules and the number of nodes."""
+"""The budget of rules for a pod: shares that depend only on the rules and the number of nodes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_rule_alone_may_take_what_many_together_may_not() -> None:
     assert "steps, the rule's share for a pod (t.kdsl:" in status.reasons[0]
 
 
-def test_what_becomes_of_other_errors_does_not_hide_a_spent_share() -> None:
+def test_on_error_does_not_hide_a_spent_share() -> None:
     quiet = 'on error reject "it is unknown"'
     text = WORKS.format(9000, "", "node.podCount").replace(
         "predicate Works {", f"predicate Works {{\n{quiet}"
@@ -118,9 +118,9 @@ def test_a_rule_that_is_compiled_again_keeps_its_share() -> None:
     compiled = compile_profile(found, found.profiles["t.p"], rewrite_after=0)
     (plugin,) = compiled.predicates
     assert isinstance(plugin, PredicatePlugin) and isinstance(plugin.rule, CheckedPredicate)
-    functions = plugin._residuals._functions
+    functions = plugin._residual_programs._functions
     before = functions.budget.values
-    plugin.keep_residuals(lambda pod: None, lambda snapshot: None)
+    plugin.keep(lambda pod: None, lambda snapshot: None)
     assert said(plugin, 2) == [Status(Code.SUCCESS)]
-    assert plugin._residuals._programs
+    assert plugin._residual_programs._programs
     assert functions.budget.values == before > 0

@@ -10,7 +10,7 @@ TYPES = {"text": STRING, "number": INT, "it": DYN}
 
 
 @pytest.mark.parametrize("text", ['int("none") + 1', 'text.size() + int("none")', "1 / 0 + number"])
-def test_variables_that_are_not_read_do_not_stand_in_for_what_fails(text: str) -> None:
+def test_unread_variables_do_not_replace_a_failing_part(text: str) -> None:
     assert isinstance(evaluate(text, TYPES, "text", 1, {"a": 1}), EvalError)
 
 

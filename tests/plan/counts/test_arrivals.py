@@ -1,4 +1,4 @@
-"""Arrivals: what came to nodes, told once to each who asks."""
+"""Arrivals: every change of a node, once for each reader."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def _cluster(*names: str) -> ClusterCache:
 
 
 def _take(log: Arrivals, cache: ClusterCache) -> list[tuple[int, list[str] | None]] | None:
-    came = log.refresh(cache.snapshot().live)
-    if came is None:
+    arrived = log.refresh(cache.snapshot().live)
+    if arrived is None:
         return None
-    return [(row, None if pods is None else [pod.name for pod in pods]) for row, pods in came]
+    return [(row, None if pods is None else [pod.name for pod in pods]) for row, pods in arrived]
 
 
-def test_pods_that_come_are_told_by_row() -> None:
+def test_pods_that_arrive_are_logged_by_row() -> None:
     cache, log = _cluster("a", "b"), Arrivals()
     assert _take(log, cache) is None
     start = log.position
@@ -36,13 +36,13 @@ def test_pods_that_come_are_told_by_row() -> None:
     cache.add_pod(PodInfo("p4", node_name="b"))
     assert _take(log, cache) == [(a, ["p3"]), (b, ["p4"])]
     assert _take(log, cache) == []
-    came = log.since(start)
-    assert came is not None
-    found = [(row, pods and [pod.name for pod in pods]) for row, pods in came]
+    arrived = log.since(start)
+    assert arrived is not None
+    found = [(row, pods and [pod.name for pod in pods]) for row, pods in arrived]
     assert found == [(a, ["p1", "p2"]), (a, ["p3"]), (b, ["p4"])]
 
 
-def test_more_than_pods_that_came_is_told_without_them() -> None:
+def test_other_changes_are_logged_without_pods() -> None:
     cache, log = _cluster("a"), Arrivals()
     cache.add_pod(PodInfo("p1", node_name="a"))
     assert _take(log, cache) is None
@@ -57,7 +57,7 @@ def test_more_than_pods_that_came_is_told_without_them() -> None:
     assert _take(log, cache) == [(cache.snapshot().row_of("b"), None)]
 
 
-def test_who_has_missed_too_much_looks_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_is_far_behind_reads_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrivals, "_SPARE", 1)
     cache, log = _cluster("a"), Arrivals()
     _take(log, cache)

@@ -1,5 +1,5 @@
-"""What cannot be counted: the error is that of the first node in visiting order, of its first pod, of the first of its
-terms, whoever counts.
+"""Failing counts: the error is that of the first node in visiting order, of its first pod, of the first of
+its terms, for any reader.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BODY = """
 require topology("topology.kubernetes.io/zone").count(p, 8 / p.priority * 1152921504606846976 > 0).total() + node.podCount >= 0 else "no"
 """
 DIVISION, OVERFLOW = "division by zero", "integer overflow"
-"""What counting a pod of priority 0 comes to, and one of priority 1."""
+"""The count of a pod of priority 0, and of one of priority 1."""
 
 
 def cluster(pods: dict[str, str]) -> ClusterCache:
@@ -74,7 +74,7 @@ def test_the_error_is_that_of_the_first_node(names: tuple[str, str], first: str,
     pods = {names[0]: first, names[1]: second}
     for order in (names, names[::-1]):
         assert first in reason(predicate(BODY), cluster({name: pods[name] for name in order}).snapshot())
-        # Known before the pods came: they are counted one after the other.
+        # PodAnswers before the pods came: they are counted one after the other.
         plugin, cache = predicate(BODY), cluster({})
         assert reason(plugin, cache.snapshot()) == ""
         for name in order:
@@ -84,7 +84,7 @@ def test_the_error_is_that_of_the_first_node(names: tuple[str, str], first: str,
 
 
 def test_the_error_follows_pods_that_come_and_go() -> None:
-    """A tally is asked again and again: what it knows of a node is what the node has now."""
+    """A tally that is asked repeatedly has the current count of each node."""
     cache, plugin = cluster({}), predicate(BODY)
     assert reason(plugin, cache.snapshot()) == ""
     cache.add_pod(bad("a2", OVERFLOW))
@@ -129,11 +129,11 @@ require cluster.requiredAntiAffinityTerms.sum(t, 8 / (t.topologyKey.size() - 4) 
   .total() + node.podCount >= 0 else "no"
 """
 KEYS = {"": "twelve.chars", DIVISION: "four", OVERFLOW: "fifth"}
-"""The key of a term that is worth nothing, and those of terms that cannot be asked."""
+"""The key of a term that counts 0, and those of terms that fail."""
 
 
 def term_cluster() -> ClusterCache:
-    """Return the same nodes, each in a domain of every key, with a pod whose term is worth nothing."""
+    """Return the same nodes, each in a domain of every key, with a pod whose term counts 0."""
     cache = ClusterCache()
     for name, zone in ZONES.items():
         labels = {ZONE: zone} if zone else {}
@@ -163,7 +163,7 @@ def test_the_error_of_a_term_is_that_of_the_first_node_and_its_first_pod(
         for pod in order:
             cache.add_pod(pod)
             assert reason(known, cache.snapshot())
-        # Known before the pods came, and asked for the first time.
+        # A tally from before the pods came, and a new one.
         assert first in reason(known, cache.snapshot())
         assert first in reason(predicate(TERMS), cache.snapshot())
         cache.remove_pod(pods[0].key)

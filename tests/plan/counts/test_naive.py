@@ -1,4 +1,4 @@
-"""Law: whatever happens to a cluster, counts are what counting everything anew gives."""
+"""Law: whatever happens to a cluster, counts equal a count from scratch."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan import facts
+from kdsl.plan import fact_columns
 from kdsl.plan.counts import measures, store, tally
 from kdsl.plan.counts.arrivals import Arrivals
-from kdsl.plan.counts.measures import Known, Look, Measure, Selecting
+from kdsl.plan.counts.measures import Measure, PodAnswers, PodKey, Selecting
 from kdsl.plan.counts.terms import TermIndex, TermKind
 from kdsl.plan.counts.topology import FEW_DOMAINS, PodTerms, Topology
 
@@ -53,7 +53,7 @@ LABELS: Final = st.builds(
     st.sampled_from(("", "a", "b", "c")),
     st.sampled_from(("", "1", "2")),
 )
-ASKING: Final = PodInfo("asking", labels=FrozenMap({"app": "a", "run": "1"}))
+ASKING: Final = PodInfo("counter", labels=FrozenMap({"app": "a", "run": "1"}))
 NODES: Final = st.builds(
     lambda name, zone, cordoned: NodeFacts(
         f"n{name}",
@@ -90,19 +90,19 @@ EVENTS: Final = st.lists(
 
 
 class Question:
-    """Asks the same of everything; `name` as for questions of one text."""
+    """Asks the same of everything; `key` as for questions of one text."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.key = name
 
     @property
     def on_facts(self) -> bool:
-        return self.name != "roomy"
+        return self.key != "roomy"
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
         for value in values:
             meter.spend(1)
-            match self.name:
+            match self.key:
                 case "cordoned":
                     yield not value.unschedulable
                 case "roomy":
@@ -121,18 +121,18 @@ class Question:
         return None
 
     def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
-        """Tell only where nodes are many: both ways of beginning a count are gone."""
+        """Count many nodes only: both ways of beginning a count are gone."""
         if len(nodes) < 3:
             return None
-        is_in = [is_eligible(node, self.name) for node in nodes.nodes()]
+        is_in = [is_eligible(node, self.key) for node in nodes.nodes()]
         return nodes.take(np.array(is_in, dtype=np.bool_)), 2
 
     def meter(self) -> Meter:
         return Meter(1000)
 
     @property
-    def look(self) -> Look | None:
-        return attrgetter("priority") if self.name == "priority" else None
+    def pod_key(self) -> PodKey | None:
+        return attrgetter("priority") if self.key == "priority" else None
 
 
 class SelectingQuestion(Question):
@@ -170,7 +170,7 @@ class MatchingQuestion(Question):
 
 
 class NotingQuestion(Question):
-    """Notes the names of those it is asked about."""
+    """Records the names of the pods it is asked about."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -196,8 +196,8 @@ def naive(snapshot: Snapshot, key: str, filter_: str, question: str) -> dict[str
     for row in snapshot.order.tolist():
         info = snapshot.info(row)
         if key in info.labels and is_eligible(info, filter_):
-            worth = (pod.priority if question == "priority" else pod.priority > 0 for pod in info.pods)
-            sums[info.labels[key]] = sums.get(info.labels[key], 0) + sum(worth)
+            count = (pod.priority if question == "priority" else pod.priority > 0 for pod in info.pods)
+            sums[info.labels[key]] = sums.get(info.labels[key], 0) + sum(count)
     return sums
 
 
@@ -243,7 +243,7 @@ def check(snapshot: Snapshot) -> None:
                 here = [wanted.get(snapshot.info(row).labels.get(key, ""), 0) for row in snapshot.order]
                 assert [found.here(snapshot.info(row)) for row in snapshot.order] == here
                 if not filter_:
-                    # What counting costs does not depend on when it was done.
+                    # The cost of a count does not depend on its time.
                     assert found.sums.steps == sum(len(info.pods) for info in nodes if key in info.labels)
                 least, largest = found.here_range
                 assert all(least <= each <= largest for each in here)
@@ -273,7 +273,7 @@ def check_terms(snapshot: Snapshot, question: Question, matches: Callable[[PodAf
             for term in pod.required_anti_affinity
             if term.topology_key in node.labels
         }
-        asked = question.name == "matching weight"
+        asked = question.key == "matching weight"
         assert terms.sums.steps == sum(2 if asked and not matches(term) else 1 for term in placed)
     here = [sum(wanted_terms.get(pair, 0) for pair in node.labels.items()) for node in nodes]
     assert [terms.here(node) for node in nodes] == here
@@ -286,8 +286,8 @@ def check_terms(snapshot: Snapshot, question: Question, matches: Callable[[PodAf
 
 def happen(cache: ClusterCache, events: list[tuple[str, Value]]) -> None:
     for kind, what in events:
-        # Somebody asks, but not for counts: those take in several versions at once.
-        PodTerms(cache.snapshot(), TermKind.PREFERRED_AFFINITY).are_there()
+        # A reader that does not count: counts apply several versions at once.
+        PodTerms(cache.snapshot(), TermKind.PREFERRED_AFFINITY).exist()
         match kind:
             case "node":
                 cache.add_node(what)
@@ -339,11 +339,11 @@ def short(since: Callable[[Any, int], Sequence[Any] | None]) -> Callable[[Any, i
 
 
 def few_values(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(facts, "_SPARE", -8)
+    patch.setattr(fact_columns, "_SPARE", -8)
 
 
 def few_columns(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(facts, "MAX_KEYS", 1)
+    patch.setattr(fact_columns, "MAX_KEYS", 1)
 
 
 def few_tallies(patch: pytest.MonkeyPatch) -> None:
@@ -365,7 +365,7 @@ def test_counts_are_those_of_counting_anew(
 ) -> None:
     cache = ClusterCache()
     with pytest.MonkeyPatch.context() as patch:
-        # Few nodes are enough to see sums follow.
+        # Few nodes are enough for updated sums.
         patch.setattr(tally, "_REBUILD", 0)
         forget(patch)
         for events, changes in history:
@@ -396,7 +396,7 @@ def test_a_row_is_counted_once_at_one_version() -> None:
     assert sorted(asked[3:]) == sorted([*(pod.name for pod in info.pods), "x"])
 
 
-def test_pods_that_look_alike_are_asked_about_once() -> None:
+def test_pods_of_one_key_are_asked_about_once() -> None:
     cache = ClusterCache()
     _zone(cache, "a", "b")
     for number in range(4):
@@ -415,12 +415,12 @@ def test_pods_that_look_alike_are_asked_about_once() -> None:
     assert asked[3:] == ["p6"]
 
 
-def test_answers_about_few_looks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measures, "MAX_LOOKS", 2)
+def test_answers_for_few_pod_keys_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measures, "MAX_POD_KEYS", 2)
     measure = Measure("zone", (), Question("priority"))
-    known: Known = {}
+    known: PodAnswers = {}
     for number in range(9):
-        assert measure.further((PodInfo("p", priority=number),), 0, known) == (number, 1)
+        assert measure.count_added((PodInfo("p", priority=number),), 0, known) == (number, 1)
         assert len(known) <= 2
 
 
@@ -512,7 +512,7 @@ def test_terms_that_are_worth_nothing_leave_the_sums_as_they_are() -> None:
     for name, node, term, total, distinct in happenings:
         cache.add_pod(PodInfo(name, node_name=node, required_anti_affinity=(term,)))
         cache.snapshot()
-        assert count.is_still(mark) is (name in ("p2", "p4"))
+        assert count.has_mark(mark) is (name in ("p2", "p4"))
         found = count.renewed(Meter(100)) or terms.count(Question("bare weight"), Meter(100))
         count, mark = found, found.sums.mark
         assert (count.total(), count.sums.steps) == (total, distinct)
@@ -524,7 +524,7 @@ def test_terms_that_are_worth_nothing_leave_the_sums_as_they_are() -> None:
         assert (found.total(), found.sums.steps) == (total, distinct)
 
 
-def test_labels_tell_a_count_where_there_are_few_domains() -> None:
+def test_labels_determine_a_count_over_few_domains() -> None:
     cache = ClusterCache()
     for number in range(FEW_DOMAINS + 1):
         cache.add_node(NodeFacts(f"n{number}", labels=FrozenMap({"zone": str(number)})))
@@ -542,5 +542,5 @@ def test_only_pods_that_a_selector_may_match_are_asked_about() -> None:
     question = SelectingQuestion(term)
     count = Topology(cache.snapshot(), "zone").sum(question, Meter(1000))
     assert (count.total(), count.sums.steps) == (1, 39)
-    # The one that is selected, and one to see what the others cost.
+    # The selected one, and one for the cost of the others.
     assert question.asked == 2

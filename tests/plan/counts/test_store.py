@@ -1,4 +1,4 @@
-"""The store: what is asked again is found, what is asked least is dropped."""
+"""The store: repeated questions are found, the least recently used tally is dropped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _count(cache: ClusterCache, at: int) -> TopologyCount:
 
 
 def _kept(cache: ClusterCache) -> list[int]:
-    """Return which of the counts are kept, by asking none of them."""
+    """Return the counts that are kept, without asking any."""
     kept = TallyStore.of(cache.snapshot())._tallies
     return sorted(int(name._value[0].removeprefix("k")) for name in kept)
 
@@ -37,7 +37,7 @@ def test_who_asks_the_same_shares_a_tally() -> None:
     cache = _cluster()
     first, second = _count(cache, 0), _count(cache, 0)
     assert first.sums is second.sums
-    assert first.counting.handle.tally() is second.counting.handle.tally() is not None
+    assert first.counter.handle.tally() is second.counter.handle.tally() is not None
 
 
 def test_those_asked_least_lately_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,14 +51,14 @@ def test_those_asked_least_lately_go_first(monkeypatch: pytest.MonkeyPatch) -> N
             count.renewed(Meter(100))
     _count(cache, 8)
     assert _kept(cache) == [0, 1, 3, 8]
-    assert counts[2].counting.handle.tally() is None
+    assert counts[2].counter.handle.tally() is None
     found = counts[2].renewed(Meter(100))
     assert found is not counts[2]
     assert (found.domains(), found.total()) == (1, 0)
     assert _kept(cache) == [1, 2, 3, 8]
 
 
-def test_what_is_kept_is_what_was_booked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_booked_bytes_are_those_of_the_kept_tallies(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = _cluster()
     counts = [_count(cache, at) for at in range(9)]
     kept = TallyStore.of(cache.snapshot())
@@ -74,15 +74,15 @@ def test_what_is_kept_is_what_was_booked(monkeypatch: pytest.MonkeyPatch) -> Non
         assert len(kept._tallies) == store.MIN_TALLIES
 
 
-def test_what_has_no_name_is_counted_every_time() -> None:
+def test_a_question_without_a_key_is_counted_every_time() -> None:
     class Unnamed(Question):
         def __init__(self) -> None:
             super().__init__("urgent")
-            self.name = None  # type: ignore[assignment]
+            self.key = None  # type: ignore[assignment]
 
     cache = _cluster()
     count = Topology(cache.snapshot(), "k0").count(Unnamed(), Meter(100))
-    assert count.counting.handle.tally() is None
+    assert count.counter.handle.tally() is None
     assert count.renewed(Meter(100)) is not count
     assert not TallyStore.of(cache.snapshot())._tallies
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.policy import Weights
 from kdsl.plan.devices.fullness import card_score, node_score
 from kdsl.plan.devices.requests import Request
+from msgspec.structs import replace
 
 
 def test_scores_are_single_precision() -> None:

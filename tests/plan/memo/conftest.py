@@ -1,13 +1,13 @@
-"""Tests of what is kept begin with pods whose kinds were met before: of a kind that is new nothing is kept."""
+"""The signatures of these tests count as seen before: answers for a new signature are not kept."""
 
 from __future__ import annotations
 
 import pytest
-from kdsl.plan.memo.met import Met
+from kdsl.plan.memo.seen_signatures import SeenSignatures
 
 
 @pytest.fixture(autouse=True)
-def kinds_were_met_before(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every kind of pod be one that comes again, but in the tests of joined rules, which meet new ones."""
-    if not request.module.__name__.endswith((".test_joined", ".test_new_kinds")):
-        monkeypatch.setattr(Met, "meet", lambda self, signature: True)
+def signatures_were_seen_before(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat every signature as seen, except in the tests of joined rules, which need new ones."""
+    if not request.module.__name__.endswith((".test_joined", ".test_new_signatures")):
+        monkeypatch.setattr(SeenSignatures, "add", lambda self, signature: True)

@@ -8,10 +8,10 @@ from kdsl.base.resources import Resources
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint
-from kdsl.cluster.snapshot import looks
+from kdsl.cluster.snapshot import node_classes
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.snapshot import Rows
-from kdsl.plan.memo.answers import ByLook, ByRow, Kinds
+from kdsl.plan.memo.answers import ByNodeClass, ByRow, Memo
 from numpy.typing import NDArray
 
 INT64 = np.dtype(np.int64)
@@ -25,11 +25,11 @@ def cluster(nodes: int) -> ClusterCache:
     return cache
 
 
-@pytest.mark.parametrize("by_look", [True, False])
-def test_what_all_nodes_answer_is_known_without_a_look_at_them_until_one_changes(by_look: bool) -> None:
+@pytest.mark.parametrize("by_node_class", [True, False])
+def test_the_answer_of_all_nodes_is_known_until_one_changes(by_node_class: bool) -> None:
     cache = cluster(3)
     live = cache.snapshot().live
-    answers = ByLook(live, INT64) if by_look else ByRow(live, INT64, live.usage_changes)
+    answers = ByNodeClass(live, INT64) if by_node_class else ByRow(live, INT64, live.usage_changes)
     asked: list[int] = []
 
     def compute(rows: Rows) -> NDArray[np.int64]:
@@ -42,30 +42,30 @@ def test_what_all_nodes_answer_is_known_without_a_look_at_them_until_one_changes
     assert (first.tolist(), only) == ([0, 0, 0], 0)
     answers.refresh()
     assert (answers.only, answers.least) == (0, 0)
-    # As often as there are looks, or rows.
-    assert len(asked) == (1 if by_look else 3)
+    # As often as there are classes, or rows.
+    assert len(asked) == (1 if by_node_class else 3)
     cache.assume(POD, "n1")
     cache.snapshot()
     answers.refresh()
     assert answers.only is None
     changed, only = answers.get(live.order, compute)
     assert (changed.tolist(), only) == ([0, 1, 0], None)
-    assert len(asked) == (2 if by_look else 4)
+    assert len(asked) == (2 if by_node_class else 4)
 
 
-def test_what_all_nodes_answer_is_found_out_anew_when_looks_are_numbered_anew(
+def test_the_answer_of_all_nodes_is_recomputed_when_classes_are_renumbered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(looks, "_SPARE", 0)
+    monkeypatch.setattr(node_classes, "_SPARE", 0)
     cache = cluster(1)
     live = cache.snapshot().live
-    answers = ByLook(live, INT64)
+    answers = ByNodeClass(live, INT64)
 
     def compute(rows: Rows) -> NDArray[np.int64]:
         return np.array([live.info(row).pod_count for row in rows.tolist()], np.int64)
 
-    generation, placed = live.looks.generation, 0
-    while live.looks.generation == generation:
+    generation, placed = live.node_classes.generation, 0
+    while live.node_classes.generation == generation:
         cache.assume(POD.with_fields(name=f"p{placed}"), "n0")
         placed += 1
         cache.snapshot()
@@ -76,10 +76,10 @@ def test_what_all_nodes_answer_is_found_out_anew_when_looks_are_numbered_anew(
     assert (answers.only, answers.least) == (placed, placed)
 
 
-def test_pods_make_no_difference_to_what_does_not_depend_on_usage() -> None:
+def test_answers_that_do_not_depend_on_usage_do_not_depend_on_pods() -> None:
     cache = cluster(2)
     live = cache.snapshot().live
-    answers = ByLook(live, INT64, on_usage=False)
+    answers = ByNodeClass(live, INT64, on_usage=False)
     asked: list[int] = []
 
     def compute(rows: Rows) -> NDArray[np.int64]:
@@ -94,22 +94,22 @@ def test_pods_make_no_difference_to_what_does_not_depend_on_usage() -> None:
             answers.refresh()
             assert answers.get(live.order, compute)[0].tolist() == [0, len(facts.taints)]
             more = live.info(1).with_pod(POD.with_fields(node_name="n1"))
-            assert answers.imagine(1, more, compute) == len(facts.taints)
+            assert answers.what_if(1, more, compute) == len(facts.taints)
     assert len(asked) == 2
 
 
 @pytest.mark.parametrize(
-    ("wanted", "nodes", "looks_ahead", "first"),
+    ("wanted", "nodes", "prefetches", "first"),
     [(3, 30, True, 30), (3, 12, True, 12), (3, 11, True, 3), (2, 30, True, 2), (12, 30, False, 12)],
 )
-def test_where_many_looks_are_not_known_all_are_asked_for(
-    wanted: int, nodes: int, looks_ahead: bool, first: int
+def test_if_many_classes_are_missing_all_are_prefetched(
+    wanted: int, nodes: int, prefetches: bool, first: int
 ) -> None:
     cache = ClusterCache()
     for at in range(nodes):
         cache.add_node(NodeFacts(f"n{at}", allocatable=Resources({"cpu": at})))
     live = cache.snapshot().live
-    answers = ByLook(live, INT64, looks_ahead=looks_ahead)
+    answers = ByNodeClass(live, INT64, prefetches=prefetches)
     asked: list[int] = []
 
     def compute(rows: Rows) -> NDArray[np.int64]:
@@ -120,19 +120,19 @@ def test_where_many_looks_are_not_known_all_are_asked_for(
     assert answers.get(live.order[:wanted], compute)[0].tolist() == list(range(wanted))
     assert len(asked) == first
     assert answers.get(live.order, compute)[0].tolist() == list(range(nodes))
-    # Nobody is asked twice.
+    # No row is computed twice.
     assert sorted(asked) == list(range(nodes))
 
 
 @pytest.mark.parametrize(
-    ("wanted", "looks_ahead", "asked_again"), [(12, True, 28), (11, True, 11), (12, False, 12)]
+    ("wanted", "prefetches", "asked_again"), [(12, True, 28), (11, True, 11), (12, False, 12)]
 )
-def test_where_each_row_has_an_answer_the_others_are_asked_for_when_a_kind_comes_again(
-    wanted: int, looks_ahead: bool, asked_again: int
+def test_other_rows_are_prefetched_for_a_repeated_signature(
+    wanted: int, prefetches: bool, asked_again: int
 ) -> None:
     cache = cluster(40)
     live = cache.snapshot().live
-    answers = ByRow(live, INT64, live.fact_changes, looks_ahead=looks_ahead)
+    answers = ByRow(live, INT64, live.fact_changes, prefetches=prefetches)
     asked: list[int] = []
 
     def compute(rows: Rows) -> NDArray[np.int64]:
@@ -149,25 +149,25 @@ def test_where_each_row_has_an_answer_the_others_are_asked_for_when_a_kind_comes
     assert answers.get(rows, compute)[0].tolist() == rows.tolist()
     assert len(asked) == 12 + asked_again
     assert answers.get(live.order, compute)[0].tolist() == live.order.tolist()
-    # Nobody is asked twice.
+    # No row is computed twice.
     assert sorted(asked) == list(range(40))
 
 
-class Sized:
+class MemoEntry:
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
 
 
-def test_kinds_used_longest_ago_go_first_and_those_that_are_no_good_are_made_anew() -> None:
-    kinds: Kinds[Sized] = Kinds()
+def test_the_least_recently_used_entries_go_first_and_invalid_ones_are_made_again() -> None:
+    kinds: Memo[MemoEntry] = Memo()
     made: list[str] = []
 
-    def get(name: str, is_good: bool = True) -> Sized:
-        def make() -> Sized:
+    def get(name: str, is_valid: bool = True) -> MemoEntry:
+        def make() -> MemoEntry:
             made.append(name)
-            return Sized(8 << 20)
+            return MemoEntry(8 << 20)
 
-        return kinds.get(name, lambda kind: is_good, make)
+        return kinds.get(name, lambda entry: is_valid, make)
 
     for name in ("a", "a", "b", "c", "a", "d", "e"):
         get(name)
@@ -176,6 +176,6 @@ def test_kinds_used_longest_ago_go_first_and_those_that_are_no_good_are_made_ane
     get("a")
     get("b")
     assert made[5:] == ["b"]
-    get("b", is_good=False)
+    get("b", is_valid=False)
     assert made[5:] == ["b", "b"]
     assert get("b") is get("b")

@@ -1,5 +1,5 @@
-"""What changes between two pods of a kind: nodes and pods that are others in an overlay, looks that get other numbers,
-and terms that come and go.
+"""Changes between two pods of one signature: other nodes and pods in an overlay, renumbered node classes, and
+terms that come and go.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
-from kdsl.cluster.snapshot import looks
+from kdsl.cluster.snapshot import node_classes
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.state import CycleState
-from kdsl.plan.memo import skips as standing_skips
+from kdsl.plan.memo import skips as skips_module
 from kdsl.plan.memo.predicates import JoinedPredicates
 from kdsl.plan.memo.scores import JoinedScores
 
@@ -36,7 +36,7 @@ def rejected(joined: JoinedPredicates, pod: PodInfo, nodes: NodeSet) -> list[boo
 
 
 def skipping(joined: JoinedPredicates, pod: PodInfo, cache: ClusterCache) -> bool:
-    """Tell whether the only predicate skips a pod."""
+    """Return whether the only predicate skips a pod."""
     return bool(joined.pre_filter(CycleState(), pod, NodeSet.all(cache.snapshot())).skipping)
 
 
@@ -95,8 +95,8 @@ def test_a_node_of_an_overlay_of_many_is_judged_as_it_is_there() -> None:
 
 @pytest.fixture
 def few_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let looks be numbered anew as soon as there are more than nodes could have."""
-    monkeypatch.setattr(looks, "_SPARE", -1)
+    """Renumber node classes as soon as there are more than nodes could have."""
+    monkeypatch.setattr(node_classes, "_SPARE", -1)
 
 
 LOADS = [
@@ -114,11 +114,11 @@ LOADS = [
     (2, 1),
     (0, 2),
 ] * 2
-"""How many pods two nodes have, one after the other."""
+"""The numbers of pods of two nodes, one after the other."""
 
 
 def load(cache: ClusterCache, counts: tuple[int, int]) -> None:
-    """Let two nodes have so many pods."""
+    """Give two nodes so many pods."""
     for name, count in zip(("n1", "n2"), counts, strict=True):
         for number in range(4):
             key = f"{name}-{number}"
@@ -129,7 +129,7 @@ def load(cache: ClusterCache, counts: tuple[int, int]) -> None:
 
 
 @pytest.mark.usefixtures("few_numbers")
-def test_predicates_say_of_a_look_what_it_is_after_looks_were_numbered_anew() -> None:
+def test_predicates_are_right_after_node_classes_were_renumbered() -> None:
     joined, cache = (
         JoinedPredicates([predicate('require node.podCount < 2 else "${node.podCount}"')]),
         ClusterCache(),
@@ -143,12 +143,12 @@ def test_predicates_say_of_a_look_what_it_is_after_looks_were_numbered_anew() ->
         _, statuses = joined_answers(joined, PodInfo("p"), nodes)
         expected = [(str(count),) if count >= 2 else () for count in counts]
         assert [status[2] if status else () for status in statuses] == expected
-        generations.add(nodes.snapshot.live.looks.generation)
+        generations.add(nodes.snapshot.live.node_classes.generation)
     assert len(generations) > 3
 
 
 @pytest.mark.usefixtures("few_numbers")
-def test_scores_of_a_look_are_what_they_are_after_looks_were_numbered_anew() -> None:
+def test_scores_are_right_after_node_classes_were_renumbered() -> None:
     joined, cache = JoinedScores([score("value node.podCount * 10")]), ClusterCache()
     for name in ("n1", "n2"):
         cache.add_node(NodeFacts(name))
@@ -162,7 +162,7 @@ def test_scores_of_a_look_are_what_they_are_after_looks_were_numbered_anew() -> 
 
 
 @pytest.mark.usefixtures("few_numbers")
-def test_facts_of_a_look_are_those_after_looks_were_numbered_anew() -> None:
+def test_facts_are_right_after_node_classes_were_renumbered() -> None:
     joined, cache = (
         JoinedPredicates([predicate('require node.allocatable["cpu"] > quantity("2") else "no"')]),
         ClusterCache(),
@@ -173,7 +173,7 @@ def test_facts_of_a_look_are_those_after_looks_were_numbered_anew() -> None:
 
 
 def test_rows_get_other_nodes() -> None:
-    """The row of a node that went is that of one that came; what depends on labels is known by row."""
+    """A new node has the row of a removed one; answers that depend on labels are kept by row."""
     joined, cache = JoinedPredicates([predicate('require "zone" in node.labels else "no"')]), ClusterCache()
     for number in range(6):
         cache.remove_node(f"n{number - 1}")
@@ -256,7 +256,7 @@ def test_a_rule_about_the_number_of_nodes_applies_as_soon_as_there_are_enough() 
         cache.remove_node("n2")
 
 
-def test_what_is_known_of_one_cluster_is_not_said_of_another() -> None:
+def test_answers_are_not_shared_between_clusters() -> None:
     joined, one, other = JoinedPredicates([predicate(REPELLED)]), ClusterCache(), ClusterCache()
     for cache in (one, other):
         cache.add_node(NodeFacts("n1", labels=ZONE))
@@ -267,8 +267,8 @@ def test_what_is_known_of_one_cluster_is_not_said_of_another() -> None:
 
 
 @pytest.mark.parametrize("unknown", ["pod.name != 'p'", "pod.uid != '1'"])
-def test_nothing_is_known_of_a_rule_that_reads_what_no_two_pods_share(unknown: str) -> None:
-    """The pods are of one kind in all that can be shared: the other rule skips both, this one none but the first."""
+def test_a_rule_that_reads_a_unique_field_is_not_known_to_skip(unknown: str) -> None:
+    """The pods share all signatures: the other rule skips both, this one only the first."""
     bodies = [
         f'applies when {unknown} && cluster.pods.size() >= 0\nrequire node.podCount < 0 else "named"',
         f"{REPELLED.strip()}",
@@ -287,7 +287,7 @@ def test_nothing_is_known_of_a_rule_that_reads_what_no_two_pods_share(unknown: s
     )
 
 
-def test_what_is_known_of_the_live_cluster_is_not_said_of_an_overlay() -> None:
+def test_known_skips_of_the_live_cluster_do_not_hold_for_an_overlay() -> None:
     joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     web, nodes = PodInfo("p", labels=WEB), NodeSet.all(cache.snapshot())
@@ -300,8 +300,8 @@ def test_what_is_known_of_the_live_cluster_is_not_said_of_an_overlay() -> None:
     assert skipping(joined, web, cache)
 
 
-def test_opinions_on_few_kinds_of_pods_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing_skips, "MAX_KINDS", 3)
+def test_known_skips_of_few_signatures_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skips_module, "MAX_SIGNATURES", 3)
     joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     for number in range(10):
@@ -309,17 +309,17 @@ def test_opinions_on_few_kinds_of_pods_are_kept(monkeypatch: pytest.MonkeyPatch)
         assert len(joined._skips._known) <= 3
 
 
-def test_a_rule_that_skips_a_kind_of_pod_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_skips_a_signature_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    ask = standing_skips.Skips._ask
+    ask = skips_module.Skips._record
 
     def watched(
-        skips: standing_skips.Skips, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]
+        skips: skips_module.Skips, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]
     ) -> object:
         asked.append(pod.name)
         return ask(skips, pod, snapshot, epoch)
 
-    monkeypatch.setattr(standing_skips.Skips, "_ask", watched)
+    monkeypatch.setattr(skips_module.Skips, "_record", watched)
     joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     for name in ("a", "b", "c"):

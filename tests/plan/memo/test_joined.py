@@ -1,4 +1,4 @@
-"""Whatever a rule reads, and whatever changes between two pods, a kept answer is that of a fresh computation."""
+"""Whatever a rule reads, and whatever changes between two pods, a kept answer equals a fresh one."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.columns import batch
-from kdsl.plan.memo import answers as standing_answers
-from kdsl.plan.memo import predicates as standing_predicates
-from kdsl.plan.memo.answers import ByLook
+from kdsl.plan.memo import answers as answers_module
+from kdsl.plan.memo import predicates as predicates_module
+from kdsl.plan.memo.answers import ByNodeClass
 from kdsl.plan.memo.predicates import JoinedPredicates
 from kdsl.plan.memo.scores import JoinedScores
 from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
@@ -74,7 +74,7 @@ LOOP = 'for x, y in pod.labels where x != y { let c = a + x.size() @ require c >
 
 @st.composite
 def predicates(draw: st.DrawFn) -> str:
-    """A predicate with lets before and between what uses them."""
+    """A predicate with `let`s before and between their uses."""
     lines = [draw(st.sampled_from(["", "report all"])), f"let a = {draw(INTS)}", f"let b = {draw(BOOLS)}"]
     if draw(st.booleans()):
         lines.append(f"applies when {draw(st.one_of(st.just('b'), BOOLS))}")
@@ -147,7 +147,7 @@ CHANGES: st.SearchStrategy[Callable[[ClusterCache], object]] = st.one_of(
 
 
 def answers(plugin: PredicatePlugin | ScorePlugin, pod: PodInfo, nodes: NodeSet) -> object:
-    """Return what the plugin says of every node, asked by itself."""
+    """Return the plugin's answer for every node, without joining."""
     state = CycleState()
     if isinstance(plugin, ScorePlugin):
         return plugin.pre_score(state, pod, nodes), plugin.score(state, pod, nodes).tolist()
@@ -165,7 +165,7 @@ Answers = tuple[list[tuple[str, Status | Narrowed]], list[tuple[object, ...]]]
 
 
 def one_by_one(plugins: Sequence[PredicatePlugin], pod: PodInfo, nodes: NodeSet) -> Answers:
-    """Return what PreFilter answers, and the status of every node, as the cycle asks plugin after plugin."""
+    """Return the PreFilter answers, and the status of every node, as the cycle asks plugin after plugin."""
     state = CycleState()
     found: list[tuple[str, Status | Narrowed]] = []
     statuses: list[tuple[object, ...]] = [()] * len(nodes)
@@ -184,12 +184,12 @@ def one_by_one(plugins: Sequence[PredicatePlugin], pod: PodInfo, nodes: NodeSet)
 
 
 def answers_of(found: PreFilterAnswers) -> list[tuple[str, Status | Narrowed]]:
-    """Return who answers anything other than to go on, and what."""
+    """Return the predicates that do not just let the pod pass, with their answers."""
     return [*((name, SKIP) for name in found.skipping), *found.answers]
 
 
 def column_of(joined: JoinedPredicates, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
-    """Return what joined predicates say of each node."""
+    """Return the answer of joined predicates for each node."""
     column = joined.filter(state, pod, nodes)
     return StatusColumn.of([None] * len(nodes)) if column is None else column
 
@@ -235,14 +235,14 @@ def test_joined_predicates_answer_as_they_do_alone(
     for change, pod in steps:
         change(cache)
         nodes = NodeSet.all(cache.snapshot())
-        fresh = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
-        expected = one_by_one(fresh, pod, nodes)
+        uncached = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
+        expected = one_by_one(uncached, pod, nodes)
         assert joined_answers(warm, pod, nodes) == expected
         assert joined_answers(warm, pod, nodes) == expected
 
 
 def test_statuses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing_predicates, "MAX_STATUSES", 4)
+    monkeypatch.setattr(predicates_module, "MAX_STATUSES", 4)
     text = profile_of(
         [
             'require pod.priority > 1 else "${node.name} has ${pod.priority}"',
@@ -255,17 +255,17 @@ def test_statuses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = NodeSet.all(cache.snapshot())
     for priority in (0, 1, 2, 3, 0, 1, 2, 3):
         pod, state = PodInfo("p", priority=priority), CycleState()
-        fresh = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
-        assert joined_answers(joined, pod, nodes) == one_by_one(fresh, pod, nodes)
+        uncached = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
+        assert joined_answers(joined, pod, nodes) == one_by_one(uncached, pod, nodes)
         joined.pre_filter(state, pod, nodes)
-        # Two predicates say three things at most of each pod, and room is made before they are asked.
+        # Two predicates have at most three statuses for each pod, and room is made before they run.
         assert len(column_of(joined, state, pod, nodes).table) <= 4 + 3
 
 
 @pytest.fixture
 def over_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let columns, and looking ahead, pay for a single row."""
-    for module in (batch, standing_answers):
+    for module in (batch, answers_module):
         monkeypatch.setattr(module, "MIN_ROWS", 1)
 
 
@@ -291,8 +291,8 @@ def test_joined_rules_answer_for_one_node_after_the_other_as_they_do_alone(
         nodes = NodeSet.all(cache.snapshot())
         for at in range(len(nodes)):
             one = nodes.take(np.array([at]))
-            fresh = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
-            assert joined_answers(warm, pod, one) == one_by_one(fresh, pod, one)
+            uncached = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
+            assert joined_answers(warm, pod, one) == one_by_one(uncached, pod, one)
             state = CycleState()
             warm_scores.pre_score(state, pod, one)
             totals = warm_scores.totals(state, pod, one)
@@ -301,7 +301,7 @@ def test_joined_rules_answer_for_one_node_after_the_other_as_they_do_alone(
 
 
 @pytest.mark.usefixtures("over_columns")
-def test_a_score_that_may_abort_is_not_asked_about_nodes_that_nobody_wants_to_know_of() -> None:
+def test_a_score_that_may_abort_is_not_prefetched() -> None:
     joined = JoinedScores([score('value 8 / (node.allocatable["cpu"] / quantity("1"))\non error abort')])
     cache, pod, state = ClusterCache(), PodInfo("p"), CycleState()
     for cpu in (2, 0):
@@ -332,7 +332,7 @@ def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
         joined = answers_of(warm.pre_filter(together, pod, nodes))
         statuses = [answer for _, answer in answered if isinstance(answer, Status)]
         if any(status.code is not Code.SKIP for status in statuses):
-            continue  # nobody filters for a pod that PreFilter rejects
+            continue  # a pod that PreFilter rejects is not filtered
         alone.skipped_filters |= {name for name, answer in answered if isinstance(answer, Status)}
         together.skipped_filters |= {name for name, answer in joined if isinstance(answer, Status)}
         for row in nodes.rows.tolist():
@@ -353,8 +353,8 @@ def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
 @pytest.mark.parametrize(
     "condition", ["!node.unschedulable", "!node.unschedulable && node.podCount < 3", '"k" in node.labels']
 )
-def test_what_if_a_node_were_another_is_not_what_is_known_of_it(condition: str) -> None:
-    """Of another node nothing is kept, whether pods make a difference to the rule or not."""
+def test_what_ifs_of_a_node_are_separate_from_its_answer(condition: str) -> None:
+    """Nothing is kept for another node, whether or not the rule depends on pods."""
     joined = JoinedPredicates([predicate(f'require {condition} else "no"')])
     good, bad_ = NodeFacts("n", labels=FrozenMap({"k": "a"})), NodeFacts("n", unschedulable=True)
     for facts, other in ((good, bad_), (bad_, good)):
@@ -369,15 +369,15 @@ def test_what_if_a_node_were_another_is_not_what_is_known_of_it(condition: str) 
             assert bool(told(column_of(joined, state, pod, one)[0])) is (other is bad_)
 
 
-def test_a_what_if_is_judged_once_for_all_nodes_that_would_look_alike(
+def test_a_what_if_is_evaluated_once_for_all_nodes_of_the_resulting_class(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     judged: list[str] = []
-    verdicts_of = PredicatePlugin.verdicts_of
+    statuses_of = PredicatePlugin.statuses_of
 
     def watched(plugin: PredicatePlugin, pod: PodInfo, nodes: NodeSet, *rest: Any) -> NDArray[np.int32]:
         judged.extend(nodes.names())
-        return verdicts_of(plugin, pod, nodes, *rest)
+        return statuses_of(plugin, pod, nodes, *rest)
 
     joined = JoinedPredicates([predicate('require node.podCount < 2 else "full"')])
     cache, pod, state = ClusterCache(), PodInfo("p"), CycleState()
@@ -385,7 +385,7 @@ def test_a_what_if_is_judged_once_for_all_nodes_that_would_look_alike(
         cache.add_node(NodeFacts(name))
     nodes = NodeSet.all(cache.snapshot())
     joined.pre_filter(state, pod, nodes)
-    monkeypatch.setattr(PredicatePlugin, "verdicts_of", watched)
+    monkeypatch.setattr(PredicatePlugin, "statuses_of", watched)
     for row in nodes.rows.tolist():
         for count, is_full in ((1, False), (2, True)):
             node = nodes.snapshot.info(row)
@@ -399,7 +399,7 @@ def test_a_what_if_is_judged_once_for_all_nodes_that_would_look_alike(
 def first_rejection(
     plugins: Iterable[PredicatePlugin], state: CycleState, pod: PodInfo, one: NodeSet
 ) -> tuple[object, ...]:
-    """Return what the first predicate that rejects a node says of it."""
+    """Return the answer of the first predicate that rejects a node."""
     for plugin in plugins:
         column = None if plugin.name in state.skipped_filters else plugin.filter(state, pod, one)
         if column is not None and column[0].code is not Code.SUCCESS:
@@ -408,13 +408,13 @@ def first_rejection(
 
 
 def told(status: Status) -> tuple[object, ...]:
-    """Return what is to be the same in two statuses; nothing for success."""
+    """Return the parts of a status that must be equal; nothing for success."""
     if status.code is Code.SUCCESS:
         return ()
     return status.plugin, status.code, status.reasons, status.sites
 
 
-def test_a_look_is_imagined_once() -> None:
+def test_a_what_if_is_kept_by_node_class() -> None:
     asked: list[int] = []
 
     def compute(rows: Rows) -> NDArray[np.int32]:
@@ -425,13 +425,13 @@ def test_a_look_is_imagined_once() -> None:
     for name in ("n1", "n2"):
         cache.add_node(NodeFacts(name))
     snapshot = cache.snapshot()
-    kept = ByLook(snapshot.live, np.dtype(np.int32))
+    kept = ByNodeClass(snapshot.live, np.dtype(np.int32))
     for row in (0, 1):
         for count in (1, 2, 1):
             node = snapshot.info(row)
             for number in range(count):
                 node = node.with_pod(PodInfo(f"p{number}", node_name=node.name))
-            assert kept.imagine(row, node, compute) == 7
+            assert kept.what_if(row, node, compute) == 7
     assert asked == [0, 0]
     assert kept.nbytes > 0
 
@@ -458,7 +458,7 @@ def test_joined_scores_add_up_to_the_sum_of_each(
 
 
 def sum_of_each(plugins: Iterable[ScorePlugin], pod: PodInfo, nodes: NodeSet) -> list[int] | None:
-    """Return the weighted sums, asked score by score; None where one is out of range."""
+    """Return the weighted sums, score by score; None if one is out of range."""
     sums = [0] * len(nodes)
     for plugin in plugins:
         state = CycleState()
@@ -470,7 +470,7 @@ def sum_of_each(plugins: Iterable[ScorePlugin], pod: PodInfo, nodes: NodeSet) ->
     return sums
 
 
-def test_the_order_of_a_map_is_part_of_what_a_rule_reads() -> None:
+def test_the_order_of_a_map_is_part_of_the_signature() -> None:
     joined = JoinedPredicates([predicate('for k in pod.labels { require k == node.name else "not ${k}" }')])
     cache = ClusterCache()
     cache.add_node(NodeFacts("n1"))

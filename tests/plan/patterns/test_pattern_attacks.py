@@ -34,10 +34,10 @@ ATTACKS = [
     ),
     (f'lists.range(9000).all(i, !node.name.matches("{"a{1000}" * 9}" + string(i)))', OUT_OF_STEPS),
     ('lists.range(9000).all(i, !node.name.matches("(?i)\\\\pL+" + string(i)))', OUT_OF_STEPS),
-    # A program with many threads: what it takes grows with the text and with the program.
+    # A program with many threads: its cost grows with the text and with the program.
     ('lists.range(900).all(i, !(node.name + "b").matches("(a?){900}a{900}c"))', OUT_OF_STEPS),
     ('lists.range(9000).all(i, (node.name + string(i)).find("a(a|n){1000}c") == "")', OUT_OF_STEPS),
-    # Every match is looked for in all of the rest.
+    # Every match is searched for in all of the rest.
     (
         'lists.range(900).all(i, node.name.replace("n", "aaaaaaaaaaaaaa").findAll("a.*b|a") != [])',
         OUT_OF_STEPS,
@@ -52,7 +52,7 @@ def test_a_rule_is_stopped(condition: str, reason: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(searches, "compile_pattern", lambda text: compiled.append(text) or compile_one(text))
     rejected = statuses(predicate(f'require {condition} else "x"'), POD, nodes_of(node("n" * 200)))
     assert reason in rejected["n" * 200].reasons[0] and "rule P failed" in rejected["n" * 200].reasons[0]
-    # Once or twice over: columns leave to the scalar back end what runs out of steps.
+    # Once or twice: columns leave rows that run out of steps to the scalar back end.
     assert len(compiled) < 100
 
 
@@ -120,7 +120,7 @@ assert used < 64 * 1024, used
 
 
 def test_memory_is_bounded() -> None:
-    # Its own process: what RE2 takes is not Python's, so `tracemalloc` does not see it.
+    # A process of its own: `tracemalloc` does not count RE2's memory.
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 

@@ -74,7 +74,7 @@ REFUSED = [
     *(r"\x{110000}", "[[:nope:]]", "(?P=a)", "(?P<é-a>a)", "(?>a)", "(?#c)", "(?x)a", "\\", r"\X", r"\R"),
 ]
 
-# Go's answers: the leftmost match, of those the one that the pattern prefers.
+# Go's answers: the leftmost match that the pattern prefers.
 FIRST = [
     ("a|ab", "xab", "a"),
     ("ab|a", "xab", "ab"),
@@ -112,7 +112,7 @@ pieces = st.recursive(
     lambda inner: st.one_of(
         st.tuples(inner, inner).map("".join),
         st.tuples(inner, inner).map(lambda both: f"(?:{both[0]}|{both[1]})"),
-        # What repeats is never empty: there engines that backtrack differ from RE2.
+        # Repeated parts are never empty: there, backtracking engines differ from RE2.
         st.tuples(characters, inner, st.sampled_from(["*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}?"])).map(
             lambda parts: f"(?:{parts[0]}(?:{parts[1]})){parts[2]}"
         ),
@@ -160,7 +160,7 @@ def test_agrees_with_a_backtracking_engine(pattern: str, text: str) -> None:
 
 @given(pieces, texts)
 def test_all_matches_are_in_the_text_one_behind_the_other(pattern: str, text: str) -> None:
-    # Not by `finditer`: after an empty match it looks for one that is not empty at the same place.
+    # Not by `finditer`: after an empty match it searches for a non-empty one at the same place.
     engine, expected, at = re.compile(pattern, re.ASCII), [], 0
     while at <= len(text) and (match := engine.search(text, at)) is not None:
         expected.append(match[0])

@@ -1,4 +1,6 @@
-"""What answers depend on: an epoch changes with what a rule reads of the cluster, and with nothing else."""
+"""Dependencies of answers: an epoch changes with the parts of the cluster that a rule reads, and with nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ SUBSETS = [words for size in range(len(CHANGES) + 1) for words in combinations(C
 
 
 @pytest.mark.parametrize("words", SUBSETS)
-def test_an_epoch_changes_with_what_is_read(words: tuple[str, ...]) -> None:
+def test_an_epoch_changes_with_the_reads(words: tuple[str, ...]) -> None:
     dependencies = Dependencies.of(frozenset({"pod.labels", *words}))
     assert dependencies is not None
     for word, change in CHANGES.items():
@@ -32,6 +34,6 @@ def test_an_epoch_changes_with_what_is_read(words: tuple[str, ...]) -> None:
         before = dependencies.epoch(cache.snapshot())
         assert dependencies.epoch(cache.snapshot()) == before
         change(cache)
-        # How images are spread is a matter of how many nodes there are.
+        # The spread of images depends on the number of nodes.
         touched = {word, "cluster.images"} if word == "cluster.nodes" else {word}
         assert (dependencies.epoch(cache.snapshot()) != before) is not touched.isdisjoint(words)

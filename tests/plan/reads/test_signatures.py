@@ -1,4 +1,4 @@
-"""Signatures as numbers: the same ones for pods of which rules see the same."""
+"""Signatures as numbers: equal for pods with equal values of the fields that rules read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.reads import signatures as module
 from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.reads.signatures import Likenesses
+from kdsl.plan.reads.signatures import Signatures
 
 PRIORITY = Dependencies.on_pods(("priority",))
 LABELS = Dependencies.on_pods(("labels", "namespace"))
@@ -29,30 +29,31 @@ PODS = st.builds(
 def test_pods_have_equal_numbers_where_they_have_equal_signatures(most: int, pods: list[PodInfo]) -> None:
     rules = (PRIORITY, LABELS, NOTHING)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MAX_SIGHTS", most)
-        likenesses = Likenesses()
-        signatures = [likenesses.signature(rule) for rule in rules]
+        patch.setattr(module, "MAX_SIGNATURES", most)
+        signatures = Signatures()
+        signatures = [signatures.signature(rule) for rule in rules]
         found = [(pod, [signature(pod) for signature in signatures]) for pod in pods]
     for one, numbers in found:
         for other, others in found:
             for rule, number, same in zip(rules, numbers, others, strict=True):
                 alike = rule.signature(one) == rule.signature(other)
-                # Where few sights are kept, like pods may have different numbers, but never the other way round.
+                # With few values kept, equal pods may have different numbers, but unequal pods never have one
+                # number.
                 assert alike or number != same
                 assert most < 8192 or not alike or number == same
 
 
 def test_rules_that_see_the_same_fields_share_a_signature() -> None:
-    likenesses = Likenesses()
-    first, second = likenesses.signature(PRIORITY), likenesses.signature(Dependencies.on_pods(("priority",)))
+    signatures = Signatures()
+    first, second = signatures.signature(PRIORITY), signatures.signature(Dependencies.on_pods(("priority",)))
     pods = [PodInfo("a"), PodInfo("b", priority=1)]
     assert [first(pod) for pod in pods] == [second(pod) for pod in reversed(pods)][::-1]
 
 
-def test_a_rule_that_comes_later_is_looked_at_as_well() -> None:
-    likenesses, pod = Likenesses(), PodInfo("a", priority=1)
-    before = likenesses.signature(LABELS)
+def test_a_rule_that_comes_later_has_signatures_as_well() -> None:
+    signatures, pod = Signatures(), PodInfo("a", priority=1)
+    before = signatures.signature(LABELS)
     known = before(pod)
-    signature = likenesses.signature(PRIORITY)
+    signature = signatures.signature(PRIORITY)
     assert signature(pod) == signature(PodInfo("b", "other", priority=1)) != signature(PodInfo("a"))
     assert before(pod) == known

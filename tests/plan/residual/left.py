@@ -1,4 +1,4 @@
-"""What is left of rules, for tests to read: rules that were rewritten for a pod, and expressions as text."""
+"""Residual rules for tests to read: rules rewritten for a pod, and expressions as text."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def checked_score(body: str, fns: str = "", steps: Steps = DEFAULT_STEPS) -> tup
 def left_of_predicate(
     rule: CheckedPredicate, functions: Functions, pod: PodInfo, snapshot: Snapshot | None = None
 ) -> CheckedPredicate:
-    """Rewrite a predicate for pods of the kind of one."""
+    """Rewrite a predicate for the signature of a pod."""
     filled = {"pod": pod, "cluster": ClusterView(snapshot or nodes_of().snapshot)}
     return residual_predicate(prepared_predicate(rule, functions), filled, functions)
 
@@ -74,7 +74,7 @@ def left_of_predicate(
 def left_of_score(
     rule: CheckedScore, functions: Functions, pod: PodInfo, snapshot: Snapshot | None = None
 ) -> CheckedScore:
-    """Rewrite a score for pods of the kind of one."""
+    """Rewrite a score for the signature of a pod."""
     filled = {"pod": pod, "cluster": ClusterView(snapshot or nodes_of().snapshot)}
     return residual_score(prepared_score(rule, functions), filled, functions)
 

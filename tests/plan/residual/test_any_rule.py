@@ -1,4 +1,4 @@
-"""Random rules over random clusters: what is left of a rule for a pod answers as the rule does."""
+"""Random rules over random clusters: the residual rule for a pod answers as the rule does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed
 from kdsl.plan.cluster_view import ClusterView
-from kdsl.plan.compile.passes import LATE_PASSES
+from kdsl.plan.compile.passes import RESIDUAL_PASSES
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.compile.verdicts import Verdicts
 from kdsl.plan.counts.store import TallyStore
@@ -21,7 +21,7 @@ from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
 
 from tests.plan.columns import test_any_rule as any_rule
-from tests.plan.columns import test_sights as sights
+from tests.plan.columns import test_node_reads
 from tests.plan.columns.both import cluster
 from tests.plan.residual.left import checked_predicate, checked_score, left_of_predicate, left_of_score
 
@@ -29,7 +29,7 @@ Found = tuple[list[NodeFacts], list[PodInfo]]
 
 
 def verdicts(program: PredicateProgram, pod: PodInfo, nodes: NodeSet) -> list[list[object]]:
-    """Return what PreFilter says, or what columns and the scalar back end say of every node."""
+    """Return the PreFilter answer, or the answers of columns and of the scalar back end for every node."""
     answers: list[list[object]] = []
     for is_columns in (True, False):
         frame, table = program.begin(pod, ClusterView(nodes.snapshot)), Verdicts()
@@ -39,9 +39,9 @@ def verdicts(program: PredicateProgram, pod: PodInfo, nodes: NodeSet) -> list[li
         if decided is not None:
             return [[decided.code, decided.reasons, decided.sites]]
         ids = (
-            program.judge_nodes(frame, nodes, table)
+            program.statuses(frame, nodes, table)
             if is_columns
-            else program.judge(frame, nodes.nodes(), table)
+            else program.scalar_statuses(frame, nodes.nodes(), table)
         )
         statuses = [table.table[one] for one in ids]
         answers.append([(status.code, status.reasons, status.sites) for status in statuses])
@@ -56,14 +56,16 @@ def raw_scores(program: ScoreProgram, pod: PodInfo, nodes: NodeSet) -> list[list
         if not program.applies(frame, nodes):
             return []
         raw = (
-            program.judge_nodes(frame, nodes).tolist() if is_columns else program.judge(frame, nodes.nodes())
+            program.raw_scores(frame, nodes).tolist()
+            if is_columns
+            else program.scalar_scores(frame, nodes.nodes())
         )
         answers.append([repr(one) for one in raw])
     return answers
 
 
 def tallies(nodes: NodeSet) -> int:
-    """Return how many counts are kept: what is left of a rule asks nothing that the rule does not."""
+    """Return the number of kept counts: a residual rule asks no other questions than the rule."""
     return len(TallyStore.of(nodes.snapshot)._tallies)
 
 
@@ -72,7 +74,7 @@ def assert_same_verdicts(rule: CheckedPredicate, functions: Functions, pod: PodI
     counted = tallies(nodes)
     with suppress(TooMuch):
         left = left_of_predicate(rule, functions, pod, nodes.snapshot)
-        assert verdicts(PredicateProgram(left, functions, LATE_PASSES), pod, nodes) == expected
+        assert verdicts(PredicateProgram(left, functions, RESIDUAL_PASSES), pod, nodes) == expected
         assert tallies(nodes) == counted
 
 
@@ -81,7 +83,7 @@ def assert_same_scores(rule: CheckedScore, functions: Functions, pod: PodInfo, n
     counted = tallies(nodes)
     with suppress(TooMuch):
         left = left_of_score(rule, functions, pod, nodes.snapshot)
-        assert raw_scores(ScoreProgram(left, functions, LATE_PASSES), pod, nodes) == expected
+        assert raw_scores(ScoreProgram(left, functions, RESIDUAL_PASSES), pod, nodes) == expected
         assert tallies(nodes) == counted
 
 
@@ -102,7 +104,13 @@ def test_scores_stay(body: str, found: Found, pods: list[PodInfo]) -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(sights.VALUES, sights.VALUES, sights.NODES, sights.PODS, sights.POD)
+@given(
+    test_node_reads.VALUES,
+    test_node_reads.VALUES,
+    test_node_reads.NODES,
+    test_node_reads.PODS,
+    test_node_reads.POD,
+)
 def test_rules_that_count_stay(
     first: str,
     second: str,
@@ -110,11 +118,13 @@ def test_rules_that_count_stay(
     pods: list[tuple[int, int]],
     pod: PodInfo,
 ) -> None:
-    candidates = NodeSet.all(cluster(list(sights.nodes(kinds)), sights.bound(pods)).snapshot())
-    body = sights.counting_predicate(first, second)
-    assert_same_verdicts(*checked_predicate(body, sights.FNS), pod, candidates)
+    candidates = NodeSet.all(
+        cluster(list(test_node_reads.nodes(kinds)), test_node_reads.bound(pods)).snapshot()
+    )
+    body = test_node_reads.counting_predicate(first, second)
+    assert_same_verdicts(*checked_predicate(body, test_node_reads.FNS), pod, candidates)
     score = f"let found = {first}\nignore when found == 2\nvalue found - {second}"
-    assert_same_scores(*checked_score(score, sights.FNS), pod, candidates)
+    assert_same_scores(*checked_score(score, test_node_reads.FNS), pod, candidates)
 
 
 PARTS = st.sampled_from(
@@ -152,7 +162,7 @@ OVER_LETS = st.sampled_from(
 
 @settings(deadline=None, max_examples=80)
 @given(ITEMS, ITEMS, OVER_LETS, PARTS, any_rule.CLUSTERS, any_rule.PODS)
-def test_lists_of_what_may_fail_stay(
+def test_lists_of_failing_items_stay(
     first: str, second: str, macro: str, part: str, found: Found, pod: PodInfo
 ) -> None:
     lets = f"let l = {first}\nlet m = {second}\nlet v = {macro.replace('@', part)}\n"

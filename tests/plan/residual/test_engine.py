@@ -1,4 +1,4 @@
-"""Decisions of a run with many pods of a kind are those of a run in which no rule is rewritten."""
+"""Decisions of a run with many pods of one signature are those of a run without rewriting."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Detail
-from kdsl.plan.residual.kinds import Residuals
+from kdsl.plan.residual.programs import ResidualPrograms
 from kdsl.sim.run import SimulatedBinder
 
 from tests.plan.lab import DEFAULT_QUEUE, rules
@@ -75,7 +75,7 @@ def pod(number: int) -> PodInfo:
 
 
 def run(rewrite_after: int, parallelism: int, detail: Detail) -> list[Decision]:
-    """Place pods of three kinds while a node changes and services come."""
+    """Place pods of three signatures while a node changes and services come."""
     cluster = ClusterCache()
     for at in range(NODES):
         cluster.add_node(_node(at))
@@ -109,15 +109,15 @@ def test_decisions_stay(
     rewrite_after: int, parallelism: int, detail: Detail, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
-    make = Residuals._program
+    make = ResidualPrograms._program
 
-    def watched(self: Residuals[Any, Any], *args: Any) -> Any:
+    def watched(self: ResidualPrograms[Any, Any], *args: Any) -> Any:
         program = make(self, *args)
         assert program is not None
         made.append(self._rule.name)
         return program
 
-    monkeypatch.setattr(Residuals, "_program", watched)
+    monkeypatch.setattr(ResidualPrograms, "_program", watched)
     expected = run(10**9, 1, detail)
     assert made == [] and len({decision.node for decision in expected}) > 5
     assert run(rewrite_after, parallelism, detail) == expected

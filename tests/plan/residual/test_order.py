@@ -18,7 +18,7 @@ from tests.plan.residual.left import checked_score
         *(("y.all(i, x)", False), ("cel.bind(z, x, z)", False), ("cel.bind(z, x, 1)", False)),
     ],
 )
-def test_what_is_asked_first(text: str, is_first: bool) -> None:
+def test_variables_that_are_read_first(text: str, is_first: bool) -> None:
     expr = check(text, {"x": DYN, "y": DYN})
     assert asks_first(expr, 0) is is_first
 
@@ -42,7 +42,7 @@ def test_what_is_asked_first(text: str, is_first: bool) -> None:
         *(("node.podCount", False), ("[c][0].total()", False)),
     ],
 )
-def test_what_fails_with_a_count_only(text: str, is_only: bool) -> None:
+def test_expressions_that_fail_only_with_a_count(text: str, is_only: bool) -> None:
     value = f"[{text}].size()"
     rule, _ = checked_score(f'let c = topology("k").count(p, true)\nvalue {value}')
     (item,) = rule.value.args[0].items  # type: ignore[union-attr]

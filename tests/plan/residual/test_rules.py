@@ -1,4 +1,4 @@
-"""What is left of rules for a pod with priority 2 and the labels `a: x` and `b: y`."""
+"""Residual rules for a pod with priority 2 and the labels `a: x` and `b: y`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.plan.compile.early import split_body
+from kdsl.plan.compile.pre_filter import split_body
 
 from tests.plan.columns.both import cluster
 from tests.plan.lab import node
@@ -219,7 +219,7 @@ def test_scores(body: str, expected: list[str]) -> None:
     assert_same_scores(rule, functions, POD, nodes)
 
 
-def test_what_nodes_decide_is_not_decided_before_them() -> None:
+def test_conditions_on_nodes_are_not_decided_before_them() -> None:
     body = """
     require pod.priority > 1 else "early"
     require node.podCount < 9 && pod.priority > 5 else "late"
@@ -230,7 +230,7 @@ def test_what_nodes_decide_is_not_decided_before_them() -> None:
     assert early == [] and [each.reason.parts for each in late] == [("late",), ("later",)]
 
 
-def test_an_error_tells_its_place_in_the_text() -> None:
+def test_an_error_has_its_place_in_the_text() -> None:
     rule, functions = checked_predicate('require pod.priority > 0 ? 1 / node.podCount > 0 : true else "no"')
     left = left_of_predicate(rule, functions, POD)
     assert left.body[0].condition.span == rule.body[0].condition.span

@@ -37,7 +37,7 @@ def test_the_first_failure_is_the_answer() -> None:
     }
 
 
-def test_a_dyn_fn_looks_at_values_when_it_runs() -> None:
+def test_a_dyn_fn_checks_values_at_run_time() -> None:
     plugin = compile_rules(
         f"""
         dyn fn amount(it: dyn): int =
@@ -89,7 +89,7 @@ def test_holes_show_values() -> None:
     assert statuses(plugin, POD, NODES)["large"].reasons == ("large has 8 of 2, 0 pods, 1.5",)
 
 
-def test_what_only_the_pod_decides_is_decided_at_pre_filter() -> None:
+def test_conditions_on_the_pod_are_decided_at_pre_filter() -> None:
     plugin = predicate(
         """
         let wanted = pod.requests["cpu"]
@@ -111,7 +111,7 @@ def test_what_only_the_pod_decides_is_decided_at_pre_filter() -> None:
         'require node.name != "" else "nameless"\nrequire pod.priority > 0 else "low"',
     ],
 )
-def test_what_must_wait_for_the_nodes(body: str) -> None:
+def test_statements_that_wait_for_the_nodes(body: str) -> None:
     assert statuses(predicate(body), POD, NODES).keys() == {"small", "large"}
 
 
@@ -245,7 +245,7 @@ def test_parameters_are_constants() -> None:
         ),
     ],
 )
-def test_lets_are_known_to_what_runs_first(body: str, expected: Status | Narrowed) -> None:
+def test_the_first_statements_can_read_lets(body: str, expected: Status | Narrowed) -> None:
     assert predicate(body).pre_filter(CycleState(), PodInfo("p"), nodes_of(node("a"))) == expected
 
 

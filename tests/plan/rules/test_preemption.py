@@ -1,4 +1,4 @@
-"""Compiled preemptions: whom they refuse, whom they pick, and what becomes of errors."""
+"""Compiled preemptions: eligibility, victims, and errors."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def test_victims_in_order_and_who_has_not_started_is_last() -> None:
     assert [pod.name for pod in plugin.find_victims(ME, PODS)] == ["d", "b", "e", "a"]
 
 
-def test_victims_that_look_alike_are_judged_once_for_a_pod() -> None:
+def test_victims_with_equal_fields_are_evaluated_once_for_a_pod() -> None:
     plain = preemption("let mine = pod.priority victim when victim.priority < mine")
-    assert plain.looks_at == ("priority",)
+    assert plain.victim_fields == ("priority",)
     for priority, expected in ((10, "abde"), (2, "ae"), (0, ""), (10, "abde")):
         me = PodInfo("me", priority=priority)
         for _ in range(2):
             assert "".join(pod.name for pod in plain.find_victims(me, PODS)) == expected
     for condition in ('"k" in victim.labels', "victim.labels == pod.labels", "true"):
-        assert preemption(f"victim when {condition}").looks_at == ()
+        assert preemption(f"victim when {condition}").victim_fields == ()
 
 
 def test_candidates_and_their_rank() -> None:

@@ -76,7 +76,7 @@ def test_a_key_that_costs_too_much_comes_last(direction: str) -> None:
     assert order(plugin, *dear, (PodInfo("cheap", priority=9), 0)) == ["cheap", "dear1", "dear2"]
 
 
-def test_pods_that_look_alike_are_let_in_alike_and_others_are_asked_about() -> None:
+def test_admission_is_kept_by_signature() -> None:
     plugin = queue('admit when pod.priority < 2 || pod.labels.size() > 0 else "${pod.priority}"\norder by 1')
     pods = [PodInfo(f"p{at}", priority=at % 4) for at in range(8)]
     answers = [plugin.pre_enqueue(pod) for pod in pods]

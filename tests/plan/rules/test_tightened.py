@@ -34,7 +34,7 @@ def _require(condition: str, reason: str = "no") -> str:
     return f'require {condition} else unresolvable "{reason}"'
 
 
-def _passing(plugin: TightenedPlugin | PredicatePlugin, pod: PodInfo) -> set[str]:
+def _transient(plugin: TightenedPlugin | PredicatePlugin, pod: PodInfo) -> set[str]:
     """Return the nodes that pass PreFilter and Filter."""
     state = CycleState()
     answer = plugin.pre_filter(state, pod, _NODES)
@@ -64,12 +64,12 @@ def test_tightenings_of_a_chain_are_asked_from_the_root_down() -> None:
 
 def test_a_tightening_holds_where_the_predicate_does_not_apply() -> None:
     plugin = _tightened(f"applies when pod.priority > 0\n{_require('false')}", _require('node.name != "n1"'))
-    assert _passing(plugin, PodInfo("p")) == set(_NODES.names()) - {"n1"}
+    assert _transient(plugin, PodInfo("p")) == set(_NODES.names()) - {"n1"}
 
 
 def test_a_tightening_that_does_not_apply_leaves_the_predicate_in_force() -> None:
     plugin = _tightened(_require('node.name != "n1"'), f"applies when pod.priority > 0\n{_require('false')}")
-    assert _passing(plugin, PodInfo("p")) == set(_NODES.names()) - {"n1"}
+    assert _transient(plugin, PodInfo("p")) == set(_NODES.names()) - {"n1"}
 
 
 def test_the_whole_is_skipped_where_nothing_applies() -> None:
@@ -90,7 +90,7 @@ def test_the_predicate_may_narrow() -> None:
     state = CycleState()
     answer = plugin.pre_filter(state, PodInfo("p"), _NODES)
     assert isinstance(answer, Narrowed) and set(answer.names) == {"n1", "n2"}
-    assert _passing(plugin, PodInfo("p")) == set(_NODES.names()) - {"n1"}
+    assert _transient(plugin, PodInfo("p")) == set(_NODES.names()) - {"n1"}
 
 
 _CONDITIONS = st.one_of(
@@ -116,8 +116,8 @@ def test_a_tightening_never_frees_a_node(
 ) -> None:
     pod = PodInfo("p", priority=priority, labels=FrozenMap({"a": label} if label else {}))
     plugin = _tightened(base, *tightenings)
-    alone = [_passing(part, pod) for part in plugin.parts]
-    assert _passing(plugin, pod) == set.intersection(*alone)
+    alone = [_transient(part, pod) for part in plugin.parts]
+    assert _transient(plugin, pod) == set.intersection(*alone)
 
 
 def test_profiles_without_tightenings_pay_nothing() -> None:

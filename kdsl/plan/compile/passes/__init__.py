@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 Pass = Callable[[TypedExpr, "RuleScope"], TypedExpr]
 
 PASSES: tuple[Pass, ...] = (fold_constants, capture, hoist_lasting)
-"""What happens to every expression of a rule, in order."""
+"""The passes over every expression of a rule, in order."""
 
-LATE_PASSES: tuple[Pass, ...] = (hoist_lasting,)
-"""What is left to do of that for a rule that was rewritten for a kind of pod: it is made of expressions that
-were folded and captured, and none of its variables is a constant.
+RESIDUAL_PASSES: tuple[Pass, ...] = (hoist_lasting,)
+"""The passes over a rule rewritten for a signature: its expressions are already folded and captured, and none
+of its variables is a constant.
 """

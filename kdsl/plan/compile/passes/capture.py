@@ -1,7 +1,7 @@
-"""Captures: what a macro of a view asks is made to depend on its variable and on named values only.
+"""Captures: the question of a macro of a view is made to depend only on its variable and on named values.
 
-`topology(k).count(p, p.namespace == pod.namespace)` becomes a `cel.bind` of `pod.namespace` around the
-macro. The named values are what two questions of one text may differ in, and so what a count is kept under.
+`topology(k).count(p, p.namespace == pod.namespace)` becomes a `cel.bind` of `pod.namespace` around the macro.
+Questions of one text differ only in the named values, which are part of the key of a count.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def capture(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
     """Bind, around every macro of a view, the largest parts of its body that do not depend on its variable.
 
-    The pod itself stays: a method that it is given to reads some of its fields, and a count is kept under
-    those.
+    The pod stays: methods that take it read some of its fields, and those are part of the key of a count.
     """
     expr = map_children(expr, partial(capture, scope=scope))
     if not isinstance(expr, Aggregate):
@@ -35,7 +34,7 @@ def capture(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
 
 
 def _captured(expr: TypedExpr, inner: frozenset[int], scope: RuleScope, captured: list[Bind]) -> TypedExpr:
-    """Replace what depends on no `inner` slot by new variables, whose bindings are added to `captured`."""
+    """Replace parts that depend on no `inner` slot by new variables; `captured` gets their bindings."""
     if isinstance(expr, Const) or (isinstance(expr, Var) and expr.type.name == "Pod"):
         return expr
     slots = free_slots(expr)

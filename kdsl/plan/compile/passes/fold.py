@@ -1,4 +1,4 @@
-"""Constant folding: parameters become their values, what depends on nothing is computed once and for all."""
+"""Constant folding: parameters become their values, constant parts are computed once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def fold_constants(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
-    """Replace what is known before any pod comes by its value; what would be an error stays as it is."""
+    """Replace parts that depend on no pod by their values; parts that fail stay."""
     if isinstance(expr, Var) and expr.slot in scope.known:
         return Known.of(expr, scope.known[expr.slot])
     if isinstance(expr, (Const, Var)):

@@ -1,4 +1,4 @@
-"""Hoisting: what is the same for all nodes is computed once for the pod, on first use."""
+"""Hoisting: parts that are the same for all nodes are computed once per pod, at first use."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ def hoist_lasting(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
     """Replace the largest parts that do not depend on the node by lazy variables that last as long as the
     pod.
 
-    Lazy, because a part behind `&&` or `?:` that is never reached must not be computed, let alone fail.
+    They are lazy, because a part behind `&&` or `?:` that is never reached must not be computed, let alone
+    fail.
     """
     if is_cheap(expr):
         return expr
     if scope.is_lasting(expr):
         return scope.hoist(expr)
     if expr.time is BindingTime.CLUSTER and scope.is_of_items(expr):
-        # Each loop item has an answer of its own, but not each node: looking at all of the cluster is dear.
+        # Each loop item has its own answer, but not each node: reading the whole cluster is expensive.
         return scope.hoist_by_item(expr)
     if isinstance(expr, Comprehension):
         scope.ranges(expr.iterable, expr.variables)
@@ -32,5 +33,5 @@ def hoist_lasting(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
 
 
 def is_cheap(expr: TypedExpr) -> bool:
-    """Tell whether computing the expression takes no longer than reading a lazy variable."""
+    """Return whether computing the expression takes no longer than reading a lazy variable."""
     return isinstance(expr, (Const, Var)) or (isinstance(expr, FieldOf) and isinstance(expr.operand, Var))

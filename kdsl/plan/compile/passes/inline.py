@@ -1,6 +1,6 @@
-"""Inlining: a call of a function of a rule file becomes its body, so that hoisting sees what is inside.
+"""Inlining: a call of a function of a rule file becomes its body, so that parts of the body can be hoisted.
 
-No pass of every rule: devices, whose functions take `pod.annotations` as a whole, ask for it.
+Only devices use it: their functions take `pod.annotations` as a whole.
 """
 
 from __future__ import annotations
@@ -8,28 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import Aggregate, Bind, CallFn, Comprehension, Const, FieldOf, TypedExpr, Var
 from kdsl.eval.ir import map_children
 
 DEPTH = 3
-"""So many calls deep: what is inside of those stays a call, so that no text grows out of hand."""
+"""The deepest nesting of inlined calls; deeper ones stay calls, so that the text stays small."""
 
 Substitutes = Mapping[int, TypedExpr]
-"""What stands for the variables of these slots."""
+"""The replacements of variables, by slot."""
 
 
 def inline_calls(
     expr: TypedExpr,
-    fns: Mapping[str, CheckedFn | ExternalFn],
+    fns: Fns,
     names: Collection[int],
     variable: Callable[[TypedExpr], Var],
     depth: int = DEPTH,
 ) -> TypedExpr:
     """Replace calls whose arguments are constants, `names` (slots that are always filled) or fields of those.
 
-    Such arguments have a value in any case, so it makes no difference when they are read. `variable` makes
-    new variables.
+    Such arguments always have a value, so the time of reading does not matter. `variable` makes new
+    variables.
     """
     expr = map_children(expr, lambda part: inline_calls(part, fns, names, variable, depth))
     if not isinstance(expr, CallFn) or not depth:
@@ -42,10 +42,10 @@ def inline_calls(
 
 
 def substitute(expr: TypedExpr, by: Substitutes, variable: Callable[[TypedExpr], Var]) -> TypedExpr:
-    """Return the expression with other expressions for some variables, and new variables for those it binds;
-    itself where it has neither.
+    """Return the expression with some variables replaced, and new variables for those it binds; itself if it
+    has neither.
 
-    When it is known and what it reads follow from its parts.
+    Its binding time and reads follow from its parts.
     """
     own: TypedExpr = expr
     match expr:
@@ -86,7 +86,7 @@ def _renamed(bound: Var, variable: Callable[[TypedExpr], Var]) -> Var:
 
 
 def is_plain(arg: TypedExpr, names: Collection[int]) -> bool:
-    """Tell whether an argument has a value in any case, wherever it is read: see `inline_calls`."""
+    """Return whether an argument always has a value; see `inline_calls`."""
     match arg:
         case Const():
             return True

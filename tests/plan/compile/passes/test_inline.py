@@ -1,4 +1,4 @@
-"""Calls that become the body of the function: the same values, and hoisting sees what is inside."""
+"""Inlined calls: the same values, and hoisting reaches the inside."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ fn share(count: int): int = 1 / count
 
 
 def inlined(condition: str) -> tuple[TypedExpr, TypedExpr, RuleScope]:
-    """Return a condition as it was checked and inlined, and the scope of its rule."""
+    """Return a condition as checked and as inlined, and the scope of its rule."""
     profile = f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q predicates {{ P }} }}'
     found = rules(f'{FNS}\npredicate P {{ require {condition} else "no" }}\n{profile}')
     rule = found.profiles["t.p"].predicates[0]
@@ -70,14 +70,14 @@ def test_values_stay(condition: str, annotations: dict[str, str]) -> None:
     assert value(changed, scope, **names) == value(written, other, **names)
 
 
-def test_what_depends_on_the_pod_is_hoisted_out_of_a_function() -> None:
+def test_parts_that_depend_on_the_pod_are_hoisted_out_of_a_function() -> None:
     written, changed, scope = inlined('allows(pod.annotations, "use", node.name)')
 
     def calls(expr: TypedExpr) -> list[str]:
         return [part.fn for part in walk(scope.optimised(expr)) if isinstance(part, CallFn)]
 
     assert calls(written) == ["t.allows"]
-    # The list of the pod is made once: what is left for each node asks for no function any more.
+    # The list of the pod is made once: the rest for each node calls no function any more.
     assert calls(changed) == []
 
 
@@ -93,7 +93,7 @@ def test_variables_of_a_body_are_new_each_time() -> None:
     assert not free_slots(changed) & set(slots)
 
 
-def test_what_nothing_is_put_into_stays_the_object_that_it_is() -> None:
+def test_an_unchanged_expression_stays_the_same_object() -> None:
     written, _, scope = inlined('node.name == "a" && pod.tolerations.exists(t, t.key == pod.name)')
     slots = {name: scope.slot_of(name) for name in ("pod", "node")}
     name = next(part for part in walk(written) if isinstance(part, Var) and part.name == "pod")
@@ -102,6 +102,6 @@ def test_what_nothing_is_put_into_stays_the_object_that_it_is() -> None:
     put = substitute(written, {slots["pod"]: replace(name, slot=99)}, scope.variable)
     assert isinstance(put, CallOf)
     assert put.args[0] is test and put.args[1] is not loop
-    # A loop gets a variable of its own in any case.
+    # A loop always gets its own variable.
     assert substitute(test, {}, scope.variable) is test
     assert substitute(loop, {}, scope.variable) is not loop

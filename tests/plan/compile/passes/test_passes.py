@@ -6,7 +6,7 @@ from kdsl.check.model.typed import CallOf, Var
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.ir import Known
 from kdsl.eval.values import EvalError
-from kdsl.plan.compile.passes import LATE_PASSES, PASSES
+from kdsl.plan.compile.passes import PASSES, RESIDUAL_PASSES
 from kdsl.plan.compile.passes.capture import capture
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.hoist import hoist_lasting
@@ -32,11 +32,11 @@ def condition(checked: CheckedPredicate) -> tuple[CheckedRequire, RuleScope]:
 
 def test_the_passes_in_order() -> None:
     assert (fold_constants, capture, hoist_lasting) == PASSES
-    # What a rewritten rule is made of was folded and captured; that this is so, the tests of such rules tell.
-    assert PASSES[-1:] == LATE_PASSES
+    # The expressions of a rewritten rule are already folded and captured; its own tests check that.
+    assert PASSES[-1:] == RESIDUAL_PASSES
 
 
-def test_fold_computes_what_depends_on_nothing() -> None:
+def test_fold_computes_constant_parts() -> None:
     statement, scope = condition(
         rule(
             """
@@ -66,7 +66,7 @@ def test_hoist_takes_the_largest_part_known_from_the_pod() -> None:
     assert isinstance(hoisted.args[1], Var) and hoisted.args[1].name == ""
 
 
-def test_hoist_leaves_what_depends_on_a_loop_variable() -> None:
+def test_hoist_leaves_parts_that_depend_on_a_loop_variable() -> None:
     statement, scope = condition(rule('require pod.tolerations.exists(t, t.key + "x" == node.name) else ""'))
     hoisted = hoist_lasting(statement.condition, scope)
     assert any(isinstance(part, CallOf) and part.function == "_+_" for part in walk(hoisted))
@@ -84,7 +84,7 @@ class Counting:
         return 3
 
 
-def test_what_is_known_from_the_pod_is_computed_once_for_all_nodes() -> None:
+def test_parts_that_depend_on_the_pod_are_computed_once_for_all_nodes() -> None:
     program = PredicateProgram(
         rule(
             """
@@ -97,7 +97,7 @@ def test_what_is_known_from_the_pod_is_computed_once_for_all_nodes() -> None:
         FUNCTIONS,
     )
     pod, nodes = Counting(), nodes_of(*(node(f"n{at}") for at in range(20)))
-    ids = program.judge(program.begin(pod, None), nodes.nodes(), Verdicts())
+    ids = program.scalar_statuses(program.begin(pod, None), nodes.nodes(), Verdicts())
     assert list(ids) == [0] * 20
     # Once for `twice`, once for `pod.priority + 10`.
     assert pod.reads == 2
@@ -108,7 +108,7 @@ def test_a_hoisted_part_that_is_not_reached_does_not_fail() -> None:
         rule('require node.podCount == 0 || 1 / (pod.priority - pod.priority) > 0 else ""'), FUNCTIONS
     )
     nodes = nodes_of(node("a"))
-    assert list(program.judge(program.begin(PodInfo("p"), None), nodes.nodes(), Verdicts())) == [0]
+    assert list(program.scalar_statuses(program.begin(PodInfo("p"), None), nodes.nodes(), Verdicts())) == [0]
 
 
 def test_an_error_of_a_parameter_is_an_error_of_its_users() -> None:

@@ -1,4 +1,4 @@
-"""What of a predicate is decided before any node is looked at: in PreFilter, for all nodes at once."""
+"""The parts of a predicate that PreFilter decides for all nodes at once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kdsl.check.model.rule_set import (
 from kdsl.lang.tree import Code
 
 
-def narrows_early(rule: CheckedPredicate) -> bool:
-    """Tell whether `narrow to` is decided early: the rule is for all nodes or for none, and what is said of
+def narrows_in_pre_filter(rule: CheckedPredicate) -> bool:
+    """Return whether PreFilter decides `narrow to`: the rule applies to all nodes or to none, and the text of
     an error does not depend on the node.
     """
     on_error = rule.on_error
@@ -24,23 +24,23 @@ def narrows_early(rule: CheckedPredicate) -> bool:
 def split_body(
     rule: CheckedPredicate,
 ) -> tuple[list[CheckedRequire], list[CheckedRequire | CheckedForEach]]:
-    """Return the statements that are decided early, which are the first ones, and the others; no `let`s."""
-    early: list[CheckedRequire] = []
-    late: list[CheckedRequire | CheckedForEach] = []
-    is_early = narrows_early(rule) and not rule.report_all
+    """Return the leading statements that PreFilter decides, and the others; no `let`s."""
+    first: list[CheckedRequire] = []
+    others: list[CheckedRequire | CheckedForEach] = []
+    is_early = narrows_in_pre_filter(rule) and not rule.report_all
     for statement in rule.body:
         if isinstance(statement, CheckedLet):
             continue
-        if is_early and isinstance(statement, CheckedRequire) and _is_early(statement):
-            early.append(statement)
+        if is_early and isinstance(statement, CheckedRequire) and _is_in_pre_filter(statement):
+            first.append(statement)
         else:
             is_early = False
-            late.append(statement)
-    return early, late
+            others.append(statement)
+    return first, others
 
 
-def _is_early(statement: CheckedRequire) -> bool:
-    # What makes a pod pending must wait for its nodes: PreFilter has no such answer.
+def _is_in_pre_filter(statement: CheckedRequire) -> bool:
+    # PreFilter has no answer that keeps a pod pending.
     is_known = statement.condition.time.is_lasting and _is_known(statement.reason)
     return is_known and statement.code is not Code.PENDING
 

@@ -1,6 +1,4 @@
-"""Lists that nodes say of themselves, such as their taints: what is asked of an item is asked once per
-distinct item, however many nodes and lists have it.
-"""
+"""Lists in node facts, such as taints: a condition on an item is evaluated once per distinct item."""
 
 from __future__ import annotations
 
@@ -19,28 +17,26 @@ from kdsl.plan.columns.column import (
     AllBad,
     Bad,
     Coded,
+    CodedLists,
     Column,
     ColumnValue,
-    Listed,
     Mask,
     NotColumnar,
     Same,
     spread,
 )
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.facts import FactColumn
+from kdsl.plan.fact_columns import FactColumn
 
 MAX_CONDITIONS: Final = 64
-"""The most conditions that read nothing but an item of which the answers are kept."""
+"""The most conditions on items alone whose results are kept."""
 MAX_ITEMS: Final = 4096
-"""The most distinct items that are asked about at once."""
+"""The most distinct items of a list for columns."""
 TOLERATES: Final = frozenset(("Pod.tolerates", "Toleration.tolerates"))
 
 
 class Attribute:
-    """An attribute of the distinct items: item `i` has `values[codes[i]]`, `numbers` are the codes by
-    value.
-    """
+    """An attribute of the distinct items: item `i` has `values[codes[i]]`, `numbers` are codes by value."""
 
     def __init__(self) -> None:
         self.codes: NDArray[np.int32] = np.zeros(0, np.int32)
@@ -58,7 +54,7 @@ class Attribute:
 class ListItems:
     """The distinct items of a column of lists. List `owners[i]` of the column has item `places[i]`.
 
-    Thread-safe: between two refreshes of the column it changes once, before whoever refreshes it reads.
+    Thread-safe: between two refreshes of the column it changes once, before it is read.
     """
 
     def __init__(self, column: FactColumn) -> None:
@@ -172,7 +168,7 @@ def lists_of(column: FactColumn) -> ListItems:
 
 
 def tolerated(lists: ListItems, tolerations: Sequence[Value]) -> Mask:
-    """Tell which taints some toleration matches, as `Toleration.tolerates` does."""
+    """Return which taints a toleration matches, as `Toleration.tolerates` does."""
     keys, values, effects = map(lists.attribute, ("key", "value", "effect"))
     result = np.zeros(len(lists.items), np.bool_)
     for each in tolerations:
@@ -207,18 +203,18 @@ def list_field(attribute: str) -> Operand:
 
     def read(batch: Batch) -> ColumnValue:
         column = batch.facts.field(attribute)
-        return Listed(column.codes.take(batch.rows), lists_of(column))
+        return CodedLists(column.codes.take(batch.rows), lists_of(column))
 
     return read
 
 
 def chosen_items(
     batch: Batch, listed: ColumnValue, slot: int, condition: ItemCondition
-) -> tuple[Listed, Mask]:
+) -> tuple[CodedLists, Mask]:
     """Return lists, and for which of their distinct items a condition holds that reads the item in `slot`,
-    and nothing of the node. NotColumnar where it fails for an item that is there.
+    and nothing of the node. NotColumnar if it fails for an item that is there.
     """
-    if not isinstance(listed, Listed):
+    if not isinstance(listed, CodedLists):
         raise NotColumnar
     lists, kept = listed.lists, listed.kept
     size = len(lists.items)
@@ -245,7 +241,7 @@ def over_items(macro: Macro, iterable: Operand, slot: int, condition: ItemCondit
         listed, found = chosen_items(batch, iterable(batch), slot, condition)
         if macro is Macro.FILTER:
             kept = found if listed.kept is None else found & listed.kept
-            return Listed(listed.codes, listed.lists, kept)
+            return CodedLists(listed.codes, listed.lists, kept)
         if macro is Macro.EXISTS:
             return Column(listed.count(found) > 0)
         return Column(listed.count(~found) == 0)

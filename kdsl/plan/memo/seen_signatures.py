@@ -1,4 +1,4 @@
-"""Which kinds of pods were met before: one that comes again may come yet again, and is worth keeping."""
+"""The signatures that were seen before: answers are kept for repeated signatures only."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Hashable
 from threading import Lock
 from typing import Final
 
-MAX_MET: Final = 65536
-"""The most kinds that are known to have been met; beyond that they are met anew."""
+MAX_SEEN: Final = 65536
+"""The most signatures that are remembered; beyond that the set starts over."""
 
 
-class Met:
-    """The kinds that were met, by signature. Thread-safe."""
+class SeenSignatures:
+    """A set of signatures. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: set[Hashable] = set()
         self._lock = Lock()
 
-    def meet(self, signature: Hashable) -> bool:
-        """Tell whether a kind was met before, and remember it."""
+    def add(self, signature: Hashable) -> bool:
+        """Add a signature. Return whether it was there."""
         if signature in self._known:
             return True
         with self._lock:
-            if len(self._known) >= MAX_MET:
+            if len(self._known) >= MAX_SEEN:
                 self._known.clear()
             self._known.add(signature)
         return False
 
     def clear(self) -> None:
-        """Forget all kinds."""
+        """Remove all signatures."""
         with self._lock:
             self._known.clear()

@@ -1,4 +1,4 @@
-"""Which pods are alike to a question: told by what its body reads of them."""
+"""Pod keys of questions, from the reads of their bodies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.objects.taints import Taint
 from kdsl.cluster.snapshot.groups import PodGroup
-from kdsl.eval.scalar.alike import look_of
+from kdsl.eval.scalar.pod_keys import pod_key_of
 from kdsl.eval.views import READ_OF_PODS, attribute_of
 
 from tests.cluster.build import pod_info
@@ -43,9 +43,9 @@ def body_of(text: str) -> tuple[Aggregate, dict[str, CheckedFn | ExternalFn]]:
     return next(part for part in parts if isinstance(part, Aggregate)), dict(functions.fns)
 
 
-def look(text: str, pod: PodInfo) -> Hashable:
+def pod_key(text: str, pod: PodInfo) -> Hashable:
     aggregate, fns = body_of(text)
-    read = look_of(aggregate.body, aggregate.variable.slot, fns)
+    read = pod_key_of(aggregate.body, aggregate.variable.slot, fns)
     assert read is not None
     return read(pod)
 
@@ -67,7 +67,7 @@ def look(text: str, pod: PodInfo) -> Hashable:
         ("cluster.services(pod).all(g, g.includes(p))", ("labels", "namespace", "deletion_timestamp")),
     ],
 )
-def test_pods_are_told_apart_by_what_is_read(body: str, fields: tuple[str, ...]) -> None:
+def test_the_pod_key_holds_the_fields_that_are_read(body: str, fields: tuple[str, ...]) -> None:
     others = {
         "labels": FrozenMap({"app": "z"}),
         "namespace": "other",
@@ -81,15 +81,15 @@ def test_pods_are_told_apart_by_what_is_read(body: str, fields: tuple[str, ...])
         "annotations": FrozenMap({"a": "b"}),
     }
     for field, value in others.items():
-        is_alike = look(body, POD.with_fields(**{field: value})) == look(body, POD)
+        is_alike = pod_key(body, POD.with_fields(**{field: value})) == pod_key(body, POD)
         assert is_alike is (field not in fields), field
 
 
-def test_maps_are_alike_in_order_where_a_rule_may_see_it() -> None:
+def test_the_pod_key_holds_the_order_of_maps_that_a_loop_shows() -> None:
     turned = POD.with_fields(labels=FrozenMap({"tier": "y", "app": "x"}))
-    assert look("p.labels.exists(k, k == 'app')", turned) != look("p.labels.exists(k, k == 'app')", POD)
+    assert pod_key("p.labels.exists(k, k == 'app')", turned) != pod_key("p.labels.exists(k, k == 'app')", POD)
     matches = "pod.requiredAffinity.all(t, t.matches(p))"
-    assert look(matches, turned) == look(matches, POD)
+    assert pod_key(matches, turned) == pod_key(matches, POD)
 
 
 @pytest.mark.parametrize(
@@ -103,23 +103,23 @@ def test_maps_are_alike_in_order_where_a_rule_may_see_it() -> None:
         "cel.bind(q, p, q.priority > 2)",
     ],
 )
-def test_where_more_is_done_with_a_pod_nothing_is_known(body: str) -> None:
+def test_there_is_no_pod_key_for_other_uses_of_a_pod(body: str) -> None:
     aggregate, fns = body_of(body)
-    assert look_of(aggregate.body, aggregate.variable.slot, fns) is None
+    assert pod_key_of(aggregate.body, aggregate.variable.slot, fns) is None
 
 
 def test_a_plugin_may_answer_anything() -> None:
     aggregate, fns = body_of("urgent(p, 1)")
-    assert look_of(aggregate.body, aggregate.variable.slot, fns) is not None
+    assert pod_key_of(aggregate.body, aggregate.variable.slot, fns) is not None
     inner = fns["t.urgent"]
     assert isinstance(inner, CheckedFn)
     name = next(part.fn for part in walk(inner.body) if isinstance(part, CallFn))
     fns[name] = ExternalFn(name, "someone", (), parse_type("bool"), frozenset(), 1, lambda *args: True)
-    assert look_of(aggregate.body, aggregate.variable.slot, fns) is None
+    assert pod_key_of(aggregate.body, aggregate.variable.slot, fns) is None
 
 
 class Recorder:
-    """Stands in for a pod and notes which attributes are read."""
+    """Stands for a pod and records the attributes that are read."""
 
     def __init__(self, pod: PodInfo, read: set[str]) -> None:
         self._pod, self._read = pod, read
@@ -135,7 +135,7 @@ class Recorder:
         return getattr(self._pod, name)
 
 
-def test_methods_read_of_pods_what_they_say() -> None:
+def test_methods_read_the_declared_fields_of_pods() -> None:
     app = LabelSelector.of_labels({"app": "x"})
     receivers = {
         "PodAffinityTerm.matches": [
@@ -166,7 +166,7 @@ def test_methods_read_of_pods_what_they_say() -> None:
         assert read == {*READ_OF_PODS[method]}
 
 
-def test_what_rules_see_of_pods_can_be_looked_up() -> None:
+def test_fields_that_rules_read_are_hashable() -> None:
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
     requests = {"requests": {"cpu": "1", "example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
     container = {

@@ -1,4 +1,4 @@
-"""Of a kind of pod that is met for the first time nothing is kept: it may never come again."""
+"""Answers for a signature that was never seen are not kept: it may never come again."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.state import CycleState
-from kdsl.plan.memo import met
+from kdsl.plan.memo import seen_signatures
 from kdsl.plan.memo.predicates import JoinedPredicates
 
 from tests.plan.lab import predicate
 from tests.plan.memo.test_joined import column_of
 
 
-def test_a_kind_is_met_once_and_forgotten_after_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(met, "MAX_MET", 2)
-    kinds = met.Met()
-    assert [kinds.meet(each) for each in "aabab"] == [False, True, False, True, True]
-    assert [kinds.meet(each) for each in "caa"] == [False, False, True]
-    kinds.clear()
-    assert not kinds.meet("a")
+def test_a_signature_is_new_once_and_forgotten_after_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seen_signatures, "MAX_SEEN", 2)
+    seen = seen_signatures.SeenSignatures()
+    assert [seen.add(each) for each in "aabab"] == [False, True, False, True, True]
+    assert [seen.add(each) for each in "caa"] == [False, False, True]
+    seen.clear()
+    assert not seen.add("a")
 
 
 def test_answers_are_kept_from_the_second_pod_on() -> None:
@@ -33,11 +33,11 @@ def test_answers_are_kept_from_the_second_pod_on() -> None:
         state = CycleState()
         joined.pre_filter(state, PodInfo(name), nodes)
         assert column_of(joined, state, PodInfo(name), nodes).ids.tolist() == [0]
-        held.append(len(joined._kinds._kinds))
+        held.append(len(joined._memo._entries))
     assert held == [0, 1, 1]
 
 
-def test_what_ifs_of_a_new_kind_are_kept_for_its_attempt() -> None:
+def test_what_ifs_of_a_new_signature_are_kept_for_its_attempt() -> None:
     joined, cache = JoinedPredicates([predicate('require node.podCount < 1 else "no"')]), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     nodes, state, pod = NodeSet.all(cache.snapshot()), CycleState(), PodInfo("a")

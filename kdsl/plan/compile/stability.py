@@ -1,7 +1,7 @@
-"""What stays as it is from one attempt to the next, and what has only to be brought up to date.
+"""Expressions that stay the same from one attempt of a signature to the next, or only need an update.
 
-A value that depends on nothing but the kind of the pod and the catalog is the same for the next pod of that
-kind. A count that depends on nothing else beside the pods and nodes that it counts knows what changed.
+A value that depends only on the pod's signature and the catalog stays the same. A count that depends only on
+those, and on the pods and nodes that it counts, is updated by the changes.
 """
 
 from __future__ import annotations
@@ -16,25 +16,23 @@ _CATALOG: Final = frozenset(CatalogWord)
 _COUNTS: Final = ("TopologyCount", "PodTermCount")
 
 
-def is_steady(*exprs: TypedExpr | None) -> bool:
-    """Tell whether expressions read nothing but the pod and the catalog."""
-    return all(expr is None or _are_steady(expr.reads) for expr in exprs)
+def is_stable(*exprs: TypedExpr | None) -> bool:
+    """Return whether expressions read nothing but the pod and the catalog."""
+    return all(expr is None or _are_stable(expr.reads) for expr in exprs)
 
 
 @lru_cache(maxsize=4096)
-def _are_steady(reads: frozenset[str]) -> bool:
+def _are_stable(reads: frozenset[str]) -> bool:
     return all(word.startswith("pod.") or word in _CATALOG for word in reads)
 
 
 def is_count(expr: TypedExpr) -> bool:
-    """Tell whether an expression, as `capture` left it, is a count, or a list of counts, of which only what
-    is counted changes.
-    """
+    """Return whether an expression, after `capture`, is a count or a list of counts with stable questions."""
     match expr:
         case Bind(value=value, body=body):
-            return is_steady(value) and is_count(body)
+            return is_stable(value) and is_count(body)
         case Comprehension(macro=Macro.MAP, iterable=iterable, where=None, body=body):
-            return is_steady(iterable) and is_count(body)
+            return is_stable(iterable) and is_count(body)
         case Aggregate(target=target) if expr.type.name in _COUNTS:
             return _is_counted(target)
     return False
@@ -43,11 +41,11 @@ def is_count(expr: TypedExpr) -> bool:
 def _is_counted(expr: TypedExpr) -> bool:
     match expr:
         case Bind(value=value, body=body):
-            return is_steady(value) and _is_counted(body)
+            return is_stable(value) and _is_counted(body)
         case Aggregate(target=target):
             return _is_counted(target)
         case CallOf(function="Cluster.topology", args=(Var(), key)):
-            return is_steady(key)
+            return is_stable(key)
         case FieldOf(operand=Var()):
             return expr.type.name == "PodTerms"
     return False

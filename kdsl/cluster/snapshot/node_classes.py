@@ -1,6 +1,6 @@
-"""Which nodes look alike: equal taints, equal room, as much of it taken. Rules say the same of them.
+"""Node classes: nodes that are equal in the facts and usage that most rules read.
 
-Large clusters are made of few kinds of nodes, and on those there are few kinds of load.
+A large cluster has few node classes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
 
-LOOK_FIELDS: Final = (
+NODE_CLASS_FIELDS: Final = (
     "unschedulable",
     "taints",
     "allocatable",
@@ -22,19 +22,19 @@ LOOK_FIELDS: Final = (
     "pod_count",
     "used_host_ports",
 )
-"""The attributes in which nodes of one look are equal. Names and labels tell nearly all nodes apart."""
+"""The attributes in which the nodes of one class are equal. Names and labels differ for nearly every node."""
 
-LookOf = Callable[[NodeInfo], Hashable]
-"""Returns what nodes that look alike share."""
+ClassOf = Callable[[NodeInfo], Hashable]
+"""Returns a node's class as a value; equal for nodes of one class."""
 
-NO_LOOK: Final = 0
-"""The look of a row without a node."""
+NO_CLASS: Final = 0
+"""The class of a row without a node."""
 
 _SPARE = 1024
 
 
-def look_of(node: NodeInfo) -> Hashable:
-    """Return what nodes that look alike share: the values of `LOOK_FIELDS`."""
+def node_class_of(node: NodeInfo) -> Hashable:
+    """Return the class of a node: the values of `NODE_CLASS_FIELDS`."""
     facts = node.facts
     return (
         node.requested,
@@ -47,31 +47,31 @@ def look_of(node: NodeInfo) -> Hashable:
     )
 
 
-def look_of_facts(node: NodeInfo) -> Hashable:
-    """Return what of a look is the node's own, whatever pods are on it."""
+def fact_class_of(node: NodeInfo) -> Hashable:
+    """Return the part of a node's class that does not depend on its pods."""
     facts = node.facts
     return facts.allocatable, facts.unschedulable, facts.taints
 
 
-class Looks:
-    """The look of each row, as `look_of` tells, as a number that is good for one `generation`.
+class NodeClasses:
+    """The class of each row, by `node_class_of`, as a number that is valid for one `generation`.
 
-    Numbers that no row has any more are dropped when there are too many. `ids` has a cell for every row.
+    Unused numbers are dropped when there are too many. `ids` has a cell for every row.
     """
 
-    def __init__(self, look_of: LookOf) -> None:
+    def __init__(self, node_class_of: ClassOf) -> None:
         self.generation = 0
-        self._look_of = look_of
+        self._class_of = node_class_of
         self.ids: NDArray[np.intp] = np.zeros(0, np.intp)
         self._numbers: dict[Hashable, int] = {}
 
     def __len__(self) -> int:
-        """Return how many numbers there are, `NO_LOOK` among them."""
+        """Return how many numbers there are, `NO_CLASS` among them."""
         return len(self._numbers) + 1
 
     @property
     def is_full(self) -> bool:
-        """Tell whether it is time to number anew."""
+        """Return whether the classes should be numbered again."""
         return len(self._numbers) > 2 * len(self.ids) + _SPARE
 
     def grow(self, rows: int) -> None:
@@ -82,13 +82,13 @@ class Looks:
         """Forget all numbers: a new generation begins."""
         self.generation += 1
         self._numbers.clear()
-        self.ids[:] = NO_LOOK
+        self.ids[:] = NO_CLASS
 
     def put(self, row: int, node: NodeInfo) -> None:
-        """Number the look of a row's node."""
-        look = self._look_of(node)
-        self.ids[row] = self._numbers.setdefault(look, len(self._numbers) + 1)
+        """Set the class of a row from its node."""
+        value = self._class_of(node)
+        self.ids[row] = self._numbers.setdefault(value, len(self._numbers) + 1)
 
     def clear(self, row: int) -> None:
-        """Note that a row has no node any more."""
-        self.ids[row] = NO_LOOK
+        """Set the class of a row without a node."""
+        self.ids[row] = NO_CLASS

@@ -1,4 +1,4 @@
-"""Nodes of which a rule reads the same are judged once: found out for each pod, by what its rules read then."""
+"""Nodes from which a rule reads the same values are evaluated once; the reads are collected for each pod."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ POD = st.builds(
 )
 
 
-def nodes(kinds: list[tuple[dict[str, str], bool]]) -> Iterator[NodeFacts]:
-    for at, (labels, is_off) in enumerate(kinds):
+def nodes(groups: list[tuple[dict[str, str], bool]]) -> Iterator[NodeFacts]:
+    for at, (labels, is_off) in enumerate(groups):
         host = {"host": f"n{at}"} if at % 5 else {}
         yield NodeFacts(f"n{at}", labels=FrozenMap({**labels, **host}), unschedulable=is_off)
 
@@ -87,11 +87,11 @@ def counting_predicate(first: str, second: str) -> str:
 def test_rules_that_count_give_what_the_scalar_back_end_gives(
     first: str,
     second: str,
-    kinds: list[tuple[dict[str, str], bool]],
+    groups: list[tuple[dict[str, str], bool]],
     pods: list[tuple[int, int]],
     pod: PodInfo,
 ) -> None:
-    candidates = NodeSet.all(cluster(list(nodes(kinds)), bound(pods)).snapshot())
+    candidates = NodeSet.all(cluster(list(nodes(groups)), bound(pods)).snapshot())
     predicate = predicate_program(counting_predicate(first, second), FNS)
     columns, scalar = both_verdicts(predicate, pod, candidates)
     assert columns == scalar
@@ -118,11 +118,11 @@ def test_points_of_groups_are_the_normalised_scores_of_nodes(
     first: str,
     second: str,
     end: str,
-    kinds: list[tuple[dict[str, str], bool]],
+    groups: list[tuple[dict[str, str], bool]],
     pods: list[tuple[int, int]],
     pod: PodInfo,
 ) -> None:
-    candidates = NodeSet.all(cluster(list(nodes(kinds)), bound(pods)).snapshot())
+    candidates = NodeSet.all(cluster(list(nodes(groups)), bound(pods)).snapshot())
     program = score_program(f"let found = {first}\nignore when found == {second}\n{end}", FNS)
 
     def begin() -> Frame:
@@ -132,74 +132,75 @@ def test_points_of_groups_are_the_normalised_scores_of_nodes(
 
     points = program.points(begin(), candidates)
     frame = begin()
-    raw = np.array(list(program.judge(frame, candidates.nodes())), program.dtype)
+    raw = np.array(list(program.scalar_scores(frame, candidates.nodes())), program.dtype)
     expected = program.normalized(frame, raw, program.missing(raw))
     found = points.column(np.int64) if isinstance(points, Grouped) else points
     assert found.tolist() == expected.tolist()
 
 
-class Judged:
-    """Counts the nodes that the scalar back end is asked for."""
+class Evaluated:
+    """Records the nodes that the scalar back end evaluates."""
 
     def __init__(self, program: PredicateProgram | ScoreProgram, monkeypatch: pytest.MonkeyPatch) -> None:
         self.names: list[str] = []
-        judge = program.judge
+        method = "scalar_scores" if isinstance(program, ScoreProgram) else "scalar_statuses"
+        evaluate = getattr(program, method)
 
         def watched(frame: Value, nodes: Value, *others: Value) -> Value:
             listed = list(nodes)
             self.names += [node.name for node in listed]
-            return judge(frame, listed, *others)
+            return evaluate(frame, listed, *others)
 
-        monkeypatch.setattr(program, "judge", watched)
+        monkeypatch.setattr(program, method, watched)
 
 
 def zones(pods: int) -> ClusterCache:
-    kinds = [({"zone": "abc"[at % 3]}, False) for at in range(30)]
-    return cluster(list(nodes(kinds)), bound([(at, 1) for at in range(pods)]))
+    groups = [({"zone": "abc"[at % 3]}, False) for at in range(30)]
+    return cluster(list(nodes(groups)), bound([(at, 1) for at in range(pods)]))
 
 
-def test_one_node_of_each_domain_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_node_of_each_domain_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
     program = predicate_program(f'for k in {KEYS} {{ require {COUNT}.here(node) < 2 else "full" }}')
-    judged = Judged(program, monkeypatch)
+    evaluated = Evaluated(program, monkeypatch)
     candidates = NodeSet.all(zones(4).snapshot())
     pod = PodInfo("x", labels=FrozenMap({"zone": ""}))
     frame = program.begin(pod, ClusterView(candidates.snapshot))
-    ids = program.judge_nodes(frame, candidates, Verdicts()).tolist()
-    assert judged.names == ["n0", "n1", "n2"]
+    ids = program.statuses(frame, candidates, Verdicts()).tolist()
+    assert evaluated.names == ["n0", "n1", "n2"]
     assert [at for at, one in enumerate(ids) if one] == list(range(0, 30, 3))
 
 
-def test_of_many_domains_one_node_of_each_number_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_domains_one_node_of_each_number_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
     program = score_program('value topology("host").count(p, true).here(node)')
-    judged = Judged(program, monkeypatch)
+    evaluated = Evaluated(program, monkeypatch)
     candidates = NodeSet.all(zones(4).snapshot())
     frame = program.begin(PodInfo("x"), ClusterView(candidates.snapshot), candidates)
-    raw = program.judge_nodes(frame, candidates).tolist()
-    assert judged.names == ["n0", "n1"]
+    raw = program.raw_scores(frame, candidates).tolist()
+    assert evaluated.names == ["n0", "n1"]
     assert raw == [1 if at in (1, 2, 3) else 0 for at in range(30)]
 
 
-def test_what_the_pod_does_not_ask_for_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_branches_that_the_pod_excludes_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     program = score_program("value pod.priority > 0 ? node.pods.size() : 1")
-    judged = Judged(program, monkeypatch)
+    evaluated = Evaluated(program, monkeypatch)
     candidates = NodeSet.all(zones(4).snapshot())
     for priority, asked in ((0, ["n0"]), (1, [])):
-        judged.names.clear()
+        evaluated.names.clear()
         pod = PodInfo("x", priority=priority)
-        program.judge_nodes(program.begin(pod, ClusterView(candidates.snapshot), candidates), candidates)
-        assert judged.names == asked
+        program.raw_scores(program.begin(pod, ClusterView(candidates.snapshot), candidates), candidates)
+        assert evaluated.names == asked
 
 
-def test_many_kinds_of_nodes_are_left_to_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_groups_of_nodes_are_left_to_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     program = score_program('value node.labels[?"host"].orValue("") == "n7" ? 1 : 0')
-    judged = Judged(program, monkeypatch)
+    evaluated = Evaluated(program, monkeypatch)
     candidates = NodeSet.all(zones(0).snapshot())
     frame = program.begin(PodInfo("x"), ClusterView(candidates.snapshot), candidates)
-    raw = program.judge_nodes(frame, candidates).tolist()
-    assert judged.names == [] and raw.index(1) == 7
+    raw = program.raw_scores(frame, candidates).tolist()
+    assert evaluated.names == [] and raw.index(1) == 7
 
 
-def test_what_is_read_twice_is_looked_at_once() -> None:
+def test_a_variable_that_is_read_twice_is_collected_once() -> None:
     lets = "\n".join(f"let v{at} = v{at - 1} + v{at - 1}" for at in range(1, 60))
     fns = "fn f0(node: Node): int = node.taints.size()\n" + "\n".join(
         f"fn f{at}(node: Node): int = f{at - 1}(node) + f{at - 1}(node)" for at in range(1, 40)

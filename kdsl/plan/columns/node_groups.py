@@ -1,4 +1,4 @@
-"""Kinds of nodes: those of which a rule reads the same for one pod, so that it has one answer for them."""
+"""Groups of nodes from which a rule reads the same values for one pod, so that they share one answer."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Array, NotColumnar
 from kdsl.plan.columns.groups import Digit, Groups, few_groups
-from kdsl.plan.facts import ABSENT
+from kdsl.plan.fact_columns import ABSENT
 
 _STEPS: Final = 512
-"""The steps that finding out may take; where it takes more, columns are as fast."""
+"""The steps for collecting reads; beyond that, columns are as fast."""
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 Numbers = tuple[Value, Callable[[Array], Array | int], tuple[int, int]]
-"""Whose method it is that gives an integer for each row, what gives them, and two that none is beyond."""
+"""An object with a method per node, that method over columns of ints, and the bounds of the ints."""
 
 
 @dataclass(slots=True)
-class Sight:
-    """What is read of nodes: attributes, what maps hold at keys or only whether they hold it, and numbers
-    that a column has by row. `lets` are those that were gone through.
+class NodeReads:
+    """The reads of nodes for one pod: attributes, keys of maps (values, or only presence in `tests`), and
+    numbers by row. `lets` are the variables that were followed.
     """
 
     fields: set[str] = field(default_factory=set)
@@ -38,7 +38,7 @@ class Sight:
     lets: set[int] = field(default_factory=set)
 
     def digits(self, batch: Batch) -> list[Digit]:
-        """Return in what the rows of a batch differ."""
+        """Return the digits in which the rows of a batch may differ."""
         facts, rows = batch.facts, batch.rows
         digits: list[Digit] = [facts.field(name).digit(rows) for name in self.fields]
         digits += [facts.key(*place).digit(rows) for place in self.keys]
@@ -53,23 +53,21 @@ class Sight:
         return digits
 
 
-Look = Callable[[Frame, Sight], None]
-"""Adds to a sight what an expression may read of a node; EvalError, NotColumnar where that is not known."""
+Collect = Callable[[Frame, NodeReads], None]
+"""Adds the possible reads of an expression to `NodeReads`; EvalError or NotColumnar if they are unknown."""
 
 
-class Kinds:
-    """Tells which rows of a batch have one answer. `slot` is where a frame holds what is read of nodes for
-    the attempt: all that it follows from stays as it is.
-    """
+class NodeGroups:
+    """Groups the rows of a batch that share an answer. `slot` holds the reads of nodes for the attempt."""
 
-    def __init__(self, look: Look, slot: int) -> None:
-        self._look = look
+    def __init__(self, collect: Collect, slot: int) -> None:
+        self._compile = collect
         self._slot = slot
 
-    def ask(self, batch: Batch, question: Callable[[Batch], NDArray[Scalar]]) -> NDArray[Scalar] | None:
-        """Ask about the first row of each kind, in visiting order, and return the answer for each row.
+    def evaluate(self, batch: Batch, question: Callable[[Batch], NDArray[Scalar]]) -> NDArray[Scalar] | None:
+        """Ask about the first row of each group, in visiting order, and return the answer for each row.
 
-        None where kinds are not told apart, or where there are so many that columns are as fast.
+        None if the rows cannot be grouped, or if there are so many groups that columns are as fast.
         """
         groups = self.groups(batch)
         if groups is None:
@@ -80,20 +78,20 @@ class Kinds:
         return answers[:1].repeat(len(batch)) if len({*known}) == 1 else groups.spread(known, answers.dtype)
 
     def groups(self, batch: Batch) -> Groups | None:
-        """Return the rows of each kind; None where `ask` does."""
+        """Return the groups of rows; None as for `evaluate`."""
         frame = batch.frame
-        sight = frame[self._slot]
-        if sight is UNSET:
-            sight = frame[self._slot] = self._sight(frame)
-        return None if sight is None else few_groups(sight.digits(batch), len(batch))
+        reads = frame[self._slot]
+        if reads is UNSET:
+            reads = frame[self._slot] = self._reads_of(frame)
+        return None if reads is None else few_groups(reads.digits(batch), len(batch))
 
-    def _sight(self, frame: Frame) -> Sight | None:
-        sight, meter = Sight(), frame[-1]
+    def _reads_of(self, frame: Frame) -> NodeReads | None:
+        reads, meter = NodeReads(), frame[-1]
         frame[-1] = Meter(_STEPS)
         try:
-            self._look(frame, sight)
+            self._compile(frame, reads)
         except (EvalError, NotColumnar):
             return None
         finally:
             frame[-1] = meter
-        return sight
+        return reads

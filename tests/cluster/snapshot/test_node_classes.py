@@ -1,4 +1,4 @@
-"""Nodes that look alike have one number, whatever happens to them."""
+"""Equal nodes have one class number, whatever happens to them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.ports import HostPort
 from kdsl.cluster.objects.taints import Taint
-from kdsl.cluster.snapshot import looks
+from kdsl.cluster.snapshot import node_classes
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.cluster.snapshot.looks import LOOK_FIELDS, NO_LOOK
+from kdsl.cluster.snapshot.node_classes import NO_CLASS, NODE_CLASS_FIELDS
 from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 
 OF_FACTS = ("unschedulable", "taints", "allocatable")
@@ -44,25 +44,28 @@ CHANGES = st.one_of(
 
 
 @given(st.lists(CHANGES, max_size=30), st.sampled_from([0, 1024]))
-def test_equal_numbers_are_equal_looks(changes: list, spare: int) -> None:  # type: ignore[type-arg]  # of callables
-    before, looks._SPARE = looks._SPARE, spare
+def test_equal_numbers_are_equal_node_classes(changes: list, spare: int) -> None:  # type: ignore[type-arg]  # of callables
+    before, node_classes._SPARE = node_classes._SPARE, spare
     try:
         cache = ClusterCache()
         for change in changes:
             change(cache)
             snapshot = cache.snapshot()
             assert isinstance(snapshot, LiveSnapshot)
-            for numbers, fields in ((snapshot.looks, LOOK_FIELDS), (snapshot.fact_looks, OF_FACTS)):
+            for numbers, fields in (
+                (snapshot.node_classes, NODE_CLASS_FIELDS),
+                (snapshot.fact_classes, OF_FACTS),
+            ):
                 seen: dict[int, tuple[object, ...]] = {}
                 for row in snapshot.order.tolist():
                     node = snapshot.info(row)
                     look = tuple(getattr(node, field) for field in fields)
                     number = int(numbers.ids[row])
-                    assert NO_LOOK < number < len(numbers)
+                    assert NO_CLASS < number < len(numbers)
                     assert seen.setdefault(number, look) == look
                 assert len(set(map(repr, seen.values()))) == len(seen)
     finally:
-        looks._SPARE = before
+        node_classes._SPARE = before
 
 
 def test_names_and_labels_are_no_part_of_a_look() -> None:
@@ -71,4 +74,4 @@ def test_names_and_labels_are_no_part_of_a_look() -> None:
         cache.add_node(replace(facts, name=name, labels=FrozenMap({"name": name})))
     snapshot = cache.snapshot()
     assert isinstance(snapshot, LiveSnapshot)
-    assert snapshot.looks.ids[0] == snapshot.looks.ids[1]
+    assert snapshot.node_classes.ids[0] == snapshot.node_classes.ids[1]

@@ -1,8 +1,8 @@
-"""What compiled predicates say about events: which can cure their rejections, and whether one did.
+"""Queueing hints of compiled predicates: the events that can cure a rejection, and whether one did.
 
-The events are derived from what a rule reads. Where the answer for a node follows from the pod and that node
-alone, the rule itself is asked about the node before and after the event: exact, and nothing to write by
-hand. Of rules that read more of the cluster, the event alone decides.
+The events are derived from the reads of a rule. If the answer for a node depends on the pod and that node
+alone, the rule runs on the node before and after the event, which is exact. Otherwise the event alone
+decides.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from kdsl.base.events import EventPattern, Resource, merged
-from kdsl.check.analyses.cures import Fns, predicate_cures
-from kdsl.check.model.rule_set import CheckedPredicate
+from kdsl.check.analyses.cures import predicate_cures
+from kdsl.check.model.rule_set import CheckedPredicate, Fns
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
@@ -21,7 +21,7 @@ from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.rules.predicate import SKIP, PredicateProgram
 
 
-class WakingRule:
+class HintRule:
     """One predicate, without its tightenings."""
 
     def __init__(self, rule: CheckedPredicate, program: PredicateProgram, fns: Fns) -> None:
@@ -30,7 +30,7 @@ class WakingRule:
         self._program = program
 
     def passes(self, pod: PodInfo, node: NodeInfo) -> bool:
-        """Tell whether the rule lets `pod` onto `node`. For rules whose answer is local to the node."""
+        """Return whether the rule lets `pod` onto `node`, for rules with an answer local to the node."""
         frame = self._program.begin(pod, None)
         decided = self._program.decide(frame)
         if isinstance(decided, Narrowed):
@@ -38,13 +38,13 @@ class WakingRule:
                 return False
         elif decided is not None:
             return decided == SKIP
-        return next(self._program.judge(frame, (node,), Verdicts())) == 0
+        return next(self._program.scalar_statuses(frame, (node,), Verdicts())) == 0
 
 
-class Waking:
-    """A predicate with its tightenings: it is cured where all of them pass and did not before."""
+class QueueingHints:
+    """A predicate with its tightenings: it is cured if all of them pass and did not before."""
 
-    def __init__(self, rules: Iterable[WakingRule]) -> None:
+    def __init__(self, rules: Iterable[HintRule]) -> None:
         self._rules = tuple(rules)
         self._is_local = all(rule.cures.is_local for rule in self._rules)
         self._event: ClusterEvent | None = None
@@ -55,9 +55,7 @@ class Waking:
         return merged(pattern for rule in self._rules for pattern in rule.cures.patterns)
 
     def is_cured(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Tell whether the event may have cured the rejection of `pod`; pods that look alike are asked for
-        once.
-        """
+        """Return whether the event may have cured the rejection of `pod`; evaluated once per signature."""
         if not self._is_local or event.node_after is None or event.resource is Resource.TARGET_POD:
             return True
         signature = self._signature(pod)

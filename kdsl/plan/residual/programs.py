@@ -1,4 +1,4 @@
-"""Residual programs by kind of pod: made for a kind that comes again and again."""
+"""Residual programs by signature, made for signatures that are repeated often."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Final, Generic, Protocol, TypeVar
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.cluster_view import ClusterView
-from kdsl.plan.compile.frames import EpochOf, Frames, KindOf
-from kdsl.plan.compile.passes import LATE_PASSES, Pass
+from kdsl.plan.compile.frames import EpochOf, Frames
+from kdsl.plan.compile.passes import RESIDUAL_PASSES, Pass
 from kdsl.plan.compile.scope import Functions
+from kdsl.plan.reads.signatures import SignatureOf
 from kdsl.plan.residual.folder import TooMuch
 from kdsl.plan.residual.rules import Filled
 
-MAX_KINDS: Final = 128
-"""The most kinds of pods with a residual program; beyond that it starts anew. One takes 70 to 200 kB."""
-MAX_MET: Final = 4096
-"""The most kinds of pods that are counted; beyond that it starts anew."""
+MAX_PROGRAMS: Final = 128
+"""The most signatures with a residual program; beyond that it starts over. One takes 70 to 200 kB."""
+MAX_COUNTED: Final = 4096
+"""The most signatures whose attempts are counted; beyond that it starts over."""
 
 R = TypeVar("R")
 
@@ -33,19 +34,19 @@ P = TypeVar("P", bound=Program)
 
 
 @dataclass(frozen=True, slots=True)
-class _Made(Generic[P]):
-    """The program of a kind of pod, if one is worth it, with the cluster and catalog that it was made for."""
+class _Entry(Generic[P]):
+    """The program of a signature, if it is worth one, with its cluster and catalog epoch."""
 
     live: LiveSnapshot
     epoch: Hashable
     program: P | None
 
 
-class Residuals(Generic[R, P]):
-    """The residual programs of one rule: none until kinds of pods are told apart.
+class ResidualPrograms(Generic[R, P]):
+    """The residual programs of one rule; none before `keep`.
 
-    `prepare` makes the rule ready for `rewrite`, which returns what is left of it or raises TooMuch, and
-    `compile` makes a program of that by the passes that are left.
+    `prepare` prepares the rule for `rewrite`, which returns the residual rule or raises TooMuch; `compile`
+    compiles it with the remaining passes.
     """
 
     def __init__(
@@ -61,57 +62,56 @@ class Residuals(Generic[R, P]):
         self._rewrite = rewrite
         self._compile = compile
         self._functions = functions
-        self._kind_of: KindOf | None = None
+        self._signature_of: SignatureOf | None = None
         self._epoch_of: EpochOf = lambda snapshot: None
-        self._programs: dict[Hashable, _Made[P]] = {}
-        self._met: dict[Hashable, int] = {}
+        self._programs: dict[Hashable, _Entry[P]] = {}
+        self._attempts: dict[Hashable, int] = {}
         self._lock = Lock()
 
-    def keep(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
-        """Tell kinds of pods apart."""
-        # A probe wants to see the rule as it was written.
+    def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
+        """Keep programs by signature."""
+        # A probe observes the rule as written.
         if self._functions.probe is None:
-            self._kind_of, self._epoch_of = kind_of, epoch_of
+            self._signature_of, self._epoch_of = signature_of, epoch_of
 
     def of(self, pod: PodInfo, snapshot: Snapshot) -> P | None:
-        """Return the program for a pod; None where the rule itself is to be asked."""
-        if self._kind_of is None:
+        """Return the program for a pod; None if the rule itself has to run."""
+        if self._signature_of is None:
             return None
-        kind, live, epoch = self._kind_of(pod), snapshot.live, self._epoch_of(snapshot)
-        known = self._programs.get(kind)
+        signature, live, epoch = self._signature_of(pod), snapshot.live, self._epoch_of(snapshot)
+        known = self._programs.get(signature)
         if known is not None and known.live is live and known.epoch == epoch:
             return known.program
         with self._lock:
-            if not self._is_frequent((kind, epoch)):
+            if not self._is_frequent((signature, epoch)):
                 return None
-            if len(self._programs) >= MAX_KINDS:
+            if len(self._programs) >= MAX_PROGRAMS:
                 self._programs.clear()
             program = self._program(pod, snapshot)
-            self._programs[kind] = _Made(live, epoch, program)
+            self._programs[signature] = _Entry(live, epoch, program)
             return program
 
     @cached_property
     def _prepared(self) -> R:
         return self._prepare(self._rule, self._functions)
 
-    def _is_frequent(self, kind: Hashable) -> bool:
-        """Count a kind; tell whether it was met so often that a program pays."""
-        if kind not in self._met and len(self._met) >= MAX_MET:
-            self._met.clear()
-        times = self._met[kind] = self._met.get(kind, 0) + 1
+    def _is_frequent(self, signature: Hashable) -> bool:
+        """Count an attempt of a signature; return whether a program pays."""
+        if signature not in self._attempts and len(self._attempts) >= MAX_COUNTED:
+            self._attempts.clear()
+        times = self._attempts[signature] = self._attempts.get(signature, 0) + 1
         if times > self._functions.rewrite_after:
-            del self._met[kind]
+            del self._attempts[signature]
         return times > self._functions.rewrite_after
 
     def _program(self, pod: PodInfo, snapshot: Snapshot) -> P | None:
-        """Make a program; None where that is not worth it."""
-        assert self._kind_of is not None
+        assert self._signature_of is not None
         filled = {"pod": pod, "cluster": ClusterView(snapshot)}
         try:
             left = self._rewrite(self._prepared, filled, self._functions)
-            program = self._compile(left, self._functions, LATE_PASSES)
+            program = self._compile(left, self._functions, RESIDUAL_PASSES)
         except (TooMuch, RecursionError):
             return None
-        # Whoever is given the program is of its kind, over its state of the catalog.
+        # The program serves one signature and epoch only.
         program.frames.keep(lambda pod: None, lambda snapshot: None)
         return program

@@ -1,4 +1,6 @@
-"""What is asked of the items of a node's list, once per distinct item, is what the scalar back end says."""
+"""Conditions on items of a node's list, evaluated once per distinct item, have the answers of the scalar back
+end.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,9 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.meter import Steps
-from kdsl.plan.columns import listed
+from kdsl.plan.columns import node_lists
 from kdsl.plan.columns.batch import MIN_ROWS
-from kdsl.plan.facts import FactColumn
+from kdsl.plan.fact_columns import FactColumn
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
 
@@ -83,14 +85,14 @@ def test_scores(value: str, lists: list[list[Taint]], pod: PodInfo) -> None:
 @pytest.mark.parametrize("steps", [1, 3, 5, 8, 12, 20])
 @settings(deadline=None, max_examples=20)
 @given(LISTS, PODS)
-def test_steps_run_out_alike(steps: int, lists: list[list[Taint]], pod: PodInfo) -> None:
+def test_steps_run_out_in_both_back_ends(steps: int, lists: list[list[Taint]], pod: PodInfo) -> None:
     program = predicate_program(PREDICATES[0], "", Steps(node=steps))
     columns, scalar = both_verdicts(program, pod, _nodes(lists))
     assert columns == scalar
 
 
 def test_more_items_than_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listed, "MAX_ITEMS", 1)
+    monkeypatch.setattr(node_lists, "MAX_ITEMS", 1)
     lists = [[Taint("a", str(at), "NoSchedule")] for at in range(MIN_ROWS)]
     columns, scalar = both_verdicts(predicate_program(PREDICATES[0]), PodInfo("p"), _nodes(lists))
     assert columns == scalar
@@ -112,11 +114,11 @@ def test_items_follow_their_column() -> None:
 def test_items_are_numbered_anew_with_their_column() -> None:
     column = FactColumn(lambda snapshot, rows: [])
     column.values, column.numbers = [None, (Taint("a", "", ""),)], {None: 0}
-    items = listed.lists_of(column)
+    items = node_lists.lists_of(column)
     assert (len(items.items), items.attribute("key").values) == (1, ["a"])
     column._forget()
     column.values += [(Taint("b", "", ""), Taint("c", "", ""))]
-    items = listed.lists_of(column)
+    items = node_lists.lists_of(column)
     assert (items.longest, items.attribute("key").values) == (2, ["b", "c"])
 
 
@@ -127,9 +129,9 @@ def test_threads_that_ask_at_once_find_the_same_items() -> None:
         for _ in range(5):
             column = FactColumn(lambda snapshot, rows: [])
             column.values = [None, *((Taint("a", str(at), ""), Taint("b", "", "")) for at in range(500))]
-            items = column.items = listed.ListItems(column)
+            items = column.items = node_lists.ListItems(column)
             with ThreadPoolExecutor(8) as pool:
-                list(pool.map(listed.ListItems.refresh, [items] * 8))
+                list(pool.map(node_lists.ListItems.refresh, [items] * 8))
             assert (len(items.items), len(items.owners), len(items.places)) == (501, 1000, 1000)
             assert items.count(np.ones(501, np.bool_)).tolist() == [0] + [2] * 500
     finally:

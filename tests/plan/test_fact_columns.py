@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.plan.facts import ABSENT, Facts
+from kdsl.plan.fact_columns import ABSENT, FactColumns
 
 from tests.plan.lab import node
 
 
 def _values(cache: ClusterCache, key: str) -> dict[str, object]:
     snapshot = cache.snapshot().live
-    column = Facts.of(snapshot).key("labels", key)
+    column = FactColumns.of(snapshot).key("labels", key)
     names = snapshot.names
     found = {names[row]: column.values[column.codes[row]] for row in snapshot.order.tolist()}
     assert column.is_everywhere is (None not in found.values())
@@ -40,7 +40,7 @@ def test_columns_of_images_are_those_of_the_nodes_that_have_them(every: int) -> 
     def check() -> None:
         infos = {row: snapshot.info(row) for row in snapshot.order.tolist()}
         for image in ("x", "y", "nowhere"):
-            column = Facts.of(snapshot).key("images", image)
+            column = FactColumns.of(snapshot).key("images", image)
             found = {row: column.values[column.codes[row]] for row in infos}
             assert found == {row: info.images.get(image) for row, info in infos.items()}
             assert column.is_everywhere is (None not in found.values())
@@ -57,7 +57,7 @@ def test_columns_of_images_are_those_of_the_nodes_that_have_them(every: int) -> 
             cache.remove_node(name)
         else:
             cache.add_node(node(name, image_sizes=FrozenMap(images)))
-        # In between, the snapshot does not know yet what the cache knows.
+        # The snapshot lags behind the cache here.
         if at % every == 0:
             cache.snapshot()
         check()
@@ -67,10 +67,10 @@ def test_only_changed_nodes_are_encoded_again() -> None:
     cache = ClusterCache()
     for name in ("a", "b"):
         cache.add_node(node(name, labels={"k": name}))
-    facts = Facts.of(cache.snapshot().live)
+    facts = FactColumns.of(cache.snapshot().live)
     column = facts.key("labels", "k")
     row = cache.snapshot().row_of("b")
-    column.codes[row] = ABSENT  # what a full encoding would put right
+    column.codes[row] = ABSENT  # a full encoding would correct it
     cache.add_node(node("a", labels={"k": "x"}))
     cache.snapshot()
     assert facts.key("labels", "k").codes[row] == ABSENT
@@ -81,7 +81,7 @@ def test_values_that_went_are_forgotten() -> None:
     for number in range(3_000):
         cache.add_node(node("a", labels={"k": str(number)}))
         assert _values(cache, "k") == {"a": str(number)}
-    assert len(Facts.of(cache.snapshot().live).key("labels", "k").values) < 2_000
+    assert len(FactColumns.of(cache.snapshot().live).key("labels", "k").values) < 2_000
 
 
 def test_numbers_are_the_same_object_as_long_as_codes_stand_for_the_same() -> None:
@@ -89,7 +89,7 @@ def test_numbers_are_the_same_object_as_long_as_codes_stand_for_the_same() -> No
     seen: dict[int, dict[object, int]] = {}
     for number in range(3_000):
         cache.add_node(node("a", labels={"k": str(number)}))
-        column = Facts.of(cache.snapshot().live).key("labels", "k")
+        column = FactColumns.of(cache.snapshot().live).key("labels", "k")
         assert list(column.numbers) == column.values
         before = seen.setdefault(id(column.numbers), column.numbers)
         assert before is column.numbers

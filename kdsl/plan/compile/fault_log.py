@@ -8,8 +8,8 @@ from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.plan.compile.verdicts import fault_of
 
 
-class Noted:
-    """What went wrong in a rule: one fault for each expression, with the nodes on which it failed."""
+class FaultLog:
+    """The errors in a rule: one fault per expression, with the nodes on which it failed."""
 
     def __init__(self, rule: str) -> None:
         self._rule = rule
@@ -17,7 +17,7 @@ class Noted:
         self._counts: dict[Span, int] = {}
 
     def add(self, error: EvalError, span: Span, node: str = "", nodes: int = 1) -> None:
-        """Note that an expression failed: on a node, or on so many of which this is the first."""
+        """Add a failure of an expression on a node, or on `nodes` nodes of which `node` is the first."""
         if span not in self._found:
             self._found[span] = fault_of(self._rule, error, span), []
         names = self._found[span][1]

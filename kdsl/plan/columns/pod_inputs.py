@@ -1,8 +1,7 @@
-"""Amounts of the pod that a tape takes as inputs: what pods ask for differs, what is done with it does not.
+"""Amounts of the pod as inputs of a tape: pods differ in their requests, but not in the operations on them.
 
-While an evaluation is watched, its pod asks for `GivenQuantity`s. What they are compared with, and how that
-came out, is noted as a condition; as operands of columns they are inputs. Whatever else is done with them
-cannot be done again for another pod, and raises Untraceable.
+While an evaluation is recorded, its pod has `InputQuantity`s. A comparison of one is recorded as a condition;
+as operands of columns they are inputs. Other uses cannot be replayed for another pod and raise Untraceable.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _Compare = Callable[[int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """How a multiple of an amount compares with a number."""
+    """The recorded outcome of comparing a multiple of an amount with a number."""
 
     input: Input
     factor: int
@@ -38,12 +37,12 @@ def _refuse(*args: object) -> Any:
     raise Untraceable
 
 
-def _comparison(compare: _Compare) -> Callable[[Given, object], bool]:
+def _comparison(compare: _Compare) -> Callable[[InputAmount, object], bool]:
     return lambda self, other: self._compared(compare, other)
 
 
-class Given:
-    """A multiple of an amount that a pod asks for."""
+class InputAmount:
+    """A multiple of an amount that a pod requests."""
 
     __slots__ = ("_factor", "_input", "_trace", "_value")
 
@@ -53,10 +52,10 @@ class Given:
         self._value = value
         self._factor = factor
 
-    def __mul__(self, factor: object) -> Given:
+    def __mul__(self, factor: object) -> InputAmount:
         if not isinstance(factor, int):
             raise Untraceable
-        return Given(self._trace, self._input, self._value, self._factor * factor)
+        return InputAmount(self._trace, self._input, self._value, self._factor * factor)
 
     __rmul__ = __mul__
 
@@ -77,8 +76,8 @@ class Given:
     )
 
 
-class GivenQuantity(Quantity):
-    """A quantity that a pod asks for."""
+class InputQuantity(Quantity):
+    """A quantity that a pod requests."""
 
     __slots__ = ("amount", "source", "trace")
 
@@ -87,7 +86,7 @@ class GivenQuantity(Quantity):
     trace: Trace
 
     def __init__(self, trace: Trace, source: Input, amount: int) -> None:
-        # No field of a quantity is set: whoever asks for one gets what is below.
+        # The fields of a quantity are not set; the properties below replace them.
         object.__setattr__(self, "trace", trace)
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "amount", amount)
@@ -95,7 +94,7 @@ class GivenQuantity(Quantity):
     @property
     def nanos(self) -> Any:
         unit = NANOS_PER_MILLI if self.source.resource == CPU else NANOS_PER_UNIT
-        return Given(self.trace, self.source, self.amount, unit)
+        return InputAmount(self.trace, self.source, self.amount, unit)
 
     @property
     def format(self) -> Any:
@@ -136,35 +135,33 @@ def _nanos(value: object) -> object:
     return value.nanos if isinstance(value, Quantity) else value
 
 
-class GivenResources(Resources):
-    """What a pod asks for; which resources those are is no input."""
+class InputResources(Resources):
+    """The resources that a pod requests; their names are no input."""
 
-    __slots__ = ("_given",)
+    __slots__ = ("_inputs",)
 
     def __init__(self, trace: Trace, attribute: str, resources: Resources) -> None:
-        self._given: Mapping[str, GivenQuantity] = {
-            name: GivenQuantity(trace, Input(attribute, name), resources.amount(name)) for name in resources
+        self._inputs: Mapping[str, InputQuantity] = {
+            name: InputQuantity(trace, Input(attribute, name), resources.amount(name)) for name in resources
         }
-        self._amounts = dict.fromkeys(self._given, 0)
-        self._quantities = dict(self._given)
+        self._amounts = dict.fromkeys(self._inputs, 0)
+        self._quantities = dict(self._inputs)
         self._hash = None
 
     def amount(self, name: str) -> Any:
         """Return the amount of a resource in its canonical unit."""
-        given = self._given.get(name)
-        return 0 if given is None else Given(given.trace, given.source, given.amount, 1)
+        inputs = self._inputs.get(name)
+        return 0 if inputs is None else InputAmount(inputs.trace, inputs.source, inputs.amount, 1)
 
     __hash__ = __repr__ = _refuse
 
 
 for _name in ("amounts", "max", "plus", "minus", "__add__", "__sub__", "_combine", "__eq__"):
-    # Amounts that are not known have no sums, and are equal to nothing.
-    setattr(GivenResources, _name, _refuse)
+    # Recorded amounts cannot be added or compared as a whole.
+    setattr(InputResources, _name, _refuse)
 
 
-def watched_pod(pod: PodInfo, trace: Trace, attributes: tuple[str, ...]) -> PodInfo:
-    """Return the pod with inputs in the place of what it asks for; `attributes` are those that hold
-    resources.
-    """
-    given: dict[str, Any] = {name: GivenResources(trace, name, getattr(pod, name)) for name in attributes}
-    return pod.with_fields(**given)
+def pod_with_inputs(pod: PodInfo, trace: Trace, attributes: tuple[str, ...]) -> PodInfo:
+    """Return the pod with inputs in place of its amounts; `attributes` are those that hold resources."""
+    inputs: dict[str, Any] = {name: InputResources(trace, name, getattr(pod, name)) for name in attributes}
+    return pod.with_fields(**inputs)

@@ -13,13 +13,13 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import Closure
 from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.columns.nodes import lower_macro
-from kdsl.plan.compile.frames import EpochOf, KindOf
+from kdsl.plan.compile.frames import EpochOf, SignatureOf
 from kdsl.plan.compile.scope import REWRITE_AFTER, Functions
 from kdsl.plan.memo.frames import with_residuals
-from kdsl.plan.reads.signatures import Likenesses
-from kdsl.plan.residual import kinds
+from kdsl.plan.reads.signatures import Signatures
+from kdsl.plan.residual import programs as module
 from kdsl.plan.residual.folder import MAX_ITEMS, TooMuch
-from kdsl.plan.residual.kinds import Residuals
+from kdsl.plan.residual.programs import ResidualPrograms
 from kdsl.plan.residual.rules import prepared_predicate, residual_predicate
 from kdsl.plan.rules.predicate import PredicateProgram
 
@@ -30,20 +30,20 @@ from tests.plan.residual.left import checked_predicate, left_of_predicate
 class Kept:
     """Stands for the frames of a program."""
 
-    def keep(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
-        self.kind_of = kind_of
+    def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
+        self.signature_of = signature_of
 
 
 @dataclass
 class Made:
-    """A program that is none: it tells for which pod it was made."""
+    """A fake program that records the pod that it was made for."""
 
     text: str
     frames: Any = field(default_factory=Kept)
 
 
 class Looking:
-    """A probe that looks away."""
+    """A probe that does nothing."""
 
     def watch(self, expr: Any, closure: Closure) -> Closure:
         return closure
@@ -54,9 +54,9 @@ def residuals(
     epoch_of: EpochOf = lambda snapshot: 0,
     probe: Any = None,
     rewrite: Callable[..., str] | None = None,
-) -> Residuals[str, Made]:
-    """Return the residual programs of a rule that is a text; kinds of pods are their namespaces."""
-    made: Residuals[str, Made] = Residuals(
+) -> ResidualPrograms[str, Made]:
+    """Return the residual programs of a rule that is a text; the signature of a pod is its namespace."""
+    made: ResidualPrograms[str, Made] = ResidualPrograms(
         "rule",
         lambda rule, functions: f"prepared {rule}",
         rewrite or (lambda rule, filled, functions: f"{rule} for {filled['pod'].name}"),
@@ -67,8 +67,8 @@ def residuals(
     return made
 
 
-def asked(programs: Residuals[str, Made], snapshot: Snapshot, *pods: str) -> list[str]:
-    """Ask for pods `namespace/name` in a row; return what they get."""
+def asked(programs: ResidualPrograms[str, Made], snapshot: Snapshot, *pods: str) -> list[str]:
+    """Ask for pods `namespace/name` in a row; return the programs."""
     found = [
         programs.of(PodInfo(name, namespace), snapshot)
         for namespace, name in (pod.split("/") for pod in pods)
@@ -80,13 +80,13 @@ def snapshot() -> Snapshot:
     return nodes_of(node("n")).snapshot
 
 
-def test_each_kind_is_counted_for_itself() -> None:
+def test_each_signature_is_counted_separately() -> None:
     found = asked(residuals(2), snapshot(), "a/1", "b/1", "a/2", "a/3", "b/2", "a/4", "b/3")
     assert found == ["", "", "", "prepared rule for 3", "", "prepared rule for 3", "prepared rule for 3"]
 
 
-def test_without_kinds_there_are_none() -> None:
-    programs: Residuals[str, Made] = Residuals(
+def test_without_signatures_there_are_none() -> None:
+    programs: ResidualPrograms[str, Made] = ResidualPrograms(
         "rule",
         lambda rule, _: rule,
         lambda rule, *_: rule,
@@ -106,7 +106,7 @@ def test_another_cluster_has_its_own() -> None:
     assert asked(programs, other, "a/3", "a/4") == ["prepared rule for 3"] * 2
 
 
-def test_what_the_catalog_says_counts() -> None:
+def test_a_change_of_the_catalog_counts() -> None:
     epochs: list[Hashable] = [1]
     programs, one = residuals(1, epoch_of=lambda snapshot: epochs[0]), snapshot()
     assert asked(programs, one, "a/1", "a/2") == ["", "prepared rule for 2"]
@@ -114,7 +114,7 @@ def test_what_the_catalog_says_counts() -> None:
     assert asked(programs, one, "a/3", "a/4", "a/5") == ["", "prepared rule for 4", "prepared rule for 4"]
 
 
-def test_what_is_too_much_is_tried_once() -> None:
+def test_a_rule_that_is_too_large_is_tried_once() -> None:
     tried: list[str] = []
 
     def rewrite(rule: str, filled: dict[str, PodInfo], functions: Functions) -> str:
@@ -127,14 +127,14 @@ def test_what_is_too_much_is_tried_once() -> None:
 
 
 def test_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinds, "MAX_KINDS", 2)
+    monkeypatch.setattr(module, "MAX_PROGRAMS", 2)
     programs = residuals(0)
     assert asked(programs, snapshot(), "a/1", "b/2", "c/3", "c/4", "a/5") == [
         f"prepared rule for {name}" for name in "12335"
     ]
-    monkeypatch.setattr(kinds, "MAX_MET", 2)
+    monkeypatch.setattr(module, "MAX_COUNTED", 2)
     counting = residuals(1)
-    # With the third kind counting begins anew.
+    # With the third signature counting starts over.
     assert asked(counting, snapshot(), "a/1", "b/2", "c/3", "a/4", "a/5")[-2:] == ["", "prepared rule for 5"]
 
 
@@ -145,7 +145,7 @@ def test_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
         'require [1, 2, 3].all(a, [a, 2].all(b, pod.name.size() * node.podCount < a + b)) else "no"',
     ],
 )
-def test_a_rule_that_saves_much_of_what_it_may_take_stays(body: str) -> None:
+def test_a_rule_that_saves_much_of_its_steps_stays(body: str) -> None:
     pod = PodInfo("p" * 30)
     rule, functions = checked_predicate(body, steps=Steps(node=25, pod=100_000))
     with pytest.raises(TooMuch):
@@ -168,21 +168,21 @@ def test_long_lists_stay_lists() -> None:
 def test_a_program_keeps_frames() -> None:
     rule, _ = checked_predicate('require pod.priority * 2 > node.podCount else "no"')
     functions = Functions.of({}, lower=lower_macro, rewrite_after=0)
-    programs = Residuals(rule, prepared_predicate, residual_predicate, PredicateProgram, functions)
+    programs = ResidualPrograms(rule, prepared_predicate, residual_predicate, PredicateProgram, functions)
     programs.keep(lambda pod: pod.priority, lambda snapshot: ())
     nodes: NodeSet = nodes_of(node("n"))
     first, second = (programs.of(PodInfo(name, priority=1), nodes.snapshot) for name in ("a", "b"))
     assert first is not None and first is second
 
 
-def test_rules_that_see_what_no_two_pods_share_stay() -> None:
+def test_rules_that_read_a_unique_field_stay() -> None:
     nodes = nodes_of(node("n"))
     for body, is_rewritten in (
         ("pod.priority > node.podCount", True),
         ("pod.name.size() > node.podCount", False),
     ):
         plugin = with_residuals(
-            predicate(f'require {body} || cluster.pods.size() > 0 else "no"'), Likenesses()
+            predicate(f'require {body} || cluster.pods.size() > 0 else "no"'), Signatures()
         )
         programs = [
             plugin._program_for(PodInfo(name), nodes.snapshot) for name in "ab" for _ in range(REWRITE_AFTER)

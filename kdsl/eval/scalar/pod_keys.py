@@ -1,34 +1,30 @@
-"""What the body of a macro sees of the pod that it is asked about: pods of which it sees the same are alike.
+"""Pod keys: the values that the body of a macro reads of the pod it is asked about.
 
-The answer about one of them is the answer about all, and takes the same steps.
+Pods with equal keys get equal answers, for equal steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import Final
 
 from kdsl.base.frozen_map import FrozenMap
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, FieldOf, HasField, TypedExpr, Var
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.views import READ_OF_PODS, attribute_of
 
-Fns: TypeAlias = Mapping[str, CheckedFn | ExternalFn]
-
 _UNIQUE: Final = frozenset(("name", "uid"))
 
 
-def look_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hashable] | None:
-    """Return what is equal for pods that are alike to a body, which has the pod in `slot`; None where that is
-    not known, or where no two pods are alike.
-    """
+def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hashable] | None:
+    """Return the pod key of a body with the pod in `slot`; None if unknown, or if no two pods share one."""
     reads = _Reads(fns)
     try:
-        reads.note(body, slot)
-    except _UntoldError:
+        reads.add(body, slot)
+    except _UnknownReadError:
         return None
     if _UNIQUE & (reads.shown | reads.used):
         return None
@@ -39,23 +35,21 @@ def look_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hashabl
 
 
 def fields_of(body: TypedExpr, slot: int, fns: Fns) -> tuple[str, ...] | None:
-    """Return the attributes that a body reads of the pod in `slot`; None where that is not known."""
+    """Return the attributes that a body reads of the pod in `slot`; None if unknown."""
     reads = _Reads(fns)
     try:
-        reads.note(body, slot)
-    except _UntoldError:
+        reads.add(body, slot)
+    except _UnknownReadError:
         return None
     return tuple(sorted(reads.shown | reads.used))
 
 
-class _UntoldError(Exception):
-    """More is done with a pod than to read what can be told beforehand."""
+class _UnknownReadError(Exception):
+    """An expression uses a pod in another way than reading known fields."""
 
 
 class _Reads:
-    """The attributes of a pod that expressions read: `shown` are those that rules get to see, `used` what the
-    methods of views look at.
-    """
+    """The attributes of a pod that expressions read: `shown` by rules, `used` by the methods of views."""
 
     def __init__(self, fns: Fns) -> None:
         self.shown: set[str] = set()
@@ -63,12 +57,12 @@ class _Reads:
         self._fns = fns
         self._followed: set[tuple[str, int | None]] = set()
 
-    def note(self, expr: TypedExpr, slot: int | None) -> None:
-        """Note what an expression reads of the pod in `slot`, None where it does not get the pod."""
+    def add(self, expr: TypedExpr, slot: int | None) -> None:
+        """Add the reads of the pod in `slot`; None if the expression does not get the pod."""
         match expr:
             case Var():
                 if expr.slot == slot:
-                    raise _UntoldError
+                    raise _UnknownReadError
             case FieldOf(operand=Var() as pod) | HasField(operand=Var() as pod) if pod.slot == slot:
                 self.shown.add(attribute_of(expr.field))
             case CallOf(args=(receiver, Var() as pod, *others)) if (
@@ -76,31 +70,31 @@ class _Reads:
             ):
                 self.used.update(READ_OF_PODS[expr.function])
                 for each in (receiver, *others):
-                    self.note(each, slot)
+                    self.add(each, slot)
             case CallFn():
                 self._follow(expr, slot)
             case _:
                 for child in children(expr):
-                    self.note(child, slot)
+                    self.add(child, slot)
 
     def _follow(self, call: CallFn, slot: int | None) -> None:
         fn = self._fns[call.fn]
         if isinstance(fn, ExternalFn):
-            raise _UntoldError  # a plugin may answer anything
+            raise _UnknownReadError  # a plugin may return anything
         inside: list[int | None] = [None]
         for param, arg in zip(fn.params, call.args, strict=True):
             if isinstance(arg, Var) and arg.slot == slot:
                 inside.append(param.slot)
             else:
-                self.note(arg, slot)
+                self.add(arg, slot)
         for each in inside:
             if (call.fn, each) not in self._followed:
                 self._followed.add((call.fn, each))
-                self.note(fn.body, each)
+                self.add(fn.body, each)
 
 
 def _shown(fields: Sequence[str]) -> Callable[[PodInfo], Hashable]:
-    """Return what reads attributes as rules see them: maps with their order, which a loop over them shows."""
+    """Return a reader of attributes, with the order of maps, which a loop shows."""
 
     def read(pod: PodInfo) -> Hashable:
         values = [getattr(pod, field) for field in fields]

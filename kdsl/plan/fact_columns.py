@@ -1,9 +1,8 @@
-"""The facts of nodes as columns: dictionary encoded, made when a rule first asks for them, kept up to date by
-row.
+"""The facts of nodes as dictionary-encoded columns, made at first use and updated by row.
 
-A column holds the rows' codes and what they stand for. A node that changed is encoded again when the column
-is next read; nothing else is. There is one column per field, and one per key of a map that rules asked for (a
-label, an image). Rules read them, and tallies: the domains of a topology are the column of a label.
+There is one column per field, and one per key of a map that rules read (a label, an image). A column holds a
+code per row and the value of each code. Only changed nodes are encoded again. Rules and tallies read them:
+the domains of a topology are the column of a label.
 """
 
 from __future__ import annotations
@@ -23,26 +22,26 @@ from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows
 from kdsl.eval.values import NONE, Optional, Value
 
 ABSENT: Final = 0
-"""The code of what is not there: a key that the map of a row does not have, a row without a node."""
+"""The code of an absent value: a missing key of a map, or a row without a node."""
 
 MAX_KEYS = 256
-"""The most columns by key that are kept; the one used longest ago goes first."""
+"""The most columns by key; the least recently used one goes first."""
 
 _SPARE: Final = 1024
-"""So many values more than twice the rows are kept; then the column is encoded anew."""
+"""The spare values above twice the rows; beyond that the column is encoded from scratch."""
 
 _OF_FACTS: Final = frozenset([field.name for field in fields(NodeFacts)])
 
 Read: TypeAlias = Callable[[LiveSnapshot, Rows], Sequence[Value]]
-"""Returns what a column holds of the nodes of some rows, None where it holds nothing."""
+"""Returns a column's values for the nodes of some rows, None for absent ones."""
 
 
 class FactColumn:
     """One column. Row `i` has `values[codes[i]]`, where `values[0]` stands for `ABSENT`. `numbers` are the
     codes by value.
 
-    Where it is that of an image, `image` names it: few nodes have it, and it may change though no fact of the
-    row's own node did.
+    `image` names the image of the column, if it is one: few nodes have it, and it may change without a change
+    of the node's own facts.
 
     INVARIANT: a code stands for the same value as long as `numbers` is the same object.
     """
@@ -55,7 +54,7 @@ class FactColumn:
         self._is_everywhere: bool | None = None
         self._nodes: NDArray[np.int64] | None = None
         self.items: object = None
-        """What is known of the items where the column holds lists; see `kdsl.plan.columns.listed`."""
+        """The items of a column of lists; see `kdsl.plan.columns.node_lists`."""
         self._forget()
 
     def _forget(self) -> None:
@@ -65,31 +64,31 @@ class FactColumn:
         self.numbers: dict[Value, int] = {None: ABSENT}
 
     def digit(self, rows: Rows) -> tuple[NDArray[np.int32], int]:
-        """Return the codes of some rows, and how many codes there are."""
+        """Return the codes of some rows, and the number of codes."""
         return self.codes.take(rows), len(self.values)
 
     @property
     def is_everywhere(self) -> bool:
-        """Tell whether every node has a value."""
+        """Return whether every node has a value."""
         if self._is_everywhere is None:
             codes = self.codes.take(self._order)
             self._is_everywhere = bool((codes != ABSENT).all())
         return self._is_everywhere
 
     def nodes_by_code(self) -> NDArray[np.int64]:
-        """Return how many nodes have each value, by its code; 0 for `ABSENT`. Do not write to it."""
+        """Return the number of nodes with each value, by its code; 0 for `ABSENT`. Do not change it."""
         if self._nodes is None:
             self._nodes = np.bincount(self.codes, minlength=len(self.numbers))
             self._nodes[ABSENT] = 0
         return self._nodes
 
     def optionals(self) -> list[Optional]:
-        """Return what the codes stand for as optionals: `ABSENT` for the missing one."""
+        """Return the values by code as optionals; `ABSENT` is the missing one."""
         self._optionals += map(Optional, self.values[len(self._optionals) :])
         return self._optionals
 
     def refresh(self, snapshot: LiveSnapshot) -> None:
-        """Encode again what changed since the last time."""
+        """Encode the rows that changed since the last time."""
         changed = snapshot.fact_changes.since(self._position)
         if self._image is not None and self._images != snapshot.images_version:
             changed = None
@@ -114,10 +113,10 @@ class FactColumn:
             self._encode(snapshot, np.array(taken, np.int32))
 
     def _encode(self, snapshot: LiveSnapshot, rows: Rows) -> None:
-        """Encode the nodes of some rows, none of which is free."""
+        """Encode the nodes of some rows, all of which have one."""
         numbers = self.numbers
         values = self._read(snapshot, rows)
-        # Many nodes have one object: it is hashed once. What has an id here is held by `values`.
+        # Many nodes share one object, which is hashed once. `values` keeps each id valid.
         distinct = dict(zip(map(id, values), values, strict=True))
         new = [value for value in dict.fromkeys(distinct.values()) if value not in numbers]
         numbers.update(zip(new, count(len(numbers)), strict=False))
@@ -126,7 +125,7 @@ class FactColumn:
         self.codes[rows] = np.fromiter(map(codes.__getitem__, map(id, values)), np.int32, len(rows))
 
 
-class Facts:
+class FactColumns:
     """The fact columns of one live snapshot, shared by all rules. Thread-safe."""
 
     def __init__(self, snapshot: LiveSnapshot) -> None:
@@ -136,12 +135,12 @@ class Facts:
         self._keys: dict[tuple[str, str], FactColumn] = {}
 
     @staticmethod
-    def of(snapshot: LiveSnapshot) -> Facts:
+    def of(snapshot: LiveSnapshot) -> FactColumns:
         """Return the columns that are kept with a snapshot."""
-        facts = snapshot.kept.get(Facts)
+        facts = snapshot.kept.get(FactColumns)
         if facts is None:
-            facts = snapshot.kept.setdefault(Facts, Facts(snapshot))
-        assert isinstance(facts, Facts)
+            facts = snapshot.kept.setdefault(FactColumns, FactColumns(snapshot))
+        assert isinstance(facts, FactColumns)
         return facts
 
     def field(self, attribute: str) -> FactColumn:
@@ -154,7 +153,7 @@ class Facts:
             return column
 
     def key(self, attribute: str, key: str) -> FactColumn:
-        """Return the column of what the map `attribute` of nodes holds at `key`."""
+        """Return the column of the key `key` of the map `attribute` of nodes."""
         place = (attribute, key)
         with self._lock:
             column = self._keys.pop(place, None)
@@ -168,7 +167,7 @@ class Facts:
 
 
 def _entries(attribute: str, key: str) -> Read:
-    """Return what reads the entry of a map of nodes."""
+    """Return a reader of one entry of a map of nodes."""
     if attribute == "labels":
         return lambda snapshot, rows: [
             labels.get(key) for labels in map(snapshot.labels.__getitem__, rows.tolist())
@@ -178,9 +177,7 @@ def _entries(attribute: str, key: str) -> Read:
 
 
 def _attribute(name: str) -> Read:
-    """Return what reads an attribute of nodes: what they say of themselves from their facts, as a property
-    costs as much again for each node.
-    """
+    """Return a reader of an attribute of nodes, from `facts` if possible: a property costs twice as much."""
     read: Callable[[object], Value] = attrgetter(name)
     if name in _OF_FACTS:
         return lambda snapshot, rows: list(map(read, [node.facts for node in snapshot.infos(rows)]))

@@ -1,0 +1,383 @@
+"""The reads of nodes for one pod: nodes with equal values of these reads share an answer.
+
+The labels may depend on the pod, as with the keys of its spread constraints; counts in the domain of a node
+are reads too. An expression is compiled to a collector, which adds, for one attempt, all reads that the
+expression may make of any node. It evaluates values that all nodes share, runs loops over them, and follows
+all branches that remain open. It may collect too much, never too little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from kdsl.check.model.rule_set import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import (
+    Bind,
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    TypedExpr,
+    Var,
+)
+from kdsl.check.model.types import BOOL
+from kdsl.eval.ir import EAGER, free_slots, operands
+from kdsl.eval.scalar import UNSET, Closure, Frame
+from kdsl.eval.scalar.comprehensions import Each, each_of
+from kdsl.eval.scalar.meter import spend
+from kdsl.eval.values import EvalError, Value
+from kdsl.eval.views import attribute_of, method_of
+from kdsl.plan.columns.atoms import is_fact, keyed
+from kdsl.plan.columns.column import NotColumnar
+from kdsl.plan.columns.node_groups import Collect, NodeGroups, NodeReads
+from kdsl.plan.columns.rule import ColumnScope
+
+_MAX_DEPTH: Final = 64
+
+
+class NodeReadsCompiler:
+    """Compiles expressions to collectors. `known` are variables in the frame with one value for all nodes;
+    `node` is the slot of the node, None if there is none.
+    """
+
+    def __init__(self, rule: ColumnScope, node: int | None, known: frozenset[int] = frozenset()) -> None:
+        self._rule = rule
+        self._node = node
+        self._known = known
+        self._depth = 0
+        # Collectors of `let`s by slot, and of functions by name; both with the variables known there.
+        self._lets: dict[tuple[int, frozenset[int]], Collect | None] = {}
+        self._bodies: dict[tuple[str, int, frozenset[int]], Collect | None] = {}
+
+    def compile(self, expr: TypedExpr) -> Collect | None:
+        """Return the collector of an expression, None if it does not read the node."""
+        if isinstance(expr, Const) or self._closure(expr) is not None:
+            return None
+        self._depth += 1
+        try:
+            if self._depth > _MAX_DEPTH:
+                raise NotColumnar
+            return self._compile(expr)
+        except NotColumnar:
+            return _unclear
+        finally:
+            self._depth -= 1
+
+    def compile_all(self, exprs: Iterable[TypedExpr]) -> Collect | None:
+        """Return the collector of several expressions."""
+        return _together(map(self.compile, exprs))
+
+    def _compile(self, expr: TypedExpr) -> Collect | None:
+        match expr:
+            case Var(slot=slot):
+                return self._variable(slot)
+            case FieldOf(operand=Var(slot=slot)) | HasField(operand=Var(slot=slot)) if slot == self._node:
+                return _field(expr)
+            case CallOf(function="_&&_" | "_||_"):
+                return self._connective(expr)
+            case CallOf(function="_?_:_"):
+                return self._choice(expr)
+            case CallOf() | KeyOf() if self._node is not None and (fact := keyed(expr, self._node)):
+                assert fact.key is not None
+                is_test = expr.test if isinstance(expr, KeyOf) else expr.overload == "in_map"
+                return _key(attribute_of(fact.field), self._shared(fact.key), is_test)
+            case CallOf(args=(receiver, *others, Var(slot=slot))) if slot == self._node:
+                return self._method(expr, receiver, others)
+            case CallFn():
+                return self._function(expr)
+            case Comprehension():
+                return self._comprehension(expr)
+            case Bind(macro=macro) if macro in ("bind", EAGER):
+                return self._bind(expr)
+        return self.compile_all(children(expr))
+
+    def _closure(self, expr: TypedExpr) -> Closure | None:
+        """Return the closure of an expression that all nodes share; None for other expressions."""
+        return self._rule.shared_closure(expr, self._known)
+
+    def _shared(self, expr: TypedExpr) -> Closure:
+        closure = self._closure(expr)
+        if closure is None:
+            raise NotColumnar
+        return closure
+
+    def _with_known(self, slots: Iterable[int]) -> NodeReadsCompiler:
+        return self._inside(NodeReadsCompiler(self._rule, self._node, self._known.union(slots)))
+
+    def _inside(self, inner: NodeReadsCompiler) -> NodeReadsCompiler:
+        inner._depth, inner._lets, inner._bodies = self._depth, self._lets, self._bodies
+        return inner
+
+    def _variable(self, slot: int) -> Collect | None:
+        if slot == self._node:
+            raise NotColumnar
+        definition, place = self._rule.definition(slot), (slot, self._known)
+        if place not in self._lets:
+            self._lets[place] = None if definition is None else self.compile(definition)
+        collect = self._lets[place]
+        if collect is None or collect is _unclear:
+            return collect
+        found = collect
+
+        def once(frame: Frame, reads: NodeReads) -> None:
+            if slot not in reads.lets:
+                reads.lets.add(slot)
+                found(frame, reads)
+
+        return once
+
+    def _connective(self, expr: CallOf) -> Collect | None:
+        """Return the collector of operands, up to the first that decides for all nodes."""
+        decider = expr.function == "_||_"
+        steps = [(self._closure(each), self.compile(each)) for each in operands(expr)]
+        if all(collect is None for _, collect in steps):
+            return None
+
+        def evaluate(frame: Frame, reads: NodeReads) -> None:
+            for closure, collect in steps:
+                if collect is not None:
+                    collect(frame, reads)
+                elif closure is not None and _is(closure, frame, decider):
+                    return
+
+        return evaluate
+
+    def _choice(self, expr: CallOf) -> Collect | None:
+        """Return the collector of the branch that all nodes take, or of all parts."""
+        condition = self._closure(expr.args[0])
+        if condition is None or expr.args[0].type != BOOL:
+            return self.compile_all(expr.args)
+        yes, no = (self.compile(each) or _nothing for each in expr.args[1:])
+        if yes is _nothing and no is _nothing:
+            return None
+        return lambda frame, reads: (yes if condition(frame) else no)(frame, reads)
+
+    def _method(self, expr: CallOf, receiver: TypedExpr, others: list[TypedExpr]) -> Collect:
+        """Return the collector of a method that takes the node; see `NodeMethod`."""
+        if method_of(expr.function) is None:
+            raise NotColumnar
+        target, inputs = self._shared(receiver), [self._shared(each) for each in others]
+        name = attribute_of(expr.function.rpartition(".")[2])
+
+        if inputs:
+            keys_of = f"{name}_keys"
+
+            def collect_keys(frame: Frame, reads: NodeReads) -> None:
+                find = getattr(target(frame), keys_of, None)
+                keys = None if find is None else find(*[each(frame) for each in inputs])
+                if keys is None:
+                    raise NotColumnar
+                _add_labels(reads, keys)
+
+            return collect_keys
+        column_of, range_of = f"{name}_column", f"{name}_range"
+
+        def collect(frame: Frame, reads: NodeReads) -> None:
+            value = target(frame)
+            keys = getattr(value, "label_keys", None)
+            if keys is not None:
+                _add_labels(reads, keys)
+                return
+            column = getattr(value, column_of, None)
+            if column is None:
+                raise NotColumnar
+            # The reference keeps the id unique.
+            reads.columns[id(value)] = value, column, getattr(value, range_of)
+
+        return collect
+
+    def _function(self, expr: CallFn) -> Collect | None:
+        inputs = [isinstance(arg, Var) and arg.slot == self._node for arg in expr.args]
+        if True not in inputs:
+            return self.compile_all(expr.args)
+        fn = self._rule.fn(expr.fn)
+        if inputs.count(True) > 1:
+            raise NotColumnar
+        pairs = list(zip(fn.params, expr.args, strict=True))
+        node = fn.params[inputs.index(True)].slot
+        known = [(param.slot, closure) for param, arg in pairs if (closure := self._closure(arg)) is not None]
+        place = (expr.fn, node, frozenset(slot for slot, _ in known))
+        if place not in self._bodies:
+            inner = self._inside(_FnReadsCompiler(self._rule, *place[1:]))
+            self._bodies[place] = inner.compile(fn.body)
+        collect = self._bodies[place]
+        outer = self.compile_all(arg for param, arg in pairs if param.slot != node)
+        if collect is None or collect is _unclear:
+            return collect or outer
+        body, blank = collect, [UNSET] * (fn.slots + 1)
+
+        def call(frame: Frame, reads: NodeReads) -> None:
+            spend(frame, 1)
+            if outer is not None:
+                outer(frame, reads)
+            own = blank.copy()
+            own[-1] = frame[-1]
+            for slot, closure in known:
+                own[slot] = closure(frame)
+            body(own, reads)
+
+        return call
+
+    def _comprehension(self, expr: Comprehension) -> Collect | None:
+        iterable = self._closure(expr.iterable)
+        if iterable is None:
+            return self.compile_all(children(expr))
+        slots = tuple(variable.slot for variable in expr.variables)
+        inner = self._with_known(slots)
+        collect = _together(
+            [None if expr.where is None else inner.compile(expr.where), inner.compile(expr.body)]
+        )
+        return None if collect is None else _each(each_of(expr.iterable.type, iterable, slots), collect)
+
+    def _bind(self, expr: Bind) -> Collect | None:
+        slot, value = expr.variable.slot, self._closure(expr.value)
+        if value is None:
+            return self.compile_all((expr.value, expr.body))
+        collect = self._with_known([slot]).compile(expr.body)
+        if collect is None:
+            return None
+        body, bound = collect, value
+
+        def bind(frame: Frame, reads: NodeReads) -> None:
+            frame[slot] = bound(frame)
+            body(frame, reads)
+
+        return bind
+
+    def of_rule(
+        self,
+        exprs: Iterable[TypedExpr],
+        statements: Iterable[CheckedStatement],
+        optimised: Callable[[TypedExpr], TypedExpr],
+        slot: Callable[[], int],
+    ) -> NodeGroups | None:
+        """Return the groups of nodes for all of a rule's expressions; None if it reads more than a few facts
+        in any case.
+
+        `optimised` prepares its expressions, `slot` returns a slot that is `UNSET` in each attempt.
+        """
+        collectors = self.compile_all(map(optimised, exprs)), self._statements(statements, optimised)
+        collect = _together(collectors) or _nothing
+        return None if collect is _unclear else NodeGroups(collect, slot())
+
+    def _statements(
+        self, statements: Iterable[CheckedStatement], optimised: Callable[[TypedExpr], TypedExpr]
+    ) -> Collect | None:
+        found: list[Collect | None] = []
+        for statement in statements:
+            match statement:
+                case CheckedRequire(condition=condition, reason=reason):
+                    holes = [part for part in reason.parts if not isinstance(part, str)]
+                    found.append(self.compile_all(map(optimised, (condition, *holes))))
+                case CheckedForEach():
+                    found.append(self._loop(statement, optimised))
+                case CheckedLet():
+                    pass
+        return _together(found)
+
+    def _loop(self, statement: CheckedForEach, optimised: Callable[[TypedExpr], TypedExpr]) -> Collect | None:
+        slots = tuple(variable.slot for variable in statement.variables)
+        iterable = self._closure(optimised(statement.iterable))
+        if iterable is None:
+            return _unclear
+        inner, lets = self._with_known(slots), []
+        for each in statement.body:
+            if isinstance(each, CheckedLet):
+                lets.append(each.variable.slot)
+                if inner._closure(each.value) is not None:
+                    inner = inner._with_known(lets[-1:])
+        where = None if statement.where is None else inner.compile(optimised(statement.where))
+        collect = _together([where, inner._statements(statement.body, optimised)])
+        if collect is None:
+            return None
+        body = collect
+
+        def of_item(frame: Frame, reads: NodeReads) -> None:
+            for slot in lets:
+                frame[slot] = UNSET
+            reads.lets.difference_update(lets)
+            body(frame, reads)
+
+        return _each(each_of(statement.iterable.type, iterable, slots), of_item)
+
+
+class _FnReadsCompiler(NodeReadsCompiler):
+    """Compiles parts of a function's body; parameters are `known` if their arguments are."""
+
+    def __init__(self, rule: ColumnScope, node: int | None, known: frozenset[int]) -> None:
+        super().__init__(rule, node, known)
+        self._compiler = rule.fn_compiler()
+
+    def _closure(self, expr: TypedExpr) -> Closure | None:
+        return self._compiler.compile(expr) if free_slots(expr) <= self._known else None
+
+    def _with_known(self, slots: Iterable[int]) -> NodeReadsCompiler:
+        return self._inside(_FnReadsCompiler(self._rule, self._node, self._known.union(slots)))
+
+    def _variable(self, slot: int) -> Collect | None:
+        if slot == self._node:
+            raise NotColumnar
+        return None
+
+
+def _field(expr: FieldOf | HasField) -> Collect:
+    if not is_fact(expr):
+        raise NotColumnar
+    attribute = attribute_of(expr.field)
+    return lambda frame, reads: reads.fields.add(attribute)
+
+
+def _key(attribute: str, key: Closure, is_test: bool) -> Collect:
+    def collect(frame: Frame, reads: NodeReads) -> None:
+        (reads.tests if is_test else reads.keys).add((attribute, key(frame)))
+
+    return collect
+
+
+def _add_labels(reads: NodeReads, keys: Iterable[str]) -> None:
+    for key in keys:
+        reads.keys.add(("labels", key))
+
+
+def _nothing(frame: Frame, reads: NodeReads) -> None:
+    """Collect nothing."""
+
+
+def _unclear(frame: Frame, reads: NodeReads) -> None:
+    """Refuse: the expression reads more than a few facts."""
+    raise NotColumnar
+
+
+def _is(closure: Closure, frame: Frame, wanted: bool) -> bool:
+    try:
+        value: Value = closure(frame)
+    except EvalError:
+        return False
+    return value is wanted
+
+
+def _each(each: Each, collect: Collect) -> Collect:
+    def evaluate(frame: Frame, reads: NodeReads) -> None:
+        for _ in each(frame):
+            collect(frame, reads)
+
+    return evaluate
+
+
+def _together(collectors: Iterable[Collect | None]) -> Collect | None:
+    found = [collect for collect in collectors if collect is not None]
+    if _unclear in found:
+        return _unclear
+    if len(found) < 2:
+        return found[0] if found else None
+
+    def evaluate(frame: Frame, reads: NodeReads) -> None:
+        for collect in found:
+            collect(frame, reads)
+
+    return evaluate

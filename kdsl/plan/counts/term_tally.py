@@ -1,0 +1,223 @@
+"""The counts of affinity terms for a question, summed by domain and updated as terms come and go.
+
+`cluster.requiredAntiAffinityTerms.count(…)` and the like read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.values import INT_MAX, EvalError
+from kdsl.plan.counts.handles import StoredTally
+from kdsl.plan.counts.sums import Amounts
+from kdsl.plan.counts.terms import Move, TermIndex, placed_terms
+
+_PER_TERM: Final = 128
+"""The approximate bytes of a remembered term."""
+
+
+class TermCount(NamedTuple):
+    """The count of one term: the amount, the steps taken, and the error."""
+
+    amount: int
+    steps: int
+    error: str = ""
+
+
+_NOTHING: Final = TermCount(0, 0)
+"""The count of a term that was not asked about; the steps of such terms are counted together."""
+
+
+class CountTerm(Protocol):
+    """Counts one term. The same term always has the same count. It must not raise.
+
+    `selecting` is the pod that decides first: terms that do not match it count 0, all for the same steps.
+    None if unknown.
+    """
+
+    @property
+    def selecting(self) -> PodInfo | None: ...
+
+    def __call__(self, term: PodAffinityTerm, /) -> TermCount: ...
+
+
+@dataclass(slots=True)
+class TermSums:
+    """The counts of terms, summed by topology key and domain; `total` is the sum over all.
+
+    `steps` is the cost of asking all distinct terms. `mark` is replaced at each change.
+    """
+
+    by_key: dict[str, Amounts]
+    total: int
+    steps: int
+    mark: object
+
+
+class TermTally(StoredTally):
+    """The counts of the terms of one kind for one question.
+
+    If a pod decides the question, only the terms that may match it are kept; the others count 0.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # The position in the log of the index.
+        self._position = self._growth = -1
+        self._counts: dict[PodAffinityTerm, TermCount] = {}
+        self.latest = TermSums({}, 0, 0, object())
+        """The sums over the live snapshot, as they were at the last call."""
+        # An upper bound of all amounts, and the number of terms with errors.
+        self._largest = 0
+        self._errors = 0
+
+    def is_valid(self, index: TermIndex) -> bool:
+        """Return whether `latest` is current, provided that the index is."""
+        # The places of terms do not matter while every amount is 0.
+        return self.version >= (index.moved_at if self._largest else index.distinct_changed_at)
+
+    def sums(self, index: TermIndex, snapshot: Snapshot, count_term: CountTerm) -> TermSums:
+        """Return the sums over a snapshot, live or an overlay; EvalError if a term could not be counted.
+
+        The sums of the live snapshot are valid until the next call.
+
+        INVARIANT: every `count_term` that a tally is given returns the same counts.
+        """
+        if not self.is_valid(index):
+            self._refresh(index, count_term)
+        if snapshot.is_overlay:
+            return self._corrected(index, snapshot, count_term)
+        if self._errors:
+            _raise_first_error(self._counts, map(index.placed_on, snapshot.order.tolist()))
+        _check(self._largest, index.count)
+        self.version = snapshot.version
+        return self.latest
+
+    def _refresh(self, index: TermIndex, count_term: CountTerm) -> None:
+        moves = index.since(self._position)
+        self._position = index.position
+        if moves is not None and self._growth != index.growth:
+            for key, amounts in self.latest.by_key.items():
+                amounts.refresh(index.column(key))
+        self._growth = index.growth
+        if moves is None or not self._follow(index, moves, count_term):
+            self._rebuild(index, count_term)
+        self.nbytes = sum([each.nbytes for each in self.latest.by_key.values()])
+        self.nbytes += _PER_TERM * len(self._counts)
+
+    def _count_of(self, term: PodAffinityTerm, count_term: CountTerm) -> TermCount:
+        count = self._counts.get(term)
+        if count is None:
+            count = self._counts[term] = count_term(term)
+            self._largest = max(self._largest, abs(count.amount))
+        return count
+
+    def _follow(self, index: TermIndex, moves: Sequence[Move], count_term: CountTerm) -> bool:
+        """Apply the moves of terms to the sums. Return false if the sums may be out of range."""
+        sums, terms = self.latest, index.count + len(moves)
+        for term, number, pods, is_first_or_last in moves:
+            count = self._count_of(term, count_term)
+            if is_first_or_last:
+                sums.steps += pods * count.steps
+                self._errors += pods * bool(count.error)
+                if pods < 0:
+                    self._counts.pop(term, None)
+            if count.amount:
+                if self._largest * terms > INT_MAX:
+                    return False
+                self._amounts(index, term.topology_key).add(number, pods * count.amount)
+                sums.total += pods * count.amount
+                sums.mark = object()
+        return True
+
+    def _rebuild(self, index: TermIndex, count_term: CountTerm) -> None:
+        """Recompute the sums."""
+        known, self._counts, self._largest = self._counts, {}, 0
+        pod = count_term.selecting
+        asked = list(index.domains if pod is None else index.labels.matching(pod.labels))
+        for term in asked:
+            count = self._counts[term] = known.get(term) or count_term(term)
+            self._largest = max(self._largest, abs(count.amount))
+        counts = [self._counts[term] for term in asked]
+        self._errors = sum([bool(count.error) for count in counts])
+        steps = sum([count.steps for count in counts])
+        others = len(index.domains) - len(asked)
+        if others:
+            other = next(term for term in index.domains if term not in self._counts)
+            steps += others * count_term(other).steps
+        self.latest = TermSums({}, 0, steps, object())
+        if self._largest * index.count > INT_MAX:
+            # The sums are not read, and later moves cannot be applied.
+            self._position = -1
+            return
+        for term, count in zip(asked, counts, strict=True):
+            if count.amount:
+                amounts, domains = self._amounts(index, term.topology_key), index.domains[term]
+                for number, pods in domains.items():
+                    amounts.add(number, pods * count.amount)
+                self.latest.total += count.amount * sum(domains.values())
+
+    def _amounts(self, index: TermIndex, key: str) -> Amounts:
+        by_key = self.latest.by_key
+        if key not in by_key:
+            by_key[key] = Amounts(index.column(key))
+        return by_key[key]
+
+    def _corrected(self, index: TermIndex, overlay: Snapshot, count_term: CountTerm) -> TermSums:
+        """Return the sums with the changed rows of an overlay in place of the live ones."""
+        infos = {row: overlay.info(row) for row in overlay.changed_rows}
+        placed = {row: tuple(placed_terms(index.kind, info, info.pods)) for row, info in infos.items()}
+        counts = dict(self._counts)
+        for term in (term for each in placed.values() for term, _ in each):
+            if term not in counts:
+                counts[term] = count_term(term)
+        new = [counts[term] for term in counts if term not in self._counts and term not in index.domains]
+        if self._errors or any(count.error for count in new):
+            rows = overlay.order.tolist()
+            _raise_first_error(counts, (placed.get(row, index.placed_on(row)) for row in rows))
+        largest = max([self._largest, *(abs(count.amount) for count in new)])
+        _check(largest, index.count + sum(map(len, placed.values())))
+        sums = TermSums(
+            {key: amounts.of_overlay() for key, amounts in self.latest.by_key.items()},
+            self.latest.total,
+            self.latest.steps + sum(count.steps for count in new),
+            object(),
+        )
+        for row, terms in placed.items():
+            for term, number in index.placed_on(row):
+                amount = counts.get(term, _NOTHING).amount
+                if amount:
+                    sums.by_key[term.topology_key].add(number, -amount)
+                    sums.total -= amount
+            for term, domain in terms:
+                amount = counts[term].amount
+                if amount:
+                    key = term.topology_key
+                    amounts = sums.by_key.get(key)
+                    if amounts is None:
+                        amounts = sums.by_key[key] = Amounts(index.column(key)).of_overlay()
+                    amounts.add(amounts.number_of(domain), amount)
+                    sums.total += amount
+        return sums
+
+
+def _raise_first_error(
+    counts: Mapping[PodAffinityTerm, TermCount], rows: Iterable[Iterable[tuple[PodAffinityTerm, object]]]
+) -> None:
+    """Raise the first error of a term, in visiting order."""
+    for terms in rows:
+        for term, _ in terms:
+            error = counts.get(term, _NOTHING).error
+            if error:
+                raise EvalError(error)
+
+
+def _check(largest: int, terms: int) -> None:
+    """Raise EvalError if a sum of `terms` amounts may be out of range."""
+    if largest * terms > INT_MAX:
+        raise EvalError("integer overflow")
