@@ -35,6 +35,7 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.plan.devices.plugin import BIND_PHASE, BIND_TIME, CHOSEN_AT, CHOSEN_NODE
 from kdsl.plan.devices.review import OVER_QUOTA
+from kdsl.sandbox.json_patch import apply_json_patch
 
 from tests.conformance.hami import STATED, Json, admitted_of, normalised, unpadded
 from tests.conformance.tally import differences, not_compared
@@ -43,7 +44,6 @@ from tests.extender.hami.world import NODES, Cluster, Extender, cluster, patched
 
 LOCKS = ("hami.io/mutex.lock", "cambricon.com/dsmlu.lock")
 POLICIES = ("binpack", "spread")
-ELSEWHERE = "default"
 ORDER = (
     "/spec/schedulerName",
     "/spec/initContainers",
@@ -54,7 +54,6 @@ ORDER = (
 """The order of the operations of a patch, by what their paths begin with."""
 _STAMPED = re.compile(r"1[0-9]{9}([0-9]{3}|[0-9]{6}|[0-9]{9})?", re.ASCII)
 _SCORES = re.compile(r"find fit node\((.*)\), [0-9]+ nodes not fit, [0-9]+ nodes fit\((.*)\)")
-_CUT = " ..."
 
 
 @cache
@@ -329,8 +328,6 @@ def _unstamped(annotations: Json) -> Json:
 
 
 def _applied(pod: Json, patch: list[Any]) -> Json:
-    from kdsl.sandbox.json_patch import apply_json_patch
-
     return apply_json_patch(pod, patch)
 
 

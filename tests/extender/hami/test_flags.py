@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 import uvloop
+from kdsl.app import Settings
 from kdsl.base.errors import InvalidInputError
 from kdsl.config.hami import DeviceProfile
 from kdsl.extender.hami import flags
+from kdsl.extender.service import ExtenderOptions, ExtenderService
 
+from tests.extender.hami.life import rules
 from tests.extender.hami.vendors import NVIDIA, Plugin
-from tests.extender.hami.world import NODES, Cluster, cluster, patched
-from tests.extender.site import post
+from tests.extender.hami.world import NODES, Cluster, Given, cluster, patched
+from tests.extender.site import PLAIN, post
 
 CONFIG = """\
 nvidia:
@@ -149,6 +152,23 @@ def test_the_flags_of_the_chart(tmp_path: Path) -> None:
     async def run() -> None:
         async with cluster() as world:
             await play_process(world, tmp_path)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+
+
+def test_the_behaviour_by_name_is_of_the_profile_that_is_given() -> None:
+    async def run() -> None:
+        async with cluster() as world:
+            service = ExtenderService(ExtenderOptions("hami"))
+            sources = Given(rules(), Settings(profile="life.nvidia"))
+            instance = await world.world.start(service, sources=sources, serving=PLAIN, advises=True)
+            assert instance.process.endpoints is not None
+            request = {"uid": "1", "kind": {"kind": "Pod"}, "object": NVIDIA.pod("a")}
+            review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+            answer = (await post(instance.process.endpoints.port, "/webhook", review)).json
+            made = patched(NVIDIA.pod("a"), answer["response"])
+            assert made["spec"]["schedulerName"] == "life-nvidia"
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run())
