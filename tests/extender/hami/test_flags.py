@@ -14,12 +14,16 @@ import uvloop
 from kdsl.app import Settings
 from kdsl.base.errors import InvalidInputError
 from kdsl.config.hami import DeviceProfile
+from kdsl.extender.behaviours import Kind
 from kdsl.extender.hami import flags
+from kdsl.extender.hami.behaviour import HamiBehaviour
+from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.service import ExtenderOptions, ExtenderService
+from kdsl.live.services import Host
 
 from tests.extender.hami.life import rules
 from tests.extender.hami.vendors import NVIDIA, Plugin
-from tests.extender.hami.world import NODES, Cluster, Given, cluster, patched
+from tests.extender.hami.world import NODES, Cluster, Extender, Given, cluster, patched
 from tests.extender.site import PLAIN, post
 
 CONFIG = """\
@@ -169,6 +173,43 @@ def test_the_behaviour_by_name_is_of_the_profile_that_is_given() -> None:
             answer = (await post(instance.process.endpoints.port, "/webhook", review)).json
             made = patched(NVIDIA.pod("a"), answer["response"])
             assert made["spec"]["schedulerName"] == "life-nvidia"
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+
+
+def test_a_changed_device_configuration_takes_effect(tmp_path: Path) -> None:
+    path = tmp_path / "device-config.yaml"
+    path.write_text(CONFIG)
+
+    async def run() -> None:
+        async with cluster() as world:
+            made: list[HamiBehaviour] = []
+
+            def make(host: Host) -> HamiBehaviour:
+                made.append(HamiBehaviour(host, HamiOptions("mine")))
+                return made[0]
+
+            sources = flags.DeviceSources(devices=path, profile=DeviceProfile("mine", has_devices_only=True))
+            service = ExtenderService(ExtenderOptions(), Kind(make))
+            instance = await world.world.start(service, sources=sources, serving=PLAIN, advises=True)
+            extender = Extender(instance, made[0])
+
+            async def count() -> str:
+                limits = {"nvidia.com/gpumem": "700"}
+                pod = patched(NVIDIA.pod("a"), await extender.review(NVIDIA.pod("a", limits)))
+                return str(pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"])
+
+            assert await count() == "2"
+            path.write_text(CONFIG.replace("defaultGPUNum: 2", "defaultGPUNum: 3"))
+            async with asyncio.timeout(20):
+                while await count() != "3":
+                    await asyncio.sleep(0.05)
+            # A file that cannot be used changes nothing.
+            path.write_text("nvidia: [")
+            await asyncio.sleep(0.3)
+            assert await count() == "3"
+            await extender.hang_up()
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run())
