@@ -155,6 +155,8 @@ class HamiBehaviour:
         status = await self._writes.annotations.write_pod(pod, chosen.annotations, labels)
         if status is not None:
             await self._ask(lambda: self.reservations.take_back(chosen.pod))
+            # Nobody may have heard that it was written after all.
+            await self._withdraw(chosen.pod)
             record(self._teller.filter_failed(pod, status.message))
             raise RefusedError(status.message)
         record(self._teller.chosen(pod, chosen, answer.failed))

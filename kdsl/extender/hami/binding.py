@@ -73,7 +73,28 @@ class Gate:
             return Bindable(pod, refusal=demand.message if isinstance(demand, Status) else "")
         if given is None or given.node != args.node:
             return Bindable(pod, refusal=_without_cards(key, args.node, given))
+        if self._is_contested(pod, args.node):
+            self._reservations.take_back(pod)
+            return Bindable(pod, refusal=f"cards of pod {key} on node {args.node} were given to others, too")
         return Bindable(pod, tuple(map(self._timed, self._devices.locks_for(demand))))
+
+    def _is_contested(self, pod: PodInfo, node: str) -> bool:
+        """Tell whether more of the pod's cards is given away than there is.
+
+        That can only be where annotations were not taken from a pod that they no longer hold for, and the
+        extender has been started since.
+        """
+        snapshot, inventories = self._live.cache.snapshot(), self._devices.inventories
+        info = snapshot.node(node)
+        if info is None:
+            return False
+        grants = inventories.records.grants(pod).values()
+        own = {grant.id for granted in grants for grant in granted}
+        return any(
+            card.used > card.slots or card.used_memory > card.memory or card.used_cores > card.cores
+            for card in inventories.cards(info)
+            if card.id in own
+        )
 
     def _timed(self, lock: NodeLock) -> NodeLock:
         """Return the lock with the time that it holds: HAMi's own is set by a flag."""

@@ -53,7 +53,6 @@ class Life:
         faults = self.cluster.world.sandbox.faults
         await (self.extender.kill(faults) if self._restarts % 2 else self.extender.stop())
         self.extender = await self._begin()
-        await check_cards(self.cluster, self.vendor)
 
     async def _begin(self) -> Extender:
         settings = Settings(profile=f"life.{self.vendor.profile}")

@@ -157,3 +157,21 @@ def test_young_locks_are_left_alone() -> None:
         assert await life.extender.behaviour.sweeper.round() == 0
 
     play("nvidia", scenario, registers=True)
+
+
+def test_cards_that_two_pods_say_they_have_are_bound_to_one_of_them() -> None:
+    """So it may be after a restart, where a pod's annotations hold no more and could not be taken from it."""
+
+    async def scenario(life: Life) -> None:
+        record = "n1-g0,NVIDIA,5000,0:;"
+        for name in ("a", "b"):
+            await life.admitted(NVIDIA.pod(name))
+            stamps = {"hami.io/vgpu-node": "n1", "hami.io/vgpu-time": "1700000000", NVIDIA.record: record}
+            await life.cluster.annotate(name, stamps)
+        await life.cluster.seen_by(life.extender)
+        first, second = [await life.cluster.pod(name) for name in ("a", "b")]
+        text = "cards of pod default/a on node n1 were given to others, too"
+        assert await life.extender.bind(first, "n1") == text
+        assert await life.extender.bind(second, "n1") == ""
+
+    play("nvidia", scenario, registers=True)
