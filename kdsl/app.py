@@ -12,16 +12,18 @@ from typing import Any
 from kdsl.analysis.cost.codes import CostCode
 from kdsl.analysis.cost.profiles import Budget, over_budget
 from kdsl.base.clock import Clock
-from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.diagnostic import Diagnostic, Severity, has_errors
 from kdsl.base.disk_cache import DiskCache
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.names.externals import PLUGINS, Externals
 from kdsl.check.views.view import load_views
+from kdsl.config.codes import ConfigCode
 from kdsl.config.configuration import KdslConfiguration, Limits, OnInvalid
 from kdsl.cycle.decision import TieBreak
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.ports import ClusterSource, Evictor, Router, Tracer
+from kdsl.cycle.search import ALL_NODES
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.eval.scalar.meter import Steps
 from kdsl.hooks.context import (
@@ -44,7 +46,7 @@ from kdsl.hooks.table import HookTable
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.lang.loader import library_clashes
 from kdsl.plan.router import ForcedProfile, ProfileRouter
-from kdsl.profiles import devices_in_use, find_profile, hook_tables, narrowed
+from kdsl.profiles import devices_in_use, find_profile, hook_tables, narrowed, profiles_in_use
 from kdsl.rulebook.checking import CheckedRules, check_rules, check_text
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, Plugins, libraries, shipped_rules
 from kdsl.settings import DEFAULT_SETTINGS, Settings
@@ -147,6 +149,8 @@ def check_configuration(
             find_profile(rules, name.text)
         except InvalidInputError as error:
             found += [replace(problem, span=name.span) for problem in error.diagnostics]
+    if not has_errors(found):
+        found += _unread_percentage(configuration, rules)
     for plugin in configuration.plugins or ():
         found += import_plugin(plugin.name, plugin.args, plugin.place)[1]
         found += check_version(plugin.name, plugin.requires)
@@ -167,6 +171,18 @@ def locate(found: Iterable[Diagnostic], configuration: KdslConfiguration) -> tup
     """Give findings about configured plugins, if they have no place, that of the plugin's name."""
     spans = {f"{PLUGINS}.{plugin.name}": plugin.span for plugin in configuration.plugins or ()}
     return tuple(each if each.span else replace(each, span=spans.get(each.where)) for each in found)
+
+
+def _unread_percentage(configuration: KdslConfiguration, rules: RuleSet) -> Iterator[Diagnostic]:
+    """Warn of a percentageOfNodesToScore that no `sample` reads; 100 has an effect without one."""
+    if configuration.percentage in (0, ALL_NODES):
+        return
+    samples = [profile.sample for profile in profiles_in_use(rules, configured(configuration))]
+    if not any(each is not None and each.reads_name("percentageOfNodesToScore") for each in samples):
+        title = "no profile reads percentageOfNodesToScore in its `sample`"
+        help_ = ("extend `kubernetes.v1_36.default`, or write a `sample` that reads it",)
+        span = configuration.percentage_span
+        yield Diagnostic(ConfigCode.NO_EFFECT, title, span, "has no effect", Severity.WARNING, help=help_)
 
 
 def _check_limits(limits: Limits, rules: RuleSet, files: int) -> Iterator[Diagnostic]:

@@ -43,7 +43,7 @@ def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> t
     for name, args in {**PLACED_PLUGINS, **settings.plugins}.items():
         found.extend(manager.load(name, args, context))
     tables: list[HookTable] = []
-    for profile in _profiles_in_use(rules, settings):
+    for profile in profiles_in_use(rules, settings):
         table, problems = _freeze_profile(manager, rules, profile, context, settings)
         found.extend(problems)
         if table is not None:
@@ -61,13 +61,14 @@ def devices_in_use(
 
     They are for reading cards only: they write nothing. `clock` dates the annotations that they make.
     """
-    for profile in _profiles_in_use(rules, settings):
+    for profile in profiles_in_use(rules, settings):
         if profile.sharing and (settings.profile is not None or profile.scheduler in schedulers):
             return compile_devices(rules, profile, NO_ANNOTATIONS, clock or ManualClock(), settings.steps)
     return None
 
 
-def _profiles_in_use(rules: RuleSet, settings: Settings) -> Collection[CheckedProfile]:
+def profiles_in_use(rules: RuleSet, settings: Settings) -> Collection[CheckedProfile]:
+    """Return the profiles that settings name, all where they name none."""
     names = settings.profiles if settings.profile is None else (settings.profile,)
     return [find_profile(rules, name) for name in names] or rules.profiles.values()
 
@@ -84,7 +85,7 @@ def narrowed(rules: RuleSet, settings: Settings, schedulers: Collection[str]) ->
     teams = {team.profile for team in rules.teams}
     profiles = tuple(
         profile.qualified
-        for profile in _profiles_in_use(rules, settings)
+        for profile in profiles_in_use(rules, settings)
         if profile.scheduler in wanted or profile.qualified in teams
     )
     return replace(settings, profiles=profiles) if profiles else settings
@@ -157,7 +158,7 @@ def _freeze_profile(
     )
     table, problems = freeze(manager, order)
     if table is not None:
-        table = replace(table, rule_faults=RuleFaults(compiled))
+        table = replace(table, rule_faults=RuleFaults(compiled), sample_size=compiled.sample)
         if settings.probe is None:
             table = join(table, profile, compiled)
     return table, (*found, *problems)

@@ -19,11 +19,14 @@ from kdsl.app import (
     shipped_rules,
 )
 from kdsl.base.clock import ManualClock
+from kdsl.base.diagnostic import Severity
 from kdsl.base.errors import InvalidInputError
+from kdsl.base.span import Source
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.config.configuration import KdslConfiguration, Limits
+from kdsl.config.codes import ConfigCode
+from kdsl.config.configuration import KdslConfiguration, Limits, read_configuration
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.waiting import WaitingPods
@@ -150,6 +153,22 @@ def test_a_configuration_limits_how_many_rule_files_there_are(
     configuration = KdslConfiguration(limits=Limits(rule_files=limit))
     found = check_configuration(configuration, rules, files=2)
     assert [(each.code, each.title, each.where) for each in found] == said
+
+
+@pytest.mark.parametrize(("percentage", "is_told"), [(0, False), (30, True), (100, False)])
+def test_a_percentage_that_no_profile_reads_is_told(tmp_path: Path, percentage: int, is_told: bool) -> None:
+    own = 'queue Q { order by pod.priority }\nprofile p { scheduler "s" queue Q sample nodes / 2 }\n'
+    (tmp_path / "own.kdsl").write_text(f"kdsl 1\npackage own\n{own}")
+    text = f"apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\npercentageOfNodesToScore: {percentage}\n"
+    configuration = read_configuration(Source("kdsl.yaml", text)).configuration
+    assert configuration is not None
+    found = check_configuration(configuration, checked(tmp_path), files=1)
+    places = [(each.code, each.severity, each.span and each.span.site) for each in found]
+    assert places == ([(ConfigCode.NO_EFFECT, Severity.WARNING, "kdsl.yaml:3")] if is_told else [])
+
+
+def test_a_percentage_that_a_profile_reads_is_fine(rules: RuleSet) -> None:
+    assert check_configuration(KdslConfiguration(percentage=30), rules, files=1) == ()
 
 
 def test_every_plugin_that_cannot_be_used_is_named(rules: RuleSet) -> None:

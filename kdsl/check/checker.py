@@ -23,6 +23,7 @@ from kdsl.check.model.rule_set import (
     CheckedPreemption,
     CheckedProfile,
     CheckedQueue,
+    CheckedSample,
     CheckedScore,
     CheckedTeam,
     RuleSet,
@@ -41,11 +42,12 @@ from kdsl.check.rules.block import Block
 from kdsl.check.rules.predicates import check_predicate
 from kdsl.check.rules.preemptions import check_preemption
 from kdsl.check.rules.queues import check_queue
+from kdsl.check.rules.samples import check_sample
 from kdsl.check.rules.scores import check_score
 from kdsl.check.rules.tightenings import check_tightenings
 from kdsl.check.views.view import Views, load_views
 from kdsl.lang.loader import Program
-from kdsl.lang.profile_tree import Tighten
+from kdsl.lang.profile_tree import SampleSize, Tighten
 from kdsl.lang.tree import Device, Predicate, Preemption, Profile, Queue, Score
 
 
@@ -103,7 +105,9 @@ class _Check:
         self.functions.check_all()
         predicates = self._predicates() | {rule.qualified: checked_predicate(rule) for rule in self.externals}
         scores = self._scores() | {rule.qualified: checked_score(rule) for rule in self.externals}
-        rules = CheckedRules(predicates, scores, self._queues(), self._preemptions(), self._tightenings())
+        rules = CheckedRules(
+            predicates, scores, self._queues(), self._preemptions(), self._tightenings(), self._samples()
+        )
         self.written = rules.written()
         self._check_devices()
         devices = ProfileDevices(self.devices, self.declarations, self.functions, self.diagnostics)
@@ -157,6 +161,17 @@ class _Check:
 
     def _tightening_block(self, home: Home, statement: Tighten) -> Block:
         return self._block(home, Construct.PREDICATE, statement.span)
+
+    def _samples(self) -> dict[str, CheckedSample]:
+        found = {}
+        for located in self.declarations.all(Profile):
+            sample = check_sample(located, partial(self._sample_block, located.home))
+            if sample is not None:
+                found[located.qualified] = sample
+        return found
+
+    def _sample_block(self, home: Home, statement: SampleSize) -> Block:
+        return self._block(home, Construct.SAMPLE, statement.span)
 
     def _check_devices(self) -> None:
         for located in self.declarations.all(Device):

@@ -18,4 +18,5 @@ class ConfigCode(StrEnum):
     UNKNOWN_PLUGIN = "K1137"  # a plugin that kube-scheduler does not have, or that has no counterpart in kdsl
     NOT_SUPPORTED = "K1138"  # a part of a scheduler's configuration that kdsl does not have
     OLD_KEY = "K1140"  # a key of an older version of a configuration
+    NO_EFFECT = "K1141"  # a setting that no profile in use reads
     NO_CONFIGURATION = "K1139"  # a document of another kind than those that can be imported

@@ -105,6 +105,7 @@ class KdslConfiguration:
     plugins: tuple[ConfiguredPlugin, ...] | None = None
     parallelism: int = 1
     percentage: int = 0
+    percentage_span: Span | None = field(default=None, compare=False, repr=False)
     tie_break: str = "heap"
     seed: int = 0
     backoff: ConfiguredBackoff | None = None
@@ -213,6 +214,7 @@ def _configuration(root: YamlNode, folder: Path) -> KdslConfiguration:
         # JSON Schema counts `2.0` as an integer.
         parallelism=int(values.get("parallelism", 1)),
         percentage=int(values.get("percentageOfNodesToScore", 0)),
+        percentage_span=place_of(root, ("percentageOfNodesToScore",)),
         tie_break=values.get("tieBreak", "heap"),
         seed=int(values.get("seed", 0)),
         backoff=_backoff(values["backoff"], place_of(root, ("backoff",))) if "backoff" in values else None,

@@ -88,8 +88,9 @@ def convert_kube_scheduler(configuration: KubeSchedulerConfiguration, origin: st
     package = word_of(origin.partition(".")[0]) or "imported"
     names = _profile_names(configuration.profiles)
     queues = _Queues(configuration)
+    samples = len(_percentages(configuration.profiles)) > 1
     blocks = [
-        _profile(name, profile, queues.name_for(profile), origin)
+        _profile(name, profile, queues.name_for(profile), origin, samples)
         for name, profile in zip(names, configuration.profiles, strict=True)
     ]
     imports = [f"import {BASE} as kubernetes"]
@@ -109,10 +110,15 @@ def _settings(configuration: KubeSchedulerConfiguration) -> Mapping[str, Any]:
     settings: dict[str, Any] = extender_settings(configuration.extenders)
     if configuration.parallelism is not None:
         settings["parallelism"] = configuration.parallelism
-    # Where profiles differ, `differing_percentages` reports that: the first profile's value counts.
-    if configuration.profiles[0].percentage:
-        settings["percentageOfNodesToScore"] = configuration.profiles[0].percentage
+    percentages = _percentages(configuration.profiles)
+    if len(percentages) == 1 and percentages != {0}:
+        (settings["percentageOfNodesToScore"],) = percentages
     return settings
+
+
+def _percentages(profiles: Sequence[KubeProfile]) -> set[int]:
+    """Return what profiles say: one percentage is a setting, several are a `sample` of each profile."""
+    return {profile.percentage for profile in profiles}
 
 
 def _profile_names(profiles: Sequence[KubeProfile]) -> list[str]:
@@ -165,8 +171,11 @@ class _Queues:
 # ---- profiles ----------------------------------------------------------------------------------------------
 
 
-def _profile(name: str, profile: KubeProfile, queue: str, origin: str) -> str:
+def _profile(name: str, profile: KubeProfile, queue: str, origin: str, samples: bool) -> str:
+    """Write one profile; with `samples` it says itself how many feasible nodes are enough."""
     lines = [f"scheduler {json.dumps(profile.scheduler, ensure_ascii=False)}"]
+    if samples and profile.percentage:
+        lines.append(f"sample kubernetes.enoughNodes(nodes, {profile.percentage})")
     lines += [f"queue {queue}"] if queue else []
     if not profile.enabled.has("DefaultPreemption", Point.POST_FILTER):
         lines.append("disable preemption LowerPriority")

@@ -160,21 +160,9 @@ class _Reader:
         self._check_names(profiles)
         ignored = ignored_by_scheduler(extenders)
         read = tuple(self._profile(index, each, ignored) for index, each in enumerate(profiles))
-        self._check_percentages(read)
         return KubeSchedulerConfiguration(
             read, values.get("parallelism"), initial, most, extender_arguments(extenders)
         )
-
-    def _check_percentages(self, profiles: Sequence[KubeProfile]) -> None:
-        """Warn of a percentageOfNodesToScore that has no effect, because kdsl has one for all profiles."""
-        first = profiles[0].percentage
-        for index, profile in enumerate(profiles):
-            if profile.percentage != first:
-                title = f"percentageOfNodesToScore is {first} for all profiles of kdsl, as for the first one"
-                span = _head(self._place("profiles", index, "percentageOfNodesToScore"))
-                self.found.append(
-                    Diagnostic(ConfigCode.NOT_SUPPORTED, title, span, severity=Severity.WARNING)
-                )
 
     # ---- profiles ----------------------------------------------------------------------------------------
 

@@ -27,11 +27,11 @@ def faults_of(
     """
     state, rules = attempt.state, attempt.table.rule_faults
     has_rules = rules is not None and rules.are_possible
-    has_answers = search is not None and _may_have_faults(search)
+    has_answers = search is not None and (_may_have_faults(search) or len(search.faults) > 0)
     # The hot path: most attempts have no faults.
     if not (has_rules or has_answers or state.has_faults or last is not None or _is_error(postfilter)):
         return ()
-    found: list[Fault] = []
+    found: list[Fault] = [] if search is None else [*search.faults]
     if rules is not None and has_rules and search is not None:
         found += rules.of_pod(attempt.pod, attempt.snapshot, search.prefilter.ended_by)
         found += rules.of_filters(attempt.pod, _Reached(attempt, search.verdicts).by)

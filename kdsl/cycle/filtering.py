@@ -14,7 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.cycle.judging import Judge, Judged
-from kdsl.cycle.sampling import Rotated
+from kdsl.cycle.rotation import Rotated
 from kdsl.cycle.verdicts import Verdicts, numbered_alike
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -19,14 +20,18 @@ from kdsl.cycle.filtering import find_feasible
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.judging import Judge
 from kdsl.cycle.prefilter import PreFilterResult, candidate_rows, run_pre_filters
-from kdsl.cycle.sampling import Rotated, next_start, num_feasible_nodes_to_find
+from kdsl.cycle.rotation import Rotated, next_start
 from kdsl.cycle.verdicts import Verdicts
 from kdsl.cycle.workers import Workers
+from kdsl.hooks.faults import Fault
+
+ALL_NODES: Final = 100
+"""The percentageOfNodesToScore that finds all feasible nodes, whatever a profile says."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """Settings of a search; `percentage` (0: adaptive) is for profiles without their own."""
+    """Settings of a search; `percentage` is percentageOfNodesToScore, which a profile's `sample` may read."""
 
     workers: Workers
     percentage: int = 0
@@ -41,7 +46,7 @@ class Search(Struct, frozen=True, eq=False):
     """The result of a search. `start` is the index at which it began, `next_start` the start of the next one.
 
     `nominated`: the pod's nominated node is feasible, and no other node was judged. `wanted` is the number of
-    feasible nodes to look for.
+    feasible nodes to look for; `faults` are the errors of its computation.
     """
 
     prefilter: PreFilterResult
@@ -50,6 +55,7 @@ class Search(Struct, frozen=True, eq=False):
     next_start: int
     wanted: int = 0
     nominated: bool = False
+    faults: Sequence[Fault] = ()
 
     @property
     def feasible(self) -> NDArray[np.int32]:
@@ -94,19 +100,21 @@ def search(
         if nominated.error is None and len(nominated.feasible):
             return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
     candidates = candidate_rows(snapshot, prefilter.names)
-    wanted = _wanted(attempt, len(candidates), settings.percentage)
+    wanted, faults = _wanted(attempt, len(candidates), settings.percentage)
     found = find_feasible(judge, Rotated(candidates, start), wanted, settings.workers, settings.run_length)
     verdicts = run_feasible_filters(attempt, found).including(nominated)
     end = next_start(start, len(verdicts.rows), len(snapshot.order))
-    return Search(prefilter, verdicts, start, end, wanted)
+    return Search(prefilter, verdicts, start, end, wanted, faults=faults)
 
 
-def _wanted(attempt: Attempt, candidates: int, percentage: int) -> int:
+def _wanted(attempt: Attempt, candidates: int, percentage: int) -> tuple[int, Sequence[Fault]]:
+    """Return how many feasible nodes of so many candidates are enough, and what went wrong."""
     table = attempt.table
     if not (table.scores or table.added_scores or table.feasible_filters):
-        return min(1, candidates)  # feasible nodes are equal without scores: the first is enough
-    own = table.percentage
-    return num_feasible_nodes_to_find(candidates, percentage if own is None else own)
+        return min(1, candidates), ()  # feasible nodes are equal without scores: the first is enough
+    if table.sample_size is None or percentage == ALL_NODES:
+        return candidates, ()
+    return table.sample_size(candidates, percentage)
 
 
 def rivals_by_row(attempt: Attempt, rivals: Mapping[str, Sequence[PodInfo]]) -> dict[int, Sequence[PodInfo]]:

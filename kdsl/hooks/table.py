@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.hooks.adapter import Filter, Score, filter_over_nodes, score_over_nodes
-from kdsl.hooks.faults import RuleFaults
+from kdsl.hooks.faults import Fault, RuleFaults
 from kdsl.hooks.joined import JoinedPredicates, JoinedScores, PreFilterAnswers, Step, joined_steps
 from kdsl.hooks.manager import PluginManager, Registration
 from kdsl.hooks.specs import AddedScores, Backoff, Candidate, Narrowed, Nominated, QueuedPod, Wait
@@ -54,6 +54,11 @@ OnNode = Callable[[CycleState, "PodInfo", str], Status | None]
 Unreserve = Callable[[CycleState, "PodInfo", str], None]
 Permit = Callable[[CycleState, "PodInfo", str], Status | Wait | None]
 
+SampleSize = Callable[[int, int], tuple[int, Sequence[Fault]]]
+"""Takes the number of candidates and percentageOfNodesToScore; returns how many feasible nodes are enough,
+and what went wrong.
+"""
+
 F = TypeVar("F")
 Calls = tuple[tuple[str, F], ...]  # (plugin, callable) in calling order
 
@@ -83,8 +88,8 @@ class ProfileOrder:
 
     `scores` pairs keys with weights (0 counts as 1). `queue` is the one plugin that orders the queue; without
     it pods are ordered by priority and age. `preemption` is the one plugin for preemption; without it no pod
-    preempts. `plugins` are further active plugins. `percentage` limits how many nodes are scored (0:
-    adaptive). With `check_all` every predicate gets every node, else a node stops at the first rejection.
+    preempts. `plugins` are further active plugins. With `check_all` every predicate gets every node, else a
+    node stops at the first rejection.
     """
 
     name: str
@@ -94,7 +99,6 @@ class ProfileOrder:
     queue: str = ""
     preemption: str = ""
     plugins: tuple[str, ...] = ()
-    percentage: int | None = None
     check_all: bool = False
 
 
@@ -104,12 +108,12 @@ class HookTable:
 
     The `steps` are the cycle's calls: joined plugins replace their hooks. The `lone` scores are the ones that
     are not joined. `rule_faults` returns errors that rules ignored. `pre_flights` return by plugin whether
-    its PreBind hook has work. `rules` is the digest of its rule set, where it differs from the engine's.
+    its PreBind hook has work. Without a `sample_size` a search finds all feasible nodes. `rules` is the
+    digest of its rule set, where it differs from the engine's.
     """
 
     profile: str
     scheduler: str
-    percentage: int | None
     pre_enqueues: Calls[PreEnqueue]
     queue_sort: tuple[str, QueueSort] | None
     pre_filters: Calls[PreFilterHook]
@@ -130,6 +134,7 @@ class HookTable:
     binds: Calls[OnNode]
     post_binds: Calls[Unreserve]
     check_all: bool = False
+    sample_size: SampleSize | None = None
     backoff: Backoff = field(default_factory=Backoff)
     wakes: Wakes = field(default_factory=dict)
     joined_predicates: tuple[JoinedPredicates, ...] = ()
@@ -185,7 +190,6 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
     table = HookTable(
         profile=order.name,
         scheduler=order.scheduler,
-        percentage=order.percentage,
         pre_enqueues=_calls(everyone, "pre_enqueue"),
         queue_sort=(queue.name, queue.hook("queue_sort")) if queue else None,
         pre_filters=_calls(predicates, "pre_filter"),

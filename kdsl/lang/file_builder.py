@@ -249,6 +249,9 @@ class FileBuilder(DeviceBuilder):
     def check(self, meta: Meta, which: Token) -> profile_tree.CheckPredicates:
         return profile_tree.CheckPredicates(which.type == "ALL", span=self._span(meta))
 
+    def sample(self, meta: Meta, count: expression_tree.Expr) -> profile_tree.SampleSize:
+        return profile_tree.SampleSize(count, span=self._span(meta))
+
     def predicates(self, meta: Meta, *names: tree.Name) -> profile_tree.PredicateList:
         return profile_tree.PredicateList(names, span=self._span(meta))
 

@@ -24,6 +24,13 @@ class CheckPredicates(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class SampleSize(Statement):
+    """`sample N`: so many feasible nodes are enough to choose from."""
+
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class PredicateList(Statement):
     names: tuple[Name, ...]
 
@@ -104,6 +111,7 @@ class SetParam(Statement):
 ProfileStatement = (
     SchedulerName
     | CheckPredicates
+    | SampleSize
     | PredicateList
     | ScoreList
     | UseQueue

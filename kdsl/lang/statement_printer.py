@@ -140,6 +140,8 @@ def _profile_line(statement: tree.Statement) -> Doc:
             return Text(f"scheduler {spelling(name)}")
         case profile_tree.CheckPredicates(everything):
             return Text("check all" if everything else "check first")
+        case profile_tree.SampleSize(count):
+            return _line("sample", count)
         case profile_tree.PredicateList(names):
             if not names:
                 return Text("predicates {}")

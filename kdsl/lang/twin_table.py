@@ -171,6 +171,7 @@ _FIT: Mapping[str, Shape] = {
 _PROFILE: Mapping[str, Shape] = {
     "scheduler": Sole(profile_tree.SchedulerName, "name", TEXT),
     "check": Sole(profile_tree.CheckPredicates, "all", OneOf({"all": True, "first": False})),
+    "sample": Sole(profile_tree.SampleSize, "count", EXPRESSION),
     "predicates": Sole(profile_tree.PredicateList, "names", Many(NAME)),
     "scores": Sole(profile_tree.ScoreList, "scores", Many(Record(profile_tree.WeightedScore, _WEIGHTED))),
     "queue": Sole(profile_tree.UseQueue, "name", NAME),

@@ -1,1 +1,1 @@
-"""Checked rules to hook implementations: the scalar back end and the memo it derives from read-sets."""
+"""Whole rules: programs over columns of nodes, memos, rewritten rules, and the plugins they become."""

@@ -47,6 +47,7 @@ def profile_document(profile: CheckedProfile) -> dict[str, Json]:
             "predicates": "all" if profile.check_all else "first",
             "origin": "" if origins.check is None else origins.check.site,
         },
+        "sample": _sample_document(profile),
         "queue": {"name": profile.queue.qualified, "origin": origins.queue.site},
         "preemption": _preemption_document(profile),
         "predicates": [
@@ -70,6 +71,12 @@ def profile_document(profile: CheckedProfile) -> dict[str, Json]:
         ],
         **_devices_document(profile),
     }
+
+
+def _sample_document(profile: CheckedProfile) -> Json:
+    if profile.sample is None:
+        return None
+    return {"count": profile.sample.count.span.text, "origin": profile.sample.span.site}
 
 
 def _devices_document(profile: CheckedProfile) -> dict[str, Json]:
@@ -115,6 +122,8 @@ def _lines(profile: CheckedProfile) -> Iterator[Line]:
     yield f'  scheduler "{profile.scheduler}"', origins.scheduler.site
     if origins.check is not None:
         yield f"  check {'all' if profile.check_all else 'first'}", origins.check.site
+    if profile.sample is not None:
+        yield from _valued("  sample ", profile.sample.count.span)
     yield f"  queue {profile.queue.qualified}", origins.queue.site
     if profile.preemption is not None and origins.preemption is not None:
         yield f"  preemption {profile.preemption.qualified}", origins.preemption.site
@@ -167,12 +176,15 @@ def _tightening(name: str, tightening: Tighten) -> Iterator[Line]:
 
 def _params(rule: str, params: Sequence[CheckedParam]) -> Iterator[Line]:
     for param in params:
-        span = param.value.span
-        first, *rest = span.text.splitlines()
-        head = f"  set {rule}.{param.variable.name} = "
-        yield head + first, span.site
-        # The value starts in another column than in its file: shift its further lines equally.
-        shift = len(head) - (span.column - 1)
-        for text in rest:
-            bare = text.lstrip(" ")
-            yield " " * max(len(text) - len(bare) + shift, 0) + bare, ""
+        yield from _valued(f"  set {rule}.{param.variable.name} = ", param.value.span)
+
+
+def _valued(head: str, span: Span) -> Iterator[Line]:
+    """Write a value behind its head, as it is in its file."""
+    first, *rest = span.text.splitlines()
+    yield head + first, span.site
+    # The value starts in another column than in its file: shift its further lines equally.
+    shift = len(head) - (span.column - 1)
+    for text in rest:
+        bare = text.lstrip(" ")
+        yield " " * max(len(text) - len(bare) + shift, 0) + bare, ""

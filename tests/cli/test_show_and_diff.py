@@ -217,6 +217,23 @@ def test_two_profiles_and_markdown() -> None:
     assert kdsl("diff", "default", "default").exit_code == 0
 
 
+def test_how_many_nodes_are_enough(tmp_path: Path) -> None:
+    for name, line in (("a", ""), ("b", "sample math.greatest(nodes /\n      2, 10)")):
+        text = (
+            f"kdsl 1\npackage a\nqueue Q {{ order by pod.priority }}\n"
+            f'profile p {{\n  scheduler "s"\n  {line}\n  queue Q\n}}\n'
+        )
+        (tmp_path / f"{name}.kdsl").write_text(text, encoding="utf-8")
+    old, new = str(tmp_path / "a.kdsl"), str(tmp_path / "b.kdsl")
+    changed = f"  ~ sample: none → math.greatest(nodes / 2, 10)  ({new}:6)"
+    assert changed in kdsl("diff", old, new).stdout.splitlines()
+    shown = kdsl("show", "a.p", "--rules", new).stdout
+    assert shown.count("sample math.greatest(nodes /") == 1 and "      2, 10)" in shown
+    document = json.loads(kdsl("show", "a.p", "--rules", new, "-o", "json").stdout)
+    assert document["sample"] == {"count": "math.greatest(nodes /\n      2, 10)", "origin": f"{new}:6"}
+    assert json.loads(kdsl("show", "a.p", "--rules", old, "-o", "json").stdout)["sample"] is None
+
+
 def test_whether_all_predicates_are_asked(tmp_path: Path) -> None:
     for name, line in (("a", "check first"), ("b", "check all")):
         text = (

@@ -204,6 +204,23 @@ def test_the_settings_are_a_configuration() -> None:
     assert [each.text for each in read.configuration.profiles] == ["scheduler.default_scheduler"]
 
 
+def test_percentages_that_differ_are_samples_of_the_profiles() -> None:
+    text = (
+        "percentageOfNodesToScore: 100\n"
+        "profiles: [{schedulerName: a}, {schedulerName: b, percentageOfNodesToScore: 5},"
+        " {schedulerName: c, percentageOfNodesToScore: 0}]"
+    )
+    converted = convert(text)
+    samples = [profile.sample for profile in checked(converted)]
+    assert [each and each.count.span.text for each in samples] == [
+        "kubernetes.enoughNodes(nodes, 100)",
+        "kubernetes.enoughNodes(nodes, 5)",
+        "enoughNodes(nodes, percentageOfNodesToScore)",
+    ]
+    # Else 100 percent, which finds all nodes in every profile, would be what the second one gets.
+    assert "percentageOfNodesToScore" not in converted.settings
+
+
 EXTENDERS = """
 extenders:
 - urlPrefix: http://10.0.0.1:8888/gpu/

@@ -241,10 +241,6 @@ def test_all_at_once() -> None:
             "extenders: [{urlPrefix: '127.0.0.1:1', bindVerb: bind}]",
             "an extender cannot be asked at `127.0.0.1:1`: it is left out",
         ),
-        (
-            "profiles: [{schedulerName: a}, {schedulerName: b, percentageOfNodesToScore: 5}]",
-            "percentageOfNodesToScore is 0 for all profiles of kdsl, as for the first one",
-        ),
     ],
 )
 def test_what_is_lost_is_said(text: str, title: str) -> None:

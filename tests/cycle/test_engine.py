@@ -23,6 +23,7 @@ from kdsl.cycle.decision import (
 )
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.ports import AttemptState
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed, Nominated
 from kdsl.hooks.status import Code, Status, StatusColumn
 
@@ -112,7 +113,7 @@ def test_rotation_counts_over_all_nodes_though_the_candidates_are_few() -> None:
 
 
 def test_sampling_looks_for_enough_nodes_only() -> None:
-    one = engine({"S": scoring({})}, 300, scores={"S": 1})
+    one = engine({"S": scoring({})}, 300, scores={"S": 1}, sample_size=lambda *_: (144, ()))
     decisions = [one.schedule_one(pod(name)) for name in "abcd"]
     assert [(decision.sampled, decision.evaluated, decision.feasible) for decision in decisions] == [
         (144,) * 3
@@ -121,13 +122,31 @@ def test_sampling_looks_for_enough_nodes_only() -> None:
     assert [decision.node for decision in decisions] == ["n0", "n144", "n288", "n132"]
 
 
-@pytest.mark.parametrize(
-    ("percentage", "own", "sampled"), [(60, None, 180), (60, 50, 150), (0, 0, 144), (60, 0, 144)]
-)
-def test_the_percentage_of_the_profile_goes_first(percentage: int, own: int | None, sampled: int) -> None:
+@pytest.mark.parametrize(("percentage", "sampled"), [(0, 155), (60, 215), (99, 254), (100, 310)])
+def test_the_profile_says_how_many_nodes_are_enough_unless_all_are_asked_for(
+    percentage: int, sampled: int
+) -> None:
+    asked = []
+
+    def sample_size(nodes: int, percentage: int) -> tuple[int, tuple[Fault, ...]]:
+        asked.append((nodes, percentage))
+        return nodes // 2 + percentage, ()
+
     options = EngineOptions(percentage=percentage)
-    one = engine({"S": scoring({})}, 300, scores={"S": 1}, percentage=own, options=options)
+    one = engine({"S": scoring({})}, 310, scores={"S": 1}, sample_size=sample_size, options=options)
     assert one.schedule_one(pod()).sampled == sampled
+    assert asked == ([] if percentage == 100 else [(310, percentage)])
+
+
+def test_a_profile_without_a_sample_finds_all_feasible_nodes() -> None:
+    one = engine({"S": scoring({})}, 300, scores={"S": 1}, options=EngineOptions(percentage=5))
+    assert one.schedule_one(pod()).sampled == 300
+
+
+def test_what_goes_wrong_with_the_sample_is_told() -> None:
+    fault = Fault("sample", "division by zero", "p.kdsl:1:2")
+    one = engine({"S": scoring({})}, 3, scores={"S": 1}, sample_size=lambda nodes, _: (nodes, (fault,)))
+    assert one.schedule_one(pod()).faults == (fault,)
 
 
 def test_a_single_feasible_node_is_not_scored() -> None:

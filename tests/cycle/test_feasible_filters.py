@@ -28,7 +28,9 @@ def decide(*, nodes: int = 3, start: int = 0, scores: bool = False, **hooks: Any
         bind=always(None),
     )
     plugins = {"Rule": rule} | ({"Late": plugin(**hooks)} if hooks else {})
-    frozen = table(plugins, scores={"Rule": 1} if scores else None)
+    frozen = table(
+        plugins, scores={"Rule": 1} if scores else None, sample_size=lambda nodes, _: (min(nodes, 100), ())
+    )
     options = EngineOptions(detail=Detail.FULL, start=start)
     engine = Engine([frozen], cluster(nodes), ManualClock(), options)
     with engine:

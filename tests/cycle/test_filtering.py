@@ -14,7 +14,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.filtering import find_feasible
 from kdsl.cycle.judging import Judge
-from kdsl.cycle.sampling import Rotated
+from kdsl.cycle.rotation import Rotated
 from kdsl.cycle.verdicts import Verdicts
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn, StatusTable

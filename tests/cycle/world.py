@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from kdsl.hooks.guard import Guard
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.specs import hookimpl
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
-from kdsl.hooks.table import HookTable, ProfileOrder, freeze
+from kdsl.hooks.table import HookTable, ProfileOrder, SampleSize, freeze
 
 
 def pod(name: str = "p", **fields: Any) -> PodInfo:
@@ -59,7 +60,7 @@ def table(
     predicates: Iterable[str] | None = None,
     queue: str = "",
     preemption: str = "",
-    percentage: int | None = None,
+    sample_size: SampleSize | None = None,
     scheduler: str = "default-scheduler",
     check_all: bool = False,
     are_rules: bool = False,
@@ -83,12 +84,11 @@ def table(
         queue=queue,
         preemption=preemption,
         plugins=tuple(plugins),
-        percentage=percentage,
         check_all=check_all,
     )
     frozen, _ = freeze(manager, order)
     assert frozen is not None
-    return frozen
+    return replace(frozen, sample_size=sample_size)
 
 
 def attempt(

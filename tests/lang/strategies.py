@@ -194,6 +194,7 @@ weights = st.integers(0, 1000)
 profile_body = _statements(
     _node(profile_tree.SchedulerName, strings),
     _node(profile_tree.CheckPredicates, st.booleans()),
+    _node(profile_tree.SampleSize, expressions),
     _node(profile_tree.PredicateList, _tuples(qualified)),
     _node(profile_tree.ScoreList, _tuples(_node(profile_tree.WeightedScore, qualified, weights))),
     _node(profile_tree.UseQueue, qualified),

@@ -117,6 +117,7 @@ def _profile(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator
         ("team", old.team, new.team, new.span),
         ("scheduler", old.scheduler, new.scheduler, origins.scheduler),
         ("check", _check(old), _check(new), origins.check or new.span),
+        ("sample", _sample(old), _sample(new), new.span if new.sample is None else new.sample.span),
         ("queue", old.queue.qualified, new.queue.qualified, origins.queue),
         ("preemption", _preemption(old), _preemption(new), origins.preemption or new.span),
         *differences(old.sharing, new.sharing, new.span),
@@ -145,6 +146,10 @@ def _profile(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator
 
 def _check(profile: CheckedProfile) -> str:
     return "all" if profile.check_all else "first"
+
+
+def _sample(profile: CheckedProfile) -> str:
+    return "" if profile.sample is None else _one_line(profile.sample.count.span.text)
 
 
 def _preemption(profile: CheckedProfile) -> str:

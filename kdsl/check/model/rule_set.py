@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kdsl.base.span import Span
+from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.check.model.types import Type
 from kdsl.lang.profile_tree import Tighten
@@ -210,6 +211,21 @@ class CheckedPreemption:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedSample:
+    """How many feasible nodes a profile chooses from; `scope` has the names that the engine fills."""
+
+    count: TypedExpr
+    scope: Mapping[str, Var]
+    slots: int
+    span: Span = field(compare=False, repr=False)
+
+    def reads_name(self, name: str) -> bool:
+        """Return whether the count depends on a name of the scope."""
+        slot = self.scope[name].slot
+        return any(isinstance(part, Var) and part.slot == slot for part in walk(self.count))
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedFn:
     """A function; `params` are its arguments in order. It reads its arguments only."""
 
@@ -267,14 +283,15 @@ class CheckedProfile:
 
     `extends` is the qualified name of its base, `team` the name of the team that wrote it; both are empty
     where there is none. `scheduler` is its own or inherited. With `check_all` every predicate runs on every
-    node, else a node's predicates run until one rejects it. Without a `preemption` no pod preempts others,
-    without `sharing` no pod gets cards.
+    node, else a node's predicates run until one rejects it. Without a `sample` a search finds all feasible
+    nodes, without a `preemption` no pod preempts others, without `sharing` no pod gets cards.
     """
 
     name: str
     qualified: str
     scheduler: str
     check_all: bool
+    sample: CheckedSample | None
     queue: CheckedQueue
     preemption: CheckedPreemption | None
     predicates: tuple[CheckedPredicate, ...]

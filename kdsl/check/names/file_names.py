@@ -29,6 +29,7 @@ class Construct(StrEnum):
     DYN_FN = "a `dyn fn`"
     PARAM = "the value of a parameter"
     TEAM = "`owns`"
+    SAMPLE = "`sample`"
     DEVICE = "a device"
 
 
@@ -65,6 +66,10 @@ _WHY_NOT = {
         "a preemption can read `pod`, `victim` and `candidate`",
     ),
     Construct.TEAM: ("which pods are a team's does not depend on nodes", "`owns` can read `pod`"),
+    Construct.SAMPLE: (
+        "how many nodes are enough is known before any is looked at",
+        "`sample` can read `nodes` and `percentageOfNodesToScore`",
+    ),
     Construct.FN: _NOTHING_ELSE,
     Construct.DYN_FN: _NOTHING_ELSE,
     Construct.PARAM: (

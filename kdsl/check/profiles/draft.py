@@ -12,7 +12,7 @@ from kdsl.base.diagnostic import Diagnostic, Fix, Label, suggest
 from kdsl.base.span import Span
 from kdsl.check.expressions.mismatch import listing
 from kdsl.check.model.codes import CheckCode
-from kdsl.check.model.rule_set import CheckedParam, CheckedPredicate
+from kdsl.check.model.rule_set import CheckedParam, CheckedPredicate, CheckedSample
 from kdsl.check.model.sharing import DEVICES
 from kdsl.check.names.declarations import Declarations, Home, Located, is_external, undeclared
 from kdsl.check.names.externals import unknown_external
@@ -63,6 +63,7 @@ class Draft:
     scores: tuple[Entry, ...] = ()
     scheduler: SchedulerName | None = None
     check: CheckPredicates | None = None
+    sample: CheckedSample | None = None
     queue: Located[Queue] | None = None
     queue_use: UseQueue | None = None
     preemption: Entry | None = None

@@ -12,6 +12,7 @@ from kdsl.check.model.rule_set import (
     CheckedPreemption,
     CheckedProfile,
     CheckedQueue,
+    CheckedSample,
     CheckedScore,
     Origins,
     WeightedRule,
@@ -28,7 +29,8 @@ from kdsl.lang.tree import Predicate, Preemption, Profile, Score
 class CheckedRules:
     """The checked rules by qualified name; a missing rule has a reported error.
 
-    `tightenings` are those of each profile, by the name that each tightens, as it is written there.
+    `tightenings` are those of each profile, by the name that each tightens, as it is written there. `samples`
+    are those that profiles write themselves.
     """
 
     predicates: Mapping[str, CheckedPredicate]
@@ -36,6 +38,7 @@ class CheckedRules:
     queues: Mapping[str, CheckedQueue]
     preemptions: Mapping[str, CheckedPreemption]
     tightenings: Mapping[str, Mapping[str, CheckedPredicate]]
+    samples: Mapping[str, CheckedSample]
 
     def rule(self, entry: Entry) -> CheckedPredicate | CheckedScore | CheckedPreemption | None:
         """Return the checked rule of an entry."""
@@ -90,6 +93,7 @@ def finish(
         qualified=located.qualified,
         scheduler=str(draft.scheduler.name.value),
         check_all=draft.check is not None and draft.check.all,
+        sample=draft.sample,
         queue=queue,
         preemption=preemption,
         predicates=tuple(predicates),

@@ -44,6 +44,7 @@ from kdsl.lang.profile_tree import (
     PredicateList,
     ProfileStatement,
     Reweight,
+    SampleSize,
     SchedulerName,
     ScoreList,
     SetParam,
@@ -153,6 +154,8 @@ class Profiles:
                 return replace(draft, scheduler=statement)
             case CheckPredicates():
                 return replace(draft, check=statement)
+            case SampleSize():
+                return replace(draft, sample=self._rules.samples[located.qualified])
             case UseQueue(name=name):
                 queue = self._queue(name, located)
                 return draft if queue is None else replace(draft, queue=queue, queue_use=statement)

@@ -9,6 +9,7 @@ from kdsl.lang.profile_tree import (
     PredicateList,
     ProfileStatement,
     Reweight,
+    SampleSize,
     SchedulerName,
     ScoreList,
     SetParam,
@@ -24,6 +25,7 @@ def check_repeats(profile: Profile, diagnostics: list[Diagnostic]) -> None:
     for kind, what in (
         (SchedulerName, "scheduler"),
         (CheckPredicates, "check"),
+        (SampleSize, "sample"),
         (UseQueue, "queue"),
         (UsePreemption, "preemption"),
         (PredicateList, "predicates"),

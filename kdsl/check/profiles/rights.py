@@ -29,6 +29,7 @@ from kdsl.lang.profile_tree import (
     May,
     ProfileStatement,
     Reweight,
+    SampleSize,
     SetParam,
     Tighten,
     UseDevices,
@@ -143,6 +144,8 @@ class Rights:
                 # Preemption skips nodes that some predicate, among those that ran, rejects as unresolvable.
                 what = "all" if everything else "first"
                 self._refuse_preemption(team, statement.span, f"say `check {what}`")
+            case SampleSize():
+                self._refuse_sample(team, statement.span)
             case UsePreemption(name=name):
                 self._refuse_preemption(team, statement.span, f"choose preemption `{name.text}`")
             case _:
@@ -245,6 +248,14 @@ class Rights:
         """Report a change of preemption: its victims may be other teams' pods, so no right covers it."""
         title = f"team `{team.name}` may not {what}"
         why = "preemption removes pods of every team: it is the platform's alone"
+        self._diagnostics.append(
+            Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_grants_label(team))
+        )
+
+    def _refuse_sample(self, team: Located[Team], span: Span) -> None:
+        """Report a `sample` of a team: it sets the time of a search, which all pods wait for."""
+        title = f"team `{team.name}` may not say `sample`"
+        why = "pods of every team wait during a search for nodes: it is the platform's alone"
         self._diagnostics.append(
             Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_grants_label(team))
         )

@@ -25,7 +25,7 @@ _SCOPE_TIMES = {
     "onNominatedNode": BindingTime.USAGE,
     "victim": BindingTime.USAGE,
     "candidate": BindingTime.USAGE,
-    "potentialNodes": BindingTime.USAGE,
+    **dict.fromkeys(("potentialNodes", "nodes", "percentageOfNodesToScore"), BindingTime.USAGE),
     "policy": BindingTime.POD,
     **dict.fromkeys(("container", "request"), BindingTime.NODE),
     **dict.fromkeys(("device", "other", "devices", "charge", "quota"), BindingTime.USAGE),

@@ -20,19 +20,9 @@ from kdsl.cluster.api.objects import (
     VolumeSource,
     VsphereVolume,
 )
+from kdsl.cluster.objects.in_tree_volumes import in_tree_volumes
 
 _EXCLUSIVE: Final = frozenset(("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd"))
-_MIGRATABLE: Final = frozenset(
-    (
-        "gcePersistentDisk",
-        "awsElasticBlockStore",
-        "azureDisk",
-        "azureFile",
-        "cinder",
-        "portworxVolume",
-        "vsphereVolume",
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +57,7 @@ class PodVolume:
         """Return whether a CSI driver may have to attach it: a claim's volume, or a migrated plugin's
         disk.
         """
-        return bool(self.claim_name) or self.kind in _MIGRATABLE
+        return bool(self.claim_name) or self.kind in in_tree_volumes().by_volume
 
     def conflicts_with(self, other: PodVolume) -> bool:
         """Return whether pods with these volumes cannot share a node. EBS volumes are never shared."""

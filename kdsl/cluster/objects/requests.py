@@ -9,8 +9,8 @@ For each resource, of containers, sidecars (restartable init containers) and pla
     request = max(sum, start), replaced by the pod-level request where there is one, plus overhead
 
 The readings differ in where container amounts come from (spec, or what the kubelet reports while a resize is
-under way) and in what a container counts that names no cpu or memory (nothing, or 100m and 200Mi so that
-scores tell crowded nodes apart).
+under way) and in what a container counts that names no cpu or memory (nothing, or what `pod_defaults.yaml`
+says, so that scores tell crowded nodes apart).
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ from kdsl.cluster.api.objects import (
     WrittenQuantity,
     quantity,
 )
+from kdsl.cluster.objects.pod_defaults import pod_defaults
 
-ASSUMED: Final[ResourceList] = {CPU: "100m", MEMORY: "200Mi"}
-"""What a container counts for in scores that names no request for cpu or memory."""
+ASSUMED: Final[ResourceList] = pod_defaults().scored_requests
+"""What a container counts for in scores that names no request for a resource, cpu and memory as shipped."""
 
 _POD_LEVEL: Final = (CPU, MEMORY)
 _HUGE_PAGES: Final = "hugepages-"

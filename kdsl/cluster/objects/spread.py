@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from kdsl.base.sharing import sharing
 from kdsl.cluster.api.objects import ObjectMeta, TopologySpreadConstraint
 from kdsl.cluster.objects.label_selectors import LabelSelector, own_labels, read_selector
+from kdsl.cluster.objects.pod_defaults import pod_defaults
 
 if TYPE_CHECKING:
     # A pod holds constraints, and constraints match pods and nodes.
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from kdsl.cluster.objects.pod import PodInfo
 
 HONOR: Final = "Honor"
+_DEFAULTS: Final = pod_defaults().spread
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 
 
@@ -34,10 +36,10 @@ class SpreadConstraint:
     max_skew: int
     when_unsatisfiable: str
     namespace: str = ""
-    min_domains: int = 1
+    min_domains: int = _DEFAULTS.min_domains
     selector: LabelSelector | None = None
-    honors_affinity: bool = True
-    honors_taints: bool = False
+    honors_affinity: bool = _DEFAULTS.node_affinity_policy == HONOR
+    honors_taints: bool = _DEFAULTS.node_taints_policy == HONOR
     # Constraints are hashed far more often than created.
     _hash: int = field(init=False, compare=False, repr=False)
 
@@ -66,10 +68,10 @@ class SpreadConstraint:
                 spec.max_skew,
                 spec.when_unsatisfiable,
                 owner.namespace,
-                1 if spec.min_domains is None else spec.min_domains,
+                _DEFAULTS.min_domains if spec.min_domains is None else spec.min_domains,
                 selector,
-                (spec.node_affinity_policy or HONOR) == HONOR,
-                spec.node_taints_policy == HONOR,
+                (spec.node_affinity_policy or _DEFAULTS.node_affinity_policy) == HONOR,
+                (spec.node_taints_policy or _DEFAULTS.node_taints_policy) == HONOR,
             )
         )
 

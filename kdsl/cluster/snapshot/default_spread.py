@@ -11,10 +11,11 @@ from typing import Final
 
 from kdsl.cluster.objects.label_selectors import EVERYTHING, LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_defaults import pod_defaults
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.catalog import Catalog
 
-_OWNERS: Final = {("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")}
+_OWNERS: Final = frozenset((each.api_version, each.kind) for each in pod_defaults().spread.owners)
 
 
 def spread_constraints(

@@ -1,7 +1,7 @@
 """Volumes that CSI drivers attach to nodes: what a pod needs attached, what is, and how much a node takes.
 
 Drivers have taken over the disks of cloud providers that used to be built in. On a node whose CSINode says
-so, such a disk counts as its driver's. Facts of k8s.io/csi-translation-lib.
+so, such a disk counts as its driver's. `in_tree_volumes.yaml` has the table.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kdsl.cluster.api.storage_objects import CSINode, PersistentVolumeClaim
+from kdsl.cluster.objects.in_tree_volumes import InTreePlugin, handle_of, in_tree_volumes
 from kdsl.cluster.objects.pod_volumes import PodVolume
 from kdsl.cluster.objects.volumes import VolumeInfo
 from kdsl.cluster.storage.claims import class_of
@@ -19,25 +20,6 @@ if TYPE_CHECKING:
     from kdsl.cluster.snapshot.catalog import Catalog
 
 MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
-_DRIVERS: Final = {
-    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
-    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
-    "kubernetes.io/azure-disk": "disk.csi.azure.com",
-    "kubernetes.io/cinder": "cinder.csi.openstack.org",
-    "kubernetes.io/portworx-volume": "pxd.portworx.com",
-    # Their drivers attach nothing that is counted.
-    "kubernetes.io/azure-file": "",
-    "kubernetes.io/vsphere-volume": "",
-}
-_PLUGINS: Final = {
-    "awsElasticBlockStore": "kubernetes.io/aws-ebs",
-    "gcePersistentDisk": "kubernetes.io/gce-pd",
-    "azureDisk": "kubernetes.io/azure-disk",
-    "cinder": "kubernetes.io/cinder",
-    "portworxVolume": "kubernetes.io/portworx-volume",
-}
-_ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
-_ANYWHERE: Final = "UNSPECIFIED"
 
 
 CsiVolumes = dict[str, str]
@@ -101,7 +83,8 @@ def _of_claim(claim: PersistentVolumeClaim, csi_node: CSINode | None, catalog: C
     if storage_class is None:
         return None
     provisioner = storage_class.provisioner
-    driver = _driver(provisioner, csi_node) if provisioner in _DRIVERS else provisioner
+    plugin = in_tree_volumes().by_name.get(provisioner)
+    driver = provisioner if plugin is None else _driver(plugin, csi_node)
     meta = claim.metadata
     # No driver calls a volume this: it has a space in it.
     return (driver, f"claim {meta.namespace}/{meta.name}") if driver else None
@@ -111,29 +94,23 @@ def _of_volume(volume: VolumeInfo, csi_node: CSINode | None) -> _Known | None:
     csi = volume.thing.spec.csi
     if csi is not None:
         return (csi.driver, csi.volume_handle) if csi.driver and csi.volume_handle else None
-    zones = next((volume.labels[key] for key in _ZONE_LABELS if volume.labels.get(key)), _ANYWHERE)
-    return None if volume.disk is None else _of_disk(volume.disk, csi_node, zones)
+    if volume.disk is None:
+        return None
+    return _of_disk(volume.disk, csi_node, in_tree_volumes().zones_in(volume.labels))
 
 
-def _of_disk(disk: PodVolume, csi_node: CSINode | None, zones: str = _ANYWHERE) -> _Known | None:
-    driver = _driver(_PLUGINS.get(disk.kind, ""), csi_node)
-    return (driver, _handle(disk, zones)) if driver else None
+def _of_disk(disk: PodVolume, csi_node: CSINode | None, zones: str = "") -> _Known | None:
+    table = in_tree_volumes()
+    plugin = table.by_volume.get(disk.kind)
+    driver = "" if plugin is None else _driver(plugin, csi_node)
+    if plugin is None or not driver:
+        return None
+    return driver, handle_of(plugin, disk.id, zones or table.unknown_zone)
 
 
-def _driver(plugin: str, csi_node: CSINode | None) -> str:
+def _driver(plugin: InTreePlugin, csi_node: CSINode | None) -> str:
     """Return the driver that stands in for a built-in plugin on a node; empty where none does."""
     if csi_node is None:
         return ""
     migrated = csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")
-    return _DRIVERS.get(plugin, "") if plugin in migrated else ""
-
-
-def _handle(disk: PodVolume, zones: str) -> str:
-    """Return what the driver calls a disk."""
-    if disk.kind == "awsElasticBlockStore":
-        return disk.id.rpartition("/")[2]  # aws://ZONE/ID
-    if disk.kind != "gcePersistentDisk":
-        return disk.id
-    first, *others = zones.split("__")
-    where = f"regions/{first.rpartition('-')[0]}" if others else f"zones/{first}"
-    return f"projects/{_ANYWHERE}/{where}/disks/{disk.id}"
+    return plugin.driver if plugin.plugin in migrated else ""

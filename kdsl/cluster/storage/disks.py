@@ -6,20 +6,14 @@ its storage class provisions that kind.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from kdsl.cluster.objects.in_tree_volumes import in_tree_volumes
 from kdsl.cluster.storage.claims import PodClaim, claims_of
 
 if TYPE_CHECKING:
     from kdsl.cluster.objects.pod import PodInfo
     from kdsl.cluster.snapshot.catalog import Catalog
-
-_PROVISIONERS: Final = {
-    "awsElasticBlockStore": "kubernetes.io/aws-ebs",
-    "gcePersistentDisk": "kubernetes.io/gce-pd",
-    "azureDisk": "kubernetes.io/azure-disk",
-    "cinder": "kubernetes.io/cinder",
-}
 
 
 def disks_of(pod: PodInfo, kind: str, catalog: Catalog) -> tuple[str, ...]:
@@ -34,5 +28,6 @@ def _disk_of(claim: PodClaim, kind: str) -> str:
         disk = claim.volume.disk
         return disk.id if disk is not None and disk.kind == kind else ""
     provisioner = "" if claim.storage_class is None else claim.storage_class.provisioner
+    plugin = in_tree_volumes().by_name.get(provisioner)
     # No disk has this name: it has a space in it.
-    return f"claim {claim.namespace}/{claim.name}" if provisioner == _PROVISIONERS.get(kind) else ""
+    return f"claim {claim.namespace}/{claim.name}" if plugin is not None and plugin.volume == kind else ""

@@ -203,9 +203,8 @@ class Tally(StoredTally):
 
     def _corrected(self, overlay: Snapshot, measure: Measure) -> Sums:
         """Return the sums with the changed rows of an overlay in place of the live ones."""
-        found = {
-            row: measure.count_node(overlay.info(row), self._answers) for row in sorted(overlay.changed_rows)
-        }
+        rows = sorted(overlay.changed_rows)
+        found = {row: measure.count_node(overlay.info(row), self._answers) for row in rows}
         errors = {row: error for row, error in self._errors.items() if row not in found}
         errors |= {row: counted.error for row, counted in found.items() if counted.error}
         self._raise_first_error(errors, overlay, *(abs(counted.amount) for counted in found.values()))

@@ -2,6 +2,11 @@
 
 `max` and `reverse` are DefaultNormalizeScore (int64, truncating), `minmax` is InterPodAffinity's (float64).
 Doubles use the same formulas in float64 and are truncated.
+
+The set is closed: kube-scheduler's three, each short for a `normalize by` that `docs/language.md` states and
+a test compares. Any other formula is a `normalize by`, which the scalar back end computes once for each
+distinct score. As `normalize by` in the shipped rules the three took 5 to 10 % more processor time for a pod
+on nodes that all differ, and products beyond int64, exact here, are errors there.
 """
 
 from __future__ import annotations

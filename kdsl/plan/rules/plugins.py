@@ -42,6 +42,7 @@ from kdsl.plan.rules.predicate import SKIP, PredicateProgram
 from kdsl.plan.rules.preemption import PreemptionPlugin
 from kdsl.plan.rules.queue import QueueProgram
 from kdsl.plan.rules.queueing_hints import HintRule, QueueingHints
+from kdsl.plan.rules.sample import SampleProgram
 from kdsl.plan.rules.score import ScoreProgram
 from kdsl.plan.rules.tightened import TightenedPlugin
 
@@ -323,6 +324,7 @@ class CompiledProfile:
     scores: tuple[ScorePlugin, ...]
     queue: QueuePlugin
     preemption: PreemptionPlugin | None
+    sample: SampleProgram | None
     erred: set[str]
     """The rules that ever ignored an error; see `Functions`."""
 
@@ -356,6 +358,7 @@ def compile_profile(
         ),
         QueuePlugin(profile.queue, f"{place}/queue/{profile.queue.qualified}", functions),
         None if preemption is None else PreemptionPlugin(preemption, f"{place}/preemption", functions),
+        None if profile.sample is None else SampleProgram(profile.sample, functions),
         functions.erred,
     )
 

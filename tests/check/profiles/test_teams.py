@@ -76,6 +76,12 @@ def test_which_predicates_are_asked_is_the_platforms_to_say(statement: str) -> N
     assert problem.title == f"team `a` may not say `{statement}`"
 
 
+def test_how_many_nodes_are_enough_is_the_platforms_to_say() -> None:
+    (problem,) = _check("sample 10", ", ".join(_RIGHTS)).diagnostics
+    assert problem.code == CheckCode.NOT_GRANTED
+    assert problem.title == "team `a` may not say `sample`"
+
+
 def test_nothing_is_granted_by_silence() -> None:
     result = _check(_RIGHTS["tighten"])
     (problem,) = result.diagnostics

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kdsl.check.model.types import INT
 from kdsl.lang.tree import Normalization
+from kdsl.plan.compile.expression import compile_expression
 from kdsl.plan.rules.normalize import normalize, normalize_few, truncate, whole
+
+from tests.plan.lab import check
 
 scores = st.lists(st.one_of(st.integers(0, 2**63 - 1), st.integers(0, 500)), min_size=1, max_size=8)
 signed = st.lists(st.one_of(st.integers(-(2**62), 2**62), st.integers(-5, 300)), min_size=1, max_size=8)
@@ -100,3 +107,23 @@ def test_no_double_wraps_or_warns(raw: list[float]) -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_one_double_is_truncated_as_many_are(value: float) -> None:
     assert whole(value) == truncate(np.array([value])).item()
+
+
+ROWS = re.findall(
+    r"^\| `normalize (\w+)` \|.*\| `(.+)` \|$",
+    (Path(__file__).parents[3] / "docs/language.md").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(("kind", "formula"), ROWS, ids=[kind for kind, _ in ROWS])
+@given(raw=st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=6))
+def test_each_kind_is_short_for_the_formula_of_the_docs(kind: str, formula: str, raw: list[int]) -> None:
+    types = dict.fromkeys(("value", "min", "max"), INT)
+    expression = compile_expression(check(formula, types))
+    expected = [expression((value, min(raw), max(raw))) for value in raw]
+    assert normalize(Normalization(kind), np.array(raw, np.int64)).tolist() == expected
+
+
+def test_the_docs_have_a_formula_for_each_kind() -> None:
+    assert {kind for kind, _ in ROWS} == {"max", "reverse", "minmax"}

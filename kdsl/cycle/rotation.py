@@ -1,27 +1,12 @@
-"""The number of feasible nodes to look for, and the start in the visiting order: kube-scheduler's sampling
-and rotation.
+"""Where in the visiting order a search for feasible nodes begins: kube-scheduler's rotation.
 
-Sources of the formulas: numFeasibleNodesToFind and nextStartNodeIndex of kube-scheduler 1.36.
+The `sample` of the profile says how many it looks for. Source: nextStartNodeIndex of kube-scheduler 1.36.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-_MIN_NODES = 100
-_MIN_PERCENTAGE = 5
-_BASE_PERCENTAGE = 50
-_NODES_PER_POINT = 125
-
-
-def num_feasible_nodes_to_find(candidates: int, percentage: int) -> int:
-    """Return how many feasible nodes of `candidates` are enough; percentage 0 adapts to their number."""
-    if candidates < _MIN_NODES:
-        return candidates
-    if percentage == 0:
-        percentage = max(_BASE_PERCENTAGE - candidates // _NODES_PER_POINT, _MIN_PERCENTAGE)
-    return max(candidates * percentage // 100, _MIN_NODES)
 
 
 class Rotated:

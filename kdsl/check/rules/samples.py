@@ -1,0 +1,25 @@
+"""`sample N`: how many feasible nodes a profile chooses from.
+
+The checker makes them, `profiles/inheritance.py` attaches them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kdsl.check.model.rule_set import CheckedSample
+from kdsl.check.model.types import INT
+from kdsl.check.names.declarations import Located
+from kdsl.check.rules.block import Block
+from kdsl.lang.profile_tree import SampleSize
+from kdsl.lang.tree import Profile
+
+
+def check_sample(located: Located[Profile], new_block: Callable[[SampleSize], Block]) -> CheckedSample | None:
+    """Check the `sample` of a profile, None where it has none itself; `check_repeats` reports a second."""
+    written = [each for each in located.declaration.body if isinstance(each, SampleSize)]
+    if not written:
+        return None
+    block = new_block(written[-1])
+    count = block.expression(written[-1].count, INT, "the number of feasible nodes")
+    return CheckedSample(count, block.scope, block.frame.size, written[-1].span)

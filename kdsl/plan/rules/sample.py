@@ -1,0 +1,50 @@
+"""The `sample` of a profile as a function: how many feasible nodes are enough."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kdsl.check.model.rule_set import CheckedSample
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError
+from kdsl.hooks.faults import Fault
+from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.verdicts import fault_of
+
+MAX_KNOWN: Final = 1024
+"""So many answers are kept: the number of candidates changes with the cluster and with PreFilter."""
+
+
+class SampleProgram:
+    """Answers by the number of candidates and percentageOfNodesToScore, and keeps the answers.
+
+    Where the expression has no value, all feasible nodes are found, and the fault says so.
+    """
+
+    def __init__(self, sample: CheckedSample, functions: Functions) -> None:
+        scope = RuleScope(sample.scope, (), sample.slots, functions)
+        self._slots = (scope.slot_of("nodes"), scope.slot_of("percentageOfNodesToScore"))
+        self._count = scope.compile(sample.count)
+        self._span = sample.count.span
+        self._steps = functions.steps
+        self._blank = scope.new_frame()
+        self._known: dict[tuple[int, int], tuple[int, tuple[Fault, ...]]] = {}
+
+    def __call__(self, nodes: int, percentage: int) -> tuple[int, tuple[Fault, ...]]:
+        """Return how many of `nodes` candidates are enough if they are feasible, and what went wrong."""
+        known = self._known.get((nodes, percentage))
+        if known is None:
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            known = self._known[nodes, percentage] = self._answer(nodes, percentage)
+        return known
+
+    def _answer(self, nodes: int, percentage: int) -> tuple[int, tuple[Fault, ...]]:
+        frame = self._blank.copy()
+        frame[-1] = Meter(self._steps.pod)
+        for slot, value in zip(self._slots, (nodes, percentage), strict=True):
+            frame[slot] = value
+        try:
+            return min(max(1, int(self._count(frame))), nodes), ()
+        except EvalError as error:
+            return nodes, (fault_of("sample", error, self._span),)
