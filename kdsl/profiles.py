@@ -13,6 +13,7 @@ from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.hooks.context import NO_ANNOTATIONS, PluginContext
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.table import HookTable, ProfileOrder, freeze
+from kdsl.plan.card_table import no_cards
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.memo.join import join
 from kdsl.plan.router import DEFAULT_SCHEDULER
@@ -119,9 +120,7 @@ def _freeze_profile(
     settings: Settings,
 ) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
     """Register the rules of a profile like any plugin, and freeze them in the profile's order."""
-    compiled = compile_profile(rules, profile, settings.probe, settings.steps, settings.rewrite_after)
     found: list[Diagnostic] = []
-    preemption = compiled.preemption
     devices = compile_devices(
         rules,
         profile,
@@ -131,6 +130,15 @@ def _freeze_profile(
         settings.probe,
         context.nodes,
     )
+    compiled = compile_profile(
+        rules,
+        profile,
+        settings.probe,
+        settings.steps,
+        settings.rewrite_after,
+        devices.inventories.cards if devices else no_cards,
+    )
+    preemption = compiled.preemption
     rule_plugins: list[RulePlugin] = [*compiled.predicates, *compiled.scores, compiled.queue]
     rule_plugins += [*((preemption,) if preemption else ()), *((devices,) if devices else ())]
     for plugin in rule_plugins:

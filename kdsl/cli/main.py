@@ -29,6 +29,7 @@ COMMANDS = {
     "hami": "take the place of HAMi's scheduler extender",
     "fmt": "format rule files",
     "init": "write a starter folder: rules, a test, a configuration, CI files",
+    "lab": "compare policies on traces",
     "lint": "find code in rule files that is valid but probably a mistake",
     "plugins": "list, describe and examine installed plugins",
     "rbac": "print the rights that a scheduler with these rules needs",

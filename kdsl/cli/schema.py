@@ -17,6 +17,12 @@ def _config() -> Mapping[str, Any]:
     return configuration_schema()
 
 
+def _experiment() -> Mapping[str, Any]:
+    from kdsl.lab.experiment import experiment_schema
+
+    return experiment_schema()
+
+
 def _output(kind: str) -> Mapping[str, Any]:
     from kdsl.report.schemas import output_schema
 
@@ -45,6 +51,7 @@ SCHEMAS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "changes": partial(_output, "RuleChanges"),
     "config": _config,
     "decision": partial(_output, "decision"),
+    "experiment": _experiment,
     "explanation": partial(_output, "Explanation"),
     "findings": partial(_output, "Findings"),
     "plugin": _plugin,

@@ -13,6 +13,7 @@ from typing import Final
 
 from kdsl.check.model.types import Type
 from kdsl.cluster.api.storage_objects import PersistentVolume
+from kdsl.cluster.devices.typical import TypicalPod, fragmentation
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.selectors import NodeRequirement, NodeSelector, NodeTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
@@ -70,7 +71,9 @@ EMPTY_VIEWS: Final[Mapping[str, Value]] = {
 """The value of an absent struct, by view."""
 
 VIEW_FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
+    "fragmentation": fragmentation,
     "taint": Taint,
+    "typicalPod": TypicalPod.of,
     "spread": SpreadConstraint,
     "nodeLabel": NodeRequirement.on_label,
     "nodeField": NodeRequirement.on_field,

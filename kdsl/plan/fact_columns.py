@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows
 from kdsl.eval.values import NONE, Optional, Value
+from kdsl.plan.card_table import CardsOf, CardTable
 
 ABSENT: Final = 0
 """The code of an absent value: a missing key of a map, or a row without a node."""
@@ -133,6 +134,7 @@ class FactColumns:
         self._lock = Lock()
         self._fields: dict[str, FactColumn] = {}
         self._keys: dict[tuple[str, str], FactColumn] = {}
+        self._cards: dict[CardsOf, CardTable] = {}
 
     @staticmethod
     def of(snapshot: LiveSnapshot) -> FactColumns:
@@ -151,6 +153,15 @@ class FactColumns:
                 column = self._fields[attribute] = FactColumn(_attribute(attribute))
             column.refresh(self.snapshot)
             return column
+
+    def cards(self, cards_of: CardsOf) -> CardTable:
+        """Return the cards of nodes as a profile sees them."""
+        with self._lock:
+            table = self._cards.get(cards_of)
+            if table is None:
+                table = self._cards[cards_of] = CardTable(self.snapshot, cards_of)
+            table.refresh()
+            return table
 
     def key(self, attribute: str, key: str) -> FactColumn:
         """Return the column of the key `key` of the map `attribute` of nodes."""

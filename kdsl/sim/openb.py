@@ -13,7 +13,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.frozen_map import FrozenMap, freeze
@@ -43,10 +43,18 @@ _MIB: Final = 2**20
 _SECOND: Final = 10**9
 _CARD: Final = 1000
 _LARGEST: Final = 2**32
-_NODE_COLUMNS: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
-_POD_COLUMNS: Final = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+NODE_COLUMNS: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+POD_COLUMNS: Final = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 
-T = TypeVar("T", NodeFacts, PodInfo)
+
+class Named(Protocol):
+    """What a row describes."""
+
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=Named)
 
 
 class OpenbTrace(NamedTuple):
@@ -63,13 +71,13 @@ def read_openb(nodes_csv: str | Path, pods_csv: str | Path) -> OpenbTrace:
     A malformed row is a diagnostic.
     """
     found: list[Diagnostic] = []
-    nodes = list(_rows(nodes_csv, _NODE_COLUMNS, _node, found))
-    pods = list(_rows(pods_csv, _POD_COLUMNS, _pod, found))
+    nodes = list(read_rows(nodes_csv, NODE_COLUMNS, _node, found))
+    pods = list(read_rows(pods_csv, POD_COLUMNS, _pod, found))
     pods.sort(key=lambda pod: pod.created_at)
     return OpenbTrace(tuple(nodes), tuple(pods), tuple(found))
 
 
-class _Row:
+class Row:
     """One row: reads its fields and reports unreadable ones with line and column."""
 
     def __init__(self, fields: Mapping[str, str], where: str, found: list[Diagnostic]) -> None:
@@ -105,9 +113,12 @@ class _Row:
         Problems(self._found, f"{self._where}: {column}").add(InputCode.TRACE, (), title)
 
 
-def _rows(
-    path: str | Path, columns: tuple[str, ...], read: Callable[[_Row], T], found: list[Diagnostic]
+def read_rows(
+    path: str | Path, columns: tuple[str, ...], read: Callable[[Row], T], found: list[Diagnostic]
 ) -> Iterator[T]:
+    """Yield what `read` makes of the good rows of a CSV file with at least these columns; the first has
+    names.
+    """
     file = read_file(path, found)
     if file is None:
         return
@@ -127,7 +138,7 @@ def _rows(
             title = f"this row has {len(fields)} fields, the header has {len(header)}"
             Problems(found, where).add(InputCode.TRACE, (), title)
             continue
-        row = _Row(dict(zip(header, fields, strict=True)), where, found)
+        row = Row(dict(zip(header, fields, strict=True)), where, found)
         thing = read(row)
         if thing.name in names:
             row.complain(columns[0], f"a second row is named `{thing.name}`")
@@ -146,38 +157,73 @@ def _fields(lines: Iterator[list[str]], name: str, found: list[Diagnostic]) -> I
         Problems(found, name).add(InputCode.TRACE, (), f"this is not CSV: {error}")
 
 
-def _node(row: _Row) -> NodeFacts:
-    model = row.label("model", row.text("model"))
-    cards = row.number("gpu", 1024) * _CARD
-    return NodeFacts(
-        name=row.name("sn"),
-        labels=freeze({MODEL_LABEL: model} if model else {}),
-        allocatable=_amounts(row.number("cpu_milli"), row.number("memory_mib"), cards, MAX_PODS),
-        capacity=Resources({GPU_MILLI: cards}),
-        device_capacity=FrozenMap({GPU_MILLI: cards}) if cards else NO_SIZES,
+def _node(row: Row) -> NodeFacts:
+    return node_facts(
+        row.name("sn"),
+        row.number("cpu_milli"),
+        row.number("memory_mib"),
+        row.number("gpu", 1024),
+        row.label("model", row.text("model")),
     )
 
 
-def _pod(row: _Row) -> PodInfo:
+def node_facts(
+    name: str, cpu_milli: int, memory_mib: int, cards: int, model: str, most_pods: int = MAX_PODS
+) -> NodeFacts:
+    """Return a node of the trace."""
+    parts = cards * _CARD
+    return NodeFacts(
+        name=name,
+        labels=freeze({MODEL_LABEL: model} if model else {}),
+        allocatable=_amounts(cpu_milli, memory_mib, parts, most_pods),
+        capacity=Resources({GPU_MILLI: parts}),
+        device_capacity=FrozenMap({GPU_MILLI: parts}) if parts else NO_SIZES,
+    )
+
+
+def _pod(row: Row) -> PodInfo:
     name, qos = row.name("name"), row.label("qos", row.text("qos"))
-    cards = row.number("num_gpu", 1024)
-    share = cards * row.number("gpu_milli", _CARD)
-    requests = _amounts(row.number("cpu_milli"), row.number("memory_mib"), share, 0)
-    models = tuple(row.label("gpu_spec", model) for model in row.text("gpu_spec").split("|") if model)
+    return pod_info(
+        name,
+        row.number("cpu_milli"),
+        row.number("memory_mib"),
+        row.number("num_gpu", 1024) * row.number("gpu_milli", _CARD),
+        models_of(row),
+        _labels(QOS_LABEL, qos),
+        row.number("creation_time") * _SECOND,
+    )
+
+
+def models_of(row: Row) -> tuple[str, ...]:
+    """Return the models of cards that the pod of a row accepts, () for any."""
+    return tuple(row.label("gpu_spec", model) for model in row.text("gpu_spec").split("|") if model)
+
+
+def pod_info(
+    name: str,
+    cpu_milli: int,
+    memory_mib: int,
+    gpu_milli: int,
+    models: tuple[str, ...],
+    labels: FrozenMap[str, str],
+    created_at: int,
+) -> PodInfo:
+    """Return a pod of the trace; it was created so many nanoseconds after the Unix epoch."""
+    requests = _amounts(cpu_milli, memory_mib, gpu_milli, 0)
     return PodInfo(
         name=name,
         namespace=NAMESPACE,
         containers=(Container("main", requests=requests),),
         uid=f"{NAMESPACE}/{name}",
-        labels=_labels(QOS_LABEL, qos),
-        created_at=row.number("creation_time") * _SECOND,
+        labels=labels,
+        created_at=created_at,
         required_node_affinity=_affinity(models),
         requests=requests,
         scored_requests=requests,
         usage=requests,
         scored_usage=requests,
         container_count=1,
-        device_containers=_containers(share),
+        device_containers=_containers(gpu_milli),
     )
 
 

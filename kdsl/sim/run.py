@@ -100,7 +100,7 @@ def simulate(
     """
     decisions: list[Decision] = []
     pods = {pod.key: pod for pod in workload.pending}
-    with _engine(rules, workload, settings, record) as (engine, cluster, evictor), settled_heap():
+    with simulated_engine(rules, workload, settings, record) as (engine, cluster, evictor), settled_heap():
         summary = SummaryBuilder(requested_totals(cluster.snapshot()))
         started = stopwatch()
         for decision in engine.decisions(
@@ -160,7 +160,7 @@ def explain(
     """Explain the decision for `pod`, on the cluster state at its turn."""
     if inspection.home:
         settings = replace(settings, percentage=100)
-    with _engine(rules, workload, settings) as (engine, cluster, _), settled_heap():
+    with simulated_engine(rules, workload, settings) as (engine, cluster, _), settled_heap():
         for other in workload.waiting:
             engine.nominator.add(other)
         turns = Turns(engine, cluster, rules, settings.steps)
@@ -171,12 +171,13 @@ def explain(
 
 
 @contextmanager
-def _engine(
+def simulated_engine(
     rules: RuleSet,
     workload: Workload,
     settings: Settings,
     record: Callable[[str], object] | None = None,
 ) -> Iterator[tuple[Engine, ClusterCache, SimulatedEvictor]]:
+    """Yield an engine over the cluster of a workload, with a binder and an evictor in memory."""
     cluster = workload.cluster()
     evictor = SimulatedEvictor(cluster)
     ports = SimulatedBinder(cluster), ManualClock()

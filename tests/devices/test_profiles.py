@@ -50,6 +50,7 @@ BROKEN = {
     'devices nvidia.Nvidia set Devices.nodePolcy = "spread"': "`Devices` have no setting `nodePolcy`",
     "devices nvidia.Nvidia set Devices.weight = 0": "`Devices.weight` must be written as a number of 1",
     "devices nvidia.Nvidia set Devices.weight = 1 + 1": "`Devices.weight` must be written as a number of 1",
+    'devices nvidia.Nvidia set Devices.askedNodes = "some"': "`Devices.askedNodes` must be one of",
     "set Devices.weight = 2": "the profile has no rule `Devices`",
 }
 
@@ -75,7 +76,7 @@ def test_show_and_compare(tmp_path: Path) -> None:
     document = profile_document(spread)
     assert document["deviceSettings"] == {
         "nodePolicy": "spread", "cardPolicy": "spread", "slotWeight": 1, "coreWeight": 1, "memoryWeight": 1,
-        "weight": 1000,
+        "weight": 1000, "askedNodes": "all",
     }  # fmt: skip
     changes = {(each.what, each.before, each.after) for each in compare_profiles(pack, spread)}
     assert ("setting Devices.cardPolicy", '"binpack"', '"spread"') in changes

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from kdsl.check.views.view import Field, Method, load_views
 from kdsl.cluster.api.objects import Condition, ContainerPort, OwnerReference, SchedulingGate
+from kdsl.cluster.devices.typical import TypicalPod
 from kdsl.cluster.objects.containers import Container
 from kdsl.cluster.objects.images import NodeImage
 from kdsl.cluster.objects.node import NodeInfo
@@ -59,6 +60,7 @@ CLASSES = {
     "PodVolume": PodVolume,
     "Claim": PodClaim,
     "Volume": VolumeInfo,
+    "TypicalPod": TypicalPod,
 }
 """The objects behind the views; `QueuedPod` is a pod with `QueuedView` around it. Devices have theirs in
 `tests/plan/devices`.

@@ -1,4 +1,4 @@
-"""CEL's math extension, under the names it has there, and `math.log`."""
+"""CEL's math extension, under the names it has there, `math.log` and `math.exp`."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ FUNCTIONS: tuple[Function, ...] = (
     _number("math.sign", "-1, 0 or 1, in the type of the argument."),
     _number("math.sqrt", "The square root, NaN for a negative number.", result="double"),
     _double("math.log", "The natural logarithm: minus infinity of zero, NaN of a negative number."),
+    _double("math.exp", "The exponential function: infinity where that is too large for a double."),
     _double("math.ceil", "The least whole number that is not less."),
     _double("math.floor", "The greatest whole number that is not greater."),
     _double("math.round", "The nearest whole number, halves away from zero."),

@@ -14,6 +14,11 @@ FUNCTIONS: tuple[Function, ...] = (
         {"matches": "(string, string): bool", "matches_string": "string.(string): bool"},
     ),
     declare(
+        "hash",
+        "A whole number from 0 to 2^63 - 1, always the same for a string, that looks random: mixed FNV-1a.",
+        {"hash_string": "(string): int"},
+    ),
+    declare(
         "charAt",
         "The character at an offset; empty at the end of the string, an error beyond it.",
         {"string_char_at_int": "string.(int): string"},

@@ -14,6 +14,10 @@ from kdsl.check.model.typed import CallOf, Const, TypedExpr, Var
 DEVICES: Final = "Devices"
 """The subject that `set` and verdicts use for the devices of a profile."""
 
+ASKED: Final = "askedNodes"
+CHOSEN: Final = "chosen"
+"""The setting that says which nodes are asked for cards, and its value for the chosen node alone."""
+
 Setting = str | int
 SETTINGS: Final[Mapping[str, Setting]] = {
     "nodePolicy": "binpack",
@@ -22,8 +26,12 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "coreWeight": 1,
     "memoryWeight": 1,
     "weight": 1,
+    ASKED: "all",
 }
 """The settings of `set Devices.x = v` with their defaults: HAMi's, and the weight of the node score."""
+
+WORDS: Final[Mapping[str, tuple[str, ...]]] = {ASKED: ("all", CHOSEN)}
+"""The values of settings that take few."""
 
 
 @dataclass(frozen=True, slots=True)

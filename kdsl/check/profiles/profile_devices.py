@@ -12,7 +12,7 @@ from kdsl.check.expressions.scope import Frame
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import CheckedParam
-from kdsl.check.model.sharing import DEVICES, SETTINGS, constant_text
+from kdsl.check.model.sharing import DEVICES, SETTINGS, WORDS, constant_text
 from kdsl.check.model.typed import UNDECLARED, Const, Var
 from kdsl.check.model.types import ERROR, INT, STRING
 from kdsl.check.names.declarations import Declarations, Home, Located, undeclared
@@ -95,6 +95,11 @@ class ProfileDevices:
         if number is None or (isinstance(number, int) and not least <= number <= LARGEST):
             kind = "a text" if wanted == STRING else f"a number of {least} to {LARGEST}"
             title = f"`{what}` must be written as {kind}"
+            self.diagnostics.append(Diagnostic(CheckCode.WEIGHT_RANGE, title, value.span, "this is not"))
+            return draft
+        words = WORDS.get(name.text)
+        if words is not None and number not in words:
+            title = f"`{what}` must be one of {', '.join(f'`{word}`' for word in words)}"
             self.diagnostics.append(Diagnostic(CheckCode.WEIGHT_RANGE, title, value.span, "this is not"))
             return draft
         variable = Var(name.text, UNDECLARED, type=wanted, time=value.time, reads=value.reads, span=name.span)

@@ -12,6 +12,7 @@ from typing import Final
 
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.quantity import Quantity
+from kdsl.base.resources import NOTHING, Resources
 from kdsl.cluster.api.objects import Container, Node, Pod, PodSpec, ResourceList, quantity
 
 _ALWAYS: Final = "Always"
@@ -71,6 +72,7 @@ class DevicePod:
     annotations: Mapping[str, str] = field(default_factory=dict)
     runtime_class: str = ""
     containers: tuple[DeviceContainer, ...] = ()
+    requests: Resources = NOTHING
 
     @staticmethod
     def of(pod: Pod) -> DevicePod:
@@ -101,6 +103,8 @@ class DeviceNode:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     capacity: Mapping[str, int] = field(default_factory=dict)
+    allocatable: Resources = NOTHING
+    requested: Resources = NOTHING
 
     @staticmethod
     def of(node: Node) -> DeviceNode:

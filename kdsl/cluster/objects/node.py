@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from kdsl.base.frozen_map import NO_STRINGS, FrozenMap, freeze
 from kdsl.base.resources import NOTHING, Resources
 from kdsl.cluster.api.objects import Condition, Node, NodeStatus
+from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import whole_amounts
 from kdsl.cluster.objects.avoidance import is_avoided
 from kdsl.cluster.objects.containers import read_amounts
@@ -138,6 +139,11 @@ class NodeInfo(Struct, frozen=True):
     @property
     def pod_count(self) -> int:
         return len(self.pods)
+
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        """No cards: which ones there are depends on the devices of a profile, so rules are given them."""
+        return ()
 
     @property
     def used_volumes(self) -> tuple[PodVolume, ...]:

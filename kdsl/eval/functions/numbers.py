@@ -1,4 +1,4 @@
-"""CEL's math extension and `math.log`, by overload id."""
+"""CEL's math extension, `math.log` and `math.exp`, by overload id."""
 
 from __future__ import annotations
 
@@ -59,6 +59,13 @@ def _logarithm(value: float) -> float:
     return -math.inf if value == 0 else math.nan
 
 
+def _exponential(value: float) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
+
+
 def _signed(bits: int) -> int:
     """Return the int that 64 bits stand for."""
     return bits if bits <= INT_MAX else bits - UINT_MAX - 1
@@ -95,6 +102,7 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "math_sqrt_uint": square_root,
     "math_sqrt_double": square_root,
     "math_log_double": _logarithm,
+    "math_exp_double": _exponential,
     "math_ceil_double": _whole(math.ceil),
     "math_floor_double": _whole(math.floor),
     "math_round_double": _whole(_round),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from kdsl.eval.functions.formatting import format_text
 from kdsl.eval.values import MAX_TEXT, EvalError, Value, checked_list, checked_text
 
+_WORD = 2**64 - 1
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
 _ESCAPES = str.maketrans(
@@ -85,7 +86,20 @@ def join(parts: Value, separator: str = "") -> str:
     return checked_text(separator.join(parts))
 
 
+def hashed(text: str) -> int:
+    """Return 63 bits of a string: FNV-1a over its UTF-8, with the finalizer of MurmurHash3 for the low
+    bits.
+    """
+    found = 0xCBF29CE484222325
+    for byte in text.encode():
+        found = (found ^ byte) * 0x100000001B3 & _WORD
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        found = (found ^ found >> 33) * factor & _WORD
+    return (found ^ found >> 33) >> 1
+
+
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    "hash_string": hashed,
     "contains_string": lambda text, part: part in text,
     "starts_with_string": str.startswith,
     "ends_with_string": str.endswith,

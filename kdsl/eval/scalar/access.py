@@ -11,6 +11,14 @@ from kdsl.eval.scalar.frame import Closure, Compile, Frame, apply
 from kdsl.eval.values import EvalError, Optional, Value, kind_of, to_map
 from kdsl.eval.views import attribute_of, wrapper_of
 
+CARDS = "cards"
+DEVICE = "Device"
+NODES = ("Node", "AnyNode")
+"""The field of nodes that depends on the profile, the view of its items, and the views that have it."""
+
+CardsOf = Callable[[Value], Value]
+"""Returns the cards of a node as the devices of a profile see them."""
+
 SlotOf = Callable[[TypedExpr], int | None]
 """Returns the slot of a variable that can be read without a call. None for anything else."""
 

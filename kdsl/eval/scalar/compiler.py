@@ -30,6 +30,9 @@ from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.functions.dispatch import dispatcher
 from kdsl.eval.ir import EAGER, free_slots
 from kdsl.eval.scalar.access import (
+    CARDS,
+    NODES,
+    CardsOf,
     compile_field,
     compile_key,
     compile_list,
@@ -57,7 +60,7 @@ class Compiler:
     that depend on the loop items in `follows`. `fns` are the functions of the rule files by qualified name;
     `bodies` caches their compiled bodies for all rules. `lower` compiles macros over nodes; without it they
     visit one node after the other. `questions` are the questions of macros of views; sharing it shares the
-    counts.
+    counts. `cards_of` reads the cards of a node; without it nodes have none.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Compiler:
         bodies: dict[str, Closure],
         lower: Lower | None = None,
         questions: dict[Hashable, object] | None = None,
+        cards_of: CardsOf | None = None,
     ) -> None:
         self.lazy: dict[int, Closure] = {}
         self.by_item: dict[int, Closure] = {}
@@ -74,6 +78,7 @@ class Compiler:
         self._bodies = bodies
         self._lower = lower
         self._questions = {} if questions is None else questions
+        self._cards_of = cards_of
 
     def compile(self, expr: TypedExpr) -> Closure:
         """Compile an expression to a closure over a frame of values."""
@@ -84,6 +89,10 @@ class Compiler:
                 return constant(UInt(value) if isinstance(value, int) and expr.type == UINT else value)
             case Var():
                 return self._variable(expr)
+            case FieldOf(field=field) if (
+                field == CARDS and self._cards_of and expr.operand.type.name in NODES
+            ):
+                return apply(self._cards_of, [self.compile(expr.operand)])
             case FieldOf():
                 return compile_field(expr, self.compile, self._slot_of)
             case HasField():
@@ -165,7 +174,7 @@ class Compiler:
         body = self._bodies.get(fn.qualified)
         if body is None:
             # INVARIANT: functions are not recursive; the checker ensures it.
-            compiler = Compiler(self._fns, self._bodies, self._lower, self._questions)
+            compiler = Compiler(self._fns, self._bodies, self._lower, self._questions, self._cards_of)
             body = self._bodies[fn.qualified] = compiler.compile(fn.body)
 
         def call(frame: Frame) -> Value:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from kdsl.check.model.rule_set import Fns
 from kdsl.check.model.typed import TypedExpr
+from kdsl.eval.scalar.access import CardsOf
 from kdsl.eval.scalar.compiler import Compiler
 from kdsl.eval.scalar.frame import Closure
 
@@ -24,8 +25,10 @@ class Probe(Protocol):
 class ProbedCompiler(Compiler):
     """A compiler that reports expressions to a probe, except for bodies of functions."""
 
-    def __init__(self, fns: Fns, bodies: dict[str, Closure], probe: Probe) -> None:
-        super().__init__(fns, bodies)
+    def __init__(
+        self, fns: Fns, bodies: dict[str, Closure], probe: Probe, cards_of: CardsOf | None = None
+    ) -> None:
+        super().__init__(fns, bodies, cards_of=cards_of)
         self._probe = probe
 
     def compile(self, expr: TypedExpr) -> Closure:

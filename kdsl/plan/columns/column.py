@@ -8,6 +8,8 @@ The value of an expression for the rows of a batch is one of these:
 | `Column` | bool, int64 or float64, one per row |
 | `Amounts` | quantities: int64 multiples of `1/scale`, one per row |
 | `Coded` | any values, dictionary encoded: few distinct ones, one code per row |
+| `Numbers` | lists of numbers, one per row |
+| `CardLists`, `CardCells` | the cards of each row, and one card per row |
 | `Items` | a list or map whose entries are the same for all rows but may be absent in some |
 | `ResourceTable` | the resources of all nodes, to be indexed by name |
 
@@ -132,7 +134,48 @@ class CodedLists:
         return self.lists.count(chosen if self.kept is None else chosen & self.kept).take(self.codes)
 
 
-ColumnValue: TypeAlias = Same | Column | Amounts | Coded | Items | ResourceTable | CodedLists
+@dataclass(slots=True)
+class Numbers:
+    """A list of bools, int64s or float64s of each row: the first `sizes[i]` cells of row `i` of a matrix."""
+
+    values: Array
+    sizes: Int64s
+    bad: Bad = None
+
+
+class Cards(Protocol):
+    """The cards of all nodes; see `kdsl.plan.card_table`."""
+
+    sizes: Int64s
+
+    def field(self, name: str) -> Int64s:
+        """Return a field of all cards, by row of the snapshot and place on the node."""
+        ...
+
+
+@dataclass(slots=True)
+class CardLists:
+    """The cards of each row, which is row `rows[i]` of the snapshot."""
+
+    table: Cards
+    rows: NDArray[np.integer[Any]]
+
+
+@dataclass(slots=True)
+class CardCells:
+    """One card of each row: that at a place of a row of the snapshot."""
+
+    table: Cards
+    rows: NDArray[np.integer[Any]]
+    places: NDArray[np.integer[Any]]
+
+
+ColumnValue: TypeAlias = (
+    Same | Column | Amounts | Coded | Items | ResourceTable | CodedLists | Numbers | CardLists | CardCells
+)
+
+GOOD: Final = (Same, ResourceTable, CodedLists, CardLists, CardCells)
+"""Values that no row is bad of."""
 
 
 def either(*masks: Bad) -> Bad:
@@ -151,14 +194,14 @@ def rows_of(mask: Mask) -> Array:
 
 def bad_of(value: ColumnValue) -> Bad:
     """Return the bad rows of a value."""
-    return None if isinstance(value, (Same, ResourceTable, CodedLists)) else value.bad
+    return None if isinstance(value, GOOD) else value.bad
 
 
 def with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
     """Return a value that is bad in these rows as well; NotColumnar if its class cannot be."""
     if bad is None:
         return value
-    if isinstance(value, (Same, ResourceTable, CodedLists)):
+    if isinstance(value, GOOD):
         raise NotColumnar
     return replace(value, bad=either(value.bad, bad))
 
@@ -251,4 +294,10 @@ def take(value: ColumnValue, index: Array) -> ColumnValue:
             return ResourceTable(lambda name: read(name)[index], names)
         case CodedLists(codes=codes, lists=lists, kept=kept):
             return CodedLists(codes[index], lists, kept)
+        case Numbers(values=values, sizes=sizes, bad=bad):
+            return Numbers(values[index], sizes[index], part(bad))
+        case CardLists(table=table, rows=rows):
+            return CardLists(table, rows[index])
+        case CardCells(table=table, rows=rows, places=places):
+            return CardCells(table, rows[index], places[index])
     return value

@@ -35,6 +35,7 @@ from kdsl.check.model.types import BOOL, QUANTITY, STRING, UINT, Type, optional_
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.ir import EAGER, free_slots, operands
 from kdsl.eval.scalar import UNSET, Closure
+from kdsl.eval.scalar.access import CARDS, DEVICE
 from kdsl.eval.scalar.meter import may_be_large
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import EvalError, UInt
@@ -46,9 +47,11 @@ from kdsl.plan.columns.calls import call_over_columns, compare_columns
 from kdsl.plan.columns.column import (
     DTYPES,
     AllBad,
+    CardLists,
     Coded,
     ColumnValue,
     NotColumnar,
+    Numbers,
     OutOfSteps,
     Same,
     bad_of,
@@ -57,11 +60,13 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.distinct import Fallback, NodeMethod
 from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
+from kdsl.plan.columns.fragments import FRAGMENTATION, fragmentation
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import TOLERATES, ItemCondition, list_field, over_items, tolerates
 from kdsl.plan.columns.node_pods import count_selected
+from kdsl.plan.columns.numbers import NUMBERS, cards, numbers_of, over_numbers
 from kdsl.plan.columns.rule import ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded
 
@@ -76,6 +81,9 @@ MAX_VALUES: Final = 4
 """The most values of an argument for which a function is called by value."""
 
 _OPTIONAL_STRING: Final = optional_of(STRING)
+_OVER_NUMBERS: Final = frozenset(
+    (Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE, Macro.FILTER, Macro.MAP, Macro.TRANSFORM_LIST)
+)
 _LISTS = (Macro.FILTER, Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP)
 
 
@@ -185,8 +193,8 @@ class Lowering:
         match expr:
             case Var():
                 return self._variable(expr)
-            case FieldOf(operand=Var(slot=slot)) if slot == self._node:
-                return node_field(expr)
+            case FieldOf(operand=Var(slot=slot), field=field) if slot == self._node:
+                return self._cards() if field == CARDS else node_field(expr)
             case FieldOf() if wrapper_of(expr.type) is None:
                 return listed.field_of(self.lower(expr.operand), attribute_of(expr.field), expr.type)
             case CallOf(function="_&&_" | "_||_"):
@@ -216,6 +224,11 @@ class Lowering:
             case Bind(macro=macro) if macro in ("bind", EAGER):
                 return self._bind(expr)
         raise NotColumnar
+
+    def _cards(self) -> ColumnClosure:
+        """Lower the cards of the node."""
+        cards_of = self._rule.cards_of
+        return lambda batch: cards(batch, batch.facts.cards(cards_of))
 
     def _keyed(self, expr: CallOf | KeyOf) -> Fact | None:
         """Return the fact of an expression, if it is one with a column."""
@@ -251,6 +264,8 @@ class Lowering:
                 return NodeMethod(self.lower(receiver), name, [self.lower(one) for one in others], expr.type)
         if expr.overload in ("equals", "not_equals"):
             return self._equality(expr)
+        if expr.function == FRAGMENTATION:
+            return fragmentation([self.lower(arg) for arg in expr.args])
         if expr.function in TOLERATES:
             return tolerates(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
         special = listed.CALLS.get(expr.overload)
@@ -262,11 +277,23 @@ class Lowering:
                 counted = self._pods_of_node(filtered)
                 if counted is not None:
                     return counted
-        if any(arg.type.name in ("list", "map") and not self._is_uniform(arg) for arg in expr.args) and not (
-            expr.function == "size" and self.is_node_list(expr.args[0])
-        ):
+        if any(
+            arg.type.name in ("list", "map") and not self._is_uniform(arg) and not self._is_numbers(arg, expr)
+            for arg in expr.args
+        ) and not (expr.function == "size" and self.is_node_list(expr.args[0])):
             raise NotColumnar
         return call_over_columns(expr, [self.lower(arg) for arg in expr.args], special or kernel)
+
+    def _is_numbers(self, arg: TypedExpr, call: CallOf | None = None) -> bool:
+        """Tell whether an expression is a list of numbers, or the cards of the node, and a call takes it."""
+        if call is not None and call.overload not in NUMBERS:
+            return False
+        if arg.type.name != "list":
+            return False
+        if arg.type.args[0].name == DEVICE:
+            is_given = isinstance(arg, Var) and arg.slot in self._captured
+            return is_given or (isinstance(arg, FieldOf) and arg.field == CARDS)
+        return arg.type.args[0] in DTYPES
 
     def _only_codable(self, expr: CallOf) -> None:
         """Raise NotColumnar unless a function can be called once per distinct combination of arguments."""
@@ -369,7 +396,8 @@ class Lowering:
             if condition is None:
                 raise NotColumnar
             return over_items(expr.macro, self.items_of(expr.iterable), slot, condition)
-        if not self._is_uniform(expr.iterable) or _is_open(expr.iterable.type):
+        is_numbers = self._is_numbers(expr.iterable) and expr.macro in _OVER_NUMBERS
+        if not (is_numbers or self._is_uniform(expr.iterable)) or _is_open(expr.iterable.type):
             raise NotColumnar
         if expr.iterable.type.name not in ("list", "map"):
             raise NotColumnar
@@ -384,7 +412,20 @@ class Lowering:
         body = inner.lower(expr.body)
         where = None if expr.where is None else inner.lower(expr.where)
         slots = tuple(variable.slot for variable in expr.variables)
-        return listed.comprehension(expr.macro, iterable, slots, where, body)
+        if not is_numbers:
+            return listed.comprehension(expr.macro, iterable, slots, where, body)
+        # The value is held in the batch: several threads may evaluate one closure.
+        held = -1 - slots[-1]
+        shared = listed.comprehension(expr.macro, lambda batch: batch.columns[held], slots, where, body)
+
+        def over(batch: Batch) -> ColumnValue:
+            value = numbers_of(iterable(batch))
+            if isinstance(value, (Numbers, CardLists)):
+                return over_numbers(expr.macro, value, slots, where, body, batch)
+            batch.columns[held] = value
+            return shared(batch)
+
+        return over
 
     def _within(self, slots: Iterable[int]) -> Lowering:
         """Return a lowering for the inside of a macro, whose variables may hold columns."""

@@ -14,11 +14,13 @@ from kdsl.check.model.typed import Macro
 from kdsl.check.model.types import Type
 from kdsl.eval.scalar.comprehensions import pairs
 from kdsl.eval.values import Optional, Value, kind_of
+from kdsl.plan.card_table import PLAIN_FIELDS
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     DTYPES,
     AllBad,
     Bad,
+    CardCells,
     Coded,
     CodedLists,
     Column,
@@ -36,6 +38,7 @@ from kdsl.plan.columns.column import (
 from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
 from kdsl.plan.columns.logic import Operand, Tally, plain
 from kdsl.plan.columns.node_lists import ItemCodes
+from kdsl.plan.columns.numbers import card_field
 from kdsl.plan.columns.traced import is_traced
 
 
@@ -64,6 +67,10 @@ def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
         value = operand(batch)
         if isinstance(value, Same):
             return Same(getattr(value.value, attribute))
+        if isinstance(value, CardCells):
+            if attribute not in PLAIN_FIELDS:
+                raise NotColumnar
+            return card_field(value, attribute)
         if isinstance(value, ItemCodes) and type_ not in DTYPES:
             return value.attribute(attribute)
         if not isinstance(value, Coded):

@@ -16,6 +16,7 @@ from kdsl.check.model.typed import TypedExpr
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Compiler
 from kdsl.eval.views import attribute_of
+from kdsl.plan.card_table import CardsOf
 from kdsl.plan.columns.atoms import Atom, Fact, facts_of
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.distinct import Fallback, NodeSlots
@@ -131,6 +132,11 @@ class ColumnScope(ABC):
     def fn_compiler(self) -> Compiler:
         """Return a scalar compiler for parts of a function's body."""
         return self._functions.compiler()
+
+    @property
+    def cards_of(self) -> CardsOf:
+        """What reads the cards of a node as the rule's profile sees them."""
+        return self._functions.cards_of
 
     @property
     def fns(self) -> Fns:

@@ -7,7 +7,7 @@ from typing import Final
 
 from kdsl.eval.scalar.meter import CHARACTERS, Meter, spend_on
 from kdsl.eval.values import Optional, Value
-from kdsl.plan.columns.column import Coded, ColumnValue, Items, Same
+from kdsl.plan.columns.column import Coded, ColumnValue, Items, Numbers, Same
 
 _PLENTY: Final = 1 << 62
 
@@ -21,6 +21,8 @@ def weight_of(value: ColumnValue) -> int:
             return max((weighed([one]) for one in known), default=0)
         case Items(entries=entries):
             return len(entries) + sum(weight_of(entry.value) for entry in entries)
+        case Numbers(values=cells):
+            return int(cells.shape[1])
     return 0
 
 

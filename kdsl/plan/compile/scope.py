@@ -23,6 +23,7 @@ from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps, lasting
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.scalar.probe import Probe, ProbedCompiler
 from kdsl.eval.values import EvalError, Value
+from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.compile.budget import Budget
 from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.passes.hoist import hoist_lasting, is_cheap
@@ -51,7 +52,8 @@ class Functions:
     observes the expressions of rules; `steps` bound them, divided by `budget`; `lower` compiles macros over
     many nodes. After `rewrite_after` attempts of a signature, rules are rewritten for it. `erred` are the
     rules that ever ignored an error, by qualified name: they run again to report it, so that kept answers
-    have the same faults.
+    have the same faults. `cards_of` reads the cards of a node as
+    the devices of the profile see them.
     """
 
     fns: Fns
@@ -62,6 +64,7 @@ class Functions:
     lower: LowerMacro | None = None
     rewrite_after: int = REWRITE_AFTER
     budget: Budget = field(default_factory=partial(Budget, DEFAULT_STEPS))
+    cards_of: CardsOf = no_cards
     erred: set[str] = field(default_factory=set)
 
     @classmethod
@@ -72,15 +75,16 @@ class Functions:
         steps: Steps = DEFAULT_STEPS,
         lower: LowerMacro | None = None,
         rewrite_after: int = REWRITE_AFTER,
+        cards_of: CardsOf = no_cards,
     ) -> Functions:
-        return cls(fns, {}, {}, probe, steps, lower, rewrite_after, Budget(steps))
+        return cls(fns, {}, {}, probe, steps, lower, rewrite_after, Budget(steps), cards_of)
 
     def compiler(self) -> Compiler:
         """Return a compiler for one rule."""
         if self.probe is not None:
-            return ProbedCompiler(self.fns, self.bodies, self.probe)
+            return ProbedCompiler(self.fns, self.bodies, self.probe, self.cards_of)
         lower = None if self.lower is None else partial(self.lower, self)
-        return Compiler(self.fns, self.bodies, lower, self.questions)
+        return Compiler(self.fns, self.bodies, lower, self.questions, self.cards_of)
 
 
 @dataclass(frozen=True, slots=True)

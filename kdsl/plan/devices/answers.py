@@ -154,7 +154,11 @@ class Answers:
                 return _error(Code.UNRESOLVABLE, f"{kind}: {inventory.faults[kind]}"), True
         if not inventory.cards:
             return Status(Code.UNRESOLVABLE, (UNREGISTERED,)), True
-        at = self._inventories.at(node) if cards is None else NodeCards(device_node(node.facts), cards)
+        at = (
+            self._inventories.at(node)
+            if cards is None
+            else NodeCards(device_node(node.facts, node.requested), cards)
+        )
         found = self._place(demand, at, demand.quota or NO_QUOTA, known)
         if isinstance(found, Placed):
             return found, found.is_shared

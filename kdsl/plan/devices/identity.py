@@ -1,4 +1,5 @@
-"""What identifies cards and nodes: names of cards, and names, labels, annotations and capacity of nodes.
+"""What identifies cards and nodes: names of cards, and names, labels, annotations, capacity and room of
+nodes.
 
 Nodes whose cards have equal numbers get equal answers from every expression that reads none of this. Tests in
 `fit` that read it, but nothing that pods on the node change, are identity tests: they run first, once per
@@ -36,15 +37,21 @@ _VIEWS: Final = frozenset(
 _PASSES: Final = frozenset(("size", "_[_]"))
 """Functions that read nothing of the cards in a list."""
 _CARDS: Final = frozenset(("Device.id", "DeviceGrant.id"))
-_NAMES: Final = _CARDS | {f"DeviceNode.{field}" for field in ("name", "labels", "annotations", "capacity")}
+_NAMES: Final = _CARDS | {
+    f"DeviceNode.{field}"
+    for field in ("name", "labels", "annotations", "capacity", "allocatable", "requested")
+}
 _OTHERS: Final = frozenset(
-    ("Device.attributes", "Device.tenants", "DeviceGrant.attributes", "DeviceAllocation.text")
+    (
+        *("Device.attributes", "Device.tenants", "DeviceGrant.attributes", "DeviceAllocation.text"),
+        "DeviceNode.requested",
+    )
 ) | {f"DeviceTenant.{field}" for field in ("name", "namespace", "annotations", "memory", "cores")}
 _FIXED: Final = frozenset(
     ("id", "index", "kind", "type", "numa", "mode", "healthy", "slots", "memory", "cores")
 )
 """Fields of `Device` that no pod changes."""
-_POD: Final = frozenset(("name", "namespace", "uid", "labels", "annotations", "runtimeClass"))
+_POD: Final = frozenset(("name", "namespace", "uid", "labels", "annotations", "runtimeClass", "requests"))
 
 
 class IdentityTests:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kdsl.base.resources import NOTHING, Resources
 from kdsl.cluster.devices.cards import Card, Shape
 from kdsl.cluster.devices.codec import shown
 from kdsl.cluster.devices.pods import DeviceNode
@@ -37,9 +38,11 @@ class Inventory:
         return self.at.cards
 
 
-def device_node(facts: NodeFacts) -> DeviceNode:
-    """Return a node as device rules see it."""
-    return DeviceNode(facts.name, facts.labels, facts.annotations, facts.device_capacity)
+def device_node(facts: NodeFacts, requested: Resources = NOTHING) -> DeviceNode:
+    """Return a node as device rules see it; its pods request so much."""
+    return DeviceNode(
+        facts.name, facts.labels, facts.annotations, facts.device_capacity, facts.allocatable, requested
+    )
 
 
 class Inventories:
@@ -76,7 +79,8 @@ class Inventories:
         if known is not None and known[0] is facts and pods and known[1] == pods[:-1]:
             # Most often one pod was added.
             at, more = known[2], pods[-1:]
-        at = NodeCards(at.node, with_holdings(at.cards, self.records.holdings(more)))
+        cards = with_holdings(at.cards, self.records.holdings(more))
+        at = NodeCards(device_node(facts, node.requested), cards)
         self._used[node.name] = (facts, pods, at)
         return at
 

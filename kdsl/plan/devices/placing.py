@@ -167,7 +167,7 @@ class _Run:
         found = [card for card in cards if is_of(card.type, request.kind)]
         known = self.memo.sort_keys((request, *asked))
         program, at = self.programs[request.kind], self.at
-        return program.ordered(found, self.pod, at.node, self.policy, request, asked, known)
+        return program.ordered(found, at.cards, self.pod, at.node, self.policy, request, asked, known)
 
     def _earlier(self, kind: str, phase: Phase) -> tuple[Allotment, ...]:
         """Return the cards of containers before this one that run beside it."""

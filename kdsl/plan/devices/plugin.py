@@ -17,7 +17,7 @@ from kdsl.base.clock import Clock
 from kdsl.base.errors import KdslError
 from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
-from kdsl.check.model.sharing import DEVICES, CheckedSharing
+from kdsl.check.model.sharing import ASKED, CHOSEN, DEVICES, CheckedSharing
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DevicePod, Phase
@@ -88,6 +88,7 @@ class DevicesPlugin:
         self._programs = {program.kind: program for program in programs}
         settings = sharing.values
         self.weight = int(settings["weight"])
+        self._asks_chosen = settings[ASKED] == CHOSEN
         self._default = Policy(
             str(settings["nodePolicy"]),
             str(settings["cardPolicy"]),
@@ -162,7 +163,7 @@ class DevicesPlugin:
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         attempt = state.get(self.key)
-        if not isinstance(attempt, _Attempt):
+        if not isinstance(attempt, _Attempt) or self._asks_chosen:
             return None
         snapshot, demand = nodes.snapshot, attempt.demand
         if not snapshot.is_overlay:
@@ -220,7 +221,8 @@ class DevicesPlugin:
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
-        return None if isinstance(state.get(self.key), _Attempt) else _SKIP
+        is_asked = isinstance(state.get(self.key), _Attempt) and not self._asks_chosen
+        return None if is_asked else _SKIP
 
     @hookimpl
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Scores:
@@ -317,7 +319,7 @@ class DevicesPlugin:
 
         EvalError if one has no value.
         """
-        now, at = self._clock.now(), device_node(node.facts)
+        now, at = self._clock.now(), device_node(node.facts, node.requested)
         written = {**demand.pod.annotations, CHOSEN_NODE: node.name, CHOSEN_AT: str(now // _SECOND)}
         for kind, allocation in placed.allocations.items():
             written |= self._programs[kind].annotations(demand.pod, at, demand.policy, allocation, now)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from kdsl.check.model.devices import CheckedDevice
-from kdsl.check.model.typed import TypedExpr
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
@@ -59,7 +60,13 @@ class DeviceProgram:
         self.fitting = FitProgram(device, self.kind, functions)
         self._order = Section(device.order.scope, device, functions)
         self._keys = [(self._order.compile(key.value), key.descending) for key in device.order.keys]
-        self._is_shared_order = not reads_identity(device.order)
+        others = device.order.scope["devices"].slot
+        is_alone = all(
+            not isinstance(part, Var) or part.slot != others
+            for key in device.order.keys
+            for part in walk(key.value)
+        )
+        self._is_shared_order = is_alone and not reads_identity(device.order)
         self._value_section = self._value = None
         if device.value is not None:
             self._value_section = Section(device.value.scope, device, functions)
@@ -87,6 +94,7 @@ class DeviceProgram:
     def ordered(
         self,
         cards: list[Card],
+        node_cards: tuple[Card, ...],
         pod: DevicePod,
         node: DeviceNode,
         policy: Policy,
@@ -96,7 +104,8 @@ class DeviceProgram:
     ) -> list[Card]:
         """Return cards in the order of `order by`; equal ones stay as they are.
 
-        `asked` are all requests of the container. `known` has keys for pods of this signature and the same
+        `node_cards` are those of the node before the pod, in its own order. `asked` are all requests of the
+        container. `known` has keys for pods of this signature and the same
         requests.
         """
         frame: Frame | None = None
@@ -105,7 +114,9 @@ class DeviceProgram:
             keys = known.get(card.shape) if self._is_shared_order else None
             if keys is None:
                 if frame is None:
-                    frame = self._order.frame(pod=pod, node=node, policy=policy, request=request)
+                    frame = self._order.frame(
+                        pod=pod, node=node, policy=policy, request=request, devices=node_cards
+                    )
                 self._order.fill(frame, device=card, fullness=float(card_score(card, asked, policy.weights)))
                 self._order.rewind(frame)
                 keys = tuple([key(frame) for key, _ in self._keys])

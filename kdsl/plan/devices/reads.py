@@ -19,6 +19,7 @@ _ATTRIBUTES: Final = {
     "labels": "labels",
     "annotations": "annotations",
     "runtimeClass": "runtime_class",
+    "requests": "requests",
 }
 """Fields of the view and their names in `DevicePod`; containers always count."""
 _ONCE: Final = ("admit", "request", "annotations", "inventory", "quota", "lock", "handshake")

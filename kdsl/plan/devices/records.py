@@ -29,7 +29,13 @@ _LONG: Final = 2048
 def device_pod(pod: PodInfo) -> DevicePod:
     """Return a pod as device rules see it."""
     return DevicePod(
-        pod.name, pod.namespace, pod.uid, pod.labels, pod.annotations, containers=pod.device_containers
+        pod.name,
+        pod.namespace,
+        pod.uid,
+        pod.labels,
+        pod.annotations,
+        containers=pod.device_containers,
+        requests=pod.requests,
     )
 
 

@@ -17,6 +17,9 @@ from kdsl.plan.devices.reads import review_attributes
 from kdsl.plan.devices.requests import Request, Requests
 
 OVER_QUOTA = "exceeding resource quota"
+_OWN: Final = ("name", "namespace", "uid", "labels", "requests")
+"""The fields that admission does not change: pods of one review keep their own."""
+
 MAX_REVIEWS: Final = 1024
 """The number of pod signatures whose reviews are kept."""
 
@@ -65,8 +68,8 @@ class Reviews:
             known = self._known[signature] = self._review(self._programs, pod, quota)
             if len(self._known) > MAX_REVIEWS:
                 self._known.popitem(last=False)
-        admitted = replace(known.pod, name=pod.name, namespace=pod.namespace, uid=pod.uid, labels=pod.labels)
-        return replace(known, pod=admitted)
+        own = {name: getattr(pod, name) for name in _OWN}
+        return replace(known, pod=replace(known.pod, **own))
 
 
 def plain(value: object) -> object:

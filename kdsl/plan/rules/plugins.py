@@ -23,6 +23,7 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, Narrowed, QueuedPod, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.nodes import lower_macro
@@ -335,13 +336,15 @@ def compile_profile(
     probe: Probe | None = None,
     steps: Steps = DEFAULT_STEPS,
     rewrite_after: int = REWRITE_AFTER,
+    cards_of: CardsOf = no_cards,
 ) -> CompiledProfile:
     """Compile every rule of a profile; a `probe` observes them, `steps` bound them. After `rewrite_after`
-    attempts of a signature they are rewritten for it.
+    attempts of a signature they are rewritten for it. `cards_of` reads the cards of a node as the
+    devices of the profile see them.
 
     Profiles share nothing, not even the memo of a common rule: its parameters may differ.
     """
-    functions = Functions.of(rules.fns, probe, steps, lower_macro, rewrite_after)
+    functions = Functions.of(rules.fns, probe, steps, lower_macro, rewrite_after, cards_of)
     place, preemption = profile.qualified, profile.preemption
     return CompiledProfile(
         profile.name,

@@ -1,0 +1,143 @@
+"""Experiments: which profiles run on which traces, with which parameters and seeds. Read from YAML, by a
+schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.base.errors import InvalidInputError
+from kdsl.base.file_policy import read_named
+from kdsl.base.span import Source
+from kdsl.config.codes import ConfigCode
+from kdsl.config.misfits import misfits
+from kdsl.cycle.decision import TieBreak
+from kdsl.lab.rules import Value
+from kdsl.lab.traces import Preparation
+from kdsl.lang.yaml_tree import MAX_BYTES, read_yaml, to_plain
+
+LOADS: Final = tuple(range(0, 131, 10))
+
+Values = Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFiles:
+    """The tables of a trace."""
+
+    nodes: Path
+    pods: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A profile of an experiment; `choices` are the values that it runs with, one after the other."""
+
+    profile: str
+    tie_break: TieBreak
+    choices: tuple[Values, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run of an experiment."""
+
+    trace: str
+    name: str
+    values: Values
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """The content of an experiment. `rules` are paths, empty for the shipped rules."""
+
+    rules: tuple[Path, ...]
+    traces: Mapping[str, TraceFiles]
+    preparation: Preparation
+    contenders: Mapping[str, Contender]
+    seeds: tuple[int, ...]
+    loads: tuple[int, ...] = LOADS
+
+    def runs(self) -> Iterator[Planned]:
+        """Yield all runs, in the order of results."""
+        for trace in self.traces:
+            for name, contender in self.contenders.items():
+                for values in contender.choices:
+                    for seed in self.seeds:
+                        yield Planned(trace, name, values, seed)
+
+
+def experiment_schema() -> dict[str, Any]:
+    """Return the published JSON Schema (2020-12) of experiments."""
+    file = resources.files("kdsl.lab").joinpath("schemas/experiment.v1.schema.json")
+    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return schema
+
+
+def load_experiment(path: Path) -> Experiment:
+    """Read an experiment. Paths in it are relative to its folder. Raises InvalidInputError with all
+    mistakes.
+    """
+    try:
+        text = read_named(path, MAX_BYTES).decode("utf-8-sig")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise _refused(path, f"cannot read `{path}`: {reason}") from error
+    except UnicodeDecodeError as error:
+        raise _refused(path, f"`{path}` is not UTF-8 text") from error
+    read = read_yaml(Source(str(path), text))
+    if has_errors(read.diagnostics):
+        raise InvalidInputError(read.diagnostics)
+    if len(read.documents) != 1:
+        raise _refused(path, f"`{path}` holds {len(read.documents)} documents: an experiment is one")
+    (root,) = read.documents
+    found = misfits(root, experiment_schema())
+    if found:
+        raise InvalidInputError(found)
+    return _experiment(to_plain(root), path.parent)
+
+
+def _refused(path: Path, title: str) -> InvalidInputError:
+    return InvalidInputError([Diagnostic(ConfigCode.UNREADABLE, title, where=str(path))])
+
+
+def _experiment(values: Any, folder: Path) -> Experiment:
+    """Build an experiment from values that fit the schema."""
+    prepare = values.get("prepare", {})
+    return Experiment(
+        rules=tuple(folder / path for path in values.get("rules", ())),
+        traces={
+            name: TraceFiles(folder / files["nodes"], folder / files["pods"])
+            for name, files in values["traces"].items()
+        },
+        preparation=Preparation(
+            shuffle=prepare.get("shuffle", True),
+            load=float(prepare["load"]) if "load" in prepare else None,
+            inflation=float(prepare.get("inflation", 1)),
+        ),
+        contenders={
+            name: Contender(each["profile"], TieBreak(each.get("tieBreak", "first")), tuple(_choices(each)))
+            for name, each in values["profiles"].items()
+        },
+        # JSON Schema counts `2.0` as an integer.
+        seeds=tuple(map(int, values["seeds"])),
+        loads=tuple(map(int, values.get("loads", LOADS))),
+    )
+
+
+def _choices(contender: Mapping[str, Any]) -> Iterator[Values]:
+    """Yield the values of each choice: those of `set`, of each of `list` and of each combination of
+    `grid`.
+    """
+    grid: Mapping[str, list[Value]] = contender.get("grid", {})
+    for listed in contender.get("list", ({},)):
+        for combination in product(*grid.values()):
+            yield {**contender.get("set", {}), **listed, **dict(zip(grid, combination, strict=True))}

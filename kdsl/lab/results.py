@@ -1,0 +1,125 @@
+"""Results as Parquet files: one for each run, called by a digest of all that it depends on, and a table of
+all runs.
+
+A run whose file is there is not run again. Files are written beside their place and renamed, so a crash
+leaves no half of one. Equal runs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kdsl.base.errors import KdslError
+from kdsl.lab.running import Run, Samples, allocation, by_load, lost_of_all, lost_of_idle
+
+if TYPE_CHECKING:
+    import pyarrow
+
+FORMAT: Final = 1
+"""Rises when the content of files changes: older ones are not read then."""
+_INPUTS: Final = b"kdsl.inputs"
+
+
+def arrow() -> Any:
+    """Return pyarrow; KdslError if it is not installed."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise KdslError("the lab writes Parquet: install `kdsl[lab]`") from error
+    return pyarrow
+
+
+def digest_of(inputs: Mapping[str, Any]) -> str:
+    """Return the name of a run by its inputs, which are plain values."""
+    text = json.dumps({"format": FORMAT, **inputs}, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFolder:
+    """A folder of results."""
+
+    path: Path
+
+    def file_of(self, digest: str) -> Path:
+        return self.path / "runs" / f"{digest}.parquet"
+
+    def has(self, digest: str) -> bool:
+        return self.file_of(digest).exists()
+
+    def write(self, digest: str, inputs: Mapping[str, Any], result: Run) -> None:
+        """Write the decisions and samples of a run."""
+        pa = arrow()
+        samples = result.samples
+        table = pa.table(
+            {
+                "pod": pa.array([placed.pod for placed in result.placements], pa.string()),
+                "node": pa.array([placed.node for placed in result.placements], pa.string()),
+                "cards": pa.array([list(placed.cards) for placed in result.placements], pa.list_(pa.int32())),
+                "reason": pa.array([placed.reason for placed in result.placements], pa.string()),
+                "arrived": pa.array(samples.arrived, pa.int64()),
+                "used": pa.array(samples.used, pa.int64()),
+                "lost": pa.array(samples.lost, pa.float64()),
+            }
+        )
+        text = json.dumps({**inputs, "cards": samples.total}, sort_keys=True)
+        self._replace(self.file_of(digest), table.replace_schema_metadata({_INPUTS: text.encode()}))
+
+    def read(self, digest: str) -> tuple[Samples, int]:
+        """Return the samples of a run and the number of its pods without a node."""
+        table = arrow().parquet.read_table(self.file_of(digest))
+        inputs = json.loads(table.schema.metadata[_INPUTS])
+        columns = (table.column(name).to_numpy() for name in ("arrived", "used", "lost"))
+        arrived, used, lost = map(np.ascontiguousarray, columns)
+        return Samples(inputs["cards"], arrived, used, lost), table.column("node").null_count
+
+    def write_table(self, rows: Sequence[Mapping[str, Any]]) -> Path:
+        """Write the table of all runs; return its path."""
+        pa = arrow()
+        schema = pa.schema(
+            [
+                *((name, pa.string()) for name in ("trace", "profile", "parameters")),
+                ("seed", pa.int64()),
+                ("load", pa.int64()),
+                *((name, pa.float64()) for name in ("allocation", "lost_of_idle", "lost_of_all")),
+                *((name, pa.int64()) for name in ("pods", "pending")),
+                ("run", pa.string()),
+            ]
+        )
+        path = self.path / "results.parquet"
+        self._replace(path, pa.Table.from_pylist(list(rows), schema))
+        return path
+
+    def _replace(self, path: Path, table: pyarrow.Table) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        arrow().parquet.write_table(table, beside, compression="zstd")
+        beside.replace(path)
+
+
+def rows_of(
+    about: Mapping[str, Any], samples: Samples, pending: int, loads: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Return the rows of a run in the table of all runs: one for each load."""
+    figures = (allocation(samples), lost_of_idle(samples), lost_of_all(samples))
+    columns = [list(by_load(samples, values, loads)) for values in figures]
+    return [
+        {
+            **about,
+            "load": load,
+            "allocation": used,
+            "lost_of_idle": of_idle,
+            "lost_of_all": of_all,
+            "pods": len(samples.arrived),
+            "pending": pending,
+        }
+        for load, used, of_idle, of_all in zip(loads, *columns, strict=True)
+    ]
