@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from kdsl.base.clock import ManualClock
+from kdsl.base.clock import Clock, ManualClock
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
@@ -56,17 +56,24 @@ def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> t
 
 
 def devices_in_use(
-    rules: RuleSet, settings: Settings, schedulers: Collection[str]
+    rules: RuleSet, settings: Settings, schedulers: Collection[str], clock: Clock | None = None
 ) -> Iterator[DevicesPlugin]:
-    """Yield the devices of the forced profile, else of each active profile for one of the schedulers.
+    """Yield the devices of the forced profile, else of each active profile for one of the schedulers: first
+    those that talk to device plugins.
 
-    They are for reading cards only: they write nothing.
+    They are for reading cards only: they write nothing. `clock` dates the annotations that they make.
     """
-    for profile in profiles_in_use(rules, settings):
+    for profile in sorted(profiles_in_use(rules, settings), key=_is_for_simulations):
         if profile.sharing and (settings.profile is not None or profile.scheduler in schedulers):
-            devices = compile_devices(rules, profile, NO_ANNOTATIONS, ManualClock(), settings.steps)
+            devices = compile_devices(rules, profile, NO_ANNOTATIONS, clock or ManualClock(), settings.steps)
             if devices is not None:
                 yield devices
+
+
+def _is_for_simulations(profile: CheckedProfile) -> bool:
+    """Return whether a profile has no device with a lock or a handshake."""
+    devices = profile.sharing.devices if profile.sharing else ()
+    return not any(device.lock.values or device.handshake.values for device in devices)
 
 
 def profiles_in_use(rules: RuleSet, settings: Settings) -> Collection[CheckedProfile]:

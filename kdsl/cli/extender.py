@@ -49,7 +49,7 @@ from kdsl.cli.process_options import (
 )
 @click.option(
     "--behaviour",
-    type=click.Choice(["rules"]),
+    type=click.Choice(["rules", "hami"]),
     default="rules",
     show_default=True,
     help="The answers: by rules.",

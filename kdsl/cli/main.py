@@ -26,6 +26,7 @@ COMMANDS = {
     "eval": "evaluate an expression",
     "explain": "explain why a pod is pending, or why it has its node",
     "extender": "answer the extender calls of kube-scheduler by rules",
+    "hami": "take the place of HAMi's scheduler extender",
     "fmt": "format rule files",
     "init": "write a starter folder: rules, a test, a configuration, CI files",
     "lab": "compare policies on traces",

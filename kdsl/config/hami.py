@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final
@@ -31,11 +31,25 @@ def is_device_configuration(root: YamlNode | None) -> bool:
     return any(key.text in KEYS or ("", key.text) in OLD_KEYS for key, _ in root.entries)
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceProfile:
+    """What the profile says beside its devices: the flags of HAMi's scheduler.
+
+    A profile that `has_devices_only` leaves all other rules to the kube-scheduler that asks it. `without` are
+    sections that are not to be read.
+    """
+
+    scheduler: str = _SCHEDULER
+    settings: Mapping[str, str] = field(default_factory=dict)
+    has_devices_only: bool = False
+    without: frozenset[str] = frozenset()
+
+
 def convert_device_configuration(
-    source: Source, root: YamlMapping
+    source: Source, root: YamlMapping, profile: DeviceProfile | None = None
 ) -> tuple[Converted | None, tuple[Diagnostic, ...]]:
     """Write a device configuration as rules; None with the errors that explain why not."""
-    run = _Run()
+    run = _Run(profile or DeviceProfile())
     run.document(root)
     if has_errors(run.found):
         return None, tuple(run.found)
@@ -51,12 +65,13 @@ def convert_device_configuration(
 class _Run:
     """The state of the conversion: values of parameters by device, in the order of the document."""
 
+    profile: DeviceProfile
     found: list[Diagnostic] = field(default_factory=list)
     devices: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
 
     def document(self, root: YamlMapping) -> None:
         for key, node in root.entries:
-            if self._is_old("", key):
+            if self._is_old("", key) or key.text in self.profile.without:
                 continue
             if key.text == "iluvatars":
                 self._family(node, ILUVATAR, {})
@@ -70,13 +85,18 @@ class _Run:
     def text(self, package: str) -> str:
         """Return the rule file."""
         names = [name for _, name in self.devices]
-        packages = sorted({base.partition(".")[0] for base, _ in self.devices} | {"profiles"})
-        lines = ["kdsl 1", f"package {package}", "", *(f"import devices.{each}" for each in packages)]
+        profile = self.profile
+        imports = {f"devices.{base.partition('.')[0]}" for base, _ in self.devices}
+        imports.add("kubernetes.v1_36" if profile.has_devices_only else "devices.profiles")
+        lines = ["kdsl 1", f"package {package}", "", *(f"import {each}" for each in sorted(imports))]
         for (base, name), sets in self.devices.items():
             lines += ["", f"device {name} extends {base} {{"]
             lines += [f"  set {param} = {value}" for param, value in sets.items()] + ["}"]
-        lines += ["", f"profile {PROFILE} extends profiles.{PROFILE} {{", f'  scheduler "{_SCHEDULER}"']
+        base = "" if profile.has_devices_only else f" extends profiles.{PROFILE}"
+        lines += ["", f"profile {PROFILE}{base} {{", f"  scheduler {json.dumps(profile.scheduler)}"]
+        lines += ["  queue v1_36.PrioritySort"] if profile.has_devices_only else []
         lines += [f"  devices {', '.join(names)}"] if names else []
+        lines += [f"  set Devices.{key} = {json.dumps(value)}" for key, value in profile.settings.items()]
         return "\n".join([*lines, "}", ""])
 
     def _section(self, section: str, node: YamlNode) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from kdsl.extender.hami.behaviour import HamiBehaviour
+from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.ports import Behaviour
 from kdsl.extender.rules import RulesBehaviour
 from kdsl.live.needs import Needs
@@ -23,4 +25,9 @@ class Kind:
     needs: Needs = NO_NEEDS
 
 
-BEHAVIOURS: Final[Mapping[str, Kind]] = MappingProxyType({"rules": Kind(RulesBehaviour)})
+def _hami(host: Host) -> Behaviour:
+    """Return HAMi's behaviour for pods of the scheduler that the first profile is of."""
+    return HamiBehaviour(host, HamiOptions(host.made().tables[0].scheduler))
+
+
+BEHAVIOURS: Final[Mapping[str, Kind]] = MappingProxyType({"rules": Kind(RulesBehaviour), "hami": Kind(_hami)})

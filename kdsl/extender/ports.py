@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, Protocol
 
 from kdsl.extender.protocol import (
     AdmissionReview,
@@ -52,4 +52,8 @@ class Behaviour(Protocol):
 
     async def admit(self, review: AdmissionReview) -> AdmissionReview:
         """Return the review of a new pod: `review.allowed(patch)` or `review.denied(text)`."""
+        ...
+
+    def works(self) -> Mapping[str, Coroutine[Any, Any, None]]:
+        """Return what runs while the process does, by name."""
         ...

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 from kdsl.extender.asking import judge, leave, score
 from kdsl.extender.binding import Binding
@@ -73,6 +73,10 @@ class RulesBehaviour:
     async def admit(self, review: AdmissionReview) -> AdmissionReview:
         """Allow every pod without a patch: rules change no pods."""
         return review.allowed()
+
+    def works(self) -> Mapping[str, Coroutine[Any, Any, None]]:
+        """Return nothing: the process does all of it."""
+        return {}
 
     async def _ask(self, question: Callable[[], T]) -> T:
         """Ask the scheduling thread, if all watches are complete."""

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 from kdsl.extender.behaviours import BEHAVIOURS, Kind
 from kdsl.extender.ca_bundle import CaBundle
 from kdsl.extender.gate import Gate, Limits
+from kdsl.extender.ports import Behaviour
 from kdsl.extender.server import ExtenderServer
 from kdsl.live.listening import Bounds
 from kdsl.live.services import Host, Served
@@ -39,20 +40,23 @@ class ExtenderOptions:
 class ExtenderService:
     """A `Service` that answers by the cluster and the rules of its process."""
 
-    def __init__(self, options: ExtenderOptions) -> None:
+    def __init__(self, options: ExtenderOptions, kind: Kind | None = None) -> None:
+        """`kind` is there where the behaviour has settings of its own."""
         self._options = options
-        self._kind: Kind = BEHAVIOURS[options.behaviour]
+        self._kind: Kind = kind or BEHAVIOURS[options.behaviour]
         self.needs = self._kind.needs
         self.bounds = Bounds(2 * options.limits.calls + SPARE_CONNECTIONS, IDLE)
         self._host: Host | None = None
         self._server: ExtenderServer | None = None
         self._gate: Gate | None = None
+        self._behaviour: Behaviour | None = None
 
     def attach(self, host: Host) -> None:
         """Set up for a process."""
         self._host, self._gate = host, Gate(self._options.limits)
+        self._behaviour = self._kind.make(host)
         metrics = ExtenderMetrics(host.registry)
-        self._server = ExtenderServer(self._kind.make(host), self._gate, metrics, self._options.prefix)
+        self._server = ExtenderServer(self._behaviour, self._gate, metrics, self._options.prefix)
 
     def application(self, app: ASGIApp) -> ASGIApp:
         """Return an app with the paths of the extender, and those of `app`."""
@@ -60,10 +64,11 @@ class ExtenderService:
         return self._server.beside(app)
 
     def works(self, served: Served) -> Mapping[str, Coroutine[Any, Any, None]]:
-        """Return the task that keeps the webhook's caBundle, if there is a webhook."""
-        if not self._options.webhook or self._host is None:
-            return {}
-        return {"ca-bundle": CaBundle(self._options.webhook, self._host.sender).keep(served)}
+        """Return the tasks of the behaviour, and the one that keeps the caBundle of a webhook."""
+        works = {} if self._behaviour is None else dict(self._behaviour.works())
+        if self._options.webhook and self._host is not None:
+            works["ca-bundle"] = CaBundle(self._options.webhook, self._host.sender).keep(served)
+        return works
 
     async def stop(self, within: float) -> None:
         """Refuse further calls, and wait for the current ones while the scheduling thread still runs."""

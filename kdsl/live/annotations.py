@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
+from kdsl.base.frozen_map import NO_STRINGS
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.status import Code, Status
 from kdsl.live.api import Api, SeenNode
@@ -33,12 +34,14 @@ class Annotations:
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    async def write_pod(self, pod: PodInfo, annotations: Mapping[str, str]) -> Status | None:
-        """Add annotations to a pod; return None on success, else an ERROR with the reason."""
+    async def write_pod(
+        self, pod: PodInfo, annotations: Mapping[str, str], labels: Mapping[str, str] = NO_STRINGS
+    ) -> Status | None:
+        """Add annotations and labels to a pod; return None on success, else an ERROR with the reason."""
         problem = _problem({**pod.annotations, **annotations})
         if problem:
             return _error(f"annotations of pod {pod.key} {problem}")
-        result = await repeated(lambda: self._api.annotate_pod(pod, annotations))
+        result = await repeated(lambda: self._api.annotate_pod(pod, annotations, labels))
         if isinstance(result, Done):
             return None
         if isinstance(result, Refused) and result.is_recreated:

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, encode
 
+from kdsl.base.frozen_map import NO_STRINGS
 from kdsl.base.visible import visible
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live import bodies
@@ -142,9 +143,11 @@ class Api:
         request = Request("DELETE", pod_path(pod.namespace, pod.name), bodies.delete_options(pod.uid))
         return await self._send(Lane.EVICT, Write.DELETE, request, _nothing)
 
-    async def annotate_pod(self, pod: PodInfo, annotations: Mapping[str, str]) -> Result[None]:
-        """Annotate the pod; a new pod of the same name is not changed."""
-        body = bodies.annotation_patch(annotations, uid=pod.uid)
+    async def annotate_pod(
+        self, pod: PodInfo, annotations: Mapping[str, str], labels: Mapping[str, str] = NO_STRINGS
+    ) -> Result[None]:
+        """Annotate and label the pod; a new pod of the same name is not changed."""
+        body = bodies.annotation_patch(annotations, labels=labels, uid=pod.uid)
         request = Request("PATCH", pod_path(pod.namespace, pod.name), body, MERGE_PATCH)
         return await self._send(Lane.BIND, Write.POD_ANNOTATIONS, request, _nothing)
 

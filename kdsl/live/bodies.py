@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.json import encode
 
+from kdsl.base.frozen_map import NO_STRINGS
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.storage.claims import SELECTED_NODE
 from kdsl.cluster.storage.volume_plan import BOUND_BY_CONTROLLER
@@ -38,12 +39,20 @@ def status_patch(uid: str, status: Mapping[str, Any]) -> bytes:
     return encode({"metadata": {"uid": uid}, "status": status})
 
 
-def annotation_patch(annotations: Mapping[str, str], *, uid: str = "", version: str = "") -> bytes:
-    """Build a merge patch of annotations; an empty text removes one.
+def annotation_patch(
+    annotations: Mapping[str, str],
+    *,
+    labels: Mapping[str, str] = NO_STRINGS,
+    uid: str = "",
+    version: str = "",
+) -> bytes:
+    """Build a merge patch of annotations and labels; an empty text as annotation removes one.
 
     `uid` and `version` are preconditions.
     """
     meta: JsonObject = {"annotations": {key: value or None for key, value in annotations.items()}}
+    if labels:
+        meta["labels"] = dict(labels)
     if version:
         meta["resourceVersion"] = version
     if uid:

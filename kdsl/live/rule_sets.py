@@ -70,13 +70,8 @@ def _beside(stable: RuleSets, options: CanaryOptions, context: PluginContext) ->
 
 def _inventories(made: Scheduler) -> Inventories | None:
     schedulers = {table.scheduler for table in made.tables}
-    first: Inventories | None = None
-    for devices in devices_in_use(made.rules, made.settings, schedulers):
-        # A running scheduler needs inventories for handshakes.
-        if any(program.handshake is not None for program in devices.inventories.programs.values()):
-            return devices.inventories
-        first = first or devices.inventories
-    return first
+    devices = next(devices_in_use(made.rules, made.settings, schedulers), None)
+    return None if devices is None else devices.inventories
 
 
 def _needs(made: Scheduler) -> Needs:

@@ -23,6 +23,9 @@ from typing import Any
 
 import click
 import msgspec
+from kdsl.live.access import AccessOptions
+from kdsl.live.connection import Connection
+from kdsl.live.http import Request
 
 from tests.bench import shapes
 from tests.bench.live_parts import NAMESPACE, Feeder, sandbox
@@ -69,10 +72,20 @@ class Extender:
 
 
 @contextmanager
-def extender(kubeconfig: Path, profile: str, folder: Path) -> Iterator[Extender]:
+def extender(kubeconfig: Path, profile: str, folder: Path, behaviour: str = "rules") -> Iterator[Extender]:
     """Run an extender until the end of the block."""
     command = [sys.executable, "-m", "kdsl.cli.main", "extender", "--kubeconfig", str(kubeconfig)]
-    command += ["--profile", profile, "--plain-http", "--bind-address", "127.0.0.1", "--secure-port", "18443"]
+    command += [
+        "--profile",
+        profile,
+        "--behaviour",
+        behaviour,
+        "--plain-http",
+        "--bind-address",
+        "127.0.0.1",
+        "--secure-port",
+        "18443",
+    ]
     log = folder / "extender.log"
     with log.open("w") as file:
         process = subprocess.Popen(command, stderr=file, stdout=file, text=True)
@@ -149,6 +162,32 @@ async def _bind_all(port: int, pods: Sequence[dict[str, Any]], names: Sequence[s
     return seconds
 
 
+async def _made(kubeconfig: Path, pods: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make pods, and return them as the API server has them."""
+    connection = await Connection.open(AccessOptions(kubeconfig))
+    client, found = connection.client(qps=0), []
+    for pod in pods:
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods"
+        answer = await client.send(Request("POST", path, msgspec.json.encode(pod)))
+        assert answer.status == 201, answer.body
+        found.append(msgspec.json.decode(answer.body))
+    connection.close()
+    return found
+
+
+def measure_hami(
+    served: Extender, kubeconfig: Path, shape: str, names: Sequence[str], rounds: Sequence[int], calls: int
+) -> None:
+    """Have pods filtered in HAMi's place, each once: it is written to, and its cards are taken from then on."""
+    pods = iter(
+        asyncio.run(_made(kubeconfig, list(shapes.pending_pods(shape, _KINDS + calls * len(rounds)))))
+    )
+    measure(served, [_body(pod, names) for pod in islice(pods, _KINDS)], _KINDS, 1)
+    for number in rounds:
+        bodies = [_body(pod, names) for pod in islice(pods, calls)]
+        print(measure(served, bodies, calls, number).text(f"{number} at once"))
+
+
 def _body(pod: dict[str, Any], names: Sequence[str]) -> bytes:
     return msgspec.json.encode({"Pod": pod, "Nodes": None, "NodeNames": names})
 
@@ -165,7 +204,12 @@ def _whole(pod: dict[str, Any], nodes: Sequence[dict[str, Any]]) -> bytes:
 @click.option("--at-once", default="1,8,200", show_default=True, help="How many, a round each.")
 @click.option("--whole", is_flag=True, help="Send whole nodes.")
 @click.option("--bind", default=0, help="So many pods are filtered and bound.")
-def main(nodes: int, shape: str, profile: str, calls: int, at_once: str, whole: bool, bind: int) -> None:
+@click.option(
+    "--behaviour", default="rules", show_default=True, help="With `hami` each call is for a pod of its own."
+)
+def main(
+    nodes: int, shape: str, profile: str, calls: int, at_once: str, whole: bool, bind: int, behaviour: str
+) -> None:
     """Measure /filter over HTTP."""
     pods = list(islice(shapes.pending_pods(shape, _KINDS), _KINDS))
     cluster = list(shapes.nodes(shape, nodes))
@@ -175,9 +219,13 @@ def main(nodes: int, shape: str, profile: str, calls: int, at_once: str, whole: 
         folder = Path(name)
         with (
             sandbox(folder, shape, nodes, nodes) as kubeconfig,
-            extender(kubeconfig, profile, folder) as served,
+            extender(kubeconfig, profile, folder, behaviour) as served,
         ):
             print(f"{nodes} nodes, bodies of {len(bodies[0]):,} bytes, memory {served.status('VmRSS')}")
+            if behaviour == "hami":
+                rounds = list(map(int, at_once.split(",")))
+                measure_hami(served, kubeconfig, shape, names, rounds, calls)
+                return
             measure(served, bodies, 2 * _KINDS, 1)
             for number in map(int, at_once.split(",")):
                 print(measure(served, bodies, max(calls, number), number).text(f"{number} at once"))

@@ -1,10 +1,11 @@
-"""Runs the HAMi vectors: `python -m tests.conformance.hami FILE [--families a,b]`.
+"""Runs the HAMi vectors: `python -m tests.conformance.hami FILE [--families a,b] [--through http]`.
 
 Each scenario is a sequence of pods on nodes with registered cards, with HAMi 2.10.0's answer to each pod. A step
 is one pod; compared is everything that its answer states: admission, requests, the reasons and float32 scores of
 nodes, the cards of every node, the best nodes, and what the chosen pod is annotated with. Where HAMi may give other
 cards than it did, the cards must be some of those, and the annotations are compared for the cards that HAMi gave.
-Then the pod is placed where HAMi placed it, so that the next step starts from HAMi's state. A kind of device without
+Then the pod is placed where HAMi placed it, so that the next step starts from HAMi's state. With `--through http` all of it goes through the extender: see
+`hami_http`. A kind of device without
 rules fails its steps. Left out are time stamps, which the vectors do not have, and what a step calls unstable.
 
 One bug of HAMi 2.10.0 is known and not copied (#2899 there): on nodes whose cards have their model as type, a
@@ -127,12 +128,12 @@ def _compare(scenario: Scenario, pod: DevicePod, expected: Json) -> tuple[Device
     requests = requests_of(list(programs().values()), pod)
     actual: Json = {
         "has_resource": admission.uses_devices,
-        "admitted": _admitted(pod),
+        "admitted": admitted_of(pod),
         "requests": [_plain(each) for each in requests],
     }
     stated = {
         "has_resource": expected["has_resource"],
-        "admitted": _normalised(expected["admitted"]),
+        "admitted": normalised(expected["admitted"]),
         "requests": expected["requests"],
     }
     problems += differences(stated, actual)
@@ -227,7 +228,8 @@ def _given(at: NodeCards, kind: str, ours: Allocation, stated: Json, pod: Device
 # ---- one form for both sides -------------------------------------------------------------------------------
 
 
-def _admitted(pod: DevicePod) -> Json:
+def admitted_of(pod: DevicePod) -> Json:
+    """Return what admission made of a pod."""
     admitted: Json = {
         "annotations": dict(pod.annotations),
         "containers": [_container(each) for each in pod.containers],
@@ -244,7 +246,7 @@ def _container(container: DeviceContainer) -> Json:
     }
 
 
-def _normalised(admitted: Json) -> Json:
+def normalised(admitted: Json) -> Json:
     """Return what the reference admitted with quantities as amounts: it writes 60000 as 60k."""
     containers = [
         {
@@ -301,10 +303,18 @@ def read_vectors(path: Path, families: frozenset[str] = frozenset()) -> Iterator
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--families", default="", help="Only these, separated by commas.")
-def main(file: Path, families: str) -> None:
+@click.option("--through", type=click.Choice(["http"]), help="Through the extender's paths, on a sandbox.")
+def main(file: Path, families: str, through: str | None) -> None:
     """Run the scenarios of FILE."""
     tally = Tally()
-    for vector in read_vectors(file, frozenset(filter(None, families.split(",")))):
+    vectors = read_vectors(file, frozenset(filter(None, families.split(","))))
+    if through is not None:
+        from tests.conformance.hami_http import steps_through_http
+
+        for family, name, problems in steps_through_http(vectors):
+            tally.add(family, name, problems)
+        sys.exit(tally.finish())
+    for vector in vectors:
         with tally.survives(vector["family"], vector["id"]):
             for name, problems in run_vector(vector):
                 tally.add(vector["family"], name, problems)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kdsl.cluster.devices.cards import Card, Tenant
 from kdsl.plan.devices.requests import Request
 from kdsl.report.cards import CardReport, cards_text
+from msgspec.structs import replace
 
 IDLE = Card("a", "NVIDIA", "A10", slots=4, memory=1000, cores=100)
 HALF = replace(IDLE, id="b").with_usage(1, 500, 30, (Tenant("p", "team", {}, 500, 30),))

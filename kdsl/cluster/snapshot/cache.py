@@ -221,6 +221,10 @@ class ClusterCache:
         """Return the nodes with the pods on them, in the order in which they were added."""
         return self._nodes.values()
 
+    def has_node(self, name: str) -> bool:
+        """Tell whether there is such a node."""
+        return name in self._nodes
+
     def pod(self, key: str) -> PodInfo | None:
         """Return the placed or assumed pod `namespace/name`."""
         return self._pods.get(key)

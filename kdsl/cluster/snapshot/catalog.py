@@ -201,6 +201,11 @@ class Catalog:
         """The disruption budgets, in the order in which they were added."""
         return tuple(self._of(PodDisruptionBudget).values())
 
+    @property
+    def limited_namespaces(self) -> tuple[str, ...]:
+        """The namespaces that have quotas with limits."""
+        return tuple(self._quotas)
+
     def quota_limits(self, namespace: str) -> Mapping[str, int]:
         """Return the limits of ResourceQuotas for containers of a namespace, by resource, in whole
         numbers.

@@ -16,6 +16,8 @@ from kdsl.base.clock import Clock
 from kdsl.hooks.context import NodeAnnotator
 from kdsl.hooks.status import Code, Status
 
+CONTENTION: Final = "node lock contention"
+"""The end of the reason if another pod holds a lock."""
 _SECOND: Final = 10**9
 
 
@@ -55,19 +57,19 @@ class Locks:
         if annotations is None:
             return Status(Code.ERROR, (f"node {node} is gone",))
         held = annotations.get(lock.key, "")
-        owner = _owner(held)
+        owner = owner_of(held)
         if held and owner == pod and lock.is_owned:
             return None
         if held and self._holds(lock, held) and (not owner or self._nodes.has_pod(owner)):
             within = _duration(lock.seconds)
-            return Status(Code.ERROR, (f"node {node} has been locked within {within}: node lock contention",))
+            return Status(Code.ERROR, (f"node {node} has been locked within {within}: {CONTENTION}",))
         time = datetime.fromtimestamp(self._clock.now() // _SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         value = f"{time},{pod.replace('/', ',', 1)}" if lock.is_owned else time
         return self._nodes.write(node, lock.key, value, held)
 
     def _give_back(self, lock: NodeLock, node: str, pod: str) -> Status | None:
         held = (self._nodes.read(node) or {}).get(lock.key, "")
-        if not held or (lock.is_owned and _owner(held) not in ("", pod)):
+        if not held or (lock.is_owned and owner_of(held) not in ("", pod)):
             return None
         return self._nodes.write(node, lock.key, "", held)
 
@@ -77,17 +79,23 @@ class Locks:
         One without a readable time holds nobody up, and neither does one from further ahead than it may
         last: no clock goes that wrong, and it would hold for ever.
         """
-        try:
-            taken = datetime.fromisoformat(held.partition(",")[0])
-        except ValueError:
-            return False
-        if taken.tzinfo is None:
-            taken = taken.replace(tzinfo=UTC)
-        return abs(self._clock.now() - int(taken.timestamp()) * _SECOND) <= lock.seconds * _SECOND
+        taken = taken_at(held)
+        return taken is not None and abs(self._clock.now() - taken) <= lock.seconds * _SECOND
 
 
-def _owner(held: str) -> str:
-    """Return the pod that holds a lock; empty for the old form without a pod."""
+def taken_at(held: str) -> int | None:
+    """Return when a lock was taken, in nanoseconds since 1970; None without a readable time."""
+    try:
+        taken = datetime.fromisoformat(held.partition(",")[0])
+    except ValueError:
+        return None
+    if taken.tzinfo is None:
+        taken = taken.replace(tzinfo=UTC)
+    return int(taken.timestamp()) * _SECOND
+
+
+def owner_of(held: str) -> str:
+    """Return the pod `namespace/name` that holds a lock; empty for the old form without a pod."""
     parts = held.split(",")
     return f"{parts[1]}/{parts[2]}" if len(parts) == 3 else ""
 

@@ -22,6 +22,7 @@ from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy, Weights
+from kdsl.cluster.devices.quota import Quota
 from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
@@ -45,7 +46,7 @@ from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.reads import pod_attributes
 from kdsl.plan.devices.records import device_pod
 from kdsl.plan.devices.requests import Demand
-from kdsl.plan.devices.review import Reviews, plain
+from kdsl.plan.devices.review import Reviewed, Reviews, plain, review_admitted
 from kdsl.plan.rules.normalize import Scores
 
 CHOSEN_NODE: Final = "hami.io/vgpu-node"
@@ -98,8 +99,9 @@ class DevicesPlugin:
         read = (pod_attributes(device) for device in sharing.devices)
         self._attributes = tuple(sorted(frozenset[str]().union(*read)))
         self._keys = {program.kind: program.annotations_read for program in programs}
-        self._records = tuple(program.record for program in programs)
+        self.records = tuple(program.record for program in programs)
         self._reviews = Reviews(tuple(self._programs.values()))
+        self._admitted = Reviews(tuple(self._programs.values()), review_admitted)
         self.inventories = Inventories(self._programs)
         self.answers = Answers(self.inventories)
         self._annotator, self._clock = annotator, clock
@@ -112,18 +114,32 @@ class DevicesPlugin:
         if not pod.device_containers:
             return None
         try:
-            quota = self.inventories.quota(snapshot, pod.namespace)
-            reviewed = self._reviews.review(device_pod(pod), quota)
-            if reviewed.refusal is not None:
-                return reviewed.refusal
-            if not reviewed.asks:
-                return None
-            policy = self._default.of(reviewed.pod.annotations)
-        except EvalError as error:
-            return _error(Code.UNRESOLVABLE, error)
-        except ValueError as error:
-            return Status(Code.UNRESOLVABLE, (str(error),))
+            reviewed, quota = self.review(device_pod(pod), snapshot)
+            return self._demand(reviewed, quota) if reviewed.refusal is None else reviewed.refusal
+        except (EvalError, ValueError) as error:
+            return _unresolvable(error)
+
+    def review(self, pod: DevicePod, snapshot: Snapshot) -> tuple[Reviewed, Quota | None]:
+        """Return the pod after admission, and the quota of its namespace; EvalError if a device fails."""
+        quota = self.inventories.quota(snapshot, pod.namespace)
+        return self._reviews.review(pod, quota), quota
+
+    def admitted_demand(self, pod: PodInfo, snapshot: Snapshot) -> Demand | Status | None:
+        """Return the demand of a pod that a webhook has admitted; otherwise as `demand`."""
+        if not pod.device_containers:
+            return None
+        try:
+            reviewed = self._admitted.review(device_pod(pod), None)
+            return self._demand(reviewed, self.inventories.quota(snapshot, pod.namespace))
+        except (EvalError, ValueError) as error:
+            return _unresolvable(error)
+
+    def _demand(self, reviewed: Reviewed, quota: Quota | None) -> Demand | None:
+        """Return the demand of a reviewed pod; ValueError if its weights are unreadable."""
+        if not reviewed.asks:
+            return None
         admitted = reviewed.pod
+        policy = self._default.of(admitted.annotations)
         keys = _all_keys(self._keys[kind] for asked in reviewed.requests for kind in asked)
         pod_signature = (policy, tuple(_part_read(admitted, name, keys) for name in self._attributes))
         signature = (
@@ -189,7 +205,7 @@ class DevicesPlugin:
         """Return the cards of a node after its nominated pods, by key, have got theirs."""
         cards = self.inventories.cards(node)
         for pod in node.pods:
-            if pod.key not in nominated or any(record in pod.annotations for record in self._records):
+            if pod.key not in nominated or any(record in pod.annotations for record in self.records):
                 continue
             demand = self.demand(pod, snapshot)
             found = self.answers.ask(demand, node, cards) if isinstance(demand, Demand) else None
@@ -249,7 +265,7 @@ class DevicesPlugin:
         if isinstance(found, Status):
             return Status(Code.UNSCHEDULABLE, found.reasons)
         try:
-            written = self._annotations(attempt.demand, attempt.snapshot.info(row), found)
+            written = self.annotations_for(attempt.demand, attempt.snapshot.info(row), found)
         except EvalError as error:
             return _error(Code.UNSCHEDULABLE, error)
         state.write(f"{self.key}/written", written)
@@ -279,7 +295,7 @@ class DevicesPlugin:
         if not isinstance(attempt, _Attempt) or not isinstance(written, dict):
             return None
         if self._locks is not None:
-            locks = self._locks_for(attempt.demand)
+            locks = self.locks_for(attempt.demand)
             problem = self._locks.acquire(locks, node, pod.key)
             if problem is not None:
                 return problem
@@ -287,7 +303,7 @@ class DevicesPlugin:
         seconds = str(self._clock.now() // _SECOND)
         return self._annotator.write(pod, {**written, BIND_PHASE: ALLOCATING, BIND_TIME: seconds})
 
-    def _locks_for(self, demand: Demand) -> tuple[NodeLock, ...]:
+    def locks_for(self, demand: Demand) -> tuple[NodeLock, ...]:
         """Return the locks of the kinds that the pod's containers request; init containers need no lock."""
         kinds = {
             kind
@@ -298,8 +314,11 @@ class DevicesPlugin:
         locks = (self._programs[kind].lock for kind in sorted(kinds))
         return tuple(dict.fromkeys(lock for lock in locks if lock is not None))
 
-    def _annotations(self, demand: Demand, node: NodeInfo, placed: Placed) -> dict[str, str]:
-        """Return all annotations of the placed pod, those of admission included."""
+    def annotations_for(self, demand: Demand, node: NodeInfo, placed: Placed) -> dict[str, str]:
+        """Return all annotations of the placed pod, those of admission included.
+
+        EvalError if one has no value.
+        """
         now, at = self._clock.now(), device_node(node.facts, node.requested)
         written = {**demand.pod.annotations, CHOSEN_NODE: node.name, CHOSEN_AT: str(now // _SECOND)}
         for kind, allocation in placed.allocations.items():
@@ -330,7 +349,14 @@ class DevicesPlugin:
         if event.resource is not Resource.ASSIGNED_POD:
             return True
         before = event.before
-        return isinstance(before, PodInfo) and any(record in before.annotations for record in self._records)
+        return isinstance(before, PodInfo) and any(record in before.annotations for record in self.records)
+
+
+def _unresolvable(error: EvalError | ValueError) -> Status:
+    """Return the rejection of a pod whose demand cannot be computed."""
+    if isinstance(error, EvalError):
+        return _error(Code.UNRESOLVABLE, error)
+    return Status(Code.UNRESOLVABLE, (str(error),))
 
 
 def _error(code: Code, error: EvalError) -> Status:

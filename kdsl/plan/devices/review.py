@@ -18,7 +18,7 @@ from kdsl.plan.devices.requests import Request, Requests
 
 OVER_QUOTA = "exceeding resource quota"
 _OWN: Final = ("name", "namespace", "uid", "labels", "requests")
-"""What admission changes nothing of: pods of one review have their own."""
+"""The fields that admission does not change: pods of one review keep their own."""
 
 MAX_REVIEWS: Final = 1024
 """The number of pod signatures whose reviews are kept."""
@@ -26,22 +26,31 @@ MAX_REVIEWS: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """A pod after admission and its requests, or the reason why it may not be created."""
+    """A pod after admission and its requests, or the reason why it may not be created.
+
+    `uses_devices` is that of `Admission`. `is_invalid`: a device refused the pod.
+    """
 
     pod: DevicePod
     requests: Requests = ()
     refusal: Status | None = None
+    uses_devices: bool = False
+    is_invalid: bool = False
 
     @property
     def asks(self) -> bool:
         return any(self.requests)
 
 
+Review = Callable[[Sequence[DeviceProgram], DevicePod, Quota | None], Reviewed]
+"""`review` or `review_admitted`."""
+
+
 class Reviews:
     """Reviews pods, once for all pods of one signature."""
 
-    def __init__(self, programs: Sequence[DeviceProgram]) -> None:
-        self._programs = programs
+    def __init__(self, programs: Sequence[DeviceProgram], by: Review | None = None) -> None:
+        self._programs, self._review = programs, by or review
         read = (review_attributes(program.checked) for program in programs)
         # Admission adds to annotations and to the runtime class, so its result depends on them.
         self._attributes = sorted(frozenset(("annotations", "runtime_class")).union(*read))
@@ -56,12 +65,11 @@ class Reviews:
         )
         known = self._known.get(signature)
         if known is None:
-            known = self._known[signature] = review(self._programs, pod, quota)
+            known = self._known[signature] = self._review(self._programs, pod, quota)
             if len(self._known) > MAX_REVIEWS:
                 self._known.popitem(last=False)
         own = {name: getattr(pod, name) for name in _OWN}
-        admitted = replace(known.pod, **own)
-        return Reviewed(admitted, known.requests, known.refusal)
+        return replace(known, pod=replace(known.pod, **own))
 
 
 def plain(value: object) -> object:
@@ -78,16 +86,24 @@ def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | Non
     node, is refused, and so is a pod that would exceed a quota of its namespace.
     """
     admission = admit_pod([program.admit for program in programs], pod)
-    pod = admission.pod
+    pod, is_user = admission.pod, admission.uses_devices
     if admission.refusal:
-        return Reviewed(pod, refusal=_refused(admission.refusal))
+        return Reviewed(pod, (), _refused(admission.refusal), is_user, is_invalid=True)
     requests = requests_of(programs, pod)
     privileged = next((each.name for each in pod.containers if each.is_privileged), None)
-    if admission.uses_devices and privileged is not None:
-        return Reviewed(pod, refusal=_refused(f"container {privileged} is privileged"))
+    if is_user and privileged is not None:
+        return Reviewed(pod, (), _refused(f"container {privileged} is privileged"), is_user)
     if quota is not None and not _within(programs, pod, requests, quota):
-        return Reviewed(pod, requests, Status(Code.UNSCHEDULABLE, (OVER_QUOTA,)))
-    return Reviewed(pod, requests)
+        return Reviewed(pod, requests, Status(Code.UNSCHEDULABLE, (OVER_QUOTA,)), is_user)
+    return Reviewed(pod, requests, None, is_user)
+
+
+def review_admitted(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | None) -> Reviewed:
+    """Return the requests of a pod that a webhook has admitted: it is neither changed nor refused.
+
+    EvalError as in `review`.
+    """
+    return Reviewed(pod, requests_of(programs, pod))
 
 
 def _refused(reason: str) -> Status:

@@ -1,0 +1,180 @@
+"""`kdsl hami`: takes the place of HAMi's scheduler extender, by its flags and its device configuration."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kdsl.base.errors import InvalidInputError
+from kdsl.cli.inputs import GivenPath
+from kdsl.cli.output import print_diagnostics
+
+
+class _Read(click.ParamType[Any]):
+    """A text that a function reads."""
+
+    def __init__(self, name: str, function: str) -> None:
+        self.name, self._function = name, function
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from kdsl.extender.hami import flags
+
+        if not isinstance(value, str):
+            return value
+        read: Callable[[str], Any] = getattr(flags, self._function)
+        try:
+            return read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+_ADDRESS, _DURATION = _Read("address", "address"), _Read("duration", "duration")
+_SETTINGS = {"ignore_unknown_options": False, "token_normalize_func": lambda name: name.replace("_", "-")}
+
+
+def _switch(name: str, default: bool, text: str) -> Callable[[Any], Any]:
+    """Return an option as Go has flags: `--name`, `--name=true`, `--name=false`."""
+    return click.option(
+        name, type=bool, is_flag=False, flag_value="true", default=default, show_default=True, help=text
+    )
+
+
+@click.command("hami", context_settings=_SETTINGS)
+@click.option(
+    "--http-bind", type=_ADDRESS, default="127.0.0.1:8080", show_default=True, help="Where to listen."
+)
+@click.option("--cert-file", type=GivenPath(), metavar="FILE", help="The certificate; without one: no TLS.")
+@click.option("--key-file", type=GivenPath(), metavar="FILE", help="The key of the certificate.")
+@click.option(
+    "--device-config-file",
+    "devices",
+    type=GivenPath(),
+    required=True,
+    metavar="FILE",
+    help="HAMi's device configuration. Changes take effect at once.",
+)
+@click.option("--scheduler-name", default="", help="What the webhook gives to pods that use devices.")
+@click.option("--node-scheduler-policy", default="binpack", show_default=True, help="How nodes are chosen.")
+@click.option("--gpu-scheduler-policy", default="spread", show_default=True, help="How cards are chosen.")
+@click.option(
+    "--metrics-bind-address", type=_ADDRESS, default=":9395", show_default=True, help="Of /metrics."
+)
+@click.option("--node-label-selector", type=_Read("labels", "node_labels"), default="", help="key=value,…")
+@click.option(
+    "--node-lock-timeout", type=_DURATION, default="5m", show_default=True, help="How long a lock holds."
+)
+@click.option(
+    "--node-lock-retry-timeout",
+    type=_DURATION,
+    default="28s",
+    show_default=True,
+    help="How long members of pod groups wait for a lock.",
+)
+@_switch("--force-overwrite-default-scheduler", True, "Whether pods of default-scheduler become ours.")
+@_switch("--leader-elect", False, "Whether the lease of the kube-scheduler beside says who leads.")
+@click.option("--leader-elect-resource-name", "lease", default="", help="The name of that lease.")
+@click.option("--leader-elect-resource-namespace", "lease_namespace", default="", help="Its namespace.")
+@_switch("--enable-ascend", False, "Whether `vnpus` of the device configuration count.")
+@_switch("--enable-iluvatar", False, "Whether `iluvatars` count.")
+@_switch("--legacy-metrics", False, "Whether metrics have their old names, too.")
+@_switch("--debug", False, "Whether to log more.")
+@click.option("--v", "-v", "verbosity", type=_Read("level", "level"), default="0", help="Above 3: log more.")
+@click.option("--kube-qps", type=click.FloatRange(min=0), default=2000.0, help="Requests a second, or 0.")
+@click.option("--kube-burst", type=click.IntRange(min=1), default=4000, help="Requests at once.")
+@click.option("--kube-timeout", type=int, default=0, hidden=True)
+@_switch("--profiling", False, "Accepted, and without effect.")
+@click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The way to the cluster.")
+def command(
+    http_bind: tuple[str, int],
+    cert_file: Path | None,
+    key_file: Path | None,
+    devices: Path,
+    scheduler_name: str,
+    node_scheduler_policy: str,
+    gpu_scheduler_policy: str,
+    node_lock_timeout: float,
+    node_lock_retry_timeout: float,
+    node_label_selector: Any,
+    metrics_bind_address: tuple[str, int],
+    force_overwrite_default_scheduler: bool,
+    leader_elect: bool,
+    lease: str,
+    lease_namespace: str,
+    enable_ascend: bool,
+    enable_iluvatar: bool,
+    legacy_metrics: bool,
+    debug: bool,
+    verbosity: int,
+    kube_qps: float,
+    kube_burst: int,
+    kube_timeout: int,
+    profiling: bool,
+    kubeconfig: Path | None,
+) -> None:
+    """Take the place of HAMi's scheduler extender: its flags, its device configuration, its protocol.
+
+    Ends with 0 when it is told to (SIGTERM, SIGINT), with 2 where files, access or devices cannot be used.
+    """
+    from kdsl.config.hami import DeviceProfile
+    from kdsl.extender.behaviours import Kind
+    from kdsl.extender.hami.behaviour import HamiBehaviour
+    from kdsl.extender.hami.flags import DeviceSources, own_namespace
+    from kdsl.extender.hami.options import HamiOptions
+    from kdsl.extender.hami.roles import Replica
+    from kdsl.extender.service import ExtenderOptions, ExtenderService
+    from kdsl.live.access import AccessOptions
+    from kdsl.live.guarding import OPEN
+    from kdsl.live.options import RunOptions, ServingOptions
+    from kdsl.live.running import host_name, new_instance, run
+    from kdsl.obs.logs import LogFormat, configure
+
+    if (cert_file is None) != (key_file is None):
+        raise click.UsageError("--cert-file and --key-file go together")
+    configure(LogFormat.TEXT, logging.DEBUG if debug or verbosity > 3 else logging.INFO)
+    without = {"vnpus": not enable_ascend, "iluvatars": not enable_iluvatar}
+    name = scheduler_name or "hami-scheduler"
+    profile = DeviceProfile(
+        name,
+        {"nodePolicy": node_scheduler_policy, "cardPolicy": gpu_scheduler_policy},
+        has_devices_only=True,
+        without=frozenset(key for key, is_out in without.items() if is_out),
+    )
+    namespace = own_namespace()
+    options = HamiOptions(
+        scheduler_name=scheduler_name,
+        overwrites_default=force_overwrite_default_scheduler,
+        lock_seconds=int(node_lock_timeout),
+        lock_patience=node_lock_retry_timeout,
+        node_labels=node_label_selector,
+        metrics=metrics_bind_address,
+        has_legacy_metrics=legacy_metrics,
+        replica=Replica(
+            namespace,
+            host_name(),
+            lease_namespace or namespace,
+            (lease or name) if leader_elect else "",
+        ),
+    )
+    files = (cert_file, key_file) if cert_file is not None and key_file is not None else None
+    running = RunOptions(
+        host=host_name(),
+        instance=new_instance(),
+        sources=DeviceSources(devices=devices, profile=profile),
+        access=AccessOptions(kubeconfig),
+        lease=None,
+        serving=ServingOptions(*http_bind, files, OPEN, tls=files is not None),
+        advises=True,
+        qps=kube_qps,
+        burst=kube_burst,
+    )
+    service = ExtenderService(ExtenderOptions(), Kind(lambda host: HamiBehaviour(host, options)))
+    try:
+        run(running, service)
+    except InvalidInputError as error:
+        print_diagnostics(error.diagnostics, to_stderr=True)
+        sys.exit(2)

@@ -1,0 +1,296 @@
+"""HAMi's behaviour behind the server: `/filter` gives cards, `/bind` locks and binds, `/webhook` fills in."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from kdsl.app import Scheduler, devices_in_use
+from kdsl.base.clock import Clock
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import InvalidInputError
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.extender.hami.binding import Binding, Gate
+from kdsl.extender.hami.choosing import Answer, Chooser, Simulator
+from kdsl.extender.hami.exposing import MetricsPort
+from kdsl.extender.hami.metrics import CardMetrics, Sighting
+from kdsl.extender.hami.objects import node_of, written_pod
+from kdsl.extender.hami.options import HamiOptions
+from kdsl.extender.hami.reservations import Reservations
+from kdsl.extender.hami.reviewing import Verdict, Webhook
+from kdsl.extender.hami.roles import Roles
+from kdsl.extender.hami.sweeping import Sweeper
+from kdsl.extender.hami.telling import Teller
+from kdsl.extender.hami.writes import Writes
+from kdsl.extender.objects import read_pod
+from kdsl.extender.ports import NotReadyError, RefusedError
+from kdsl.extender.protocol import (
+    AdmissionResponse,
+    AdmissionReview,
+    AdmissionStatus,
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderBindingResult,
+    ExtenderFilterResult,
+    ExtenderPreemptionArgs,
+    ExtenderPreemptionResult,
+    HostPriority,
+    NodeList,
+    json_values,
+)
+from kdsl.live.services import Host
+from kdsl.obs.gauges import Gauge
+from kdsl.plan.devices.locks import NodeLock
+from kdsl.plan.devices.plugin import CHOSEN_AT, CHOSEN_NODE
+
+T = TypeVar("T")
+LOOK_EVERY: Final = 0.5
+"""Seconds after which the behaviour looks whether the process decides by other rules."""
+_LOG: Final = logging.getLogger(__name__)
+MAX_LABEL: Final = 63
+"""The most characters of a label's value; a node may have a longer name."""
+
+
+class HamiBehaviour:
+    """Answers kube-scheduler and the API server as HAMi does, by the devices of a process's rules.
+
+    Raises InvalidInputError where the rules share out no devices.
+    """
+
+    def __init__(self, host: Host, options: HamiOptions) -> None:
+        self._host, self._live, self._options = host, host.scheduler, options
+        self._writes = Writes(host)
+        self._teller = Teller(options.scheduler_name, self._live.options.host)
+        self._rules = _Rules(host.made(), self._live.options.wall, options)
+        self.reservations = Reservations(self._live.cache, self._rules.devices.records)
+        self._live.loop.before_each(self.reservations.hear)
+        self._use(self._rules)
+        self._binding = Binding(host, self._writes, self._teller, options)
+        self.roles = Roles(host.sender, options.replica, time.monotonic)
+        self.sweeper = Sweeper(
+            host,
+            self._writes,
+            options,
+            lambda: self._rules.locks,
+            self._binding.under_way,
+            lambda: self.roles.leads,
+        )
+        where = options.metrics
+        self.metrics_port = None if where is None else MetricsPort(self.metrics, *where)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def works(self) -> Mapping[str, Coroutine[Any, Any, None]]:
+        """Return what runs while the process does: who leads is found out, stray locks are given back, other
+        rules are taken over, metrics are served.
+        """
+        works = {
+            "hami roles": self.roles.run(),
+            "hami locks": self.sweeper.run(),
+            "hami rules": self._follow_rules(),
+        }
+        if self.metrics_port is not None:
+            works["hami metrics"] = self.metrics_port.run()
+        return works
+
+    async def _follow_rules(self) -> None:
+        """Decide by other rules soon after the process has taken them over."""
+        seen = self._rules.made
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            made = self._host.made()
+            if made is seen:
+                continue
+            seen = made
+            try:
+                rules = await asyncio.to_thread(_Rules, made, self._live.options.wall, self._options)
+            except InvalidInputError as error:
+                _LOG.error("the devices of the rules before stay in use: %s", error)
+            except Exception:  # noqa: BLE001 - pods are served by the rules before
+                _LOG.exception("the devices of the rules before stay in use")
+            else:
+                await self._host.ask(partial(self._use, rules))
+
+    def _use(self, rules: _Rules) -> None:
+        """Decide by these rules from now on; from the start on, on the scheduling thread."""
+        cache = self._live.cache
+        self._rules = rules
+        self.reservations.follow(rules.devices.records)
+        self._chooser = Chooser(rules.devices, cache, self.reservations, self._options)
+        self._simulator = Simulator(rules.devices, self._options)
+        self._gate = Gate(rules.devices, self._host, self.reservations, self._options)
+        self._webhook = Webhook(rules.devices, cache, self._options)
+
+    # ---- the verbs ---------------------------------------------------------------------------------------
+
+    async def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
+        """Choose one node and give the pod cards of it. Whole nodes are only looked at: nothing is given."""
+        pod = read_pod(args.pod)
+        if args.nodes is not None:
+            return await self._simulate(pod, args)
+        self._check_ready()
+        return await self._to_the_end(self._filter(pod, args.node_names or ()))
+
+    async def _filter(self, pod: PodInfo, names: tuple[str, ...]) -> ExtenderFilterResult:
+        chooser, record = self._chooser, self._live.record_plainly
+        answer = await self._ask(lambda: chooser.choose(pod, names))
+        if not answer.asks:
+            return ExtenderFilterResult(node_names=names)
+        if answer.problem:
+            record(self._teller.filter_failed(pod, f"calcScore failed {answer.problem} for pod {pod.name}"))
+            raise RefusedError(answer.problem)
+        chosen = answer.chosen
+        if chosen is None:
+            for event in self._teller.none_fits(pod, answer.failed):
+                record(event)
+            await self._withdraw(pod)
+            return _rejections(answer)
+        labels = {CHOSEN_NODE: chosen.node} if len(chosen.node) <= MAX_LABEL else {}
+        status = await self._writes.annotations.write_pod(pod, chosen.annotations, labels)
+        if status is not None:
+            await self._ask(lambda: self.reservations.take_back(chosen.pod))
+            # Nobody may have heard that it was written after all.
+            await self._withdraw(chosen.pod)
+            record(self._teller.filter_failed(pod, status.message))
+            raise RefusedError(status.message)
+        record(self._teller.chosen(pod, chosen, answer.failed))
+        return ExtenderFilterResult(node_names=(chosen.node,))
+
+    async def _withdraw(self, pod: PodInfo) -> None:
+        """Have a pod say no more that it has cards: after a restart they would count as its own again."""
+        if pod.annotations.get(CHOSEN_NODE):
+            gone = dict.fromkeys((CHOSEN_NODE, CHOSEN_AT, *self._rules.devices.records), "")
+            status = await self._writes.annotations.write_pod(pod, gone)
+            if status is not None:
+                _LOG.warning("pod %s still says that it has cards: %s", pod.key, status.message)
+
+    async def _simulate(self, pod: PodInfo, args: ExtenderArgs) -> ExtenderFilterResult:
+        sent = args.nodes or ()
+        nodes = [NodeInfo.of(node_of(each.raw), ()) for each in sent]
+        simulator, cache = self._simulator, self._live.cache
+        answer = await self._ask(lambda: simulator.choose(pod, nodes, cache.snapshot()))
+        if answer.problem:
+            raise RefusedError(answer.problem)
+        if not answer.asks:
+            return ExtenderFilterResult(nodes=NodeList(tuple(each.raw for each in sent)))
+        if answer.chosen is None:
+            return _rejections(answer)
+        node = answer.chosen.node
+        left = NodeList(tuple(each.raw for each in sent if each.name == node))
+        return msgspec.structs.replace(_rejections(answer), nodes=left)
+
+    async def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]:
+        """Score all nodes alike: filter has chosen already."""
+        return [HostPriority(name, 0) for name in args.names]
+
+    async def preempt(self, args: ExtenderPreemptionArgs) -> ExtenderPreemptionResult:
+        """Preempt nobody, as HAMi does not."""
+        raise RefusedError("HAMi's behaviour has no preemption of pods with devices")
+
+    async def bind(self, args: ExtenderBindingArgs) -> ExtenderBindingResult:
+        """Lock the node, move the bind phase and bind; it goes on though nobody waits any more."""
+        self._check_ready()
+        return await self._to_the_end(self._bind(args))
+
+    async def _bind(self, args: ExtenderBindingArgs) -> ExtenderBindingResult:
+        gate = self._gate
+        bindable = await self._ask(lambda: gate.look(args))
+        problem = await self._binding.bind(bindable, args.node)
+        if problem:
+            raise RefusedError(problem)
+        return ExtenderBindingResult()
+
+    async def admit(self, review: AdmissionReview) -> AdmissionReview:
+        """Fill a pod in that uses devices, or say why it may not be made."""
+        request = review.request
+        if request is None or request.kind.kind not in ("", "Pod") or request.sub_resource:
+            return review.allowed()
+        raw = json_values(request.object)
+        if not isinstance(raw, dict):
+            return review.allowed()
+        pod, webhook = written_pod(raw), self._webhook
+        namespace = request.namespace or pod.metadata.namespace or "default"
+        verdict = await self._ask(lambda: webhook.review(raw, pod, namespace))
+        return _answered(review, verdict)
+
+    def _check_ready(self) -> None:
+        if not self._host.is_ready():
+            raise NotReadyError("the cluster is not known yet")
+
+    # ---- metrics -----------------------------------------------------------------------------------------
+
+    async def _ask(self, question: Callable[[], T]) -> T:
+        """Ask of the cluster with what filter has given: the cache may have heard of it and not show it."""
+
+        def settled() -> T:
+            self.reservations.settle()
+            return question()
+
+        return await self._host.ask(settled)
+
+    async def metrics(self) -> list[Gauge]:
+        """Return HAMi's metrics as they are now."""
+        devices, cache = self._rules.devices, self._live.cache
+        sighting = await self._ask(lambda: Sighting.of(devices, cache.snapshot()))
+        metrics = CardMetrics(sighting, has_legacy=self._options.has_legacy_metrics)
+        return await asyncio.to_thread(metrics.families)
+
+    # ---- what is under way -------------------------------------------------------------------------------
+
+    async def _to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do all of it, even if who asked goes away: half of it would leave a lock or a reservation."""
+        task = asyncio.create_task(work)
+        self._keep(task)
+        return await asyncio.shield(task)
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(partial(_let_go, self._tasks))
+
+
+class _Rules:
+    """The devices of a rule set, and the locks that they take."""
+
+    def __init__(self, made: Scheduler, clock: Clock, options: HamiOptions) -> None:
+        self.made = made
+        names = {options.scheduler_name} if options.scheduler_name else {t.scheduler for t in made.tables}
+        found = next(devices_in_use(made.rules, made.settings, names, clock), None)
+        if found is None:
+            title = f"no profile of scheduler `{options.scheduler_name}` has devices"
+            raise InvalidInputError([Diagnostic("K0301", title, help=("`profile … { devices … }`",))])
+        self.devices = found
+        programs = found.inventories.programs.values()
+        self.locks: tuple[NodeLock, ...] = tuple(
+            dict.fromkeys(program.lock for program in programs if program.lock is not None)
+        )
+
+
+def _rejections(answer: Answer) -> ExtenderFilterResult:
+    """Return why nodes do not do: kube-scheduler believes the second map where a node is in both."""
+    return ExtenderFilterResult(
+        failed_nodes=answer.failed, failed_and_unresolvable_nodes=answer.never or None
+    )
+
+
+def _answered(review: AdmissionReview, verdict: Verdict) -> AdmissionReview:
+    if verdict.code:
+        return review.denied(verdict.message, verdict.code, "Forbidden" if verdict.code == 403 else "")
+    if not verdict.message:
+        return review.allowed(msgspec.json.encode(verdict.patch) if verdict.patch else None)
+    uid = review.request.uid if review.request is not None else ""
+    status = AdmissionStatus({}, verdict.message, code=200)
+    response = AdmissionResponse(uid, True, status=status)
+    return AdmissionReview(review.kind, review.api_version, response=response)
+
+
+def _let_go(tasks: set[asyncio.Task[Any]], task: asyncio.Task[Any]) -> None:
+    tasks.discard(task)
+    # Who asked may have gone away: then nobody has looked at what went wrong.
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,196 @@
+"""Bind as HAMi has it: lock the node, move the bind phase, bind, and give the lock back if that fails.
+
+The device plugin of the node gives the lock back once the pod's containers have their cards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Final
+from weakref import WeakValueDictionary
+
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cycle.bindings import BindingEnd
+from kdsl.extender.hami.options import HamiOptions
+from kdsl.extender.hami.reservations import Reservation, Reservations
+from kdsl.extender.hami.telling import Teller
+from kdsl.extender.hami.writes import Writes
+from kdsl.extender.protocol import ExtenderBindingArgs
+from kdsl.hooks.status import Status
+from kdsl.live.bridge import BridgeError
+from kdsl.live.services import Host
+from kdsl.plan.devices.locks import CONTENTION, NodeLock
+from kdsl.plan.devices.plugin import ALLOCATING, BIND_PHASE, BIND_TIME, DevicesPlugin
+from kdsl.plan.devices.requests import Demand
+
+POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
+"""The label of members of a pod group."""
+RETRY_EVERY: Final = 0.1
+_SECOND: Final = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Bindable:
+    """A pod that may be bound, and the locks that it takes; `refusal` says why it may not."""
+
+    pod: PodInfo | None = None
+    locks: tuple[NodeLock, ...] = ()
+    refusal: str = ""
+
+
+class Gate:
+    """Tells whether a pod may be bound, on the scheduling thread."""
+
+    def __init__(
+        self,
+        devices: DevicesPlugin,
+        host: Host,
+        reservations: Reservations,
+        options: HamiOptions,
+    ) -> None:
+        self._devices, self._live = devices, host.scheduler
+        self._reservations, self._options = reservations, options
+
+    def look(self, args: ExtenderBindingArgs) -> Bindable:
+        """Look at a pod and the node that it is to be bound to.
+
+        A pod that asks for cards is only bound to the node where filter gave it some.
+        """
+        key = f"{args.namespace}/{args.name}"
+        given, seen = self._reservations.of(key), self._live.known.pod(key)
+        pod = given.pod if given is not None else None if seen is None else seen.info
+        if pod is None:
+            return Bindable(refusal=f'pod "{key}" not found')
+        if args.uid and pod.uid != args.uid:
+            return Bindable(refusal=f'pod "{key}" has the uid {pod.uid}, not {args.uid}')
+        cache = self._live.cache
+        if not cache.has_node(args.node):
+            return Bindable(pod, refusal=f"failed to get node {args.node}")
+        demand = self._devices.admitted_demand(pod, cache.snapshot())
+        if not isinstance(demand, Demand):
+            return Bindable(pod, refusal=demand.message if isinstance(demand, Status) else "")
+        if given is None or given.node != args.node:
+            return Bindable(pod, refusal=_without_cards(key, args.node, given))
+        if self._is_contested(pod, args.node):
+            self._reservations.take_back(pod)
+            return Bindable(pod, refusal=f"cards of pod {key} on node {args.node} were given to others, too")
+        return Bindable(pod, tuple(map(self._timed, self._devices.locks_for(demand))))
+
+    def _is_contested(self, pod: PodInfo, node: str) -> bool:
+        """Tell whether more of the pod's cards is given away than there is.
+
+        That can only be where annotations were not taken from a pod that they no longer hold for, and the
+        extender has been started since.
+        """
+        snapshot, inventories = self._live.cache.snapshot(), self._devices.inventories
+        info = snapshot.node(node)
+        if info is None:
+            return False
+        grants = inventories.records.grants(pod).values()
+        own = {grant.id for granted in grants for grant in granted}
+        return any(
+            card.used > card.slots or card.used_memory > card.memory or card.used_cores > card.cores
+            for card in inventories.cards(info)
+            if card.id in own
+        )
+
+    def _timed(self, lock: NodeLock) -> NodeLock:
+        """Return the lock with the time that it holds: HAMi's own is set by a flag."""
+        return replace(lock, seconds=self._options.lock_seconds) if lock.is_owned else lock
+
+
+class Binding:
+    """Binds pods, one call after the other step of it; for the event loop."""
+
+    def __init__(
+        self,
+        host: Host,
+        writes: Writes,
+        teller: Teller,
+        options: HamiOptions,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._live, self._writes, self._teller = host.scheduler, writes, teller
+        self._options, self._sleep = options, sleep
+        # Of two bindings to one node the second one sees the lock of the first, and does not race it.
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self.under_way: set[str] = set()
+        """The pods that are being bound now, by `namespace/name`."""
+
+    async def bind(self, bindable: Bindable, node: str) -> str:
+        """Bind a pod and tell people; return why it is not bound, empty where it is."""
+        pod = bindable.pod
+        if pod is None:
+            return bindable.refusal
+        if pod.key in self.under_way:
+            return f"pod {pod.key} is being bound already"
+        self.under_way.add(pod.key)
+        try:
+            problem = bindable.refusal or await self._locked(pod, bindable.locks, node)
+        finally:
+            self.under_way.discard(pod.key)
+        event = self._teller.bind_failed(pod, problem) if problem else self._teller.bound(pod, node)
+        self._live.record_plainly(event)
+        return problem
+
+    async def _locked(self, pod: PodInfo, locks: tuple[NodeLock, ...], node: str) -> str:
+        problem = await self._acquire(pod, locks, node)
+        if problem:
+            return problem
+        try:
+            problem, may_be_bound = await self._bind(pod, node)
+        except BaseException:
+            await self._release(pod, locks, node)
+            raise
+        # A pod that may be bound is served by the device plugin, which finds it by the lock.
+        if problem and not may_be_bound:
+            await self._release(pod, locks, node)
+        return problem
+
+    async def _bind(self, pod: PodInfo, node: str) -> tuple[str, bool]:
+        """Write the bind phase and bind; return what went wrong, and whether the pod may be bound anyway."""
+        seconds = str(self._live.options.wall.now() // _SECOND)
+        phase = {BIND_PHASE: ALLOCATING, BIND_TIME: seconds}
+        status = await self._writes.annotations.write_pod(pod, phase)
+        if status is not None:
+            return status.message, False
+        answer = await self._writes.bindings.bind(pod, node)
+        if answer.end is BindingEnd.BOUND:
+            return "", True
+        return answer.message or f"pod {pod.key} is gone", not answer.is_known
+
+    async def _acquire(self, pod: PodInfo, locks: tuple[NodeLock, ...], node: str) -> str:
+        """Take the locks; members of pod groups wait for those of others."""
+        waited, patience = 0.0, self._options.lock_patience if _is_of_group(pod) else 0.0
+        while locks:
+            try:
+                async with self._turns.setdefault(node, asyncio.Lock()):
+                    status = await self._writes.on_thread(self._writes.locks.acquire, locks, node, pod.key)
+            except BridgeError as error:
+                return str(error)
+            if status is None:
+                return ""
+            if CONTENTION not in status.message or not patience:
+                return status.message
+            if waited >= patience:
+                return f"timed out after {patience:g}s waiting for node {node} to be unlocked: {CONTENTION}"
+            await self._sleep(RETRY_EVERY)
+            waited += RETRY_EVERY
+        return ""
+
+    async def _release(self, pod: PodInfo, locks: tuple[NodeLock, ...], node: str) -> None:
+        try:
+            await self._writes.on_thread(self._writes.locks.release, locks, node, pod.key)
+        except BridgeError:
+            return  # the sweeper comes by
+
+
+def _is_of_group(pod: PodInfo) -> bool:
+    return bool(pod.labels.get(POD_GROUP))
+
+
+def _without_cards(key: str, node: str, given: Reservation | None) -> str:
+    where = "none" if given is None else f"those of node {given.node}"
+    return f"pod {key} has no cards of node {node}: filter gave it {where}"

@@ -1,0 +1,203 @@
+"""Filter as HAMi has it: one node is chosen, and the pod is given cards of it, in one step.
+
+All of it happens on the scheduling thread, so no two pods are given the same part of a card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.base.visible import visible
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.values import EvalError
+from kdsl.extender.hami.options import HamiOptions
+from kdsl.extender.hami.reservations import Reservations
+from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.plan.devices.answers import UNREGISTERED, Answers
+from kdsl.plan.devices.inventories import Inventories
+from kdsl.plan.devices.placing import Placed
+from kdsl.plan.devices.plugin import DevicesPlugin
+from kdsl.plan.devices.requests import Demand
+
+
+class Ranking:
+    """The nodes that would do for a pod, with their scores, in the order in which they were named."""
+
+    def __init__(self, names: Sequence[str], scores: NDArray[np.float64], *, spreads: bool) -> None:
+        self._names, self._scores, self._spreads = names, scores, spreads
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @property
+    def best(self) -> str:
+        """The node with the lowest score where the pod's policy spreads, else the highest; the first of
+        equal ones.
+        """
+        best = self._scores.argmin() if self._spreads else self._scores.argmax()
+        return self._names[int(best)]
+
+    def worst(self, count: int) -> list[tuple[str, float]]:
+        """Return so many nodes with their scores, the worst first."""
+        order = (-self._scores if self._spreads else self._scores).argsort(kind="stable")
+        return [(self._names[at], float(self._scores[at])) for at in order[:count].tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The node of a pod, all annotations that the pod has now, and the nodes that would do."""
+
+    node: str
+    pod: PodInfo
+    annotations: Mapping[str, str]
+    ranking: Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What filter finds: `failed` says why nodes do not do, `never` those that no pod's end would help.
+
+    Without `asks` the pod wants no card, and any node does. `problem` says why nobody can tell.
+    """
+
+    asks: bool = True
+    chosen: Chosen | None = None
+    failed: Mapping[str, str] = field(default_factory=dict)
+    never: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+
+NOTHING_ASKED: Final = Answer(asks=False)
+
+
+class Chooser:
+    """Chooses nodes of the cluster for pods, and sets their cards aside."""
+
+    def __init__(
+        self, devices: DevicesPlugin, cache: ClusterCache, reservations: Reservations, options: HamiOptions
+    ) -> None:
+        self._devices, self._cache = devices, cache
+        self._reservations, self._options = reservations, options
+
+    def choose(self, pod: PodInfo, names: Sequence[str]) -> Answer:
+        """Choose one of these nodes, and count the pod on it from now on."""
+        demand = self._devices.admitted_demand(pod, self._cache.snapshot())
+        if demand is None:
+            return NOTHING_ASKED
+        if isinstance(demand, Status):
+            return Answer(problem=demand.message)
+        self._reservations.take_back(pod)
+        known = self._cache.pod(pod.key)
+        if known is not None:
+            return Answer(problem=f"pod {pod.key} is on node {known.node_name} already")
+        snapshot = self._cache.snapshot()
+        # What of its namespace's quota the pod had is free again.
+        demand = self._devices.admitted_demand(pod, snapshot)
+        assert isinstance(demand, Demand)
+        found = self._ask(demand, snapshot, tuple(dict.fromkeys(names)))
+        return self._settled(pod, demand, snapshot, found)
+
+    def _ask(self, demand: Demand, snapshot: Snapshot, names: Sequence[str]) -> _Found:
+        found = _Found()
+        rows = list(map(snapshot.row_of, names))
+        if None in rows or self._options.node_labels:
+            found.reject(
+                [name for name, row in zip(names, rows, strict=True) if not self._has(snapshot, row)]
+            )
+            pairs = [each for each in zip(names, rows, strict=True) if self._has(snapshot, each[1])]
+            names, rows = [name for name, _ in pairs], [row for _, row in pairs]
+        known = np.array(rows, np.int32)
+        column = self._devices.answers.column(demand, snapshot, known)
+        scores = self._devices.answers.scores(demand, snapshot, known)
+        found.take(names, column, scores, spreads=demand.policy.spreads_nodes)
+        return found
+
+    def _has(self, snapshot: Snapshot, row: int | None) -> bool:
+        return row is not None and self._options.selects(snapshot.info(row).facts)
+
+    def _settled(self, pod: PodInfo, demand: Demand, snapshot: Snapshot, found: _Found) -> Answer:
+        if not found.ranking:
+            return found.answer()
+        node = found.ranking.best
+        row = snapshot.row_of(node)
+        assert row is not None
+        placed = self._devices.answers.grant(demand, snapshot, row)
+        if isinstance(placed, Status):
+            return Answer(problem=placed.message)
+        try:
+            written = self._devices.annotations_for(demand, snapshot.info(row), placed)
+        except EvalError as error:
+            return Answer(problem=error.message)
+        annotated = pod.with_fields(annotations=FrozenMap({**pod.annotations, **written}))
+        self._reservations.give(annotated, node)
+        return found.answer(Chosen(node, annotated, written, found.ranking))
+
+
+class Simulator:
+    """Chooses among nodes that come with the question, as if no pod were on them: for autoscalers."""
+
+    def __init__(self, devices: DevicesPlugin, options: HamiOptions) -> None:
+        self._devices, self._options = devices, options
+
+    def choose(self, pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot) -> Answer:
+        """Choose one of these nodes; nothing is set aside."""
+        demand = self._devices.admitted_demand(pod, snapshot)
+        if demand is None:
+            return NOTHING_ASKED
+        if isinstance(demand, Status):
+            return Answer(problem=demand.message)
+        # The nodes are nobody else's, and may have names of ours: what is found out about them is not kept.
+        answers, found = Answers(Inventories(self._devices.inventories.programs)), _Found()
+        found.reject([node.name for node in nodes if not self._options.selects(node.facts)])
+        asked = [node for node in nodes if self._options.selects(node.facts)]
+        said = [answers.ask(demand, node) for node in asked]
+        column = StatusColumn.of(None if isinstance(each, Placed) else each for each in said)
+        scores = [float(each.score) if isinstance(each, Placed) else 0.0 for each in said]
+        names, spreads = [node.name for node in asked], demand.policy.spreads_nodes
+        found.take(names, column, np.array(scores), spreads=spreads)
+        ranking = found.ranking
+        return found.answer(Chosen(ranking.best, pod, {}, ranking) if ranking else None)
+
+
+class _Found:
+    """What is known of the nodes that were asked."""
+
+    def __init__(self) -> None:
+        self.ranking = Ranking((), np.zeros(0), spreads=False)
+        self._failed: dict[str, str] = {}
+        self._never: dict[str, str] = {}
+
+    def reject(self, names: Iterable[str]) -> None:
+        """Note that nodes have no cards that anybody knows."""
+        unregistered = dict.fromkeys(names, UNREGISTERED)
+        self._failed |= unregistered
+        self._never |= unregistered
+
+    def take(
+        self, names: Sequence[str], column: StatusColumn, scores: NDArray[np.float64], *, spreads: bool
+    ) -> None:
+        """Note what nodes answered."""
+        fit = column.passed
+        self.ranking = Ranking([names[at] for at in fit.nonzero()[0].tolist()], scores[fit], spreads=spreads)
+        if len(self.ranking) == len(names):
+            return
+        reasons = [visible(status.message) for status in column.table]
+        is_never = [status.code is Code.UNRESOLVABLE for status in column.table]
+        for name, number in zip(names, column.ids.tolist(), strict=True):
+            if number:
+                self._failed[name] = reasons[number]
+                if is_never[number]:
+                    self._never[name] = reasons[number]
+
+    def answer(self, chosen: Chosen | None = None) -> Answer:
+        """Say what was found."""
+        return Answer(True, chosen, self._failed, self._never)

@@ -1,0 +1,111 @@
+"""What HAMi's flags and its device configuration say, as rules and options.
+
+So an image with kdsl takes the place of HAMi's in its Deployment, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from kdsl.app import Settings, build_scheduler, check_text
+from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.base.errors import InvalidInputError
+from kdsl.base.file_policy import read_named
+from kdsl.base.span import Source
+from kdsl.config.codes import ConfigCode
+from kdsl.config.hami import PROFILE, DeviceProfile, convert_device_configuration
+from kdsl.hooks.context import PluginContext
+from kdsl.lang.discovery import MAX_BYTES, SUFFIX, read_source, unreadable
+from kdsl.lang.yaml_tree import YamlMapping, read_yaml
+from kdsl.reload import Reloaded, Sources
+
+POLICIES: Final = {"node_policy": "nodePolicy", "card_policy": "cardPolicy"}
+_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSources(Sources):
+    """Rules made of HAMi's device configuration: the file is read again where it changes."""
+
+    devices: Path = Path("device-config.yaml")
+    profile: DeviceProfile = field(default_factory=DeviceProfile)
+
+    def load(self, context: PluginContext) -> Reloaded:
+        """Read and build everything; raise InvalidInputError with all that is wrong."""
+        text, package, found = self._text()
+        checked = check_text(self.devices.with_suffix(SUFFIX), text)
+        found = (*found, *checked.diagnostics)
+        if checked.rules is None or has_errors(found):
+            raise InvalidInputError(found)
+        settings = Settings(profile=f"{package}.{PROFILE}")
+        return Reloaded(build_scheduler(checked.rules, context, settings), found, (self.devices,))
+
+    def _text(self) -> tuple[str, str, tuple[Diagnostic, ...]]:
+        try:
+            source = read_source(self.devices, read_named(self.devices, MAX_BYTES))
+        except (OSError, ValueError) as error:
+            raise InvalidInputError([unreadable(self.devices, error)]) from None
+        if not isinstance(source, Source):
+            raise InvalidInputError([source])
+        read = read_yaml(source)
+        root = read.documents[0] if read.documents else None
+        if has_errors(read.diagnostics) or not isinstance(root, YamlMapping):
+            nothing = Diagnostic(ConfigCode.NO_CONFIGURATION, _EMPTY, where=source.path)
+            raise InvalidInputError(read.diagnostics or (nothing,))
+        converted, found = convert_device_configuration(source, root, self.profile)
+        if converted is None:
+            raise InvalidInputError(found)
+        return converted.text, converted.package, found
+
+
+_EMPTY: Final = "the device configuration is empty"
+
+
+def node_labels(text: str) -> Mapping[str, str]:
+    """Read `key=value,…`; raise ValueError."""
+    pairs = [each.partition("=") for each in text.split(",") if each.strip()]
+    if not all(mark and key.strip() for key, mark, _ in pairs):
+        raise ValueError(f"`{text}` is not like `key=value,key=value`")
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def duration(text: str) -> float:
+    """Read a duration as Go writes it, `5m` or `1m30s`, in seconds; raise ValueError."""
+    rest, seconds = text.strip(), 0.0
+    while rest:
+        digits = len(rest) - len(rest.lstrip("0123456789."))
+        unit = next((each for each in ("ms", "h", "m", "s") if rest[digits:].startswith(each)), "")
+        if not digits or (not unit and rest != "0"):
+            raise ValueError(f"`{text}` is no duration such as 5m or 28s")
+        seconds += float(rest[:digits]) * _UNITS.get(unit, 0.0)
+        rest = rest[digits + len(unit) :]
+    return seconds
+
+
+def level(text: str) -> int:
+    """Read how much is logged, as Go has it behind `-v`: `4` or `=4`; raise ValueError."""
+    return int(text.removeprefix("="))
+
+
+def address(text: str) -> tuple[str, int]:
+    """Read `host:port`, where the host may be empty; raise ValueError."""
+    host, mark, port = text.rpartition(":")
+    if not mark or not port.isdecimal() or int(port) > 65_535:
+        raise ValueError(f"`{text}` is not like 0.0.0.0:443")
+    return host.strip("[]") or "0.0.0.0", int(port)
+
+
+def own_namespace() -> str:
+    """Return the namespace that this process runs in; empty outside of a cluster."""
+    named = os.environ.get("POD_NAMESPACE", "")
+    if named:
+        return named
+    try:
+        return _NAMESPACE.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,81 @@
+"""The webhook as HAMi has it: which pods become ours, what is added to them, and which may not be made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from kdsl.cluster.api.objects import Pod
+from kdsl.cluster.devices.pods import DevicePod
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.eval.values import EvalError
+from kdsl.extender.hami.options import HamiOptions
+from kdsl.extender.hami.patches import patch_of
+from kdsl.plan.devices.plugin import BIND_PHASE, BIND_TIME, CHOSEN_AT, CHOSEN_NODE, DevicesPlugin
+from kdsl.plan.router import DEFAULT_SCHEDULER
+
+OTHER_SCHEDULER: Final = "pod already has different scheduler assigned"
+_DENIED, _WRONG = 403, 500
+_OURS: Final = (CHOSEN_NODE, CHOSEN_AT, BIND_PHASE, BIND_TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a pod: the operations that are made to it, or with a `code` why it may not be made.
+
+    `message` is said of a pod that is let in, too.
+    """
+
+    patch: tuple[dict[str, Any], ...] = ()
+    message: str = ""
+    code: int = 0
+
+
+class Webhook:
+    """Looks at pods that are about to be made; on the scheduling thread, which knows the quotas."""
+
+    def __init__(self, devices: DevicesPlugin, cache: ClusterCache, options: HamiOptions) -> None:
+        self._devices, self._cache, self._options = devices, cache, options
+        self._ours = frozenset((*_OURS, *devices.records, *map(_to_allocate, devices.records)))
+
+    def review(self, raw: dict[str, Any], pod: Pod, namespace: str) -> Verdict:
+        """Look at a pod as it came, and as it was read; `namespace` is where it is made."""
+        if not pod.spec.containers:
+            return Verdict(message="pod has no containers", code=_DENIED)
+        forged = _first(self._ours & pod.metadata.annotations.keys())
+        if forged:
+            return Verdict(message=f"annotation {forged} is the scheduler's to write", code=_DENIED)
+        if self._is_of_others(pod.spec.scheduler_name):
+            return Verdict(message=OTHER_SCHEDULER)
+        runtime_class = str((raw.get("spec") or {}).get("runtimeClassName") or "")
+        before = replace(DevicePod.of(pod), namespace=namespace, runtime_class=runtime_class)
+        try:
+            reviewed, _ = self._devices.review(before, self._cache.snapshot())
+        except EvalError as error:
+            return Verdict(message=error.message, code=_WRONG)
+        refusal = reviewed.refusal.message if reviewed.refusal is not None else ""
+        if reviewed.is_invalid:
+            return Verdict(message=refusal, code=_WRONG)
+        scheduler = self._options.scheduler_name if reviewed.uses_devices else ""
+        # INVARIANT: what is over a quota is the last thing that is looked at, so it has requests.
+        if scheduler and pod.spec.node_name and (not refusal or reviewed.requests):
+            return Verdict(message="pod has node assigned", code=_DENIED)
+        if refusal:
+            return Verdict(message=refusal, code=_DENIED)
+        return Verdict(tuple(patch_of(raw, before, reviewed.pod, scheduler)))
+
+    def _is_of_others(self, scheduler: str) -> bool:
+        """Tell whether a pod asks for a scheduler that is none of ours."""
+        ours = self._options.scheduler_name
+        is_open = scheduler == DEFAULT_SCHEDULER and self._options.overwrites_default
+        return bool(scheduler) and not is_open and (not ours or scheduler != ours)
+
+
+def _to_allocate(record: str) -> str:
+    """Return the annotation from which a device plugin takes what it has to serve."""
+    return record.replace("-allocated", "-to-allocate")
+
+
+def _first(names: Iterable[str]) -> str:
+    return min(names, default="")

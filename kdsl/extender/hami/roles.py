@@ -1,0 +1,97 @@
+"""Which of several replicas is asked: the one whose kube-scheduler holds the lease.
+
+HAMi's Service selects pods by a label that the leading replica writes, on its own pod and on the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from kdsl.live.http import MERGE_PATCH, NoAnswerError, Request, Sender
+from kdsl.live.lease import Lease
+
+ROLE: Final = "hami.io/scheduler-role"
+LEADER, FOLLOWER = "leader", "follower"
+COMPONENT: Final = ("app.kubernetes.io/component", "hami-scheduler")
+"""The label of the pods that HAMi's chart makes."""
+EVERY: Final = 15.0
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """This replica: the `pod` it runs in, and the lease `name` of its kube-scheduler.
+
+    Without a lease it leads. Without a namespace or a pod nobody is labelled.
+    """
+
+    namespace: str = ""
+    pod: str = ""
+    lease_namespace: str = ""
+    lease: str = ""
+
+
+ALONE: Final = Replica()
+"""A replica without others, outside of any pod."""
+
+
+class Roles:
+    """Follows the lease, and labels the pods of all replicas while this one leads. `now` is in seconds."""
+
+    def __init__(self, sender: Sender, replica: Replica, now: Callable[[], float]) -> None:
+        self._sender, self._replica, self._now = sender, replica, now
+        self._renewed, self._seen_at = "", 0.0
+        self.leads = not replica.lease
+
+    async def run(self) -> None:
+        """Look again and again, until cancelled."""
+        while True:
+            try:
+                await self.round()
+            except NoAnswerError as error:
+                _LOG.warning("the role of this replica is not known: %s", error)
+            except Exception:  # noqa: BLE001 - the next round tries again
+                _LOG.exception("the role of this replica is not known")
+            await asyncio.sleep(EVERY)
+
+    async def round(self) -> None:
+        """Look once who leads, and label the replicas if it is this one."""
+        if self._replica.lease:
+            self.leads = await self._holds()
+        if self.leads and self._replica.namespace and self._replica.pod:
+            await self._label()
+
+    async def _holds(self) -> bool:
+        """Tell whether our kube-scheduler holds the lease: its identity is `POD_…`."""
+        replica = self._replica
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(replica.lease_namespace, safe='')}/leases"
+        answer = await self._sender.send(Request("GET", f"{path}/{quote(replica.lease, safe='')}"))
+        if not answer.is_success:
+            return False
+        lease = msgspec.json.decode(answer.body, type=Lease)
+        spec = lease.spec
+        if (spec.renew_time or "") != self._renewed:
+            # By our own clock, as leaders themselves do: those of others may be wrong.
+            self._renewed, self._seen_at = spec.renew_time or "", self._now()
+        is_fresh = self._now() < self._seen_at + (spec.lease_duration_seconds or 0)
+        return lease.holder.rpartition("_")[0] == replica.pod and is_fresh
+
+    async def _label(self) -> None:
+        replica = self._replica
+        path = f"/api/v1/namespaces/{quote(replica.namespace, safe='')}/pods"
+        query = (("labelSelector", "=".join(COMPONENT)),)
+        answer = await self._sender.send(Request("GET", path, query=query))
+        pods: list[dict[str, Any]] = msgspec.json.decode(answer.body)["items"] if answer.is_success else []
+        for meta in (pod["metadata"] for pod in pods):
+            role = LEADER if meta["name"] == replica.pod else FOLLOWER
+            if (meta.get("labels") or {}).get(ROLE) != role:
+                body = msgspec.json.encode({"metadata": {"labels": {ROLE: role}}})
+                request = Request("PATCH", f"{path}/{quote(meta['name'], safe='')}", body, MERGE_PATCH)
+                await self._sender.send(request)

@@ -1,0 +1,41 @@
+"""The ways to write to the cluster: pods and bindings from the event loop, locks of nodes on threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from kdsl.base.threads import Threads
+from kdsl.hooks.context import NodeAnnotator
+from kdsl.live.annotations import Annotations
+from kdsl.live.binding_requests import BindingRequests
+from kdsl.live.services import Host
+from kdsl.plan.devices.locks import Locks
+
+T = TypeVar("T")
+THREADS: Final = 8
+"""So many locks are taken or given back at once; each takes some requests to the API server."""
+
+
+class Writes:
+    """What writes to the cluster of a process."""
+
+    def __init__(self, host: Host) -> None:
+        live = host.scheduler
+        self.annotations, self.bindings = Annotations(live.api), BindingRequests(live.api)
+        self.locks = Locks(_nodes(host), live.options.wall)
+        self._threads, self._room = Threads(), asyncio.Semaphore(THREADS)
+
+    async def on_thread(self, call: Callable[..., T], *args: Any) -> T:
+        """Run what waits for the API server, on a thread that the end of the process does not wait for."""
+        async with self._room:
+            return await asyncio.wrap_future(self._threads.begin(partial(call, *args)))
+
+
+def _nodes(host: Host) -> NodeAnnotator:
+    nodes = host.scheduler.context.nodes
+    # INVARIANT: a live scheduler's plugins get to see nodes.
+    assert nodes is not None
+    return nodes
