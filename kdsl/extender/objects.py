@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -16,7 +16,10 @@ from kdsl.cluster.read.problems import Problems
 from kdsl.extender.protocol import UnreadableError, json_values
 from kdsl.live.decode import UNREADABLE
 
+T = TypeVar("T")
 _pod: Final = msgspec.json.Decoder(Pod)
+UNUSABLE: Final = (ValueError, ArithmeticError, TypeError, LookupError)
+"""Errors of values that the API server accepts, but that cannot be converted, such as an unknown quantity."""
 
 
 def read_pod(raw: Raw) -> PodInfo:
@@ -24,27 +27,28 @@ def read_pod(raw: Raw) -> PodInfo:
     try:
         pod = default_pod(_pod.decode(raw))
     except UNREADABLE:
-        pod = default_pod(_with_nulls(raw))
+        pod = default_pod(decode_values(json_values(raw), Pod, "the Pod"))
     if not pod.metadata.name:
         raise UnreadableError("the Pod has no name")
     try:
         return PodInfo.of(pod)
-    except (ValueError, ArithmeticError, TypeError, LookupError) as error:
-        # A value that the API server accepts, but that cannot be converted, such as an unknown quantity.
+    except UNUSABLE as error:
         raise UnreadableError(f"the Pod cannot be used: {error}") from None
 
 
-def _with_nulls(raw: Raw) -> Pod:
-    """Decode a pod with nulls for absent fields; raise UnreadableError with the first wrong field."""
+def decode_values(values: object, into: type[T], where: str) -> T:
+    """Decode an object, perhaps with nulls for absent fields.
+
+    `where` names the object in the error. Raises UnreadableError with the first wrong field.
+    """
     found: list[Diagnostic] = []
     try:
-        pod = decode(json_values(raw), Pod, Problems(found, "the Pod"))
+        read = decode(values, into, Problems(found, where))
     except RecursionError:
-        raise UnreadableError("the Pod is nested too deeply") from None
-    if pod is None:
-        what = f"{found[0].where}: {found[0].title}" if found else "the Pod cannot be read"
-        raise UnreadableError(what)
-    return pod
+        raise UnreadableError(f"{where} is nested too deeply") from None
+    if read is None:
+        raise UnreadableError(f"{found[0].where}: {found[0].title}" if found else f"{where} cannot be read")
+    return read
 
 
 class _Uid(Struct, frozen=True):
