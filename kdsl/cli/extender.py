@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-import sys
 from pathlib import Path
 
 import click
 
-from kdsl.base.errors import InvalidInputError
 from kdsl.cli.completion import complete_profiles
 from kdsl.cli.inputs import config_option
-from kdsl.cli.output import print_diagnostics
 from kdsl.cli.process_options import (
     ACCESS,
     CERTIFICATE,
@@ -20,6 +17,7 @@ from kdsl.cli.process_options import (
     RULES,
     certificate_files,
     listening,
+    run_process,
     with_options,
 )
 
@@ -52,7 +50,7 @@ from kdsl.cli.process_options import (
     type=click.Choice(["rules", "hami"]),
     default="rules",
     show_default=True,
-    help="The answers: by rules.",
+    help="The answers: by the rules of a profile, or HAMi's by its devices.",
 )
 @click.option(
     "--webhook-configuration",
@@ -113,7 +111,7 @@ def command(
     from kdsl.live.access import AccessOptions
     from kdsl.live.guarding import OPEN
     from kdsl.live.options import RunOptions, ServingOptions
-    from kdsl.live.running import host_name, new_instance, run
+    from kdsl.live.running import host_name, new_instance
     from kdsl.obs.logs import LogFormat, configure
     from kdsl.reload import Sources
 
@@ -143,8 +141,4 @@ def command(
     )
     limits = Limits(calls=max_calls, body=max_body * MEBIBYTE, bodies=max(128, 2 * max_body) * MEBIBYTE)
     service = ExtenderService(ExtenderOptions(behaviour, url_prefix, webhook, limits))
-    try:
-        run(options, service)
-    except InvalidInputError as error:
-        print_diagnostics(error.diagnostics, to_stderr=True)
-        sys.exit(2)
+    run_process(options, service)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kdsl.base.errors import InvalidInputError
 from kdsl.cli.inputs import GivenPath
-from kdsl.cli.output import print_diagnostics
+from kdsl.cli.process_options import run_process
 
 
 class _Read(click.ParamType[Any]):
@@ -130,7 +128,7 @@ def command(
     from kdsl.live.access import AccessOptions
     from kdsl.live.guarding import OPEN
     from kdsl.live.options import RunOptions, ServingOptions
-    from kdsl.live.running import host_name, new_instance, run
+    from kdsl.live.running import host_name, new_instance
     from kdsl.obs.logs import LogFormat, configure
 
     if (cert_file is None) != (key_file is None):
@@ -173,8 +171,4 @@ def command(
         burst=kube_burst,
     )
     service = ExtenderService(ExtenderOptions(), Kind(lambda host: HamiBehaviour(host, options)))
-    try:
-        run(running, service)
-    except InvalidInputError as error:
-        print_diagnostics(error.diagnostics, to_stderr=True)
-        sys.exit(2)
+    run_process(running, service)

@@ -1,14 +1,21 @@
-"""The common options of `kdsl run` and `kdsl extender`."""
+"""The common parts of the commands that run a process: `kdsl run`, `kdsl extender` and `kdsl hami`."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from kdsl.base.errors import InvalidInputError
 from kdsl.cli.inputs import GivenPath
+from kdsl.cli.output import print_diagnostics
+
+if TYPE_CHECKING:
+    from kdsl.live.options import RunOptions
+    from kdsl.live.services import Service
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -128,3 +135,14 @@ def certificate_files(certificate: Path | None, key: Path | None) -> tuple[Path,
     if (certificate is None) != (key is None):
         raise click.UsageError("--tls-cert-file and --tls-private-key-file belong together")
     return (certificate, key) if certificate and key else None
+
+
+def run_process(options: RunOptions, service: Service | None = None) -> str:
+    """Run a process until it is told to end, and return its report; exit with 2 for unusable input."""
+    from kdsl.live.running import run
+
+    try:
+        return run(options, service)
+    except InvalidInputError as error:
+        print_diagnostics(error.diagnostics, to_stderr=True)
+        sys.exit(2)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import sys
 from pathlib import Path
 
 import click
 
-from kdsl.base.errors import InvalidInputError
 from kdsl.cli.completion import complete_profiles
 from kdsl.cli.inputs import config_option
-from kdsl.cli.output import emit, print_diagnostics
+from kdsl.cli.output import emit
 from kdsl.cli.process_options import (
     ACCESS,
     CERTIFICATE,
@@ -20,6 +18,7 @@ from kdsl.cli.process_options import (
     RULES,
     certificate_files,
     listening,
+    run_process,
     with_options,
 )
 
@@ -138,7 +137,7 @@ def command(
     from kdsl.live.guarding import OPEN
     from kdsl.live.leader import LeaseOptions
     from kdsl.live.options import CanaryOptions, RunOptions, ServingOptions
-    from kdsl.live.running import host_name, new_instance, run
+    from kdsl.live.running import host_name, new_instance
     from kdsl.obs.logs import LogFormat, configure
     from kdsl.reload import Sources
 
@@ -165,10 +164,6 @@ def command(
         burst=burst,
         in_flight=bindings,
     )
-    try:
-        report = run(options)
-    except InvalidInputError as error:
-        print_diagnostics(error.diagnostics, to_stderr=True)
-        sys.exit(2)
+    report = run_process(options)
     if report:
         emit(report)
