@@ -111,10 +111,13 @@ def leave(engine: Engine, pod: PodInfo, victims: Mapping[str, Sequence[str]]) ->
 def _attempt(engine: Engine, pod: PodInfo) -> tuple[Attempt, Contested]:
     found = engine.attempt(pod)
     if found is None:
-        raise RefusedError(
-            f"no profile decides about pods of scheduler {pod.scheduler_name}: name one with --profile"
-        )
+        raise RefusedError(no_profile(pod))
     return found
+
+
+def no_profile(pod: PodInfo) -> str:
+    """Return the error for a pod that no profile decides about."""
+    return f"no profile decides about pods of scheduler {pod.scheduler_name}: name one with --profile"
 
 
 def _rows(snapshot: Snapshot, names: Sequence[str]) -> tuple[NDArray[np.int32], list[str] | None]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
+from kdsl.extender.asking import no_profile
 from kdsl.extender.ports import NotReadyError
 from kdsl.extender.protocol import ExtenderBindingArgs
 from kdsl.hooks.specs import QueuedPod
@@ -108,7 +109,7 @@ class Binding:
     def _place(self, pod: PodInfo, node: str, tell: Tell) -> None:
         decision = self._host.scheduler.engine.place_on(pod, node)
         if decision is None:
-            tell(f"no profile decides about pods of scheduler {pod.scheduler_name}: name one with --profile")
+            tell(no_profile(pod))
         elif decision.outcome in (Outcome.BINDING, Outcome.WAITING):
             self._waiting[pod.uid] = node, [tell]
         else:

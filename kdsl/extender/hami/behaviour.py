@@ -17,7 +17,7 @@ from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.extender.hami.binding import Binding, Gate
+from kdsl.extender.hami.binding import Binding, BindingCheck
 from kdsl.extender.hami.choosing import Answer, Chooser, Simulator
 from kdsl.extender.hami.exposing import MetricsPort
 from kdsl.extender.hami.metrics import CardMetrics, Sighting
@@ -124,7 +124,7 @@ class HamiBehaviour:
         self.reservations.follow(rules.devices.records)
         self._chooser = Chooser(rules.devices, cache, self.reservations, self._options)
         self._simulator = Simulator(rules.devices, self._options)
-        self._gate = Gate(rules.devices, self._host, self.reservations, self._options)
+        self._check = BindingCheck(rules.devices, self._host, self.reservations, self._options)
         self._webhook = Webhook(rules.devices, cache, self._options)
 
     # ---- the verbs ---------------------------------------------------------------------------------------
@@ -199,8 +199,8 @@ class HamiBehaviour:
         return await self._to_the_end(self._bind(args))
 
     async def _bind(self, args: ExtenderBindingArgs) -> ExtenderBindingResult:
-        gate = self._gate
-        bindable = await self._ask(lambda: gate.look(args))
+        check = self._check
+        bindable = await self._ask(lambda: check.check(args))
         problem = await self._binding.bind(bindable, args.node)
         if problem:
             raise RefusedError(problem)

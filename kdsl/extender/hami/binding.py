@@ -40,8 +40,8 @@ class Bindable:
     refusal: str = ""
 
 
-class Gate:
-    """Tells whether a pod may be bound, on the scheduling thread."""
+class BindingCheck:
+    """Checks whether a pod may be bound, on the scheduling thread."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class Gate:
         self._devices, self._live = devices, host.scheduler
         self._reservations, self._options = reservations, options
 
-    def look(self, args: ExtenderBindingArgs) -> Bindable:
-        """Look at a pod and the node that it is to be bound to.
+    def check(self, args: ExtenderBindingArgs) -> Bindable:
+        """Check a pod and the node of its binding.
 
         A pod that asks for cards is only bound to the node where filter gave it some.
         """
