@@ -68,8 +68,7 @@ class CardTable:
             if known is None:
                 known = self._fields[name] = np.zeros((len(self.sizes), self._width), np.int64)
                 for row in self._live.order.tolist():
-                    for place, card in enumerate(self._cards_of(self._live.info(row))):
-                        known[row, place] = getattr(card, name)
+                    _fill(known, row, name, self._cards_of(self._live.info(row)))
             return known
 
     def _write(self, row: int, cards: tuple[Card, ...]) -> None:
@@ -78,8 +77,7 @@ class CardTable:
         self.sizes[row] = len(cards)
         for name, cells in self._fields.items():
             cells[row, len(cards) :] = 0
-            for place, card in enumerate(cards):
-                cells[row, place] = getattr(card, name)
+            _fill(cells, row, name, cards)
 
     def _resize(self, rows: int, width: int) -> None:
         before = len(self.sizes)
@@ -89,3 +87,9 @@ class CardTable:
             larger[:before, : self._width] = cells
             self._fields[name] = larger
         self._width = width
+
+
+def _fill(cells: NDArray[np.int64], row: int, name: str, cards: tuple[Card, ...]) -> None:
+    """Write a field of the cards of a row."""
+    for place, card in enumerate(cards):
+        cells[row, place] = getattr(card, name)

@@ -19,7 +19,6 @@ from kdsl.cluster.objects.selectors import NodeSelector
 STORAGE: Final = "storage"
 BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 """The annotation for the storage class, older than the field; it takes precedence over the field."""
-FILESYSTEM: Final = "Filesystem"
 AVAILABLE: Final = "Available"
 
 

@@ -16,6 +16,7 @@ slow. `ColumnCompiler.scalar_parts` lists those parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Final, TypeVar
 
 from kdsl.check.model.typed import (
@@ -330,18 +331,19 @@ class Lowering:
             if param.slot != node
         ]
         blank = [UNSET] * (fn.slots + 1)
-        by_value = None
-        if node is None:
+
+        @cache
+        def by_value() -> Fallback:
             compiled = self._rule.fn_compiler().compile(fn.body)
-            by_value = Fallback(compiled, expr.type, sorted(params), None, None)
+            return Fallback(compiled, expr.type, sorted(params), None, None)
 
         def call(batch: Batch) -> ColumnValue:
             batch.spend()
             columns = {slot: arg(batch) for slot, arg in args}
             frame = blank.copy()
             frame[-1] = batch.frame[-1]
-            if by_value is not None and _has_few_values(columns.values()):
-                return by_value(batch.inside(columns, frame))
+            if node is None and _has_few_values(columns.values()):
+                return by_value()(batch.inside(columns, frame))
             # All arguments are evaluated before the body, even unread ones.
             return with_bad(body(batch.inside(columns, frame)), either(*map(bad_of, columns.values())))
 
