@@ -33,7 +33,7 @@ def is_device_configuration(root: YamlNode | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DeviceProfile:
-    """What the profile says beside its devices: the flags of HAMi's scheduler.
+    """The settings of the profile beside its devices: the flags of HAMi's scheduler.
 
     A profile that `has_devices_only` leaves all other rules to the kube-scheduler that asks it. `without` are
     sections that are not to be read.

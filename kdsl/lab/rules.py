@@ -21,7 +21,7 @@ Value: TypeAlias = bool | int | float | str
 """A value of a parameter: a number, a bool, or the text of an expression."""
 
 TYPICAL: Final = "typicalPods"
-"""What stands in a value for the typical pods of the trace."""
+"""The word in a value for the typical pods of the trace."""
 _PACKAGE: Final = "lab.run"
 _PROFILE: Final = "run"
 _FILE: Final = Path("lab-run.kdsl")

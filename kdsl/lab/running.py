@@ -44,7 +44,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What is measured after each pod, in parts of cards: requested so far, in use, free and useless to
+    """The measures after each pod, in parts of cards: requested so far, in use, free and useless to
     typical pods.
 
     `total` is that of all cards.

@@ -174,7 +174,7 @@ class LiveScheduler:
 
     @property
     def api(self) -> Api:
-        """What everything is written through."""
+        """The client for all writes."""
         return self._writers.api
 
     def adopt(self, made: Scheduler) -> None:

@@ -48,7 +48,7 @@ POD_COLUMNS: Final = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 
 
 class Named(Protocol):
-    """What a row describes."""
+    """An object that a row describes."""
 
     @property
     def name(self) -> str: ...

@@ -72,7 +72,7 @@ _NEEDED: Final = {
 _KEYS: Final = (INT, DOUBLE, STRING, BOOL)
 _SORTED: Final = (*_KEYS, *map(list_of, _KEYS), ERROR)
 _TOO_FEW: Final = CheckedTemplate(("AllocatedCardsInsufficientRequest",))
-"""What is said, as in HAMi, where cards fit but not enough of them and the chooser gives no reason."""
+"""The reason, as in HAMi, where too few cards fit and the chooser gives none."""
 
 
 def check_device(

@@ -147,7 +147,7 @@ class Sections:
                     case Change():
                         change = self._change(each)
                         steps += [change] if change else []
-                        # What was proven of the pod is about the pod before.
+                        # Facts proven so far hold for the pod before the change.
                         self.block.facts = NO_FACTS
         return CheckedAdmit(scope, tuple(steps))
 

@@ -34,7 +34,7 @@ class CheckedInventory:
 
 @dataclass(frozen=True, slots=True)
 class CheckedTest:
-    """What must hold, and what is said where it does not."""
+    """A condition, and the reason where it does not hold."""
 
     condition: TypedExpr
     reason: CheckedTemplate
@@ -51,7 +51,7 @@ class CheckedGate:
 
 @dataclass(frozen=True, slots=True)
 class CheckedChange:
-    """What admission writes: see `forms.TARGETS`."""
+    """A change of admission: see `forms.TARGETS`."""
 
     target: str
     key: TypedExpr | None
@@ -87,7 +87,7 @@ class CheckedFit:
 
 @dataclass(frozen=True, slots=True)
 class CheckedGates:
-    """What must hold of a node as a whole, before its cards are looked at."""
+    """The conditions on a node as a whole, before those on its cards."""
 
     scope: Mapping[str, Var]
     tests: tuple[CheckedTest, ...]
@@ -118,7 +118,7 @@ class CheckedOrder:
 
 @dataclass(frozen=True, slots=True)
 class CheckedValue:
-    """What the cards chosen on a node add to the node's score."""
+    """The value that the chosen cards of a node add to the node's score."""
 
     scope: Mapping[str, Var]
     value: TypedExpr

@@ -1,1 +1,1 @@
-"""What rules can read of pods, nodes and the cluster: data, and how it is read."""
+"""The views of pods, nodes and the cluster that rules can read: data, and its reader."""

@@ -1,4 +1,4 @@
-"""What rule files can read of pods, nodes and the cluster: the `*.yaml` beside this module as data.
+"""The views of pods, nodes and the cluster that rule files read: the `*.yaml` beside this module as data.
 
 The checker types fields and methods from it and derives binding times; back ends and docs list it. The
 files are part of kdsl, so a mistake in one is a developer's and raises ValueError.
@@ -48,7 +48,7 @@ _READ_TIMES = {
     "undeclared": BindingTime.CLUSTER,
 }
 UNDECLARED = frozenset({"undeclared"})
-"""What a function of a plugin reads that does not say: anything, so nothing that uses it may be kept."""
+"""The reads of a plugin's function that declares none: anything, so nothing that uses it may be kept."""
 _NOTHING_READ = "-"
 
 

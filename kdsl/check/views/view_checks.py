@@ -1,4 +1,4 @@
-"""What views files must be: a mistake in one is a developer's and raises ValueError naming the place."""
+"""Checks of views files: a mistake in one is a developer's and raises ValueError naming the place."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from kdsl.cluster.devices.pods import Phase
 SEPARATORS: Final = ",:;"
 """Characters that the name of a card may not have: they separate the fields of a record."""
 MAX_LENGTH: Final = 256 * 1024
-"""What an API server keeps of all annotations of an object together."""
+"""The limit of an API server for all annotations of an object together."""
 _AMOUNT: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
 _SHOWN: Final = 60
 

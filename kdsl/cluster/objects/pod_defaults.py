@@ -1,4 +1,4 @@
-"""What counts for pods that say nothing: `pod_defaults.yaml`, read once and checked."""
+"""Defaults for fields that pods leave out: `pod_defaults.yaml`, read once and checked."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from kdsl.cluster.api.objects import (
 from kdsl.cluster.objects.pod_defaults import pod_defaults
 
 ASSUMED: Final[ResourceList] = pod_defaults().scored_requests
-"""What a container counts for in scores that names no request for a resource, cpu and memory as shipped."""
+"""The request that scores assume for a container without one; as shipped for cpu and memory."""
 
 _POD_LEVEL: Final = (CPU, MEMORY)
 _HUGE_PAGES: Final = "hugepages-"

@@ -64,7 +64,8 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What filter finds: `failed` says why nodes do not do, `never` those that no pod's end would help.
+    """The answer of filter: `failed` has the reasons of rejected nodes, `never` the nodes that no pod's end
+    would make fit.
 
     Without `asks` the pod wants no card, and any node does. `problem` says why nobody can tell.
     """
@@ -100,7 +101,7 @@ class Chooser:
         if known is not None:
             return Answer(problem=f"pod {pod.key} is on node {known.node_name} already")
         snapshot = self._cache.snapshot()
-        # What of its namespace's quota the pod had is free again.
+        # The pod's part of its namespace's quota is free again.
         demand = self._devices.admitted_demand(pod, snapshot)
         assert isinstance(demand, Demand)
         found = self._ask(demand, snapshot, tuple(dict.fromkeys(names)))
@@ -169,7 +170,7 @@ class Simulator:
 
 
 class _Found:
-    """What is known of the nodes that were asked."""
+    """The results of the requested nodes."""
 
     def __init__(self) -> None:
         self.ranking = Ranking((), np.zeros(0), spreads=False)

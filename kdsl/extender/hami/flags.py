@@ -1,4 +1,4 @@
-"""What HAMi's flags and its device configuration say, as rules and options.
+"""HAMi's flags and its device configuration, as rules and options.
 
 So an image with kdsl takes the place of HAMi's in its Deployment, and nothing else changes.
 """

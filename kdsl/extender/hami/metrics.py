@@ -76,7 +76,7 @@ _BUILD: Final = ("version", "revision", "build_date", "go_version", "compiler", 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What a scrape is made of: the cards by node, the limits by namespace, the resources by kind."""
+    """The input of a scrape: the cards by node, the limits by namespace, the resources by kind."""
 
     nodes: tuple[tuple[str, tuple[Card, ...]], ...]
     limits: Mapping[str, Mapping[str, int]]

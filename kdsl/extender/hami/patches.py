@@ -1,4 +1,4 @@
-"""What admission changed of a pod, as a JSON patch of that and nothing else.
+"""The changes of admission to a pod, as a JSON patch of them and nothing else.
 
 Fields that this program does not know stay as they are. The operations come in this order: the scheduler's
 name, the containers (those of `initContainers` first; of each limits, requests, environment), the runtime

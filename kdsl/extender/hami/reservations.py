@@ -1,4 +1,4 @@
-"""What filter has given to pods that are not bound yet: it counts on its node until the pod is gone or bound.
+"""Cards that filter has given to unbound pods: they count on their node until the pod is gone or bound.
 
 The cache shows such a pod as assumed. All of it is in annotations of pods, so it is there again after a
 restart: see `hear`. Everything here belongs to the scheduling thread.
@@ -32,7 +32,8 @@ class Reservations:
     def __init__(self, cache: ClusterCache, records: Collection[str]) -> None:
         self._cache, self._records = cache, frozenset(records)
         self._given: dict[str, Reservation] = {}
-        # What was taken back while the pod still says so: by uid, with the second in which it was given.
+        # Reservations taken back while the pod's annotations still have them: by pod, its uid and the second
+        # in which the reservation was made.
         self._void: dict[str, tuple[str, int]] = {}
 
     def __len__(self) -> int:

@@ -22,7 +22,7 @@ _OURS: Final = (CHOSEN_NODE, CHOSEN_AT, BIND_PHASE, BIND_TIME)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of a pod: the operations that are made to it, or with a `code` why it may not be made.
+    """The result of a review: the operations on the pod, or with a `code` the reason of its refusal.
 
     `message` is said of a pod that is let in, too.
     """

@@ -20,7 +20,7 @@ THREADS: Final = 8
 
 
 class Writes:
-    """What writes to the cluster of a process."""
+    """The writers of a process to its cluster."""
 
     def __init__(self, host: Host) -> None:
         live = host.scheduler

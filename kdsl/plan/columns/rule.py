@@ -135,7 +135,7 @@ class ColumnScope(ABC):
 
     @property
     def cards_of(self) -> CardsOf:
-        """What reads the cards of a node as the rule's profile sees them."""
+        """The function that returns the cards of a node by the devices of the rule's profile."""
         return self._functions.cards_of
 
     @property

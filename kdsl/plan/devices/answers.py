@@ -91,7 +91,7 @@ class _Memo:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of a node by its class: the answers of identity tests by kind, and `_Memo.idle`."""
+    """The memo of a node class: the answers of identity tests by kind, and `_Memo.idle`."""
 
     identity: Mapping[str, IdentityAnswers]
     idle: dict[_IdleKey, bool]

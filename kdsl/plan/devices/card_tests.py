@@ -36,7 +36,7 @@ _MEMO_BYTES: Final = 800
 
 @dataclass(slots=True)
 class Verdict:
-    """What is known of cards of one class: the charge, the answer of each group of tests, and their steps."""
+    """The memo of cards of one class: the charge, the answer of each group of tests, and their steps."""
 
     charge: Charge
     steps: int

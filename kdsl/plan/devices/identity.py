@@ -1,4 +1,4 @@
-"""What identifies cards and nodes: names of cards, and names, labels, annotations, capacity and room of
+"""The identity of cards and nodes: names of cards, and names, labels, annotations, capacity and room of
 nodes.
 
 Nodes whose cards have equal numbers get equal answers from every expression that reads none of this. Tests in
@@ -66,7 +66,7 @@ class IdentityTests:
             if isinstance(step, CheckedTest) and _is_identity_test(step, scope, lets)
         ]
         self._numbers = {id(test): number for number, test in enumerate(tests)}
-        # What does not depend on the card is computed once per node.
+        # Values that do not depend on the card are computed once per node.
         node = replace(scope["node"], time=BindingTime.POD)
         self.section = Section({**scope, "node": node}, device, functions)
         self._tests = [self.section.compile(test.condition) for test in tests]

@@ -29,7 +29,7 @@ class InventoryProgram:
         self._rows = self._section.compile(checked.rows)
         self._row = checked.variable.slot
         self._fields = FieldsProgram(checked.fields, device, functions, self._section)
-        # What does not depend on the row is computed once for all.
+        # Values that do not depend on the row are computed once for all rows.
         lets = {let.variable.slot: let for let in checked.fields.lets}
         self._section.keep([slot for slot, let in lets.items() if self._row not in needs(let.value, lets)])
         # A probe must see what is asked of nodes, and only that.

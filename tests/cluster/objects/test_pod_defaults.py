@@ -1,4 +1,4 @@
-"""What counts for pods that say nothing: kube-scheduler's values, and which mistakes in the file are found."""
+"""Defaults for fields that pods leave out: kube-scheduler's values, and mistakes in the file."""
 
 from __future__ import annotations
 
