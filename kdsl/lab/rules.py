@@ -16,6 +16,7 @@ from kdsl.app import check_rules, find_profile
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.cluster.devices.typical import TypicalPod
+from kdsl.report.profile import profile_text
 
 Value: TypeAlias = bool | int | float | str
 """A value of a parameter: a number, a bool, or the text of an expression."""
@@ -51,6 +52,20 @@ def rules_of(
     text = _overlay(found, {name: _written(value, typical) for name, value in values.items()})
     rules = _checked((*paths, _FILE), {_FILE: text.encode()})
     return RunRules(rules, f"{_PACKAGE}.{_PROFILE}", rules.digest)
+
+
+def text_of(checked: RunRules) -> str:
+    """Return the effective profile of a run as `kdsl show` prints it, and below it the text of its scores,
+    predicates and devices, each with its origin.
+    """
+    profile = checked.rules.profiles[checked.profile]
+    rules = (
+        *(entry.score for entry in profile.scores),
+        *profile.predicates,
+        *(profile.sharing.devices if profile.sharing else ()),
+    )
+    bodies = (f"// {rule.span.site}\n{rule.span.text.rstrip()}\n" for rule in rules)
+    return "\n".join((f"{profile_text(profile)}\n", *bodies))
 
 
 def _checked(paths: Sequence[Path], drafts: Mapping[Path, bytes]) -> RuleSet:

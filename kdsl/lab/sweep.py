@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -17,7 +17,7 @@ from kdsl.base.diagnostic import has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles
 from kdsl.lab.results import ResultFolder, arrow, digest_of, rows_of
-from kdsl.lab.rules import rules_of
+from kdsl.lab.rules import rules_of, text_of
 from kdsl.lab.running import run
 from kdsl.lab.traces import Trace, prepared, read_trace
 
@@ -69,7 +69,9 @@ def sweep(experiment: Experiment, folder: Path, processes: int = 1, watch: Watch
     """
     arrow()
     results = ResultFolder(folder)
-    jobs = [_Job(experiment, planned, digest, folder) for planned, digest in _digests(experiment)]
+    texts: dict[tuple[str, str], str] = {}
+    jobs = [_Job(experiment, planned, digest, folder) for planned, digest in _digests(experiment, texts)]
+    _write_what_reports_show(experiment, results, texts)
     missing = [job for job in jobs if not results.has(job.digest)]
     failures: list[Failure] = []
     with watch(len(missing)) as advance:
@@ -89,6 +91,15 @@ def sweep(experiment: Experiment, folder: Path, processes: int = 1, watch: Watch
             }
             rows += rows_of(about, *results.read(job.digest), experiment.loads)
     return Sweep(len(jobs), len(jobs) - len(missing), tuple(failures), results.write_table(rows))
+
+
+def _write_what_reports_show(
+    experiment: Experiment, results: ResultFolder, texts: Mapping[tuple[str, str], str]
+) -> None:
+    for (rules, profile), text in texts.items():
+        results.write_rules(rules, profile, text)
+    for files in experiment.traces.values():
+        results.write_nodes(_digest_of_file(files.nodes), _trace(files).nodes)
 
 
 def _done(jobs: Sequence[_Job], processes: int) -> Iterator[Failure | None]:
@@ -115,9 +126,11 @@ def _do(job: _Job) -> Failure | None:
     return None
 
 
-def _digests(experiment: Experiment) -> Iterator[tuple[Planned, str]]:
+def _digests(
+    experiment: Experiment, texts: dict[tuple[str, str], str] | None = None
+) -> Iterator[tuple[Planned, str]]:
     """Yield all runs with the names of their results. Rules are checked once for each trace and choice of
-    values.
+    values; their texts, by digest and profile, are added to `texts`.
     """
     digests: dict[tuple[str, str, str], str] = {}
     for planned in experiment.runs():
@@ -125,7 +138,10 @@ def _digests(experiment: Experiment) -> Iterator[tuple[Planned, str]]:
         if key not in digests:
             typical = _trace(experiment.traces[planned.trace]).typical
             profile = experiment.contenders[planned.name].profile
-            digests[key] = rules_of(profile, planned.values, typical, experiment.rules).digest
+            checked = rules_of(profile, planned.values, typical, experiment.rules)
+            digests[key] = checked.digest
+            if texts is not None:
+                texts[checked.digest, profile] = text_of(checked)
         yield planned, digest_of(_inputs(experiment, planned, digests[key]))
 
 
