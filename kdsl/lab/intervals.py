@@ -70,7 +70,7 @@ def t_quantile(probability: float, freedom: int) -> float:
 
 
 def _below(value: float, freedom: int) -> float:
-    """Return the probability of less than a value of at least 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    """Return the probability of less than a value of at least 0 (Abramowitz and Stegun, 26.7.3, 26.7.4)."""
     angle = math.atan2(value, math.sqrt(freedom))
     cosine_squared = math.cos(angle) ** 2
     is_odd = freedom % 2 == 1

@@ -10,10 +10,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from kdsl.app import check_rules, find_profile
 from kdsl.base.errors import InvalidInputError
+from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.cluster.devices.typical import TypicalPod
 from kdsl.report.profile import profile_text
@@ -26,6 +27,13 @@ TYPICAL: Final = "typicalPods"
 _PACKAGE: Final = "lab.run"
 _PROFILE: Final = "run"
 _FILE: Final = Path("lab-run.kdsl")
+
+
+class _Rule(Protocol):
+    """A rule or device, which has a text."""
+
+    @property
+    def span(self) -> Span: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ def text_of(checked: RunRules) -> str:
     predicates and devices, each with its origin.
     """
     profile = checked.rules.profiles[checked.profile]
-    rules = (
+    rules: tuple[_Rule, ...] = (
         *(entry.score for entry in profile.scores),
         *profile.predicates,
         *(profile.sharing.devices if profile.sharing else ()),

@@ -125,7 +125,9 @@ class Results:
         if run in self._digests:
             return run
         if len(found) != 1:
-            many = f"{len(found)} runs have a digest that begins" if found else "no run has a digest that begins"
+            many = (
+                f"{len(found)} runs have a digest that begins" if found else "no run has a digest that begins"
+            )
             raise refused(self.path, f"{many} with `{run}`")
         return found[0]
 

@@ -70,7 +70,7 @@ def sweep(experiment: Experiment, folder: Path, processes: int = 1, watch: Watch
     arrow()
     results = ResultFolder(folder)
     texts: dict[tuple[str, str], str] = {}
-    jobs = [_Job(experiment, planned, digest, folder) for planned, digest in _digests(experiment, texts)]
+    jobs = [_Job(experiment, planned, digest, folder) for planned, digest in digests_of(experiment, texts)]
     _write_what_reports_show(experiment, results, texts)
     missing = [job for job in jobs if not results.has(job.digest)]
     failures: list[Failure] = []
@@ -99,7 +99,7 @@ def _write_what_reports_show(
     for (rules, profile), text in texts.items():
         results.write_rules(rules, profile, text)
     for files in experiment.traces.values():
-        results.write_nodes(_digest_of_file(files.nodes), _trace(files).nodes)
+        results.write_nodes(_digest_of_file(files.nodes), trace_of(files).nodes)
 
 
 def _done(jobs: Sequence[_Job], processes: int) -> Iterator[Failure | None]:
@@ -115,7 +115,7 @@ def _do(job: _Job) -> Failure | None:
     experiment, planned = job.experiment, job.planned
     contender = experiment.contenders[planned.name]
     try:
-        trace = _trace(experiment.traces[planned.trace])
+        trace = trace_of(experiment.traces[planned.trace])
         checked = rules_of(contender.profile, planned.values, trace.typical, experiment.rules)
         ready = prepared(trace, planned.seed, experiment.preparation)
         result = run(checked.rules, checked.profile, ready, planned.seed, contender.tie_break)
@@ -126,7 +126,7 @@ def _do(job: _Job) -> Failure | None:
     return None
 
 
-def _digests(
+def digests_of(
     experiment: Experiment, texts: dict[tuple[str, str], str] | None = None
 ) -> Iterator[tuple[Planned, str]]:
     """Yield all runs with the names of their results. Rules are checked once for each trace and choice of
@@ -136,7 +136,7 @@ def _digests(
     for planned in experiment.runs():
         key = planned.trace, planned.name, json.dumps(dict(planned.values), sort_keys=True)
         if key not in digests:
-            typical = _trace(experiment.traces[planned.trace]).typical
+            typical = trace_of(experiment.traces[planned.trace]).typical
             profile = experiment.contenders[planned.name].profile
             checked = rules_of(profile, planned.values, typical, experiment.rules)
             digests[key] = checked.digest
@@ -162,7 +162,8 @@ def _inputs(experiment: Experiment, planned: Planned, rules: str) -> dict[str, A
 
 
 @lru_cache(maxsize=64)
-def _trace(files: TraceFiles) -> Trace:
+def trace_of(files: TraceFiles) -> Trace:
+    """Read a trace. Raises InvalidInputError if its tables have mistakes."""
     trace, diagnostics = read_trace(files.nodes, files.pods)
     if has_errors(diagnostics):
         raise InvalidInputError(diagnostics)

@@ -82,7 +82,7 @@ def test_what_a_run_depends_on_changes_its_name(tmp_path: Path) -> None:
     sweep(load_experiment(_write(tmp_path, seeds=[1])), folder)
     for changes in ({"prepare": {"load": 1.2}}, {"prepare": {"load": 1.3, "inflation": 2}}):
         assert sweep(load_experiment(_write(tmp_path, seeds=[1], **changes)), folder).known == 0
-    sweeping._trace.cache_clear()
+    sweeping.trace_of.cache_clear()
     sweeping._digest_of_file.cache_clear()
     path = _write(tmp_path, seeds=[1])
     pods = tmp_path / "pods.csv"

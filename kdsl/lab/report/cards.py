@@ -23,6 +23,8 @@ _WIDTH: Final = 1000
 _GAP: Final = 60
 _CARD_HEIGHT: Final = 7
 _TITLE: Final = 22
+_NAMED: Final = (("m", "models", "model"), ("c", "columns", "v"), ("l", "levels", "level"))
+"""The columns of rectangles that are numbers, with the datasets of their names."""
 
 
 def level_of(parts: int) -> int:
@@ -50,7 +52,11 @@ def _plot(
     shown, tops, bottom = models[:MOST_MODELS], {}, 0
     for model in shown:
         deepest = max(
-            len(node) for of_variant in held.values() for each in of_variant if each.model == model for node in each.nodes
+            len(node)
+            for of_variant in held.values()
+            for each in of_variant
+            if each.model == model
+            for node in each.nodes
         )
         tops[model] = bottom + _TITLE
         bottom += _TITLE + deepest * _CARD_HEIGHT + 8
@@ -66,8 +72,15 @@ def _plot(
             if each.model in tops:
                 rects += _rectangles(each, left, tops[each.model], shown.index(each.model), at)
                 about = f"{shortened(each.model, 24)} · {len(each.nodes):,} nodes" if at == 0 else ""
-                texts.append({"x": left, "x2": left + _WIDTH, "y": tops[each.model] - 5, "t": about,
-                              "used": f"{100 * each.used:.1f} %"})
+                texts.append(
+                    {
+                        "x": left,
+                        "x2": left + _WIDTH,
+                        "y": tops[each.model] - 5,
+                        "t": about,
+                        "used": f"{100 * each.used:.1f} %",
+                    }
+                )
     left_out = f" Only {MOST_MODELS} of {len(models)} models are drawn." if len(models) > MOST_MODELS else ""
     names = [{"m": at, "model": shortened(model)} for at, model in enumerate(shown)]
     columns = [{"c": at, "v": looks.labels[variant]} for at, variant in enumerate(variants)]
@@ -80,7 +93,14 @@ def _plot(
         f" nearest to the mean of its seeds is shown.{left_out}",
         trace,
         frame(bottom + 26, _layers(len(variants), bottom)),
-        {"cards": rects, "texts": texts, "heads": heads, "models": names, "columns": columns, "levels": levels},
+        {
+            "cards": rects,
+            "texts": texts,
+            "heads": heads,
+            "models": names,
+            "columns": columns,
+            "levels": levels,
+        },
         is_wide=True,
     )
 
@@ -108,7 +128,12 @@ def _rectangles(cards: ModelCards, left: int, top: int, model: int, column: int)
 
 def _layers(columns: int, bottom: int) -> list[Spec]:
     width = columns * (_WIDTH + _GAP) - _GAP
-    x: Spec = {"field": "x", "type": "quantitative", "axis": None, "scale": {"domain": [0, width], "nice": False}}
+    x: Spec = {
+        "field": "x",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, width], "nice": False},
+    }
     y: Spec = {
         "field": "y",
         "type": "quantitative",
@@ -123,7 +148,11 @@ def _layers(columns: int, bottom: int) -> list[Spec]:
                 {"calculate": f"datum.y + {_CARD_HEIGHT - 1}", "as": "y2"},
                 *(
                     {"lookup": key, "from": {"data": {"name": name}, "key": key, "fields": [field]}}
-                    for key, name, field in (("m", "models", "model"), ("c", "columns", "v"), ("l", "levels", "level"))
+                    for key, name, field in (
+                        ("m", "models", "model"),
+                        ("c", "columns", "v"),
+                        ("l", "levels", "level"),
+                    )
                 ),
             ],
             "mark": {"type": "rect", "aria": False},
@@ -135,7 +164,10 @@ def _layers(columns: int, bottom: int) -> list[Spec]:
                 "color": {
                     "field": "l",
                     "type": "ordinal",
-                    "scale": {"domain": list(range(LEVELS)), "range": [f"var(--l{at})" for at in range(LEVELS)]},
+                    "scale": {
+                        "domain": list(range(LEVELS)),
+                        "range": [f"var(--l{at})" for at in range(LEVELS)],
+                    },
                     "legend": None,
                 },
                 "tooltip": [
@@ -150,7 +182,11 @@ def _layers(columns: int, bottom: int) -> list[Spec]:
         {
             "data": {"name": "heads"},
             "mark": {**title, "fontSize": 14, "fontWeight": 700, "cursor": "pointer"},
-            "encoding": {"x": x, "y": {"datum": -8, **{k: v for k, v in y.items() if k != "field"}}, "text": {"field": "t"}},
+            "encoding": {
+                "x": x,
+                "y": {"datum": -8, **{k: v for k, v in y.items() if k != "field"}},
+                "text": {"field": "t"},
+            },
         },
         {
             "data": {"name": "texts"},

@@ -8,13 +8,25 @@ from typing import Final
 
 from kdsl.lab.report.evidence import Evidence
 from kdsl.lab.report.metrics import SHOWN_FIRST, Metric
-from kdsl.lab.report.plots import MOST_ROWS, Looks, Plot, Row, Spec, frame, label_width, number_format, rounded
+from kdsl.lab.report.plots import (
+    MOST_ROWS,
+    Looks,
+    Plot,
+    Row,
+    Spec,
+    frame,
+    label_width,
+    number_format,
+    rounded,
+)
 from kdsl.lab.report.study import Study, shortened
 
 MOST_REASONS: Final = 6
 OTHER: Final = "other reasons"
 _ROW: Final = 34
 _HEAD: Final = 56
+_NAMES: Final = {"labelLimit": 190, "labelColor": "var(--ink)", "labelFontWeight": 600, "grid": False}
+_LABEL: Final = {"type": "text", "align": "left", "fontWeight": 600}
 
 
 def seeds(study: Study, looks: Looks, trace: int) -> Iterator[Plot]:
@@ -72,8 +84,8 @@ def pareto(study: Study, looks: Looks, trace: int, chosen: tuple[Metric, Metric]
     return Plot(
         "pareto",
         f"{up.title} against {across.title[0].lower()}{across.title[1:]}",
-        f"Means over seeds{at_load}, with 95 % confidence intervals. Filled points are the Pareto front: no other"
-        " variant is at least as good in both and better in one.",
+        f"Means over seeds{at_load}, with 95 % confidence intervals. Filled points are the Pareto front: no"
+        " other variant is at least as good in both and better in one.",
         trace,
         frame(
             340,
@@ -106,7 +118,7 @@ def reasons(study: Study, evidence: Evidence, looks: Looks, trace: int) -> Plot 
     for variant in variants:
         runs = [run.digest for run in study.group(trace, variant) if run.digest in evidence.reasons]
         total: Counter[str] = sum((evidence.reasons[run] for run in runs), Counter())
-        counts[variant] = Counter({reason: pods / len(runs) for reason, pods in total.items()})  # type: ignore[misc]
+        counts[variant] = Counter({reason: pods / len(runs) for reason, pods in total.items()})
     ranked = sum(counts.values(), Counter()).most_common()
     if not ranked:
         return None
@@ -117,7 +129,9 @@ def reasons(study: Study, evidence: Evidence, looks: Looks, trace: int) -> Plot 
     for variant, of_variant in counts.items():
         for name in order:
             pods = sum(each for reason, each in of_variant.items() if shown.get(reason, OTHER) == name)
-            rows.append({"v": looks.labels[variant], "reason": name, "at": order.index(name), "pods": rounded(pods)})
+            rows.append(
+                {"v": looks.labels[variant], "reason": name, "at": order.index(name), "pods": rounded(pods)}
+            )
     totals: list[Row] = [
         {"v": looks.labels[variant], "pods": rounded(sum(each.values()))} for variant, each in counts.items()
     ]
@@ -189,7 +203,7 @@ def _row_axis(looks: Looks, variants: Sequence[int], name: str = "v") -> Spec:
         "type": "nominal",
         "title": None,
         "sort": [looks.labels[variant] for variant in variants],
-        "axis": {"labelLimit": 190, "labelColor": "var(--ink)", "labelFontWeight": 600, "grid": False},
+        "axis": _NAMES,
     }
 
 
@@ -286,7 +300,14 @@ def _front_layers(across: Metric, up: Metric, looks: Looks, variants: Sequence[i
         },
         {
             "data": {"name": "names"},
-            "mark": {"type": "text", "align": "left", "baseline": "bottom", "dx": 9, "dy": -3, "fontWeight": 600},
+            "mark": {
+                "type": "text",
+                "align": "left",
+                "baseline": "bottom",
+                "dx": 9,
+                "dy": -3,
+                "fontWeight": 600,
+            },
             "encoding": {"x": x, "y": y, "text": {"field": "v", "type": "nominal"}, "color": colour},
         },
     ]
@@ -328,7 +349,7 @@ def _bars(looks: Looks, variants: Sequence[int], order: Sequence[str]) -> list[S
         },
         {
             "data": {"name": "totals"},
-            "mark": {"type": "text", "align": "left", "dx": 6, "fontWeight": 600},
+            "mark": {**_LABEL, "dx": 6},
             "encoding": {
                 "y": encoding["y"],
                 "x": {"field": "pods", "type": "quantitative"},
@@ -346,7 +367,13 @@ def _dots(metric: Metric, looks: Looks, variants: Sequence[int]) -> list[Spec]:
         "type": "nominal",
         "title": None,
         "sort": None,
-        "axis": {"labelLimit": 190, "labelColor": "var(--ink)", "labelFontWeight": 600, "grid": True, "tickBand": "extent"},
+        "axis": {
+            "labelLimit": 190,
+            "labelColor": "var(--ink)",
+            "labelFontWeight": 600,
+            "grid": True,
+            "tickBand": "extent",
+        },
         "scale": {"paddingInner": 0.3, "paddingOuter": 0.15},
     }
     offset = {"field": "v", "type": "nominal", "sort": [looks.labels[variant] for variant in variants]}

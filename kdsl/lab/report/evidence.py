@@ -27,7 +27,17 @@ MOST_CARDS: Final = 48
 LONGEST_REASON: Final = 120
 _PART: Final = re.compile(r"([0-9]{1,9}) (.+)", re.DOTALL)
 _REJECTED: Final = " nodes are available: "
-_COLUMNS: Final = ["pod", "node", "cards", "reason", "used", "arrived_at", "started_at", "waiting", "evictions"]
+_COLUMNS: Final = [
+    "pod",
+    "node",
+    "cards",
+    "reason",
+    "used",
+    "arrived_at",
+    "started_at",
+    "waiting",
+    "evictions",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +72,9 @@ class Evidence:
 
 def evidence_of(results: Results, study: Study, advance: Callable[[], object] = lambda: None) -> Evidence:
     """Read the files of all runs. `advance` is called after each."""
-    groups = [(trace, variant) for trace in range(len(study.traces)) for variant in range(len(study.variants))]
+    groups = [
+        (trace, variant) for trace in range(len(study.traces)) for variant in range(len(study.variants))
+    ]
     examples = {run.digest: each for each in groups if (run := study.example(*each)) is not None}
     limit = min(MOST_OF_A_RUN, MOST_DECISIONS // max(len(examples), 1))
     reasons: dict[str, Counter[str]] = {}
@@ -97,7 +109,9 @@ def evidence_of(results: Results, study: Study, advance: Callable[[], object] = 
         except InvalidInputError as error:
             problems += error.diagnostics
         advance()
-    return Evidence(reasons, excerpts, cards, tuple(timelines(study, measures)), inputs, rules, tuple(problems))
+    return Evidence(
+        reasons, excerpts, cards, tuple(timelines(study, measures)), inputs, rules, tuple(problems)
+    )
 
 
 def _reasons(table: Any) -> Counter[str]:

@@ -58,7 +58,13 @@ def cards_held(results: Results, run: str, decisions: Any) -> tuple[ModelCards, 
         if parts:
             by_model[nodes[name]["model"] or "no model"].append(tuple(parts))
     found = [
-        ModelCards(model, tuple(sorted(each, key=lambda parts: (sum(parts) / len(parts), parts), reverse=True)))
+        ModelCards(
+            model, tuple(sorted(each, key=lambda parts: (sum(parts) / len(parts), parts), reverse=True))
+        )
         for model, each in by_model.items()
     ]
     return tuple(sorted(found, key=lambda each: (-each.cards, each.model)))
+
+
+def _fullness(parts: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
+    return sum(parts) / len(parts), parts

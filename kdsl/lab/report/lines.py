@@ -107,7 +107,8 @@ def _where_they_differ(series: Series) -> tuple[Series, float | None]:
         return series, None
     first = loads[begin]
     kept = {
-        variant: [(load, each) for load, each in points if load >= first] for variant, points in series.items()
+        variant: [(load, each) for load, each in points if load >= first]
+        for variant, points in series.items()
     }
     return {variant: points for variant, points in kept.items() if points}, first
 
@@ -135,8 +136,12 @@ def _plot(
     lows = [each.least if each.low is None else each.low for each in ends]
     highs = [each.most if each.high is None else each.high for each in ends]
     percent = 100.0 if metric.unit == "%" else None
-    domain = span_of([*lows, *highs], least=0.0 if min(each.least for each in ends) >= 0 else None, most=percent)
-    rows = [row for variant in variants for row in _rows(study, looks, trace, variant, series[variant], domain)]
+    domain = span_of(
+        [*lows, *highs], least=0.0 if min(each.least for each in ends) >= 0 else None, most=percent
+    )
+    rows = [
+        row for variant in variants for row in _rows(study, looks, trace, variant, series[variant], domain)
+    ]
     labels = _labels(looks, variants, series, domain)
     spec = frame(
         HEIGHT,
@@ -169,14 +174,10 @@ def _rows(
         }
 
 
-def _labels(
-    looks: Looks, variants: Sequence[int], series: Series, domain: tuple[float, float]
-) -> list[Row]:
+def _labels(looks: Looks, variants: Sequence[int], series: Series, domain: tuple[float, float]) -> list[Row]:
     """Return the labels at the ends of lines, none over another."""
     ends = [series[variant][-1] for variant in variants]
-    heights = spread(
-        [each.mean for _, each in ends], (domain[1] - domain[0]) * _LABEL_GAP / HEIGHT, *domain
-    )
+    heights = spread([each.mean for _, each in ends], (domain[1] - domain[0]) * _LABEL_GAP / HEIGHT, *domain)
     return [
         {"x": rounded(x), "y": rounded(height), "v": looks.labels[variant]}
         for variant, (x, _), height in zip(variants, ends, heights, strict=True)

@@ -16,7 +16,7 @@ class Markup(str):
     __slots__ = ()
 
 
-Content: TypeAlias = "str | int | float | None | Iterable[Content]"
+Content: TypeAlias = "str | int | float | Iterable[Content] | None"
 _VOID: Final = frozenset({"meta", "input", "br", "col"})
 
 

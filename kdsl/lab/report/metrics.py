@@ -18,6 +18,11 @@ class Metric:
     is_more_better: bool = False
 
     @property
+    def digits_of_one(self) -> int:
+        """The digits of the figure of one run: a number of pods is whole."""
+        return 0 if self.unit == "pods" else self.digits
+
+    @property
     def axis(self) -> str:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
@@ -37,7 +42,9 @@ OVER_TIME: Final = (
     Metric("waiting_p50", "Waiting, median", "s", "half of the pods start within this time", 1),
     Metric("waiting_mean", "Waiting, mean", "s", "from arrival to start", 1),
     Metric("pending", "Pending", "pods", "pods that never started", 1),
-    Metric("allocation_mean", "Allocation", "%", "used share of all cards, mean over time", is_more_better=True),
+    Metric(
+        "allocation_mean", "Allocation", "%", "used share of all cards, mean over time", is_more_better=True
+    ),
     Metric("fragmentation_mean", "Fragmentation", "%", "free and useless to typical pods, mean over time"),
     Metric("nodes_mean", "Nodes, mean", "", "mean over time", 1),
     Metric("nodes_max", "Nodes, most", "", "most nodes at a time", 1),

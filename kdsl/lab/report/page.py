@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from kdsl import __version__
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import KdslError
 from kdsl.lab.report import tables
 from kdsl.lab.report.cards import LEVEL_NAMES
 from kdsl.lab.report.evidence import Evidence, Excerpt
+from kdsl.lab.report.library import vl_convert
 from kdsl.lab.report.markup import Markup, joined, json_block, tag
 from kdsl.lab.report.plots import VERSION, Looks, Plot, Row
 from kdsl.lab.report.rules import rules_section
@@ -68,21 +68,16 @@ def page_of(contents: Contents) -> str:
         )
     )
     scripts = joined([Markup(f"<script>{program}</script>") for program in programs])
-    body = tag("body", tag("a", "To the figures", href="#figures", class_="skip"), *_body(contents), data, scripts)
+    body = tag(
+        "body", tag("a", "To the figures", href="#figures", class_="skip"), *_body(contents), data, scripts
+    )
     return f"<!doctype html>\n{tag('html', tag('head', head), body, lang='en')}\n"
 
 
 def drawing_library() -> str:
     """Return the program that draws plots: Vega, Vega-Lite and Vega-Embed in one. KdslError without it."""
-    return _drawing().javascript_bundle(_PROGRAM, vl_version=VERSION)  # type: ignore[no-any-return]
-
-
-def _drawing() -> Any:
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise KdslError("reports draw with Vega-Lite: install `kdsl[report]`") from error
-    return vl_convert
+    program: str = vl_convert().javascript_bundle(_PROGRAM, vl_version=VERSION)
+    return program
 
 
 def _hash(text: str) -> str:
@@ -108,7 +103,12 @@ def _body(contents: Contents) -> Iterator[Markup]:
         sections.append(("cards", "Cards"))
     sections += [("runs", "Runs"), ("rules", "Rules"), ("about", "About")]
     yield _header(study)
-    yield tag("nav", _traces(study), *(tag("a", title, href=f"#{key}") for key, title in sections), aria_label="Page")
+    yield tag(
+        "nav",
+        _traces(study),
+        *(tag("a", title, href=f"#{key}") for key, title in sections),
+        aria_label="Page",
+    )
     wide = [plot for plot in contents.plots if plot.key == "traces"]
     cards = [plot for plot in contents.plots if plot.key.startswith("cards-")]
     small = [plot for plot in contents.plots if not plot.is_wide]
@@ -150,7 +150,9 @@ def _traces(study: Study) -> Markup | None:
 
 
 def _section(key: str, title: str, *content: Any) -> Markup:
-    return tag("section", tag("h2", title, id=f"{key}-title"), *content, id=key, aria_labelledby=f"{key}-title")
+    return tag(
+        "section", tag("h2", title, id=f"{key}-title"), *content, id=key, aria_labelledby=f"{key}-title"
+    )
 
 
 def _figures(study: Study, looks: Looks) -> Iterator[Markup]:
@@ -196,10 +198,18 @@ def _sentence(study: Study, trace: int) -> str | None:
 
 def _figure(plot: Plot) -> Markup:
     key = f"{plot.key}-{plot.trace}"
+    place = tag("div", class_="plot", id=f"plot-{key}")
     return tag(
         "figure",
         tag("figcaption", tag("h3", plot.title), tag("p", plot.note, class_="note")),
-        tag("div", tag("div", class_="plot", id=f"plot-{key}"), class_="canvas", tabindex=0, role="group", aria_label=plot.title),
+        tag(
+            "div",
+            place,
+            class_="canvas",
+            tabindex=0,
+            role="group",
+            aria_label=plot.title,
+        ),
         id=key,
         class_="wide" if plot.is_wide else None,
         data_plot=key,
@@ -216,16 +226,17 @@ def _legend() -> Markup:
 
 
 def _finder() -> Markup:
+    hint = "trace, policy or seed"
+    field = tag("input", type="search", id="find-runs", autocomplete="off", placeholder=hint)
     return tag(
-        "p",
-        tag("label", "Find runs ", tag("input", type="search", id="find-runs", autocomplete="off", placeholder="trace, policy or seed")),
-        tag("span", id="found-runs", role="status"),
-        class_="finder",
+        "p", tag("label", "Find runs ", field), tag("span", id="found-runs", role="status"), class_="finder"
     )
 
 
 def _run_place() -> Markup:
-    return tag("div", tag("p", "Choose a run in the table or a dot of a plot.", class_="note"), id="run", tabindex=-1)
+    return tag(
+        "div", tag("p", "Choose a run in the table or a dot of a plot.", class_="note"), id="run", tabindex=-1
+    )
 
 
 def _problems(problems: Sequence[Diagnostic]) -> Markup | None:
@@ -246,21 +257,24 @@ def _about(contents: Contents) -> list[Markup]:
     shown = sum(len(each.places) for each in evidence.excerpts.values())
     total = sum(each.total for each in evidence.excerpts.values())
     intervals = (
-        "Intervals: mean ± t · s / √n over the seeds of a policy on a trace, where s is the standard deviation of"
-        " the sample and t the 97.5 % quantile of Student’s t distribution with n − 1 degrees of freedom. They"
-        " suppose that seeds are drawn independently and that figures are about normal. A single seed has none."
+        "Intervals: mean ± t · s / √n over the seeds of a policy on a trace, where s is the standard"
+        " deviation of the sample and t the 97.5 % quantile of Student’s t distribution with n − 1 degrees of"
+        " freedom. They suppose that seeds are drawn independently and that figures are about normal. A"
+        " single seed has none."
     )
     differences = (
-        "Differences: a seed gives all policies the same pods in the same order, so the interval is that of the"
-        " differences of each seed. It is often narrower than those of the two means."
+        "Differences: a seed gives all policies the same pods in the same order, so the interval is that of"
+        " the differences of each seed. It is often narrower than those of the two means."
     )
     held = (
-        f"Decisions: the page holds {shown:,} of the {total:,} decisions of {len(evidence.excerpts):,} runs, those"
-        " nearest to the mean of their seeds; pods without a node come first. All others are in the folder:"
-        f" kdsl.lab.open(“{shortened(study.name, 80)}”).decisions(“RUN”)."
+        f"Decisions: the page holds {shown:,} of the {total:,} decisions of {len(evidence.excerpts):,} runs,"
+        " those nearest to the mean of their seeds; pods without a node come first. All others are in the"
+        f" folder: kdsl.lab.open(“{shortened(study.name, 80)}”).decisions(“RUN”)."
     )
     metrics = tag(
-        "dl", *((tag("dt", metric.axis), tag("dd", metric.about)) for metric in study.metrics), class_="metrics"
+        "dl",
+        *((tag("dt", metric.axis), tag("dd", metric.about)) for metric in study.metrics),
+        class_="metrics",
     )
     return [*(tag("p", text) for text in (intervals, differences, held)), metrics]
 
@@ -273,7 +287,7 @@ def _data(contents: Contents) -> Mapping[str, Any]:
     return {
         "config": CONFIG,
         "explain": contents.explain,
-        "metrics": [{"title": metric.axis, "digits": metric.digits} for metric in study.metrics],
+        "metrics": [{"title": metric.axis, "digits": metric.digits_of_one} for metric in study.metrics],
         "plots": {
             f"{plot.key}-{plot.trace}": {
                 "spec": plot.spec,

@@ -104,7 +104,9 @@ def label_width(labels: Sequence[str]) -> int:
     return math.ceil(_LETTER * max(map(len, labels), default=0)) + 16
 
 
-def span_of(values: Sequence[float], *, least: float | None = None, most: float | None = None) -> tuple[float, float]:
+def span_of(
+    values: Sequence[float], *, least: float | None = None, most: float | None = None
+) -> tuple[float, float]:
     """Return round limits of an axis for values, not beyond `least` and `most`."""
     low, high = min(values), max(values)
     if high == low:
@@ -112,7 +114,7 @@ def span_of(values: Sequence[float], *, least: float | None = None, most: float 
     step = 10 ** math.floor(math.log10((high - low) / 2))
     if (high - low) / step > 10:
         step *= 5
-    low, high = math.floor(low / step - 0.02) * step, math.ceil(high / step + 0.02) * step
+    low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     return (low if least is None else max(low, least)), (high if most is None else min(high, most))
 
 

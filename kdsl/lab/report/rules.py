@@ -33,7 +33,9 @@ def rules_section(study: Study, evidence: Evidence, looks: Looks) -> Markup:
         else:
             first, text = baseline
             difference = _difference(study.variants[first].label, study.variants[variant].label, text, lines)
-            entries.append(_entry(study, evidence, looks, variant, lines, difference, study.variants[first].label))
+            entries.append(
+                _entry(study, evidence, looks, variant, lines, difference, study.variants[first].label)
+            )
     return joined(entries)
 
 
@@ -47,13 +49,16 @@ def _entry(
     compared_with: str = "",
 ) -> Markup:
     each = study.variants[variant]
-    digests = dict.fromkeys(
-        (shortened(str(inputs.get("rules", "")), 64), shortened(str(inputs.get("profile", "")), 120))
-        for run in study.runs
-        if run.variant == variant and (inputs := evidence.inputs.get(run.digest)) is not None
-    )
+    settings = settings_of(each.parameters)
+    digests: dict[tuple[str, str], dict[str, None]] = {}
+    for run in study.runs:
+        inputs = evidence.inputs.get(run.digest)
+        if run.variant == variant and inputs is not None:
+            key = shortened(str(inputs.get("rules", "")), 64), shortened(str(inputs.get("profile", "")), 120)
+            digests.setdefault(key, {})[shortened(study.traces[run.trace])] = None
     listed = (
-        tag("li", tag("code", digest[:12], title=digest), " ", profile) for digest, profile in list(digests)[:MOST_TEXTS]
+        tag("li", tag("code", digest[:12], title=digest), f" {profile}", f" on {', '.join(traces)}")
+        for (digest, profile), traces in list(digests.items())[:MOST_TEXTS]
     )
     left_out = len(digests) - MOST_TEXTS
     parts: list[Markup] = []
@@ -67,7 +72,7 @@ def _entry(
     return tag(
         "article",
         tag("h3", swatch(looks, variant), each.label),
-        tag("p", shortened(settings_of(each.parameters), 400), class_="note"),
+        tag("p", shortened(settings, 400), class_="note") if settings != "–" else None,
         tag("ul", *listed, class_="digests"),
         tag("p", f"and {left_out} more", class_="note") if left_out > 0 else None,
         *parts,

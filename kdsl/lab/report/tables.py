@@ -30,17 +30,25 @@ def figures(study: Study, looks: Looks, trace: int) -> Markup:
     rows = [
         tag(
             "tr",
-            tag("th", swatch(looks, variant), study.variants[variant].label, scope="row", title=_title(study.variants[variant])),
+            _name(study, looks, variant),
             *(
                 _mean_cell(metric, study.over_seeds(trace, variant, metric.key), variant in best[metric.key])
                 for metric in study.metrics
             ),
-            tag("td", len(study.group(trace, variant)), class_="number", data_sort=len(study.group(trace, variant))),
+            tag(
+                "td",
+                len(study.group(trace, variant)),
+                class_="number",
+                data_sort=len(study.group(trace, variant)),
+            ),
         )
         for variant in variants
     ]
     load = f", at a load of {study.load} %" if study.load is not None else ""
-    caption = f"Means over seeds ± half of the 95 % confidence interval{load}. The best of each column is bold."
+    caption = (
+        f"Means over seeds ± half of the 95 % confidence interval{load}. Bold is the best of a column, with"
+        " those that are not clearly apart from it."
+    )
     return _table(caption, ["Policy", *(_head(metric) for metric in study.metrics), "Seeds"], rows)
 
 
@@ -53,7 +61,7 @@ def differences(study: Study, looks: Looks, trace: int) -> Markup | None:
     rows = [
         tag(
             "tr",
-            tag("th", swatch(looks, variant), study.variants[variant].label, scope="row"),
+            _name(study, looks, variant),
             *(
                 _difference_cell(metric, study.difference(trace, variant, baseline, metric.key))
                 for metric in study.metrics
@@ -73,7 +81,9 @@ def runs(study: Study, looks: Looks) -> Markup:
     rows = [
         tag(
             "tr",
-            tag("th", tag("a", run.digest[:_DIGITS], href=f"#run-{run.digest}", class_="digest"), scope="row"),
+            tag(
+                "th", tag("a", run.digest[:_DIGITS], href=f"#run-{run.digest}", class_="digest"), scope="row"
+            ),
             tag("td", shortened(study.traces[run.trace])),
             tag("td", swatch(looks, run.variant), study.variants[run.variant].label),
             tag("td", run.seed, class_="number", data_sort=run.seed),
@@ -84,24 +94,30 @@ def runs(study: Study, looks: Looks) -> Markup:
     count = len(study.runs)
     caption = f"All {count:,} runs." if count <= MOST_ROWS else f"The first {MOST_ROWS:,} of {count:,} runs."
     heads = ["Run", "Trace", "Policy", "Seed", *(_head(metric) for metric in study.metrics)]
-    return _table(caption, heads, rows, key="runs-table")
+    return _table(caption, heads, rows, key="runs-table", texts=3)
 
 
-def number_text(metric: Metric, value: float) -> str:
+def number_text(metric: Metric, value: float, digits: int | None = None) -> str:
     """Return a value with the digits of its metric, without its unit."""
-    return f"{value:,.{metric.digits}f}".replace("-", "−")
+    return f"{value:,.{metric.digits if digits is None else digits}f}".replace("-", "−")
 
 
 def _best(study: Study, trace: int, variants: list[int], metric: Metric) -> frozenset[int]:
+    """Return the best variant and those that are not clearly apart from it; none if that is all of them."""
     means = {
         variant: each.mean
         for variant in variants
         if (each := study.over_seeds(trace, variant, metric.key)) is not None
     }
-    if len(means) < 2:
+    if not means:
         return frozenset()
-    best = (max if metric.is_more_better else min)(means.values())
-    return frozenset(variant for variant, mean in means.items() if mean == best)
+    first = (max if metric.is_more_better else min)(means, key=means.__getitem__)
+    best = {variant for variant, mean in means.items() if mean == means[first]}
+    for variant in means:
+        apart = study.difference(trace, variant, first, metric.key)
+        if apart is not None and apart.half is not None and abs(apart.mean) <= apart.half:
+            best.add(variant)
+    return frozenset(best) if len(best) < len(means) else frozenset()
 
 
 def _title(variant: Variant) -> str:
@@ -114,14 +130,28 @@ def _head(metric: Metric) -> Markup:
     return tag("span", metric.title, unit, title=metric.about)
 
 
-def _table(caption: str, heads: list[str], rows: list[Markup], key: str | None = None) -> Markup:
+def _name(study: Study, looks: Looks, variant: int) -> Markup:
+    each = study.variants[variant]
+    return tag("th", swatch(looks, variant), each.label, scope="row", title=_title(each))
+
+
+def _table(
+    caption: str, heads: list[str], rows: list[Markup], key: str | None = None, texts: int = 1
+) -> Markup:
+    """Return a table that sorts by its columns; the first ones, `texts`, hold text and all others numbers."""
     columns = (
-        tag("th", tag("button", head, type="button"), scope="col", aria_sort="none", class_="number" if at else None)
+        tag(
+            "th",
+            tag("button", head, type="button"),
+            scope="col",
+            aria_sort="none",
+            class_="number" if at >= texts else None,
+        )
         for at, head in enumerate(heads)
     )
     table = tag(
         "table",
-        tag("caption", caption),
+        tag("caption", tag("span", caption)),
         tag("thead", tag("tr", *columns)),
         tag("tbody", *rows),
         class_="sortable",
@@ -135,7 +165,9 @@ def _mean_cell(metric: Metric, each: Interval | None, is_best: bool) -> Markup:
         return tag("td", "–", class_="number")
     spread = "" if each.half is None else tag("span", f" ± {number_text(metric, each.half)}", class_="spread")
     mean = number_text(metric, each.mean)
-    limits = f"from {number_text(metric, each.least)} to {number_text(metric, each.most)} in {each.count} seeds"
+    limits = (
+        f"from {number_text(metric, each.least)} to {number_text(metric, each.most)} in {each.count} seeds"
+    )
     shown = tag("strong", mean) if is_best else mean
     return tag("td", shown, spread, class_="number", data_sort=f"{each.mean:.9g}", title=limits)
 
@@ -159,7 +191,9 @@ def _value_cell(metric: Metric, run: StudyRun) -> Markup:
     value = run.values.get(metric.key)
     if value is None:
         return tag("td", "–", class_="number")
-    return tag("td", number_text(metric, value), class_="number", data_sort=f"{value:.9g}")
+    return tag(
+        "td", number_text(metric, value, metric.digits_of_one), class_="number", data_sort=f"{value:.9g}"
+    )
 
 
 def settings_of(text: str) -> str:

@@ -93,6 +93,7 @@ CONFIG: Final[Mapping[str, Any]] = {
         "labelFontSize": 12,
         "labelLimit": 520,
         "symbolType": "square",
+        "symbolOpacity": 1,
     },
     "aria": True,
 }

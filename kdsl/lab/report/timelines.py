@@ -103,7 +103,8 @@ def _on(grid: Floats, measure: str, samples: tuple[Floats, Floats]) -> Floats:
         at = np.clip(np.searchsorted(grid, times[known], side="left"), 0, len(grid) - 1)
         sums = np.bincount(at, values[known], len(grid))
         counts = np.bincount(at, minlength=len(grid))
-        return np.divide(sums, counts, out=np.full(len(grid), np.nan), where=counts > 0)
+        means: Floats = np.divide(sums, counts, out=np.full(len(grid), np.nan), where=counts > 0)
+        return means
     at = np.searchsorted(times, grid, side="right") - 1
     return np.where(at >= 0, values[np.maximum(at, 0)], np.nan)
 
