@@ -41,16 +41,25 @@ def heat_maps(study: Study, evidence: Evidence, looks: Looks, trace: int) -> Ite
         shown = variants[start : start + ABREAST]
         number = start // ABREAST + 1
         title = "Cards at the end of a run" + (f" ({number})" if len(variants) > ABREAST else "")
-        yield _plot(study, evidence, looks, trace, shown, f"cards-{number}", title)
+        # All columns are equally wide, in the last plot too.
+        columns = min(len(variants), ABREAST)
+        yield _plot(study, evidence, looks, (trace, shown), columns, f"cards-{number}", title)
 
 
 def _plot(
-    study: Study, evidence: Evidence, looks: Looks, trace: int, variants: Sequence[int], key: str, title: str
+    study: Study,
+    evidence: Evidence,
+    looks: Looks,
+    shown: tuple[int, Sequence[int]],
+    columns: int,
+    key: str,
+    title: str,
 ) -> Plot:
+    trace, variants = shown
     held = {variant: evidence.cards[trace, variant] for variant in variants}
     models = list(dict.fromkeys(each.model for of_variant in held.values() for each in of_variant))
-    shown, tops, bottom = models[:MOST_MODELS], {}, 0
-    for model in shown:
+    drawn, tops, bottom = models[:MOST_MODELS], {}, 0
+    for model in drawn:
         deepest = max(
             len(node)
             for of_variant in held.values()
@@ -70,7 +79,7 @@ def _plot(
         heads.append({"x": left, "t": looks.labels[variant], "run": run})
         for each in held[variant]:
             if each.model in tops:
-                rects += _rectangles(each, left, tops[each.model], shown.index(each.model), at)
+                rects += _rectangles(each, left, tops[each.model], drawn.index(each.model), at)
                 about = f"{shortened(each.model, 24)} · {len(each.nodes):,} nodes" if at == 0 else ""
                 texts.append(
                     {
@@ -82,8 +91,8 @@ def _plot(
                     }
                 )
     left_out = f" Only {MOST_MODELS} of {len(models)} models are drawn." if len(models) > MOST_MODELS else ""
-    names = [{"m": at, "model": shortened(model)} for at, model in enumerate(shown)]
-    columns = [{"c": at, "v": looks.labels[variant]} for at, variant in enumerate(variants)]
+    names = [{"m": at, "model": shortened(model)} for at, model in enumerate(drawn)]
+    names_of_columns = [{"c": at, "v": looks.labels[variant]} for at, variant in enumerate(variants)]
     levels = [{"l": at, "level": name} for at, name in enumerate(LEVEL_NAMES)]
     return Plot(
         key,
@@ -92,13 +101,13 @@ def _plot(
         " top to bottom. Percentages are the used share of the model's cards. Of each policy the run that is"
         f" nearest to the mean of its seeds is shown.{left_out}",
         trace,
-        frame(bottom + 26, _layers(len(variants), bottom)),
+        frame(bottom + 26, _layers(columns, bottom)),
         {
             "cards": rects,
             "texts": texts,
             "heads": heads,
             "models": names,
-            "columns": columns,
+            "columns": names_of_columns,
             "levels": levels,
         },
         is_wide=True,

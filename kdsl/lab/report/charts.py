@@ -9,6 +9,7 @@ from typing import Final
 from kdsl.lab.report.evidence import Evidence
 from kdsl.lab.report.metrics import SHOWN_FIRST, Metric
 from kdsl.lab.report.plots import (
+    LABEL_LIMIT,
     MOST_ROWS,
     Looks,
     Plot,
@@ -83,7 +84,7 @@ def pareto(study: Study, looks: Looks, trace: int, chosen: tuple[Metric, Metric]
     at_load = f", at a load of {study.load} %" if study.load is not None else ""
     return Plot(
         "pareto",
-        f"{up.title} against {across.title[0].lower()}{across.title[1:]}",
+        f"{up.title} against {across.inline}",
         f"Means over seeds{at_load}, with 95 % confidence intervals. Filled points are the Pareto front: no"
         " other variant is at least as good in both and better in one.",
         trace,
@@ -180,7 +181,7 @@ def all_traces(study: Study, looks: Looks) -> Plot | None:
     return Plot(
         "traces",
         f"{metric.title}{at_load} on every trace",
-        f"{metric.about.capitalize()}: means over seeds with their 95 % confidence intervals.",
+        f"{metric.sentence} Means over seeds with their 95 % confidence intervals.",
         0,
         frame(46 * len(study.traces) + _HEAD + 30, _dots(metric, looks, variants), description=metric.title),
         {"traces": rows},
@@ -300,14 +301,7 @@ def _front_layers(across: Metric, up: Metric, looks: Looks, variants: Sequence[i
         },
         {
             "data": {"name": "names"},
-            "mark": {
-                "type": "text",
-                "align": "left",
-                "baseline": "bottom",
-                "dx": 9,
-                "dy": -3,
-                "fontWeight": 600,
-            },
+            "mark": {**_LABEL, "baseline": "bottom", "dx": 9, "dy": -3, "limit": LABEL_LIMIT},
             "encoding": {"x": x, "y": y, "text": {"field": "v", "type": "nominal"}, "color": colour},
         },
     ]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kdsl.lab.intervals import Interval
-from kdsl.lab.report.page import Contents
+from kdsl.lab.report.contents import Contents
 from kdsl.lab.report.study import Study
 
 Cell = str | int | float | None

@@ -22,7 +22,7 @@ from kdsl.lab.stored import Results
 MOST_DECISIONS: Final = 10_000
 """The decisions that a page holds, of all runs together."""
 MOST_OF_A_RUN: Final = 2_000
-MOST_CARDS: Final = 48
+MOST_CARDS: Final = 24
 """The runs whose cards a page shows."""
 LONGEST_REASON: Final = 120
 _PART: Final = re.compile(r"([0-9]{1,9}) (.+)", re.DOTALL)

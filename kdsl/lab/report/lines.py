@@ -9,6 +9,7 @@ from kdsl.lab.intervals import Interval
 from kdsl.lab.report.evidence import Evidence
 from kdsl.lab.report.metrics import Metric
 from kdsl.lab.report.plots import (
+    LABEL_LIMIT,
     Looks,
     Plot,
     Row,
@@ -50,7 +51,7 @@ def by_load(study: Study, looks: Looks, trace: int) -> Iterator[Plot]:
         yield _plot(
             f"load-{metric.key}",
             f"{metric.title} by load",
-            f"{metric.about.capitalize()}. {note}{_left_out(study, looks)}",
+            f"{metric.sentence} {note}{_left_out(study, looks)}",
             trace,
             metric,
             series,
@@ -79,7 +80,7 @@ def over_time(study: Study, evidence: Evidence, looks: Looks, trace: int) -> Ite
         yield _plot(
             f"time-{measure.key}",
             f"{measure.title} over time",
-            f"{measure.about.capitalize()}. {_BAND}{_left_out(study, looks)}",
+            f"{measure.sentence} {_BAND}{_left_out(study, looks)}",
             trace,
             measure,
             scaled,
@@ -204,7 +205,7 @@ def _layers(
         "type": "quantitative",
         "title": metric.axis,
         "scale": {"domain": list(domain), "zero": False, "nice": False},
-        "axis": {"tickCount": 5},
+        "axis": {"tickCount": 5, **({} if metric.digits else {"tickMinStep": 1, "format": ",d"})},
     }
     colour = {"field": "v", "type": "nominal", "scale": looks.colour(variants), "legend": None}
     dash = {"field": "v", "type": "nominal", "scale": looks.dash(variants), "legend": None}
@@ -242,7 +243,14 @@ def _layers(
         points,
         {
             "data": {"name": "labels"},
-            "mark": {"type": "text", "align": "left", "baseline": "middle", "dx": 8, "fontWeight": 600},
+            "mark": {
+                "type": "text",
+                "align": "left",
+                "baseline": "middle",
+                "dx": 8,
+                "fontWeight": 600,
+                "limit": LABEL_LIMIT,
+            },
             "encoding": {
                 "x": x,
                 "y": {"field": "y", **y},

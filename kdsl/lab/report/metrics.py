@@ -23,6 +23,15 @@ class Metric:
         return 0 if self.unit == "pods" else self.digits
 
     @property
+    def sentence(self) -> str:
+        return f"{self.about[0].upper()}{self.about[1:]}."
+
+    @property
+    def inline(self) -> str:
+        """The title within a sentence."""
+        return self.title if self.title[1:2].isupper() else f"{self.title[0].lower()}{self.title[1:]}"
+
+    @property
     def axis(self) -> str:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 

@@ -7,44 +7,31 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from importlib import resources
 from typing import Any, Final
 
 from kdsl import __version__
-from kdsl.base.diagnostic import Diagnostic
 from kdsl.lab.report import tables
 from kdsl.lab.report.cards import LEVEL_NAMES
-from kdsl.lab.report.evidence import Evidence, Excerpt
+from kdsl.lab.report.contents import Contents
 from kdsl.lab.report.library import vl_convert
 from kdsl.lab.report.markup import Markup, joined, json_block, tag
-from kdsl.lab.report.plots import VERSION, Looks, Plot, Row
+from kdsl.lab.report.page_data import page_data
+from kdsl.lab.report.plots import VERSION, Looks, Plot
+from kdsl.lab.report.prose import about, cards_note, problems_part, sentence
 from kdsl.lab.report.rules import rules_section
 from kdsl.lab.report.study import Study, shortened
-from kdsl.lab.report.theme import CONFIG, DARK, LIGHT, declarations
+from kdsl.lab.report.theme import DARK, LIGHT, declarations
 
-_SHORT: Final = 12
 _PROGRAM: Final = "window.kdslEmbed = vegaEmbed;"
-_LONGEST: Final = 400
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What a page shows. `explain` is the start of the command that explains a decision, if there is one."""
-
-    study: Study
-    evidence: Evidence
-    looks: Looks
-    plots: Sequence[Plot]
-    explain: str | None = None
 
 
 def page_of(contents: Contents) -> str:
     """Return the page as text. KdslError if the library that draws is not installed."""
     style = _style()
     programs = (drawing_library(), _asset("page.js"))
-    data = json_block("page-data", _data(contents))
+    data = json_block("page-data", page_data(contents))
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -114,13 +101,13 @@ def _body(contents: Contents) -> Iterator[Markup]:
     small = [plot for plot in contents.plots if not plot.is_wide]
     yield tag(
         "main",
-        _problems(evidence.problems),
+        problems_part(evidence.problems),
         _section("figures", "Figures", *_figures(study, looks), *map(_figure, wide)),
         _section("plots", "Plots", tag("div", *map(_figure, small), class_="grid")),
-        _section("cards", "Cards", _legend(), *map(_figure, cards)) if cards else None,
+        _section("cards", "Cards", cards_note(contents), _legend(), *map(_figure, cards)) if cards else None,
         _section("runs", "Runs", _finder(), tables.runs(study, looks), _run_place()),
         _section("rules", "Rules", rules_section(study, evidence, looks)),
-        _section("about", "About these figures", _about(contents)),
+        _section("about", "About these figures", about(contents)),
     )
     yield tag("div", id="tip", role="status", hidden=True)
 
@@ -161,39 +148,12 @@ def _figures(study: Study, looks: Looks) -> Iterator[Markup]:
         yield tag(
             "div",
             title,
-            tag("p", sentence, class_="lead") if (sentence := _sentence(study, trace)) else None,
+            tag("p", text, class_="lead") if (text := sentence(study, trace)) else None,
             tables.figures(study, looks, trace),
             tables.differences(study, looks, trace),
             class_="of-trace",
             data_trace=trace,
         )
-
-
-def _sentence(study: Study, trace: int) -> str | None:
-    """Return what the first metric says: the best variant, and how far the next one is."""
-    metric = study.metrics[0]
-    known = [
-        (each, variant)
-        for variant in range(len(study.variants))
-        if (each := study.over_seeds(trace, variant, metric.key)) is not None
-    ]
-    if len(known) < 2:
-        return None
-    known.sort(key=lambda pair: (-1 if metric.is_more_better else 1) * pair[0].mean)
-    (best, first), (_, second) = known[:2]
-    unit = f" {metric.unit}" if metric.unit else ""
-    apart = study.difference(trace, second, first, metric.key)
-    text = (
-        f"{study.variants[first].label} is best in {metric.title[0].lower()}{metric.title[1:]}:"
-        f" {tables.number_text(metric, best.mean)}{unit}"
-    )
-    if apart is None:
-        return f"{text}."
-    points = " points" if metric.unit == "%" else unit
-    distance = f"{tables.number_text(metric, abs(apart.mean))}{points}"
-    if apart.half is not None and abs(apart.mean) <= apart.half:
-        return f"{text}. The next, {study.variants[second].label}, is not clearly apart ({distance})."
-    return f"{text}, {distance} from the next, {study.variants[second].label}."
 
 
 def _figure(plot: Plot) -> Markup:
@@ -237,111 +197,3 @@ def _run_place() -> Markup:
     return tag(
         "div", tag("p", "Choose a run in the table or a dot of a plot.", class_="note"), id="run", tabindex=-1
     )
-
-
-def _problems(problems: Sequence[Diagnostic]) -> Markup | None:
-    if not problems:
-        return None
-    items = [tag("li", shortened(each.title, _LONGEST)) for each in problems[:20]]
-    more = len(problems) - len(items)
-    return tag(
-        "aside",
-        tag("h2", "Not everything could be read"),
-        tag("ul", *items, tag("li", f"and {more:,} more") if more else None),
-        class_="problems",
-    )
-
-
-def _about(contents: Contents) -> list[Markup]:
-    study, evidence = contents.study, contents.evidence
-    shown = sum(len(each.places) for each in evidence.excerpts.values())
-    total = sum(each.total for each in evidence.excerpts.values())
-    intervals = (
-        "Intervals: mean ± t · s / √n over the seeds of a policy on a trace, where s is the standard"
-        " deviation of the sample and t the 97.5 % quantile of Student’s t distribution with n − 1 degrees of"
-        " freedom. They suppose that seeds are drawn independently and that figures are about normal. A"
-        " single seed has none."
-    )
-    differences = (
-        "Differences: a seed gives all policies the same pods in the same order, so the interval is that of"
-        " the differences of each seed. It is often narrower than those of the two means."
-    )
-    held = (
-        f"Decisions: the page holds {shown:,} of the {total:,} decisions of {len(evidence.excerpts):,} runs,"
-        " those nearest to the mean of their seeds; pods without a node come first. All others are in the"
-        f" folder: kdsl.lab.open(“{shortened(study.name, 80)}”).decisions(“RUN”)."
-    )
-    metrics = tag(
-        "dl",
-        *((tag("dt", metric.axis), tag("dd", metric.about)) for metric in study.metrics),
-        class_="metrics",
-    )
-    return [*(tag("p", text) for text in (intervals, differences, held)), metrics]
-
-
-# ---- data --------------------------------------------------------------------------------------------------
-
-
-def _data(contents: Contents) -> Mapping[str, Any]:
-    study, evidence = contents.study, contents.evidence
-    return {
-        "config": CONFIG,
-        "explain": contents.explain,
-        "metrics": [{"title": metric.axis, "digits": metric.digits_of_one} for metric in study.metrics],
-        "plots": {
-            f"{plot.key}-{plot.trace}": {
-                "spec": plot.spec,
-                "data": {name: _columns(rows) for name, rows in plot.data.items()},
-            }
-            for plot in contents.plots
-        },
-        "runs": {run.digest: _run_data(contents, at) for at, run in enumerate(study.runs)},
-        "decisions": {digest: _excerpt_data(each) for digest, each in evidence.excerpts.items()},
-    }
-
-
-def _columns(rows: Sequence[Row]) -> Mapping[str, Any]:
-    """Return rows as the names of columns and the values of each row: much shorter than with names."""
-    names = list(rows[0]) if rows else []
-    return {"names": names, "rows": [[row.get(name) for name in names] for row in rows]}
-
-
-def _run_data(contents: Contents, at: int) -> Mapping[str, Any]:
-    study = contents.study
-    run = study.runs[at]
-    return {
-        "trace": shortened(study.traces[run.trace]),
-        "policy": study.variants[run.variant].label,
-        "settings": _settings(study, at, contents.evidence.inputs.get(run.digest, {})),
-        "values": [run.values.get(metric.key) for metric in study.metrics],
-    }
-
-
-def _settings(study: Study, at: int, inputs: Mapping[str, Any]) -> list[list[str]]:
-    run = study.runs[at]
-    found = [["seed", str(run.seed)]]
-    parameters = tables.settings_of(study.variants[run.variant].parameters)
-    if parameters != "–":
-        found.append(["parameters", shortened(parameters, _LONGEST)])
-    for name, value in inputs.items():
-        if name in ("seed", "values", "cards"):
-            continue
-        if isinstance(value, dict):
-            found += [[f"{name}: {key}", shortened(str(each), _LONGEST)] for key, each in value.items()]
-        else:
-            found.append([str(name), shortened(str(value), _LONGEST)])
-    return found
-
-
-def _excerpt_data(excerpt: Excerpt) -> Mapping[str, Any]:
-    """Return decisions by column, with nodes and reasons by number."""
-    names: dict[str, int] = {}
-    rows = []
-    for place, row in zip(excerpt.places, excerpt.rows, strict=True):
-        node, reason = (
-            None if row.get(key) is None else names.setdefault(shortened(str(row[key]), _LONGEST), len(names))
-            for key in ("node", "reason")
-        )
-        cards = row.get("cards") or []
-        rows.append([place, shortened(str(row.get("pod")), 253), node, ",".join(map(str, cards)), reason])
-    return {"total": excerpt.total, "pending": excerpt.pending, "names": list(names), "rows": rows}

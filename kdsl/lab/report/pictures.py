@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Final, Literal
 
+from kdsl.lab.report.contents import Contents
 from kdsl.lab.report.library import vl_convert
-from kdsl.lab.report.page import Contents
 from kdsl.lab.report.plots import VERSION, Plot
 from kdsl.lab.report.theme import CONFIG, in_colours
 

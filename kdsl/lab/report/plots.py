@@ -17,6 +17,8 @@ VERSION: Final = "6.4"
 PICTURE_WIDTH: Final = 760
 MOST_ROWS: Final = 24
 """The variants of a plot that has a row for each."""
+LABEL_LIMIT: Final = 140
+"""The width of labels beside lines and points, in pixels; longer ones end in an ellipsis."""
 _LETTER: Final = 6.9
 """The mean width of a letter of labels, in pixels."""
 
@@ -100,8 +102,8 @@ def frame(height: int, layers: Sequence[Spec], *, right: int = 12, description: 
 
 
 def label_width(labels: Sequence[str]) -> int:
-    """Return about how wide the longest label is, in pixels."""
-    return math.ceil(_LETTER * max(map(len, labels), default=0)) + 16
+    """Return about how wide the longest label is, in pixels, at most their limit."""
+    return min(math.ceil(_LETTER * max(map(len, labels), default=0)), LABEL_LIMIT) + 16
 
 
 def span_of(

@@ -13,6 +13,8 @@ from kdsl.lab.report.study import Study, StudyRun, Variant, shortened
 
 MOST_ROWS: Final = 2_000
 """The runs that the table of runs lists."""
+_MANY: Final = 8
+"""A table with more columns is set smaller."""
 _DIGITS: Final = 12
 """The characters of a digest that are shown."""
 
@@ -154,7 +156,7 @@ def _table(
         tag("caption", tag("span", caption)),
         tag("thead", tag("tr", *columns)),
         tag("tbody", *rows),
-        class_="sortable",
+        class_="sortable many" if len(heads) > _MANY else "sortable",
         id=key,
     )
     return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=shortened(caption, 80))

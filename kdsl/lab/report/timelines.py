@@ -21,11 +21,22 @@ MEASURES: Final = (
     Metric("waiting", "Waiting", "s", "mean of the pods that arrived since the time before", 1),
     Metric("pending", "Pending", "pods", "pods that wait for a node", 0),
     Metric("nodes", "Nodes", "", "nodes of the cluster", 0),
+    Metric("cpu", "CPU in use", "%", "used share of the CPU that there is", 1),
     Metric("cards", "Cards in use", "%", "used share of the cards that there are", 1),
     Metric("lost", "Fragmentation", "%", "free and useless to typical pods, as a share of all cards", 1),
     Metric("evictions", "Evictions so far", "pods", "pods evicted since the start", 0),
 )
 """What a report shows over time."""
+
+_SHARES: Final = {
+    "cpu": ("cpu_used", "cpu_total"),
+    "cards": ("cards_used", "cards_total"),
+    "lost": ("lost", "cards_total"),
+}
+_STEPS: Final = frozenset({"pending", "nodes", "evictions"})
+"""What is counted keeps its value until the next sample; of all else values in between are on a line."""
+_WAITING_EVERY: Final = 3
+"""Waiting is the mean of the pods that arrived within so many steps of the common times."""
 
 Floats = NDArray[np.float64]
 Measures = Mapping[str, tuple[Floats, Floats]]
@@ -52,10 +63,9 @@ def measures_of(series: Any, decisions: Any) -> Measures:
         values = _numbers(series, name)
         if values is not None:
             found[name] = time, values
-    total = _numbers(series, "cards_total")
-    for name, column in (("cards", "cards_used"), ("lost", "lost")):
-        values = _numbers(series, column)
-        if values is not None and total is not None and np.nanmax(total, initial=0) > 0:
+    for name, (column, whole) in _SHARES.items():
+        values, total = _numbers(series, column), _numbers(series, whole)
+        if values is not None and total is not None:
             found[name] = time, 100 * values / np.where(total > 0, total, np.nan)
     arrived, waiting = _numbers(decisions, "arrived_at"), _numbers(decisions, "waiting")
     if arrived is not None and waiting is not None and np.isfinite(waiting).any():
@@ -66,8 +76,7 @@ def measures_of(series: Any, decisions: Any) -> Measures:
 def timelines(study: Study, measures: Mapping[str, Measures]) -> Iterator[Timeline]:
     """Yield the measures of all variants, the runs of a trace at common times.
 
-    Between two samples a run keeps its value, and after its end its last one; waiting is the mean of the pods
-    that arrived between two times.
+    After its end a run keeps its last value. A measure that is 0 all the time is left out.
     """
     for trace in range(len(study.traces)):
         ends = [
@@ -84,8 +93,9 @@ def timelines(study: Study, measures: Mapping[str, Measures]) -> Iterator[Timeli
             found = [measures[run.digest] for run in study.group(trace, variant) if run.digest in measures]
             for measure in MEASURES:
                 rows = [_on(grid, measure.key, each[measure.key]) for each in found if measure.key in each]
-                if rows:
-                    yield Timeline(trace, variant, measure.key, tuple(_over_seeds(grid, np.array(rows))))
+                points = tuple(_over_seeds(grid, np.array(rows))) if rows else ()
+                if any(each.most or each.least for _, each in points):
+                    yield Timeline(trace, variant, measure.key, points)
 
 
 def _over_seeds(grid: Floats, rows: Floats) -> Iterator[tuple[float, Interval]]:
@@ -100,11 +110,16 @@ def _on(grid: Floats, measure: str, samples: tuple[Floats, Floats]) -> Floats:
     times, values = samples
     if measure == "waiting":
         known = np.isfinite(times) & np.isfinite(values)
-        at = np.clip(np.searchsorted(grid, times[known], side="left"), 0, len(grid) - 1)
+        coarse = np.arange(0, len(grid), _WAITING_EVERY)
+        place = np.searchsorted(grid[coarse], times[known], side="left")
+        at = coarse[np.minimum(place, len(coarse) - 1)]
         sums = np.bincount(at, values[known], len(grid))
         counts = np.bincount(at, minlength=len(grid))
         means: Floats = np.divide(sums, counts, out=np.full(len(grid), np.nan), where=counts > 0)
         return means
+    if measure not in _STEPS:
+        between: Floats = np.interp(grid, times, values)
+        return between
     at = np.searchsorted(times, grid, side="right") - 1
     return np.where(at >= 0, values[np.maximum(at, 0)], np.nan)
 

@@ -9,9 +9,10 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.errors import KdslError
 from kdsl.lab.report import charts, lines
 from kdsl.lab.report.cards import heat_maps
+from kdsl.lab.report.contents import Contents
 from kdsl.lab.report.evidence import Evidence, evidence_of
 from kdsl.lab.report.metrics import PARETO, Metric
-from kdsl.lab.report.page import Contents, page_of
+from kdsl.lab.report.page import page_of
 from kdsl.lab.report.plots import Looks, Plot, looks_of
 from kdsl.lab.report.study import Study, study_of
 from kdsl.lab.stored import Results
