@@ -155,7 +155,8 @@ def report_command(
             lines.append(f"wrote {len(write_pictures(contents, target, form))} plots to {target}")
     if csv is not None:
         lines.append(f"wrote {len(write_csv(contents, csv))} tables to {csv}")
-    print_diagnostics(problems, to_stderr=True)
+    if problems:
+        print_diagnostics(problems, to_stderr=True)
     emit("\n".join(lines))
     sys.exit(1 if problems else 0)
 

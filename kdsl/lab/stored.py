@@ -6,7 +6,7 @@ Tables are pyarrow's. A folder or file that is missing or no such file is a diag
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -57,7 +57,7 @@ class Results:
         first: dict[str, int] = {}
         for row, run in enumerate(self._all.column("run").to_pylist()):
             first.setdefault(run, row)
-        return self._all.select(names).take(list(first.values()))
+        return rows_at(self._all.select(names), list(first.values()))
 
     def decisions(self, run: str, columns: list[str] | None = None) -> pyarrow.Table:
         """Return the decisions of a run: a row for each pod in order of arrival.
@@ -204,6 +204,12 @@ def _opened(path: Path, use: Callable[[Any], Any]) -> Any:
     except pa.ArrowException as error:
         reason = str(error)
     raise refused(path, f"cannot read `{path}`: {reason.splitlines()[0].lower()}")
+
+
+def rows_at(table: Any, places: Sequence[int]) -> Any:
+    """Return some rows of a table."""
+    pa = arrow()
+    return table.take(pa.array(places, pa.int64()))
 
 
 def refused(path: Path, title: str, *hints: str) -> InvalidInputError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -17,7 +17,7 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.lab.report.held import ModelCards, cards_held
 from kdsl.lab.report.study import Study, StudyRun, shortened
 from kdsl.lab.report.timelines import Timeline, measures_of, timelines
-from kdsl.lab.stored import Results
+from kdsl.lab.stored import Results, rows_at
 
 MOST_DECISIONS: Final = 10_000
 """The decisions that a page holds, of all runs together."""
@@ -143,14 +143,10 @@ def main_reason(message: str) -> str:
 
 
 def _excerpt(table: Any, limit: int) -> Excerpt:
-    """Return at most so many decisions: pods without a node first, then those that came first."""
+    """Return at most so many decisions: the first pods with a node and, up to half, the first without one."""
     nodes = table.column("node").to_pylist()
     waiting = [at for at, node in enumerate(nodes) if node is None]
-    chosen = waiting[:limit]
-    chosen += _first(limit - len(chosen), (at for at, node in enumerate(nodes) if node is not None))
-    chosen.sort()
-    return Excerpt(len(nodes), len(waiting), tuple(chosen), tuple(table.take(chosen).to_pylist()))
-
-
-def _first(count: int, places: Iterator[int]) -> list[int]:
-    return [at for at, _ in zip(places, range(count), strict=False)]
+    placed = [at for at, node in enumerate(nodes) if node is not None]
+    few = max(limit // 2, limit - len(placed))
+    chosen = sorted(waiting[:few] + placed[: limit - min(few, len(waiting))])
+    return Excerpt(len(nodes), len(waiting), tuple(chosen), tuple(rows_at(table, chosen).to_pylist()))

@@ -56,9 +56,7 @@ def cards_note(contents: Contents) -> Markup | None:
     if held == all_of_them:
         return None
     traces = dict.fromkeys(shortened(contents.study.traces[trace]) for trace, _ in contents.evidence.cards)
-    text = (
-        f"The page holds the cards of {held} runs of {all_of_them} policies on traces: {', '.join(traces)}."
-    )
+    text = f"The page holds the cards of {held} of {all_of_them} runs, on {', '.join(traces)}."
     return tag("p", text, class_="note")
 
 
@@ -69,8 +67,8 @@ def about(contents: Contents) -> list[Markup]:
     total = sum(each.total for each in evidence.excerpts.values())
     decisions = (
         f"Decisions: the page holds {shown:,} of the {total:,} decisions of {len(evidence.excerpts):,} runs,"
-        " those nearest to the mean of their seeds; pods without a node come first. All others are in the"
-        f" folder: kdsl.lab.open(“{shortened(study.name, 80)}”).decisions(“RUN”)."
+        " those nearest to the mean of their seeds: the first pods with a node and the first without one. All"
+        f" are in the folder: kdsl.lab.open(“{shortened(study.name, 80)}”).decisions(“RUN”)."
     )
     texts = [_INTERVALS, _DIFFERENCES, decisions]
     if not study.is_timed and not evidence.cards:

@@ -116,5 +116,5 @@ def _pre(lines: list[str], kind: str) -> Markup:
     if kind == "rules":
         body: Markup = joined("\n".join(lines))
     else:
-        body = joined([tag("span", line, "\n", class_=_CLASSES.get(line[:1])) for line in lines])
+        body = joined([tag("span", line, class_=_CLASSES.get(line[:1])) for line in lines])
     return tag("pre", tag("code", body), class_=kind, tabindex=0)

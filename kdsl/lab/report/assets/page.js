@@ -147,10 +147,13 @@
     input.addEventListener("input", () => { shown = ROWS; refresh(); });
     more.addEventListener("click", () => { shown += ROWS; refresh(); });
     refresh();
-    const total = decisions.total.toLocaleString("en");
+    const number = (value) => value.toLocaleString("en");
+    const total = number(decisions.total);
+    const waiting = decisions.rows.filter((row) => row[2] === null).length;
     const about = decisions.rows.length === decisions.total ? `All ${total} decisions, in order of arrival.`
-      : `${decisions.rows.length.toLocaleString("en")} of ${total} decisions: ` +
-        `pods without a node (${decisions.pending.toLocaleString("en")} in all) first, then those that came first; in order of arrival.`;
+      : `${number(decisions.rows.length)} of ${total} decisions: the first ${number(waiting)} of ` +
+        `${number(decisions.pending)} pods without a node, and the first ` +
+        `${number(decisions.rows.length - waiting)} with one; in order of arrival.`;
     const heads = ["Number", "Pod", "Node", "Cards", "Reason"].map((name, at) =>
       make("th", { scope: "col", ...(at ? {} : { class: "number" }), "aria-sort": "none" }, make("button", { type: "button" }, name)));
     return [
