@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from kdsl.base.errors import KdslError
-from kdsl.lab.report import library, page, rules, tables
+from kdsl.lab.report import library, page, rules, tables, theme
 
 from tests.cli.command_line import kdsl
 from tests.lab.report.folders import digest_of, write_results, write_table, write_timed
@@ -326,3 +326,22 @@ def test_odd_values_are_no_numbers(tmp_path: Path) -> None:
     assert (
         "Infinity" not in (tmp_path / "out.html").read_text(encoding="utf-8").partition("page-data")[2][:5000]
     )
+
+
+def _luminance(colour: str) -> float:
+    """Return the relative luminance of a colour, by WCAG 2.2."""
+    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
+def test_text_and_labels_have_contrast(colours: dict[str, str]) -> None:
+    paper = _luminance(colours["--paper"])
+    for name in ("--ink", "--soft", *(f"--s{number + 1}" for number in range(theme.SERIES))):
+        darker, lighter = sorted((paper, _luminance(colours[name])))
+        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, name
+    assert colours.keys() == theme.LIGHT.keys()
+    # Fuller cards are darker on a light page and lighter on a dark one: the order is seen without hues.
+    levels = [_luminance(colours[f"--l{level}"]) for level in range(1, theme.LEVELS)]
+    assert sorted(levels, reverse=paper > 0.5) == levels
