@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.lab.codes import LabCode
 from kdsl.lab.results import INPUTS, ResultFolder, arrow
 
@@ -48,7 +48,11 @@ class Results:
         return self._all
 
     def pandas(self) -> pandas.DataFrame:
-        """Return the table of all runs as a data frame. Needs pandas."""
+        """Return the table of all runs as a data frame. KdslError if pandas is not installed."""
+        try:
+            import pandas  # noqa: F401
+        except ImportError as error:
+            raise KdslError("data frames are those of pandas: install it, or use `.table()`") from error
         return self._all.to_pandas()
 
     def runs(self) -> pyarrow.Table:

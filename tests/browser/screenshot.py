@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.browser.chromium import chromium
 
-WIDTH, HEIGHT = 1180, 1660
+WIDTH, HEIGHT = 1180, 2080
 
 
 def take(page: Path, out: Path) -> None:

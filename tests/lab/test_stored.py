@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -62,11 +63,15 @@ def test_a_failed_run_is_an_error_in_python(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_results_as_a_data_frame(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = lab.open(write_results(tmp_path)).pandas()
-    assert isinstance(frame, pandas.DataFrame)
     means = frame[frame.load == 100].groupby(["trace", "profile"]).allocation.mean()
     assert means["default", "BestFit"] == pytest.approx(93)
+
+
+def test_without_pandas_there_is_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(KdslError, match=r"install it, or use `\.table\(\)`"):
+        lab.open(write_results(tmp_path)).pandas()
 
 
 def test_results_over_time(tmp_path: Path) -> None:

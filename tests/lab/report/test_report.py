@@ -7,6 +7,7 @@ import csv
 import hashlib
 import json
 import re
+import sys
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from pathlib import Path
@@ -304,7 +305,7 @@ def test_many_runs_stay_a_page_of_sensible_size(tmp_path: Path, monkeypatch: pyt
 
 
 def test_without_the_library_there_is_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(KdslError, match=r"install `kdsl\[report\]`"):
         library.vl_convert()
 
@@ -331,7 +332,9 @@ def test_odd_values_are_no_numbers(tmp_path: Path) -> None:
 def _luminance(colour: str) -> float:
     """Return the relative luminance of a colour, by WCAG 2.2."""
     parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
