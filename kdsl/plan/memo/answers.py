@@ -20,7 +20,7 @@ from kdsl.plan.memo.seen_signatures import SeenSignatures
 Compute = Callable[[Rows], NDArray[Any]]
 """Computes one answer for each of some rows."""
 
-_MIN_PREFETCHED: Final = 3
+_MIN_PREFETCHED: Final = 1
 """With fewer missing classes nothing is prefetched."""
 MAX_PREFETCHED: Final = 512
 """The most classes that are prefetched; over columns they cost little."""
@@ -153,9 +153,7 @@ class ByNodeClass:
                 if self._prefetches and len(chosen) >= _MIN_PREFETCHED:
                     order = self._live.order
                     others = self._unknown(self._classes.ids.take(order), order, MAX_PREFETCHED)
-                    # Enough for columns; fewer might be evaluated one by one.
-                    if len(others) >= MIN_ROWS:
-                        chosen |= others
+                    chosen |= others
                 column.put(np.fromiter(chosen, np.intp), compute(np.fromiter(chosen.values(), np.int32)))
         return column.values.take(classes), column.only
 
