@@ -202,6 +202,10 @@ class LiveSnapshot(Snapshot):
         """Return the nodes of some rows, none of which is free."""
         return cast("list[NodeInfo]", list(map(self._infos.__getitem__, rows.tolist())))
 
+    def nodes_by_row(self) -> list[NodeInfo | None]:
+        """Return the node of each row, None for free rows."""
+        return self._infos.copy()
+
     def rows_with_image(self, name: str) -> Rows:
         """Return the rows of the nodes that have an image under a name, in ascending order."""
         return np.array(sorted([self._rows[node] for node in self._spread.homes(name)]), np.int32)
