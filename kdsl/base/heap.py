@@ -17,7 +17,7 @@ NEW_OBJECTS: Final = 50_000
 
 
 def settle_heap() -> Callable[[], None]:
-    """Exclude the objects that exist now from cycle collection, and collect the cycles of new ones less often.
+    """Exclude the objects that exist now from cycle collection; collect the cycles of new ones less often.
 
     Reference counting still frees all objects. Return the function that undoes it.
     """

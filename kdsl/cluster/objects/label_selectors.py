@@ -13,7 +13,6 @@ from typing import Final
 from kdsl.cluster.api.objects import LabelSelectorSpec
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 
-
 MAX_KEYS: Final = 4096
 """The most label keys that are tracked; beyond that all keys count as selected."""
 
