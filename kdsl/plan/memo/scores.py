@@ -95,9 +95,7 @@ class JoinedScores:
         kept = [plugin for plugin in plugins if Dependencies.of(plugin.reads) is not None]
         uncached = [plugin for plugin in plugins if plugin not in kept]
         self._uncached = tuple((with_residuals(each, signatures), each.weight or 1) for each in uncached)
-        self._skips = Skips(
-            {each.name: (each.applies_reads, each.is_for) for each in uncached}, signatures
-        )
+        self._skips = Skips({each.name: (each.applies_reads, each.is_for) for each in uncached}, signatures)
         dependencies = Dependencies.of(frozenset().union(*(plugin.reads for plugin in kept)))
         assert dependencies is not None
         self._dependencies = dependencies

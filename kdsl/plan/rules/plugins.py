@@ -82,9 +82,7 @@ class PredicatePlugin:
         self.rule = rule
         self.reads = signature_reads(rule.reads, expressions_of(rule), functions.fns)
         """The reads of the rule, for signatures."""
-        self.applies_reads = signature_reads(
-            reads_of(rule.applies), expressions_of(rule), functions.fns
-        )
+        self.applies_reads = signature_reads(reads_of(rule.applies), expressions_of(rule), functions.fns)
         """The reads of its conditions `applies when`, for signatures."""
         self._program = PredicateProgram(rule, functions)
         self._residual_programs = ResidualPrograms(
@@ -212,9 +210,7 @@ class ScorePlugin:
         self.rule = rule
         self.reads = signature_reads(rule.reads, expressions_of(rule), functions.fns)
         """The reads of the rule, for signatures."""
-        self.applies_reads = signature_reads(
-            reads_of(rule.applies), expressions_of(rule), functions.fns
-        )
+        self.applies_reads = signature_reads(reads_of(rule.applies), expressions_of(rule), functions.fns)
         """The reads of its conditions `applies when`, for signatures."""
         self._program = ScoreProgram(rule, functions)
         self._residual_programs = ResidualPrograms(
