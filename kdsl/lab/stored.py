@@ -21,14 +21,18 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-OF_RUNS: Final = {"trace": str, "profile": str, "parameters": str, "seed": int, "run": str}
-"""The columns that every table of results has, with the types of their values."""
+OF_RUNS: Final = {"trace": "text", "profile": "text", "parameters": "text", "seed": "number", "run": "text"}
+"""The columns that every table of results has, and what they hold."""
 OF_LOADS: Final = frozenset({"load", "allocation", "lost_of_idle", "lost_of_all"})
 """The columns with a value for each load; all others have one for each run."""
-DECISIONS: Final = frozenset({"pod", "node", "cards", "reason"})
-"""The columns that the decisions of every run have."""
+DECISIONS: Final = {"pod": "text", "node": "text", "cards": "numbers", "reason": "text"}
+"""The columns that the decisions of every run have, and what they hold."""
+_SAMPLES: Final = {"arrived": "number", "used": "number", "lost": "number"}
+_NODES: Final = {"node": "text", "cards": "number", "model": "text"}
 LARGEST_TABLE: Final = 2**20
 """The most rows of the table of all runs: a thousand times the runs of a paper."""
+LARGEST_FILE: Final = 2**24
+"""The most rows of any file."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +80,11 @@ class Results:
         """
         digest = self.digest(run)
         if self.is_timed:
-            return _read(self.path / "series" / f"{digest}.parquet", frozenset({"time"}))
+            return _read(self.path / "series" / f"{digest}.parquet", {"time": "number"})
         from kdsl.lab.running import allocation, lost_of_all, lost_of_idle
 
         path = self._folder.file_of(digest)
-        _read(path, DECISIONS | {"arrived", "used", "lost"}, [])
+        _read(path, {**DECISIONS, **_SAMPLES}, [])
         try:
             samples, _ = self._folder.read(digest)
         except (KeyError, ValueError) as error:
@@ -121,7 +125,7 @@ class Results:
         Where a run was prepared with `shuffle`, its nodes have their rank before these names.
         """
         path = self._folder.nodes_file(_name(self.inputs(run).get("nodes")))
-        return _read(path, frozenset({"node", "cards", "model"})) if path.exists() else None
+        return _read(path, _NODES) if path.exists() else None
 
     def digest(self, run: str) -> str:
         """Return the digest of the run whose digest begins with `run`; InvalidInputError unless it is one."""
@@ -151,7 +155,7 @@ def open_results(path: str | Path) -> Results:
     if not file.exists():
         hint = "write it with `kdsl lab run EXPERIMENT.yaml --out DIR`"
         raise refused(folder, f"`{folder}` holds no results.parquet", hint)
-    table = _read(file, frozenset(OF_RUNS))
+    table = _read(file, OF_RUNS)
     _check_runs(file, table)
     return Results(folder, table)
 
@@ -160,10 +164,12 @@ def _check_runs(file: Path, table: Any) -> None:
     """Raise InvalidInputError if columns that identify runs have values of other types or of no use."""
     if table.num_rows > LARGEST_TABLE:
         raise refused(file, f"`{file}` has {table.num_rows} rows: at most {LARGEST_TABLE} are read")
-    for name, kind in OF_RUNS.items():
+    for name in (*OF_RUNS, *({"load"} & set(table.column_names))):
         values = table.column(name).to_pylist()
+        kind = str if OF_RUNS.get(name) == "text" else int
         if not all(isinstance(value, kind) for value in values):
-            raise refused(file, f"column `{name}` of `{file}` holds values that are no {kind.__name__}")
+            said = "no text" if kind is str else "no whole number"
+            raise refused(file, f"column `{name}` of `{file}` holds a value that is {said}")
         if name == "run" and not all(value and value.isalnum() and value.isascii() for value in values):
             raise refused(file, f"column `run` of `{file}` holds a value that is no digest")
 
@@ -180,21 +186,50 @@ def _metadata(path: Path) -> Mapping[bytes, bytes]:
     return metadata
 
 
-def _read(path: Path, wanted: frozenset[str], columns: list[str] | None = None) -> Any:
+def _read(path: Path, wanted: Mapping[str, str], columns: list[str] | None = None) -> Any:
     """Read a Parquet file, or those of `columns` that it has.
 
-    Raises InvalidInputError if it is none or lacks one of the `wanted` columns.
+    Raises InvalidInputError if it is none, lacks one of the `wanted` columns, or holds something else there.
     """
 
     def read(file: Any) -> Any:
         names = file.schema_arrow.names
-        missing = sorted(wanted - set(names))
-        if missing:
-            raise refused(path, f"`{path}` has no column `{missing[0]}`")
+        for name, kind in wanted.items():
+            if names.count(name) != 1:
+                count = f"{names.count(name)} columns" if name in names else "no column"
+                raise refused(path, f"`{path}` has {count} `{name}`")
+            if not _holds(file.schema_arrow.field(name).type, kind):
+                raise refused(path, f"column `{name}` of `{path}` does not hold {_IN_WORDS[kind]}")
+        if file.metadata.num_rows > LARGEST_FILE:
+            raise refused(
+                path, f"`{path}` has {file.metadata.num_rows} rows: at most {LARGEST_FILE} are read"
+            )
         known = None if columns is None else [name for name in columns if name in names]
-        return file.read(known, use_threads=False)
+        table = file.read(known, use_threads=False)
+        table.validate(full=True)
+        return table
 
     return _opened(path, read)
+
+
+_IN_WORDS: Final = {"text": "text", "number": "numbers", "numbers": "lists of whole numbers"}
+
+
+def _holds(kind: Any, wanted: str) -> bool:
+    """Return whether values of an Arrow type are of a kind, or all missing."""
+    types = arrow().types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_null(kind):
+        return True
+    if wanted == "text":
+        return bool(types.is_string(kind) or types.is_large_string(kind))
+    if wanted == "numbers":
+        return bool(
+            (types.is_list(kind) or types.is_large_list(kind))
+            and (types.is_integer(kind.value_type) or types.is_null(kind.value_type))
+        )
+    return bool(types.is_integer(kind) or types.is_floating(kind))
 
 
 def _opened(path: Path, use: Callable[[Any], Any]) -> Any:

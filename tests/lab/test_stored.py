@@ -99,7 +99,11 @@ def test_a_run_is_named_by_the_start_of_its_digest(tmp_path: Path) -> None:
         ("text", "cannot read `.*results.parquet`"),
         ("empty", "cannot read `.*results.parquet`"),
         ("columns", "has no column `parameters`"),
-        ("types", "column `seed` of .* holds values that are no int"),
+        ("types", "column `seed` of .* does not hold numbers"),
+        ("fractions", "column `seed` of .* holds a value that is no whole number"),
+        ("loads", "column `load` of .* holds a value that is no whole number"),
+        ("letters", "cannot read `.*results.parquet`: .*utf8"),
+        ("twice", "has 2 columns `seed`"),
         ("digests", "column `run` of .* holds a value that is no digest"),
         ("folder", "cannot read `.*results.parquet`"),
     ],
@@ -123,6 +127,15 @@ def test_a_folder_without_good_results_is_a_diagnostic(name: str, said: str, tmp
             write_table(path, {"trace": ["t"], "seed": [1], "run": ["abc"], "profile": ["p"]})
         case "types":
             write_table(path, {**good, "seed": ["many"]})
+        case "fractions":
+            write_table(path, {**good, "seed": [1.5]})
+        case "loads":
+            write_table(path, {**good, "load": ["100"]})
+        case "letters":
+            write_table(path, {**good, "trace": pa.array([b"\xff"], pa.binary()).view(pa.string())})
+        case "twice":
+            table = pa.table(good)
+            parquet.write_table(table.append_column("seed", table.column("seed")), path)
         case "digests":
             write_table(path, {**good, "run": ["../../etc/passwd"]})
         case "folder":

@@ -1,4 +1,4 @@
-"""Plots that compare variants: spread over seeds, Pareto front, reasons why pods wait, and all traces."""
+"""Plots that compare variants on a trace: spread over seeds, Pareto front, reasons why pods wait."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from kdsl.lab.report.study import Study, shortened
 MOST_REASONS: Final = 6
 OTHER: Final = "other reasons"
 _ROW: Final = 34
-_HEAD: Final = 56
-_NAMES: Final = {"labelLimit": 190, "labelColor": "var(--ink)", "labelFontWeight": 600, "grid": False}
+HEAD: Final = 56
+NAMES: Final = {"labelLimit": 190, "labelColor": "var(--ink)", "labelFontWeight": 600, "grid": False}
 _LABEL: Final = {"type": "text", "align": "left", "fontWeight": 600}
 
 
@@ -54,7 +54,7 @@ def seeds(study: Study, looks: Looks, trace: int) -> Iterator[Plot]:
             f"{better} is better. The box holds the middle half of the seeds, its line is the median, and the"
             f" thin line goes from the smallest to the largest. Each dot is a run.{_rows_left_out(study)}",
             trace,
-            frame(_ROW * len(variants) + _HEAD, _boxes(metric, looks, variants), description=metric.title),
+            frame(_ROW * len(variants) + HEAD, _boxes(metric, looks, variants), description=metric.title),
             {"runs": rows},
         )
 
@@ -143,49 +143,12 @@ def reasons(study: Study, evidence: Evidence, looks: Looks, trace: int) -> Plot 
         f"{_rows_left_out(study)}",
         trace,
         frame(
-            _ROW * len(variants) + _HEAD,
+            _ROW * len(variants) + HEAD,
             _bars(looks, variants, order),
             right=40,
             description="Pending pods by reason",
         ),
         {"pods": rows, "totals": totals},
-    )
-
-
-def all_traces(study: Study, looks: Looks) -> Plot | None:
-    """Return the plot of the first metric on every trace; None if there is only one."""
-    if len(study.traces) < 2:
-        return None
-    metric = study.metrics[0]
-    rows: list[Row] = []
-    variants = list(looks.places)
-    for trace, name in enumerate(study.traces):
-        for variant in variants:
-            each = study.over_seeds(trace, variant, metric.key)
-            example = study.example(trace, variant)
-            if each is not None and example is not None:
-                low = each.least if each.low is None else each.low
-                high = each.most if each.high is None else each.high
-                rows.append(
-                    {
-                        "trace": shortened(name),
-                        "v": looks.labels[variant],
-                        "mean": rounded(each.mean),
-                        "low": rounded(low),
-                        "high": rounded(high),
-                        "n": each.count,
-                        "run": example.digest,
-                    }
-                )
-    at_load = f" at a load of {study.load} %" if study.load is not None else ""
-    return Plot(
-        "traces",
-        f"{metric.title}{at_load} on every trace",
-        f"{metric.sentence} Means over seeds with their 95 % confidence intervals.",
-        0,
-        frame(46 * len(study.traces) + _HEAD + 30, _dots(metric, looks, variants), description=metric.title),
-        {"traces": rows},
-        is_wide=True,
     )
 
 
@@ -204,11 +167,12 @@ def _row_axis(looks: Looks, variants: Sequence[int], name: str = "v") -> Spec:
         "type": "nominal",
         "title": None,
         "sort": [looks.labels[variant] for variant in variants],
-        "axis": _NAMES,
+        "axis": NAMES,
     }
 
 
-def _value_axis(field: str, metric: Metric) -> Spec:
+def value_axis(field: str, metric: Metric) -> Spec:
+    """Return the axis of a metric across a plot."""
     return {
         "field": field,
         "type": "quantitative",
@@ -220,7 +184,7 @@ def _value_axis(field: str, metric: Metric) -> Spec:
 
 def _boxes(metric: Metric, looks: Looks, variants: Sequence[int]) -> list[Spec]:
     colour = {"field": "v", "type": "nominal", "scale": looks.colour(variants), "legend": None}
-    y, x = _row_axis(looks, variants), _value_axis("value", metric)
+    y, x = _row_axis(looks, variants), value_axis("value", metric)
     return [
         {
             "data": {"name": "runs"},
@@ -252,8 +216,8 @@ def _boxes(metric: Metric, looks: Looks, variants: Sequence[int]) -> list[Spec]:
 
 
 def _front_layers(across: Metric, up: Metric, looks: Looks, variants: Sequence[int]) -> list[Spec]:
-    x: Spec = _value_axis("x", across)
-    y: Spec = {**_value_axis("y", up), "scale": {"zero": False, "nice": True, "padding": 12}}
+    x: Spec = value_axis("x", across)
+    y: Spec = {**value_axis("y", up), "scale": {"zero": False, "nice": True, "padding": 12}}
     colour = {"field": "v", "type": "nominal", "scale": looks.colour(variants), "legend": None}
     point: Spec = {
         "x": x,
@@ -348,58 +312,6 @@ def _bars(looks: Looks, variants: Sequence[int], order: Sequence[str]) -> list[S
                 "y": encoding["y"],
                 "x": {"field": "pods", "type": "quantitative"},
                 "text": {"field": "pods", "type": "quantitative", "format": ",.0f"},
-            },
-        },
-    ]
-
-
-def _dots(metric: Metric, looks: Looks, variants: Sequence[int]) -> list[Spec]:
-    legend = {"orient": "top", "title": None, "symbolType": "circle", "symbolSize": 90, "offset": 10}
-    colour = {"field": "v", "type": "nominal", "scale": looks.colour(variants), "legend": legend}
-    y: Spec = {
-        "field": "trace",
-        "type": "nominal",
-        "title": None,
-        "sort": None,
-        "axis": {
-            "labelLimit": 190,
-            "labelColor": "var(--ink)",
-            "labelFontWeight": 600,
-            "grid": True,
-            "tickBand": "extent",
-        },
-        "scale": {"paddingInner": 0.3, "paddingOuter": 0.15},
-    }
-    offset = {"field": "v", "type": "nominal", "sort": [looks.labels[variant] for variant in variants]}
-    x = _value_axis("mean", metric)
-    return [
-        {
-            "data": {"name": "traces"},
-            "mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.7},
-            "encoding": {
-                "y": y,
-                "yOffset": offset,
-                "x": {**x, "field": "low"},
-                "x2": {"field": "high"},
-                "color": colour,
-            },
-        },
-        {
-            "data": {"name": "traces"},
-            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1, "cursor": "pointer"},
-            "encoding": {
-                "y": y,
-                "yOffset": offset,
-                "x": x,
-                "color": colour,
-                "tooltip": [
-                    {"field": "trace", "title": "trace"},
-                    {"field": "v", "title": "policy"},
-                    {"field": "mean", "title": metric.axis, "format": number_format(metric)},
-                    {"field": "low", "title": "95 % from", "format": number_format(metric)},
-                    {"field": "high", "title": "95 % to", "format": number_format(metric)},
-                    {"field": "n", "title": "seeds"},
-                ],
             },
         },
     ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kdsl.lab.stored import Results, refused
 from kdsl.lab.traces import CARD
+
+MOST_CARDS: Final = 1024
+"""The cards of a node: no trace has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +42,24 @@ def cards_held(results: Results, run: str, decisions: Any) -> tuple[ModelCards, 
     prepare = results.inputs(run).get("prepare")
     is_ranked = isinstance(prepare, dict) and bool(prepare.get("shuffle"))
     nodes = {row["node"]: row for row in table.to_pylist()}
-    free = {name: [0] * row["cards"] for name, row in nodes.items()}
+    free: dict[str, list[int]] = {}
+    for name, row in nodes.items():
+        if not isinstance(row["cards"], int) or not 0 <= row["cards"] <= MOST_CARDS:
+            raise refused(results.path, f"node `{name}` of run `{run[:12]}` has {row['cards']} cards")
+        free[name] = [0] * row["cards"]
     before = 0
     columns = (decisions.column(name).to_pylist() for name in ("node", "cards", "used"))
     for node, cards, used in zip(*columns, strict=True):
+        if not isinstance(used, int):
+            raise refused(results.path, f"run `{run[:12]}` does not say how much is used after each pod")
         rose, before = used - before, used
         if node is None or not cards:
             continue
         name = node.partition("-")[2] if is_ranked else node
         for card in cards:
-            if name not in free or not 0 <= card < len(free[name]):
+            if name not in free or not isinstance(card, int) or not 0 <= card < len(free[name]):
                 title = f"run `{run[:12]}` uses card {card} of `{node}`, which its trace has not"
-                raise refused(Path(results.path), title)
+                raise refused(results.path, title)
             free[name][card] += rose // len(cards)
     by_model: dict[str, list[tuple[int, ...]]] = defaultdict(list)
     for name, parts in free.items():

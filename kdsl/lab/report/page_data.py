@@ -30,7 +30,11 @@ def page_data(contents: Contents) -> Mapping[str, Any]:
             }
             for plot in contents.plots
         },
-        "runs": {run.digest: _run_data(contents, at) for at, run in enumerate(study.runs)},
+        "runs": {
+            run.digest: _run_data(contents, at)
+            for at, run in enumerate(study.runs)
+            if at < tables.MOST_ROWS or run.digest in evidence.excerpts
+        },
         "decisions": {digest: _excerpt_data(each) for digest, each in evidence.excerpts.items()},
     }
 

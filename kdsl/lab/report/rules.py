@@ -23,9 +23,9 @@ def rules_section(study: Study, evidence: Evidence, looks: Looks) -> Markup:
     """Return the part of a page about rules: one entry for each variant."""
     baseline: tuple[int, list[str]] | None = None
     entries: list[Markup] = []
-    for variant in range(len(study.variants)):
+    for variant in range(len(study.variants))[:MOST_TEXTS]:
         lines = _lines(study, evidence, variant)
-        if lines is None or len(entries) >= MOST_TEXTS:
+        if lines is None:
             entries.append(_entry(study, evidence, looks, variant, None, None))
         elif baseline is None:
             baseline = variant, lines
@@ -36,6 +36,10 @@ def rules_section(study: Study, evidence: Evidence, looks: Looks) -> Markup:
             entries.append(
                 _entry(study, evidence, looks, variant, lines, difference, study.variants[first].label)
             )
+    left_out = len(study.variants) - len(entries)
+    if left_out:
+        text = f"Of {left_out} variants more the page holds no rules. Their digests are with their runs."
+        entries.append(tag("p", text, class_="note"))
     return joined(entries)
 
 
@@ -51,9 +55,9 @@ def _entry(
     each = study.variants[variant]
     settings = settings_of(each.parameters)
     digests: dict[tuple[str, str], dict[str, None]] = {}
-    for run in study.runs:
+    for run in study.of_variant(variant):
         inputs = evidence.inputs.get(run.digest)
-        if run.variant == variant and inputs is not None:
+        if inputs is not None:
             key = shortened(str(inputs.get("rules", "")), 64), shortened(str(inputs.get("profile", "")), 120)
             digests.setdefault(key, {})[shortened(study.traces[run.trace])] = None
     listed = (
@@ -83,9 +87,7 @@ def _entry(
 def _lines(study: Study, evidence: Evidence, variant: int) -> list[str] | None:
     """Return the text of the rules of a variant on the first trace, without the origins of lines."""
     texts = (
-        evidence.rules[run.digest]
-        for run in study.runs
-        if run.variant == variant and run.digest in evidence.rules
+        text for run in study.of_variant(variant) if (text := evidence.rules.get(run.digest)) is not None
     )
     text = next(texts, None)
     return None if text is None else list(_shown(text))

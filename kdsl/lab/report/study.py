@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
@@ -64,13 +64,20 @@ class Study:
     runs: tuple[StudyRun, ...]
     points: tuple[Point, ...]
     load: int | None
+    groups: Mapping[tuple[int, int], tuple[StudyRun, ...]]
+    """The runs by trace and variant."""
 
     def metric(self, key: str) -> Metric:
         return next(metric for metric in self.metrics if metric.key == key)
 
     def group(self, trace: int, variant: int) -> tuple[StudyRun, ...]:
         """Return the runs of a variant on a trace, one for each seed."""
-        return tuple(run for run in self.runs if (run.trace, run.variant) == (trace, variant))
+        return self.groups.get((trace, variant), ())
+
+    def of_variant(self, variant: int) -> Iterator[StudyRun]:
+        """Yield the runs of a variant, trace by trace."""
+        for trace in range(len(self.traces)):
+            yield from self.group(trace, variant)
 
     def over_seeds(self, trace: int, variant: int, metric: str) -> Interval | None:
         return interval_of(run.values.get(metric) for run in self.group(trace, variant))
@@ -127,8 +134,20 @@ def study_of(results: Results, load: int | None = None) -> Study:
         if results.is_timed or row["load"] == load
     )
     points = () if results.is_timed else tuple(_points(rows, metrics, group))
-    name = results.path.resolve().name
-    return Study(name, results.is_timed, tuple(traces), variants, metrics, runs, points, load)
+    groups: dict[tuple[int, int], list[StudyRun]] = {}
+    for run in runs:
+        groups.setdefault((run.trace, run.variant), []).append(run)
+    return Study(
+        results.path.resolve().name,
+        results.is_timed,
+        tuple(traces),
+        variants,
+        metrics,
+        runs,
+        points,
+        load,
+        {group: tuple(members) for group, members in groups.items()},
+    )
 
 
 def number_of(value: object) -> float | None:

@@ -12,6 +12,7 @@ from kdsl.lab.report.cards import heat_maps
 from kdsl.lab.report.contents import Contents
 from kdsl.lab.report.evidence import Evidence, evidence_of
 from kdsl.lab.report.metrics import PARETO, Metric
+from kdsl.lab.report.overview import all_traces
 from kdsl.lab.report.page import page_of
 from kdsl.lab.report.plots import Looks, Plot, looks_of
 from kdsl.lab.report.study import Study, study_of
@@ -63,7 +64,7 @@ def _chosen(study: Study, pareto: tuple[str, str] | None) -> tuple[Metric, Metri
 def _plots(
     study: Study, evidence: Evidence, looks: Looks, pareto: tuple[Metric, Metric] | None
 ) -> Iterator[Plot]:
-    every = charts.all_traces(study, looks)
+    every = all_traces(study, looks)
     if every is not None:
         yield every
     for trace in range(len(study.traces)):

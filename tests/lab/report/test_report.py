@@ -292,6 +292,7 @@ def test_without_nodes_and_rules_the_page_says_so(tmp_path: Path) -> None:
 
 def test_many_runs_stay_a_page_of_sensible_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "MOST_ROWS", 20)
+    monkeypatch.setattr(rules, "MOST_TEXTS", 4)
     folder = tmp_path / "out"
     traces, profiles = [f"trace-{at}" for at in range(3)], [f"P{at}" for at in range(12)]
     text = _report(write_results(folder, traces, profiles, (1, 2), pods=400))
@@ -300,6 +301,7 @@ def test_many_runs_stay_a_page_of_sensible_size(tmp_path: Path, monkeypatch: pyt
     # 36 runs are examples, and 10,000 decisions are shown: 277 of each.
     assert (len(data["decisions"]), shown) == (36, 36 * 277)
     assert "The first 20 of 72 runs." in text
+    assert "Of 8 variants more the page holds no rules." in text
     assert "Only the best 8 of 12 variants are drawn." in text
     assert f"the cards of 24 of 36 runs, on {', '.join(traces[:2])}" in text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -184,6 +185,36 @@ def test_a_card_that_no_node_has_is_a_problem(tmp_path: Path) -> None:
     write_table(tmp_path / "nodes" / "aaaa.parquet", {"node": ["node-9"], "cards": [2], "model": ["T4"]})
     (problem, *_) = evidence_of(results, study_of(results)).problems
     assert "uses card 0 of `0001-node-0`, which its trace has not" in problem.title
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("pod", [1], "column `pod` of .* does not hold text"),
+        ("cards", [1], "column `cards` of .* does not hold lists of whole numbers"),
+        ("cards", [["a"]], "column `cards` of .* does not hold lists of whole numbers"),
+        ("reason", [["a"]], "column `reason` of .* does not hold text"),
+        ("used", ["a"], "does not say how much is used after each pod"),
+    ],
+)
+def test_columns_with_other_values_are_problems(
+    column: str, values: list[object], said: str, tmp_path: Path
+) -> None:
+    results = lab.open(write_results(tmp_path, ("t",), ("P",), (1,)))
+    path = tmp_path / "runs" / f"{digest_of('t', 'P', 1)}.parquet"
+    good = {"pod": ["a"], "node": ["0001-node-0"], "cards": [[0]], "reason": [None], "used": [500]}
+    write_table(path, {**good, column: values}, {"nodes": "aaaa", "prepare": {"shuffle": True}})
+    (problem,) = evidence_of(results, study_of(results)).problems
+    assert re.search(said, problem.title)
+
+
+def test_nodes_with_impossible_cards_are_a_problem(tmp_path: Path) -> None:
+    results = lab.open(write_results(tmp_path, ("t",), ("P",), (1,)))
+    for cards in (-1, 10**12, None):
+        columns = {"node": ["node-0"], "cards": pa.array([cards], pa.int64()), "model": ["T4"]}
+        write_table(tmp_path / "nodes" / "aaaa.parquet", columns)
+        (problem,) = evidence_of(results, study_of(results)).problems
+        assert f"has {cards} cards" in problem.title
 
 
 def test_measures_over_time(tmp_path: Path) -> None:

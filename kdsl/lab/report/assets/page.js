@@ -166,7 +166,12 @@
 
   const showRun = (digest, place) => {
     const run = page.runs[digest];
-    if (!run) return;
+    if (!run) {
+      byId("run").replaceChildren(make("p", { class: "note" }, "The page does not hold this run. ",
+        make("code", {}, `kdsl.lab.open(…).decisions("${digest.slice(0, 12)}")`), " returns its decisions."));
+      byId("run").scrollIntoView({ block: "start" });
+      return;
+    }
     const values = page.metrics.map(({ title, digits }, at) => [title, run.values[at] === null ? "–"
       : run.values[at].toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })]);
     const decisions = page.decisions[digest];
