@@ -38,8 +38,8 @@ def rules_section(study: Study, evidence: Evidence, looks: Looks) -> Markup:
             )
     left_out = len(study.variants) - len(entries)
     if left_out:
-        text = f"Of {left_out} variants more the page holds no rules. Their digests are with their runs."
-        entries.append(tag("p", text, class_="note"))
+        note = f"Of {left_out} variants more the page holds no rules. Their digests are with their runs."
+        entries.append(tag("p", note, class_="note"))
     return joined(entries)
 
 
