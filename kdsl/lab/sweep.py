@@ -105,7 +105,7 @@ def _do(job: _Job) -> Failure | None:
     contender = experiment.contenders[planned.name]
     try:
         trace = _trace(experiment.traces[planned.trace])
-        checked = rules_of(contender.profile, planned.values, trace.typical, experiment.rules)
+        checked = rules_of(contender.profile, planned.values, trace.typical, experiment.rules, trace.supply)
         ready = prepared(trace, planned.seed, experiment.preparation)
         result = run(checked.rules, checked.profile, ready, planned.seed, contender.tie_break)
         inputs = _inputs(experiment, planned, checked.digest)
@@ -123,9 +123,11 @@ def _digests(experiment: Experiment) -> Iterator[tuple[Planned, str]]:
     for planned in experiment.runs():
         key = planned.trace, planned.name, json.dumps(dict(planned.values), sort_keys=True)
         if key not in digests:
-            typical = _trace(experiment.traces[planned.trace]).typical
+            trace = _trace(experiment.traces[planned.trace])
             profile = experiment.contenders[planned.name].profile
-            digests[key] = rules_of(profile, planned.values, typical, experiment.rules).digest
+            digests[key] = rules_of(
+                profile, planned.values, trace.typical, experiment.rules, trace.supply
+            ).digest
         yield planned, digest_of(_inputs(experiment, planned, digests[key]))
 
 
