@@ -116,7 +116,7 @@ def _do(job: _Job) -> Failure | None:
     contender = experiment.contenders[planned.name]
     try:
         trace = trace_of(experiment.traces[planned.trace])
-        checked = rules_of(contender.profile, planned.values, trace.typical, experiment.rules)
+        checked = rules_of(contender.profile, planned.values, trace.typical, experiment.rules, trace.supply)
         ready = prepared(trace, planned.seed, experiment.preparation)
         result = run(checked.rules, checked.profile, ready, planned.seed, contender.tie_break)
         inputs = _inputs(experiment, planned, checked.digest)
@@ -136,9 +136,9 @@ def digests_of(
     for planned in experiment.runs():
         key = planned.trace, planned.name, json.dumps(dict(planned.values), sort_keys=True)
         if key not in digests:
-            typical = trace_of(experiment.traces[planned.trace]).typical
+            trace = trace_of(experiment.traces[planned.trace])
             profile = experiment.contenders[planned.name].profile
-            checked = rules_of(profile, planned.values, typical, experiment.rules)
+            checked = rules_of(profile, planned.values, trace.typical, experiment.rules, trace.supply)
             digests[key] = checked.digest
             if texts is not None:
                 texts[checked.digest, profile] = text_of(checked)
