@@ -24,7 +24,7 @@ def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
     planned = _planned(experiment, run)
     contender = experiment.contenders[planned.name]
     recorded = trace_of(experiment.traces[planned.trace])
-    checked = rules_of(contender.profile, planned.values, recorded.typical, experiment.rules)
+    checked = rules_of(contender.profile, planned.values, recorded.typical, experiment.rules, recorded.supply)
     trace = prepared(recorded, planned.seed, experiment.preparation)
     names = [each.name for each in trace.pods]
     if pod not in names:
