@@ -81,6 +81,8 @@ class SchedulingQueue:
         self._leaving: set[str] = set()
         self._held: set[str] = set()
         self._next_flush = clock.now() + FLUSH_EVERY
+        # Without it sleeping pods wait for an event however long: a simulation knows that none is missing.
+        self.wakes_sleepers = True
         self.flushed = 0
         self.placed_after_flush = 0
         self.wakes: Counter[str] = Counter()
@@ -300,7 +302,7 @@ class SchedulingQueue:
                 key = heaps.pop()
                 assert key is not None
                 self._enter(self._active, self._pods[key], "BackoffComplete")
-        if now < self._next_flush:
+        if now < self._next_flush or not self.wakes_sleepers:
             return
         self._next_flush += ((now - self._next_flush) // FLUSH_EVERY + 1) * FLUSH_EVERY
         for key in tuple(self._asleep):
@@ -334,7 +336,8 @@ class SchedulingQueue:
         """Return the earliest time in nanoseconds at which `flush` has work; None where no pod waits."""
         dues = [heaps.due for heaps in (self._backoff, self._error_backoff)]
         times = [(due + 1) * SECOND for due in dues if due is not None]
-        return min([*times, *((self._next_flush,) if self._asleep else ())], default=None)
+        sleepers_due = (self._next_flush,) if self._asleep and self.wakes_sleepers else ()
+        return min([*times, *sleepers_due], default=None)
 
     def reroute(self) -> None:
         """Move the waiting pods to their places after a change of profiles.
