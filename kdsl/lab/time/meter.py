@@ -19,7 +19,6 @@ from kdsl.sim.openb import MODEL_LABEL
 
 MOST_SAMPLES: Final = 1_000_000
 _GIB: Final = 2**30
-_HOUR: Final = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,10 @@ class Meter:
         self._spare: list[int] = []
         self._sums = _Share()
         self._samples: list[Sample] = []
-        self._means = [0.0] * 6
+        # Integrals over nanoseconds: whole numbers stay exact.
+        self._used = _Share()
+        self._node_time = 0
+        self._lost_time = 0.0
         self.pending = 0
         self.evictions = 0
         self.rate = 0.0
@@ -161,30 +163,38 @@ class Meter:
     @property
     def allocation_mean(self) -> float | None:
         """The used share of all cards over time, in percent; of all CPU where there are no cards."""
-        cards, cards_total, cpu, cpu_total, _, _ = self._means
-        used, total = (cards, cards_total) if cards_total else (cpu, cpu_total)
+        sums = self._used
+        used, total = (sums.cards, sums.cards_total) if sums.cards_total else (sums.cpu, sums.cpu_total)
         return 100 * used / total if total else None
 
     @property
     def fragmentation_mean(self) -> float | None:
         """The share of all cards that is free and useless to typical pods over time, in percent."""
-        total, lost = self._means[1], self._means[4]
-        return None if self._fragmentation is None or not total else 100 * lost / total
+        total = self._used.cards_total
+        return None if self._fragmentation is None or not total else 100 * self._lost_time / total
 
     @property
     def nodes_mean(self) -> float | None:
         """The number of nodes over time."""
-        return self._means[5] / self._now * SECOND if self._now else None
+        return self._node_time / self._now if self._now else None
 
     def _go_to(self, now: int) -> None:
-        seconds = (now - self._now) / SECOND
-        if not seconds:
+        passed = now - self._now
+        if not passed:
             return
-        sums = self._sums
-        lost = self._lost_parts() if self._fragmentation is not None else 0.0
-        now_used = (sums.cards, sums.cards_total, sums.cpu, sums.cpu_total, lost, len(self._shares))
-        self._means = [mean + seconds * value for mean, value in zip(self._means, now_used, strict=True)]
-        self.cost += self.rate * seconds / _HOUR
+        sums, old = self._sums, self._used
+        self._used = _Share(
+            old.cpu + passed * sums.cpu,
+            old.memory + passed * sums.memory,
+            old.cards + passed * sums.cards,
+            old.cpu_total + passed * sums.cpu_total,
+            old.memory_total + passed * sums.memory_total,
+            old.cards_total + passed * sums.cards_total,
+        )
+        self._node_time += passed * len(self._shares)
+        if self._fragmentation is not None:
+            self._lost_time += passed * self._lost_parts()
+        self.cost += self.rate * passed / (3600 * SECOND)
         self._now = now
 
     def _lost_parts(self) -> float:

@@ -28,7 +28,7 @@ from kdsl.lab.time.meter import Meter, Sample
 from kdsl.lab.time.plan import SECOND, AfterEviction, Stop, TimePlan, nanoseconds
 from kdsl.lab.time.pod_log import PodLog
 from kdsl.lab.time.trial import Trial
-from kdsl.lab.time.world import EPOCH, World, decides_by_kind, kind_of, open_world
+from kdsl.lab.time.world import EPOCH, World, Kinds, decides_by_kind, open_world
 from kdsl.lab.timed import Arrival, NodeChange, TimedWorkload
 from kdsl.plan.card_table import no_cards
 from kdsl.sim.workload import Workload
@@ -77,7 +77,8 @@ def run_over_time(
     nodes = [*workload.nodes, *fleet.first()]
     _check_names(workload, nodes, fleet)
     cluster = Workload(nodes, workload.placed, (), workload.catalog).cluster()
-    meter = Meter(cards_of, typical, nanoseconds(plan.sample))
+    # Without devices there are no cards that could be lost.
+    meter = Meter(cards_of, typical if devices is not None else (), nanoseconds(plan.sample))
     with ExitStack() as stack:
         world = stack.enter_context(open_world(rules, settings, cluster, (), evicts=True))
         scaler = None
@@ -118,14 +119,17 @@ class _Running:
     ) -> None:
         self._world, self._engine, self._cluster = world, world.engine, world.cluster
         self._plan, self._fleet, self._meter, self._scaler = plan, fleet, meter, scaler
-        self._shares_kinds = shares_kinds
+        self._kinds = Kinds() if shares_kinds else None
+        if self._kinds is not None:
+            world.engine.queue.kind_of = self._kinds.of
         self._until = None if plan.until is None else nanoseconds(plan.until)
         self._agenda = Agenda()
         self._logs: dict[str, PodLog] = {}
         self._open = 0
-        # Counts the changes of the cluster; what failed at a version fails again at it.
+        # Counts the changes of the cluster.
         self._version = 0
-        self._failed: dict[PodInfo, tuple[int, Decision, Rejectors]] = {}
+        # The last rejection of each kind of pods, see `_attempt`.
+        self._failed: dict[int, Decision] = {}
         # The pods without a node whose last attempt ended in a rejection, and those that no event wakes, which
         # the queue tries again after a while: each with the version at which it failed.
         self._rejected: dict[str, PodInfo] = {}
@@ -372,22 +376,28 @@ class _Running:
             self._attempt(queued)
 
     def _attempt(self, queued: QueuedPod) -> None:
+        """Decide a pod, unless one of its kind was rejected and sleeps on.
+
+        No event since then may have cured the rejection of that pod, so none has cured that of this one.
+        """
         engine, pod = self._engine, queued.pod
-        if not self._shares_kinds or engine.nominator.node_of(pod):
+        if self._kinds is None or engine.nominator.node_of(pod):
             self._take(engine.schedule_one(queued))
             return
-        kind = kind_of(pod)
+        kind = self._kinds.of(pod)
         known = self._failed.get(kind)
-        if known is not None and known[0] == self._version:
-            # A pod of its kind was rejected in this very state of the cluster: so is this one.
-            engine.queue.requeue(pod.key, known[2])
-            self._reject(known[1], pod, known[2])
+        if known is not None and engine.queue.place_of(known.pod) == "unschedulable":
+            rejectors = rejectors_of(known)
+            engine.queue.requeue(pod.key, rejectors)
+            self._reject(known, pod, rejectors)
             return
         decision = engine.schedule_one(queued)
         before = self._version
         self._take(decision)
         if decision.outcome is Outcome.UNSCHEDULABLE and not decision.nominated and before == self._version:
-            self._failed[kind] = self._version, decision, rejectors_of(decision)
+            self._failed[kind] = decision
+        else:
+            self._failed.pop(kind, None)
 
     def _take_all(self, decisions: Iterable[Decision]) -> None:
         for decision in decisions:

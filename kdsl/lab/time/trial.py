@@ -19,7 +19,7 @@ from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.lab.time.fleet import node_of
 from kdsl.lab.time.plan import NodeGroup
-from kdsl.lab.time.world import kind_of, open_world
+from kdsl.lab.time.world import Kinds, open_world
 from kdsl.plan.card_table import CardsOf
 
 
@@ -51,6 +51,7 @@ class Trial:
         self._cards_of = cards_of
         self._has_catalog = has_catalog
         self._stack = ExitStack()
+        self._kinds = Kinds()
         self._copy = ClusterCache()
         self._engine: Engine | None = None
         self._seen: Mapping[str, NodeInfo] = {}
@@ -101,9 +102,9 @@ class Trial:
         for facts in starting:
             self._copy.add_node(facts)
         placed, left = list[PodInfo](), list[PodInfo]()
-        first: dict[PodInfo, int] = {}
+        first: dict[int, int] = {}
         for pod in pods:
-            kind = kind_of(pod)
+            kind = self._kinds.of(pod)
             at = first.get(kind, 0)
             while at < len(starting) and not self._place(pod, starting[at].name):
                 at += 1
@@ -121,9 +122,9 @@ class Trial:
         pod is not tried on a node that has rejected one of its kind.
         """
         names, placed = list[str](), list[PodInfo]()
-        first: dict[PodInfo, int] = {}
+        first: dict[int, int] = {}
         for pod in sorted(pods, key=lambda pod: -_size(pod, group.template)):
-            kind = kind_of(pod)
+            kind = self._kinds.of(pod)
             at = first.get(kind, 0)
             while at < len(names) and not self._place(pod, names[at]):
                 at += 1

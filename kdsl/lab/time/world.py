@@ -92,9 +92,15 @@ def open_world(
         yield World(cluster, engine, clock, evicted)
 
 
-def kind_of(pod: PodInfo) -> PodInfo:
-    """Return what pods of one kind have in common: all but their names and the time of their creation."""
-    return pod.with_fields(name="", uid="", created_at=0)
+class Kinds:
+    """Numbers for kinds of pods: those of one kind are equal in all but their names and times of creation."""
+
+    def __init__(self) -> None:
+        self._known: dict[PodInfo, int] = {}
+
+    def of(self, pod: PodInfo) -> int:
+        bare = pod.with_fields(name="", uid="", created_at=0)
+        return self._known.setdefault(bare, len(self._known))
 
 
 def decides_by_kind(rules: RuleSet, settings: Settings) -> bool:
