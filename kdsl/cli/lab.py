@@ -60,7 +60,7 @@ def run_command(experiment: Path, out: Path | None, processes: int) -> None:
 
 def _named(failure: Failure) -> str:
     planned = failure.planned
-    values = "".join(f", {name} = {value}" for name, value in planned.values.items())
+    values = "".join(f", {name} = {value}" for name, value in planned.parameters.items())
     return f"{planned.trace}, {planned.name}, seed {planned.seed}{values}"
 
 

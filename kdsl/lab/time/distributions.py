@@ -16,6 +16,8 @@ import numpy as np
 
 _NORMAL: Final = NormalDist()
 _DOUBLE: Final = 2.0**-53
+LONGEST: Final = 1e11
+"""Longer times, of more than 3000 years, count as this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +147,13 @@ def uniforms(seed: int, stream: int) -> Iterator[float]:
 
 
 def draws(distribution: Distribution, seed: int, stream: int) -> Iterator[float]:
-    """Yield values of a distribution."""
+    """Yield values of a distribution, none longer than `LONGEST`."""
     quantile: Callable[[float], float] = distribution.quantile
-    return map(quantile, uniforms(seed, stream))
+    for share in uniforms(seed, stream):
+        try:
+            yield min(quantile(share), LONGEST)
+        except OverflowError:
+            yield LONGEST
 
 
 def drawn_from(things: Sequence[Any], seed: int, stream: int) -> Iterator[Any]:

@@ -67,12 +67,14 @@ class Scaling:
 class TimePlan:
     """How a workload runs. Times are seconds.
 
-    An evicted pod comes back `return_after` seconds later. With `flush` pods that slept for five minutes are
+    A run in which more than `most_pending` pods wait ends at once. An evicted pod comes back `return_after` seconds
+    later. With `flush` pods that slept for five minutes are
     tried again without an event, as in a live scheduler; else only when nothing else can happen.
     """
 
     until: float | None = None
     stop: Stop = Stop.ENDED
+    most_pending: int | None = None
     sample: float = 3600.0
     return_after: float = 1.0
     after_eviction: AfterEviction = AfterEviction.RESTARTS

@@ -145,9 +145,9 @@ class _Running:
                 break
             self._go_to(at)
             self._happen()
-            if self._plan.stop is Stop.ENDED and not self._open:
+            if self._is_over():
                 break
-        if self._until is not None and not (self._plan.stop is Stop.ENDED and not self._open):
+        if self._until is not None and not self._is_over():
             self._go_to(max(self._until, self._world.now))
         self._meter.sample()
         meter = self._meter
@@ -162,6 +162,12 @@ class _Running:
             meter.cost,
             self._late,
         )
+
+    def _is_over(self) -> bool:
+        most = self._plan.most_pending
+        if most is not None and self._meter.pending > most:
+            return True
+        return self._plan.stop is Stop.ENDED and not self._open
 
     def _begin(self, workload: TimedWorkload) -> None:
         for pod in workload.placed:
