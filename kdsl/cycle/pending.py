@@ -57,8 +57,8 @@ class PendingPod(Struct, eq=False):
     """A waiting pod. `rejections` and `errors` count failures for the backoff: errors only those in a row.
 
     `key` is its `namespace/name`. `refusal` is why the pod is gated, None where it is not. `is_flushed`: its
-    latest attempt came from the timeout and not from an event. Pods of one `kind` are rejected, and cured, alike;
-    None where it is not known.
+    latest attempt came from the timeout and not from an event. Pods of one `kind` are rejected, and cured,
+    alike; None where it is not known.
     """
 
     key: str

@@ -83,8 +83,8 @@ class SchedulingQueue:
         self._next_flush = clock.now() + FLUSH_EVERY
         # Without it sleeping pods wait for an event however long: a simulation knows that none is missing.
         self.wakes_sleepers = True
-        # Returns the kind of a pod, if it is known that pods of one kind are rejected, and cured, alike: then an
-        # event is weighed once for each kind.
+        # Returns the kind of a pod, if it is known that pods of one kind are rejected, and cured, alike:
+        # then an event is weighed once for each kind.
         self.kind_of: Callable[[PodInfo], Hashable] | None = None
         self.flushed = 0
         self.placed_after_flush = 0
@@ -286,9 +286,7 @@ class SchedulingQueue:
             if urgency is not Urgency.NONE:
                 self._wake(pending, urgency, _label(event), event_label(event))
 
-    def _urgency(
-        self, pending: PendingPod, event: ClusterEvent, known: dict[Hashable, Urgency]
-    ) -> Urgency:
+    def _urgency(self, pending: PendingPod, event: ClusterEvent, known: dict[Hashable, Urgency]) -> Urgency:
         """Return the effect of an event on a sleeping pod; `known` are the answers for kinds of pods."""
         table = self._routes.table_of(pending.queued.pod)
         is_own = event.pod is not None and event.pod.key == pending.key

@@ -66,7 +66,9 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """The content of an experiment. `rules` are paths, empty for the shipped rules. With `time` runs go over time."""
+    """The content of an experiment. `rules` are paths, empty for the shipped rules. With `time` runs go over
+    time.
+    """
 
     rules: tuple[Path, ...]
     traces: Mapping[str, TraceFiles]

@@ -77,7 +77,8 @@ class Autoscaler:
             return None
         # Others may help the pods that are left: the next look decides about them.
         self.needs_room = True
-        group, growth = max(helping, key=lambda each: self.expander(self._option(*each, len(pending))))
+        values = [self.expander(self._option(group, growth, len(pending))) for group, growth in helping]
+        group, growth = helping[values.index(max(values))]
         return group, growth.nodes
 
     def shrink(self, now: int, cluster: ClusterCache) -> list[str]:

@@ -1,7 +1,7 @@
 """Distributions of gaps between arrivals and of durations, in seconds.
 
-Numbers are drawn by inverting the distribution function: one uniform number gives one value, so equal seeds give
-equal values with every version of numpy.
+Numbers are drawn by inverting the distribution function: one uniform number gives one value, so equal seeds
+give equal values with every version of numpy.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Pareto:
         return float(self.least * (1 - share) ** (-1 / self.shape))
 
     def cdf(self, value: float) -> float:
-        return 1 - (self.least / value) ** self.shape if value > self.least else 0.0
+        return float(1 - (self.least / value) ** self.shape) if value > self.least else 0.0
 
     def log_density(self, value: float) -> float:
         if value < self.least:

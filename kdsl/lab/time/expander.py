@@ -22,7 +22,8 @@ from kdsl.check.model.types import DOUBLE, INT, STRING, Type
 from kdsl.check.views.view import load_views
 from kdsl.config.codes import ConfigCode
 from kdsl.eval.values import EvalError
-from kdsl.lang.parser import Locate, parse_embedded
+from kdsl.lang.expression_builder import Locate
+from kdsl.lang.parser import parse_embedded
 from kdsl.plan.compile.expression import compile_expression
 
 
@@ -68,7 +69,7 @@ def check_expander(text: str, locate: Locate) -> tuple[TypedExpr | None, tuple[D
     if typed is not None and typed.type not in (INT, DOUBLE):
         title = f"an expander is a number, this is `{typed.type}`"
         return None, (Diagnostic(ConfigCode.WRONG_TYPE, title, typed.span),)
-    return typed, found
+    return typed, tuple(found)
 
 
 def expander_of(text: str) -> Expander:
@@ -83,7 +84,9 @@ def expander_of(text: str) -> Expander:
         try:
             found = float(evaluate(astuple(option)))
         except EvalError as error:
-            raise KdslError(f"the expander has no value for group `{option.group}`: {error.message}") from error
+            raise KdslError(
+                f"the expander has no value for group `{option.group}`: {error.message}"
+            ) from error
         if math.isnan(found):
             raise KdslError(f"the expander has no value for group `{option.group}`: it is not a number")
         return found

@@ -22,7 +22,7 @@ class Fit:
     """A fitted distribution.
 
     `distance` is that of Kolmogorov and Smirnov: the largest difference between its distribution function and
-    that of the values, from 0 to 1. `aic` is Akaike's criterion; of several fits the one with the least is best.
+    that of the values, from 0 to 1. `aic` is Akaike's criterion; the fit with the least one is best.
     """
 
     distribution: Fitted
@@ -32,10 +32,12 @@ class Fit:
 
 
 def fit(name: str, values: Sequence[float]) -> Fit:
-    """Fit a distribution of a family to values of at least 0; KdslError if they are fewer than two, or equal."""
+    """Fit a distribution of a family to values of at least 0; KdslError unless two of them differ."""
     data = sorted(max(float(value), LEAST) for value in values)
     if len(data) < 2 or data[0] == data[-1]:
-        raise KdslError(f"a distribution is fitted to at least two different values, there are {len(set(data))}")
+        raise KdslError(
+            f"a distribution is fitted to at least two different values, there are {len(set(data))}"
+        )
     match name:
         case "exponential":
             found: Fitted = Exponential(math.fsum(data) / len(data))

@@ -75,9 +75,7 @@ class Generation:
     wave: Wave | None = None
 
 
-def generated(
-    trace: Trace, times: Mapping[str, PodTimes], how: Generation, seed: int
-) -> TimedWorkload:
+def generated(trace: Trace, times: Mapping[str, PodTimes], how: Generation, seed: int) -> TimedWorkload:
     """Draw a workload over the nodes of a trace. `times` are needed for what is fitted to them."""
     workload = workload_of(trace)
     gaps = _chosen(how.arrivals, lambda: gaps_of(times))
@@ -120,4 +118,6 @@ def _chosen(wanted: Distribution | FitTo, values: Callable[[], Sequence[float]])
         return wanted
     if wanted.family == "empirical":
         return Empirical(tuple(sorted(values())))
-    return fits(values())[0].distribution if wanted.family is None else fit(wanted.family, values()).distribution
+    return (
+        fits(values())[0].distribution if wanted.family is None else fit(wanted.family, values()).distribution
+    )

@@ -1,7 +1,7 @@
 """Runs over time in a sweep: from a trace of an experiment to Parquet files.
 
-A run has two files: `runs/DIGEST.parquet` with a row for each pod and `series/DIGEST.parquet` with a row for each
-sample.
+A run has two files: `runs/DIGEST.parquet` with a row for each pod and `series/DIGEST.parquet` with a row for
+each sample.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ def plain(generation: Generation | None) -> Any:
         return None
     found = asdict(generation)
     for key in ("arrivals", "durations"):
-        each: Constant | Empirical | Exponential | Lognormal | Weibull | Pareto | FitTo = getattr(generation, key)
+        each: Constant | Empirical | Exponential | Lognormal | Weibull | Pareto | FitTo = getattr(
+            generation, key
+        )
         found[key] = [type(each).__name__, found[key]]
     return found
 
@@ -196,12 +198,12 @@ def summary(run: TimedRun) -> dict[str, Any]:
 
 
 def waiting(pod: PodLog) -> float | None:
-    """Return how many seconds a pod was without a node until it had its last one, None if it never had one."""
+    """Return how many seconds a pod waited until it had its last node, None if it never had one."""
     return None if pod.started is None or pod.arrived is None else pod.waited / SECOND
 
 
 def percentile(ordered: Sequence[float], share: int) -> float | None:
-    """Return the least of some ordered values that `share` percent of them do not exceed, None of no values."""
+    """Return the least of ordered values that `share` percent of them do not exceed, None of no values."""
     return ordered[max(0, -(-share * len(ordered) // 100) - 1)] if ordered else None
 
 

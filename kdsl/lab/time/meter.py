@@ -88,7 +88,7 @@ class Meter:
         self.evictions = 0
         self.rate = 0.0
         """The price of all nodes for an hour."""
-        self.cost = 0.0
+        self._paid: dict[float, int] = {}
         self.nodes_max = 0
 
     @property
@@ -141,7 +141,9 @@ class Meter:
         if self._samples and self._samples[-1].time == at:
             self._samples.pop()
         if len(self._samples) >= MOST_SAMPLES:
-            raise KdslError(f"more than {MOST_SAMPLES:,} samples: let `time.sample` be longer, or set `time.until`")
+            raise KdslError(
+                f"more than {MOST_SAMPLES:,} samples: let `time.sample` be longer, or set `time.until`"
+            )
         sums = self._sums
         self._samples.append(
             Sample(
@@ -159,6 +161,11 @@ class Meter:
                 self.evictions,
             )
         )
+
+    @property
+    def cost(self) -> float:
+        """What all nodes have cost since the start."""
+        return sum(rate * (time / (3600 * SECOND)) for rate, time in self._paid.items())
 
     @property
     def allocation_mean(self) -> float | None:
@@ -194,7 +201,7 @@ class Meter:
         self._node_time += passed * len(self._shares)
         if self._fragmentation is not None:
             self._lost_time += passed * self._lost_parts()
-        self.cost += self.rate * passed / (3600 * SECOND)
+        self._paid[self.rate] = self._paid.get(self.rate, 0) + passed
         self._now = now
 
     def _lost_parts(self) -> float:

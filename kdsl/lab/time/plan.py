@@ -67,9 +67,9 @@ class Scaling:
 class TimePlan:
     """How a workload runs. Times are seconds.
 
-    A run in which more than `most_pending` pods wait ends at once. An evicted pod comes back `return_after` seconds
-    later. With `flush` pods that slept for five minutes are
-    tried again without an event, as in a live scheduler; else only when nothing else can happen.
+    A run in which more than `most_pending` pods wait ends at once. An evicted pod comes back `return_after`
+    seconds later. With `flush` pods that slept for five minutes are tried again without an event, as in a
+    live scheduler; else only when nothing else can happen.
     """
 
     until: float | None = None

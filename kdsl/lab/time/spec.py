@@ -41,8 +41,10 @@ def seconds(value: float | str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class TimeSpec:
-    """The content of `time`. `templates` are the nodes of groups that are written out, by group; `likes` are the
-    places of names of nodes in the trace.
+    """The content of `time`.
+
+    `templates` are the nodes of groups that are written out, by group; `likes` are the places of names of
+    nodes in the trace.
     """
 
     values: Mapping[str, Any]
@@ -76,7 +78,7 @@ class TimeSpec:
     def plan(self, sizes: Values, nodes: Mapping[str, NodeFacts]) -> TimePlan:
         """Return the plan of a run; `nodes` are those of the trace.
 
-        Raises InvalidInputError if a group is like a node that is not there, or has a larger `min` than `max`.
+        Raises InvalidInputError if a group is like a node that is not there, or its `min` exceeds its `max`.
         """
         values = self.fixed(sizes)
         evicted, plain = values.get("evicted", {}), TimePlan()
@@ -88,9 +90,7 @@ class TimeSpec:
             return_after=seconds(evicted.get("returnAfter", plain.return_after)),
             after_eviction=AfterEviction(evicted.get("duration", plain.after_eviction)),
             flush=bool(values.get("flush", plain.flush)),
-            groups=tuple(
-                self._group(name, group, nodes) for name, group in values.get("groups", {}).items()
-            ),
+            groups=tuple(self._group(name, group, nodes) for name, group in values.get("groups", {}).items()),
             scaling=_scaling(values["autoscaler"]) if "autoscaler" in values else None,
         )
 

@@ -195,5 +195,5 @@ class Trial:
 def _size(pod: PodInfo, template: NodeFacts) -> float:
     """Return the largest share of a resource of a node that a pod requests."""
     amounts = template.allocatable
-    shares = (amount / amounts.amount(name) for name, amount in pod.requests.items() if amounts.amount(name))
+    shares = (pod.requests.amount(name) / there for name in pod.requests if (there := amounts.amount(name)))
     return max(shares, default=0.0)
