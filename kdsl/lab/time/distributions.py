@@ -79,7 +79,9 @@ class Weibull:
 
     def log_density(self, value: float) -> float:
         ratio = value / self.scale
-        return math.log(self.shape / self.scale) + (self.shape - 1) * math.log(ratio) - ratio**self.shape
+        return float(
+            math.log(self.shape / self.scale) + (self.shape - 1) * math.log(ratio) - ratio**self.shape
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from kdsl.cluster.objects.pod import PodInfo
@@ -98,7 +99,7 @@ def _named(pod: PodInfo, name: str) -> PodInfo:
 def gaps_of(times: Mapping[str, PodTimes]) -> list[float]:
     """Return the seconds between one pod's creation and the next one's."""
     created = sorted(each.created for each in times.values())
-    return [float(after - before) for before, after in zip(created, created[1:], strict=False)]
+    return [float(after - before) for before, after in pairwise(created)]
 
 
 def durations_of(times: Mapping[str, PodTimes]) -> list[float]:
