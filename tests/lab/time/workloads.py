@@ -15,6 +15,9 @@ from kdsl.lab.timed import Arrival, NodeChange, TimedWorkload
 from kdsl.sim.openb import node_facts, pod_info
 
 
+PLAIN = TimePlan()
+
+
 def node(name: str, cores: int = 4) -> NodeFacts:
     return node_facts(name, cores * 1000, 65536, 0, "")
 
@@ -50,7 +53,7 @@ def default_rules() -> RunRules:
 def run(
     nodes: list[NodeFacts],
     arrivals: list[Arrival],
-    plan: TimePlan = TimePlan(),
+    plan: TimePlan = PLAIN,
     changes: list[NodeChange] | None = None,
     placed: list[PodInfo] | None = None,
 ) -> TimedRun:
