@@ -170,9 +170,38 @@ def _metrics(pareto: str | None) -> tuple[str, str] | None:
     return names[0], names[1]
 
 
+@command.command("fit")
+@click.argument("pods", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+def fit_command(pods: Path) -> None:
+    """Fit distributions to the gaps between arrivals and to the durations of PODS, a pod table with times.
+
+    Prints one line for each family, the best one first: its parameters as experiments write them, the
+    distance of Kolmogorov and Smirnov (0 is a perfect fit, 1 none) and Akaike's criterion (less is better).
+
+    Exits with 2 if the table cannot be read.
+    """
+    from kdsl.base.diagnostic import has_errors
+    from kdsl.base.errors import InvalidInputError
+    from kdsl.lab.time.distributions import written
+    from kdsl.lab.time.fitting import fits
+    from kdsl.lab.time.generating import durations_of, gaps_of
+    from kdsl.lab.time.openb import read_times
+
+    times, diagnostics = read_times(pods)
+    if has_errors(diagnostics):
+        raise InvalidInputError(diagnostics)
+    for key, values in (("arrivals", gaps_of(times)), ("durations", durations_of(times))):
+        emit(f"# {key}: {len(values)} values")
+        for found in fits(values):
+            ((name, parameters),) = written(found.distribution).items()
+            text = ", ".join(f"{each}: {value:.6g}" for each, value in parameters.items())
+            about = f"# distance {found.distance:.3f}, AIC {found.aic:.0f}"
+            emit(f"{key}: {{{name}: {{{text}}}}}  {about}")
+
+
 def _named(failure: Failure) -> str:
     planned = failure.planned
-    values = "".join(f", {name} = {value}" for name, value in planned.values.items())
+    values = "".join(f", {name} = {value}" for name, value in planned.parameters.items())
     return f"{planned.trace}, {planned.name}, seed {planned.seed}{values}"
 
 

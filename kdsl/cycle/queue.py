@@ -13,7 +13,7 @@ those of the clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -81,6 +81,11 @@ class SchedulingQueue:
         self._leaving: set[str] = set()
         self._held: set[str] = set()
         self._next_flush = clock.now() + FLUSH_EVERY
+        # Without it sleeping pods wait for an event however long: a simulation knows that none is missing.
+        self.wakes_sleepers = True
+        # Returns the kind of a pod, if it is known that pods of one kind are rejected, and cured, alike:
+        # then an event is weighed once for each kind.
+        self.kind_of: Callable[[PodInfo], Hashable] | None = None
         self.flushed = 0
         self.placed_after_flush = 0
         self.wakes: Counter[str] = Counter()
@@ -157,6 +162,7 @@ class SchedulingQueue:
         pod, key = self._complete(pod), pod.key
         self.delete(key)
         pending = self._pods[key] = PendingPod(key, self._queued(pod, 0))
+        pending.kind = None if self.kind_of is None else self.kind_of(pod)
         self._enter(self._active, pending, POD_ADD)
         return None if pending.refusal is None else GatedPod(pending.queued, pending.refusal)
 
@@ -169,6 +175,7 @@ class SchedulingQueue:
         pod = self._complete(pod)
         event = pending_pod_event(pending.queued.pod, pod)
         pending.queued = pending.queued.with_pod(pod)
+        pending.kind = None if self.kind_of is None else self.kind_of(pod)
         for heaps in (self._active, self._backoff, self._error_backoff):
             if heaps.remove(pending.key):
                 # The change may have moved it: its sort key may be another one.
@@ -272,11 +279,24 @@ class SchedulingQueue:
             # matter.
             event = replace(event, node_before=None)
         self._in_flight.record(event)
+        known: dict[Hashable, Urgency] = {}
         for key in self._asleep.concerned(event):
             pending = self._pods[key]
-            urgency = urgency_of(pending, self._routes.table_of(pending.queued.pod), event)
+            urgency = self._urgency(pending, event, known)
             if urgency is not Urgency.NONE:
                 self._wake(pending, urgency, _label(event), event_label(event))
+
+    def _urgency(self, pending: PendingPod, event: ClusterEvent, known: dict[Hashable, Urgency]) -> Urgency:
+        """Return the effect of an event on a sleeping pod; `known` are the answers for kinds of pods."""
+        table = self._routes.table_of(pending.queued.pod)
+        is_own = event.pod is not None and event.pod.key == pending.key
+        if pending.kind is None or pending.refusal is not None or is_own:
+            return urgency_of(pending, table, event)
+        kind = pending.kind, pending.rejectors
+        urgency = known.get(kind)
+        if urgency is None:
+            urgency = known[kind] = urgency_of(pending, table, event)
+        return urgency
 
     def activate(self, keys: Iterable[str]) -> None:
         """Let pods be tried at once; a pod in flight is tried again at once if it fails."""
@@ -300,7 +320,7 @@ class SchedulingQueue:
                 key = heaps.pop()
                 assert key is not None
                 self._enter(self._active, self._pods[key], "BackoffComplete")
-        if now < self._next_flush:
+        if now < self._next_flush or not self.wakes_sleepers:
             return
         self._next_flush += ((now - self._next_flush) // FLUSH_EVERY + 1) * FLUSH_EVERY
         for key in tuple(self._asleep):
@@ -334,7 +354,8 @@ class SchedulingQueue:
         """Return the earliest time in nanoseconds at which `flush` has work; None where no pod waits."""
         dues = [heaps.due for heaps in (self._backoff, self._error_backoff)]
         times = [(due + 1) * SECOND for due in dues if due is not None]
-        return min([*times, *((self._next_flush,) if self._asleep else ())], default=None)
+        sleepers_due = (self._next_flush,) if self._asleep and self.wakes_sleepers else ()
+        return min([*times, *sleepers_due], default=None)
 
     def reroute(self) -> None:
         """Move the waiting pods to their places after a change of profiles.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -17,11 +17,13 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source
 from kdsl.config.codes import ConfigCode
-from kdsl.config.misfits import misfits
+from kdsl.config.misfits import misfits, place_of
 from kdsl.cycle.decision import TieBreak
 from kdsl.lab.rules import Value
+from kdsl.lab.time.generating import Generation
+from kdsl.lab.time.spec import TimeSpec, read_generation, read_time
 from kdsl.lab.traces import Preparation
-from kdsl.lang.yaml_tree import MAX_BYTES, read_yaml, to_plain
+from kdsl.lang.yaml_tree import MAX_BYTES, YamlNode, read_yaml, to_plain
 
 LOADS: Final = tuple(range(0, 131, 10))
 
@@ -30,10 +32,11 @@ Values = Mapping[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class TraceFiles:
-    """The tables of a trace."""
+    """The tables of a trace; with a `generation` other pods are drawn from it."""
 
     nodes: Path
     pods: Path
+    generation: Generation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +50,25 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One run of an experiment."""
+    """One run of an experiment. `sizes` are the values of `time` that are lists there."""
 
     trace: str
     name: str
     values: Values
     seed: int
+    sizes: Values = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> Values:
+        """All that the experiment varies beside trace, profile and seed."""
+        return {**self.values, **self.sizes}
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """The content of an experiment. `rules` are paths, empty for the shipped rules."""
+    """The content of an experiment. `rules` are paths, empty for the shipped rules. With `time` runs go over
+    time.
+    """
 
     rules: tuple[Path, ...]
     traces: Mapping[str, TraceFiles]
@@ -65,14 +76,16 @@ class Experiment:
     contenders: Mapping[str, Contender]
     seeds: tuple[int, ...]
     loads: tuple[int, ...] = LOADS
+    time: TimeSpec | None = None
 
     def runs(self) -> Iterator[Planned]:
         """Yield all runs, in the order of results."""
         for trace in self.traces:
             for name, contender in self.contenders.items():
                 for values in contender.choices:
-                    for seed in self.seeds:
-                        yield Planned(trace, name, values, seed)
+                    for sizes in [{}] if self.time is None else self.time.sizes():
+                        for seed in self.seeds:
+                            yield Planned(trace, name, values, seed, sizes)
 
 
 def experiment_schema() -> dict[str, Any]:
@@ -102,20 +115,46 @@ def load_experiment(path: Path) -> Experiment:
     found = misfits(root, experiment_schema())
     if found:
         raise InvalidInputError(found)
-    return _experiment(to_plain(root), path.parent)
+    time, problems = read_time(root)
+    generations, others = _generations(root)
+    if problems or others:
+        raise InvalidInputError([*problems, *others])
+    return _experiment(to_plain(root), path.parent, time, generations)
+
+
+def _generations(root: YamlNode) -> tuple[dict[str, Generation], list[Diagnostic]]:
+    """Return how traces are generated, those that are, by name."""
+    values: Any = to_plain(root)
+    generations: dict[str, Generation] = {}
+    found: list[Diagnostic] = []
+    for name, trace in values["traces"].items():
+        if "generate" not in trace:
+            continue
+        if "time" not in values:
+            title = f"the trace `{name}` is generated, and only runs over time use its times"
+            span = place_of(root, ("traces", name, "generate"))
+            found.append(Diagnostic(ConfigCode.MISSING_KEY, title, span, help=("add `time: {}`",)))
+            continue
+        generation, problems = read_generation(root, name)
+        found += problems
+        if generation is not None:
+            generations[name] = generation
+    return generations, found
 
 
 def _refused(path: Path, title: str) -> InvalidInputError:
     return InvalidInputError([Diagnostic(ConfigCode.UNREADABLE, title, where=str(path))])
 
 
-def _experiment(values: Any, folder: Path) -> Experiment:
+def _experiment(
+    values: Any, folder: Path, time: TimeSpec | None, generations: Mapping[str, Generation]
+) -> Experiment:
     """Build an experiment from values that fit the schema."""
     prepare = values.get("prepare", {})
     return Experiment(
         rules=tuple(folder / path for path in values.get("rules", ())),
         traces={
-            name: TraceFiles(folder / files["nodes"], folder / files["pods"])
+            name: TraceFiles(folder / files["nodes"], folder / files["pods"], generations.get(name))
             for name, files in values["traces"].items()
         },
         preparation=Preparation(
@@ -130,6 +169,7 @@ def _experiment(values: Any, folder: Path) -> Experiment:
         # JSON Schema counts `2.0` as an integer.
         seeds=tuple(map(int, values["seeds"])),
         loads=tuple(map(int, values.get("loads", LOADS))),
+        time=time,
     )
 
 

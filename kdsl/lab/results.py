@@ -54,8 +54,13 @@ class ResultFolder:
     def file_of(self, digest: str) -> Path:
         return self.path / "runs" / f"{digest}.parquet"
 
-    def has(self, digest: str) -> bool:
-        return self.file_of(digest).exists()
+    def series_of(self, digest: str) -> Path:
+        """Return the file with the samples of a run over time."""
+        return self.path / "series" / f"{digest}.parquet"
+
+    def has(self, digest: str, is_timed: bool = False) -> bool:
+        """Return whether a run is there, with the samples of a run over time."""
+        return self.file_of(digest).exists() and (not is_timed or self.series_of(digest).exists())
 
     def write(self, digest: str, inputs: Mapping[str, Any], result: Run) -> None:
         """Write the decisions and samples of a run."""
@@ -73,7 +78,7 @@ class ResultFolder:
             }
         )
         text = json.dumps({**inputs, "cards": samples.total}, sort_keys=True)
-        self._replace(self.file_of(digest), table.replace_schema_metadata({INPUTS: text.encode()}))
+        self.put(self.file_of(digest), table.replace_schema_metadata({INPUTS: text.encode()}))
 
     def read(self, digest: str) -> tuple[Samples, int]:
         """Return the samples of a run and the number of its pods without a node."""
@@ -111,7 +116,7 @@ class ResultFolder:
                 "cards": pa.array([node.cards for node in nodes], pa.int64()),
                 "model": pa.array([node.model for node in nodes], pa.string()),
             }
-            self._replace(self.nodes_file(digest), pa.table(columns))
+            self.put(self.nodes_file(digest), pa.table(columns))
 
     def write_table(self, rows: Sequence[Mapping[str, Any]]) -> Path:
         """Write the table of all runs; return its path."""
@@ -127,10 +132,11 @@ class ResultFolder:
             ]
         )
         path = self.path / "results.parquet"
-        self._replace(path, pa.Table.from_pylist(list(rows), schema))
+        self.put(path, pa.Table.from_pylist(list(rows), schema))
         return path
 
-    def _replace(self, path: Path, table: pyarrow.Table) -> None:
+    def put(self, path: Path, table: pyarrow.Table) -> None:
+        """Write a table to a file, wholly or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = _beside(path)
         arrow().parquet.write_table(table, beside, compression="zstd")

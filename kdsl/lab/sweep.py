@@ -19,6 +19,7 @@ from kdsl.lab.experiment import Experiment, Planned, TraceFiles
 from kdsl.lab.results import ResultFolder, arrow, digest_of, rows_of
 from kdsl.lab.rules import rules_of, text_of
 from kdsl.lab.running import run
+from kdsl.lab.time import job as timed
 from kdsl.lab.traces import Trace, prepared, read_trace
 
 
@@ -72,7 +73,8 @@ def sweep(experiment: Experiment, folder: Path, processes: int = 1, watch: Watch
     texts: dict[tuple[str, str], str] = {}
     jobs = [_Job(experiment, planned, digest, folder) for planned, digest in digests_of(experiment, texts)]
     _write_what_reports_show(experiment, results, texts)
-    missing = [job for job in jobs if not results.has(job.digest)]
+    is_timed = experiment.time is not None
+    missing = [job for job in jobs if not results.has(job.digest, is_timed)]
     failures: list[Failure] = []
     with watch(len(missing)) as advance:
         for failure in _done(missing, processes):
@@ -81,16 +83,20 @@ def sweep(experiment: Experiment, folder: Path, processes: int = 1, watch: Watch
             advance()
     rows: list[dict[str, Any]] = []
     for job in jobs:
-        if results.has(job.digest):
+        if results.has(job.digest, is_timed):
             about = {
                 "trace": job.planned.trace,
                 "profile": job.planned.name,
-                "parameters": json.dumps(dict(job.planned.values), sort_keys=True),
+                "parameters": json.dumps(dict(job.planned.parameters), sort_keys=True),
                 "seed": job.planned.seed,
                 "run": job.digest,
             }
-            rows += rows_of(about, *results.read(job.digest), experiment.loads)
-    return Sweep(len(jobs), len(jobs) - len(missing), tuple(failures), results.write_table(rows))
+            if is_timed:
+                rows.append({**about, **timed.read_row(results, job.digest)})
+            else:
+                rows += rows_of(about, *results.read(job.digest), experiment.loads)
+    table = timed.write_table(results, rows) if is_timed else results.write_table(rows)
+    return Sweep(len(jobs), len(jobs) - len(missing), tuple(failures), table)
 
 
 def _write_what_reports_show(
@@ -117,9 +123,16 @@ def _do(job: _Job) -> Failure | None:
     try:
         trace = trace_of(experiment.traces[planned.trace])
         checked = rules_of(contender.profile, planned.values, trace.typical, experiment.rules, trace.supply)
+        inputs = _inputs(experiment, planned, checked.digest)
+        if experiment.time is not None:
+            source = experiment.traces[planned.trace]
+            over_time = timed.run_job(
+                experiment.time, source, planned, trace, checked.rules, checked.profile, contender.tie_break
+            )
+            timed.write(ResultFolder(job.folder), job.digest, inputs, over_time)
+            return None
         ready = prepared(trace, planned.seed, experiment.preparation)
         result = run(checked.rules, checked.profile, ready, planned.seed, contender.tie_break)
-        inputs = _inputs(experiment, planned, checked.digest)
         ResultFolder(job.folder).write(job.digest, inputs, result)
     except Exception as error:  # noqa: BLE001 - whatever it is, the other runs go on
         return Failure(planned, f"{type(error).__name__}: {error}")
@@ -133,6 +146,10 @@ def digests_of(
     values; their texts, by digest and profile, are added to `texts`.
     """
     digests: dict[tuple[str, str, str], str] = {}
+    if experiment.time is not None:
+        timed.check(
+            experiment.time, {name: (each, trace_of(each)) for name, each in experiment.traces.items()}
+        )
     for planned in experiment.runs():
         key = planned.trace, planned.name, json.dumps(dict(planned.values), sort_keys=True)
         if key not in digests:
@@ -148,11 +165,16 @@ def digests_of(
 def _inputs(experiment: Experiment, planned: Planned, rules: str) -> dict[str, Any]:
     """Return all that a run depends on, as plain values."""
     contender, files = experiment.contenders[planned.name], experiment.traces[planned.trace]
+    how: dict[str, Any]
+    if experiment.time is None:
+        how = {"prepare": asdict(experiment.preparation)}
+    else:
+        how = {"time": experiment.time.fixed(planned.sizes), "generate": timed.plain(files.generation)}
     return {
         "version": __version__,
         "nodes": _digest_of_file(files.nodes),
         "pods": _digest_of_file(files.pods),
-        "prepare": asdict(experiment.preparation),
+        **how,
         "profile": contender.profile,
         "rules": rules,
         "values": dict(planned.values),

@@ -241,6 +241,41 @@ def test_pods_that_nothing_wakes_are_woken_after_five_minutes_and_counted(clock:
     assert queue.placed_after_flush == 1
 
 
+def test_sleepers_may_be_left_asleep(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    queue.wakes_sleepers = False
+    queue.add(pod("a"))
+    fail(queue)
+    clock.advance(MAX_ASLEEP + 10 * FLUSH_EVERY)
+    assert (queue.pop(), queue.next_due, queue.flushed) == (None, None, 0)
+    queue.notice(NODE_ADDED)
+    assert queue.place_of("default/a") == "active"
+
+
+def test_an_event_is_weighed_once_for_pods_of_one_kind_and_the_same_rejectors(clock: ManualClock) -> None:
+    asked: list[str] = []
+
+    def hint(pod: Any, event: ClusterEvent) -> bool:
+        asked.append(pod.name)
+        return pod.labels["size"] == "small"
+
+    picky = plugin(events=lambda: (EventPattern(Resource.NODE),), queueing_hint=hint, filter=lambda: None)
+    queue = queue_of(clock, Picky=picky)
+    queue.kind_of = lambda pod: pod.labels["size"]
+    for name, size in (("a", "small"), ("b", "large"), ("c", "small"), ("d", "large"), ("e", "small")):
+        queue.add(pod(name, labels={"size": size}))
+    for _ in range(4):
+        fail(queue, Rejectors(("Picky",)))
+    fail(queue, PORTS)
+    queue.notice(NODE_ADDED)
+    assert asked == ["a", "b"]
+    assert list(queue.unschedulable) == ["default/b", "default/d", "default/e"]
+    # A pod that has changed is of another kind.
+    queue.update(pod("d", labels={"size": "small"}))
+    queue.notice(NODE_ADDED)
+    assert "default/d" not in queue.unschedulable
+
+
 def test_a_gate_is_looked_at_again_for_its_own_events_only(clock: ManualClock) -> None:
     looked: list[str] = []
 

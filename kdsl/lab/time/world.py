@@ -1,0 +1,115 @@
+"""The engine of live scheduling over a cluster in memory and a clock that events move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from kdsl.app import Settings, build_engine, narrowed
+from kdsl.base.clock import ManualClock
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.storage.memory_volumes import MemoryVolumes
+from kdsl.cycle.decision import Condition
+from kdsl.cycle.engine import Engine
+from kdsl.hooks.status import Status
+from kdsl.profiles import profiles_in_use
+
+EPOCH: Final = 24 * 3600 * 10**9
+"""The clock's time at the start of a run: a day after the Unix epoch, since 0 is no time for Kubernetes."""
+_OF_ONE_POD: Final = frozenset({"pod.name", "pod.uid", "pod.createdAt", "undeclared"})
+"""Reads that differ between pods of one kind, or may."""
+
+
+@dataclass(slots=True)
+class World:
+    """A cluster, the engine that decides about it, and its clock. `evicted` are the victims since `take`."""
+
+    cluster: ClusterCache
+    engine: Engine
+    clock: ManualClock
+    evicted: list[PodInfo] = field(default_factory=list)
+
+    @property
+    def now(self) -> int:
+        """The time in nanoseconds after the start."""
+        return self.clock.now() - EPOCH
+
+    def take_evicted(self) -> list[PodInfo]:
+        found = list(self.evicted)
+        self.evicted.clear()
+        return found
+
+
+class _Binder:
+    """Accepts every binding: the pod starts at once."""
+
+    def __init__(self, cluster: ClusterCache, clock: ManualClock) -> None:
+        self._cluster, self._clock = cluster, clock
+
+    def bind(self, pod: PodInfo, node: str) -> Status | None:
+        assumed = self._cluster.pod(pod.key)
+        bound = assumed if assumed and assumed.node_name == node else pod.on(node)
+        self._cluster.add_pod(bound.with_fields(start_time=self._clock.now()))
+        return None
+
+
+class _Evictor:
+    """Removes victims at once."""
+
+    def __init__(self, cluster: ClusterCache, evicted: list[PodInfo]) -> None:
+        self._cluster, self._evicted = cluster, evicted
+
+    def evict(self, victim: PodInfo, condition: Condition, preemptor: PodInfo) -> None:
+        self._cluster.remove_pod(victim.key)
+        self._evicted.append(victim)
+
+
+@contextmanager
+def open_world(
+    rules: RuleSet, settings: Settings, cluster: ClusterCache, schedulers: Iterable[str], *, evicts: bool
+) -> Iterator[World]:
+    """Yield the world of a cluster whose pods select these schedulers.
+
+    Unless it `evicts`, decisions may name victims that stay.
+    """
+    clock, evicted = ManualClock(EPOCH), list[PodInfo]()
+    with build_engine(
+        rules,
+        cluster,
+        _Binder(cluster, clock),
+        clock,
+        narrowed(rules, settings, {*schedulers}),
+        MemoryVolumes(cluster),
+        _Evictor(cluster, evicted) if evicts else None,
+        None,
+        MemoryAnnotations(cluster),
+    ) as engine:
+        yield World(cluster, engine, clock, evicted)
+
+
+class Kinds:
+    """Numbers for kinds of pods: those of one kind are equal in all but their names and times of creation."""
+
+    def __init__(self) -> None:
+        self._known: dict[PodInfo, int] = {}
+
+    def of(self, pod: PodInfo) -> int:
+        bare = pod.with_fields(name="", uid="", created_at=0)
+        return self._known.setdefault(bare, len(self._known))
+
+
+def decides_by_kind(rules: RuleSet, settings: Settings) -> bool:
+    """Return whether pods of one kind are rejected alike: no predicate or preemption reads more of a pod."""
+    return not any(_reads(profile) & _OF_ONE_POD for profile in profiles_in_use(rules, settings))
+
+
+def _reads(profile: CheckedProfile) -> frozenset[str]:
+    found: frozenset[str] = frozenset()
+    for rule in profile.predicates:
+        found = found.union(rule.reads, *(each.reads for each in rule.tightenings))
+    return found | profile.preemption.reads if profile.preemption else found
