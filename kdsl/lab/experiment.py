@@ -19,9 +19,10 @@ from kdsl.base.span import Source
 from kdsl.config.codes import ConfigCode
 from kdsl.config.misfits import misfits
 from kdsl.cycle.decision import TieBreak
+from kdsl.lab.inputs.sources import Form, OtherTrace
 from kdsl.lab.rules import Value
 from kdsl.lab.traces import Preparation
-from kdsl.lang.yaml_tree import MAX_BYTES, read_yaml, to_plain
+from kdsl.lang.yaml_tree import MAX_BYTES, YamlMapping, YamlNode, read_yaml, to_plain
 
 LOADS: Final = tuple(range(0, 131, 10))
 
@@ -34,6 +35,9 @@ class TraceFiles:
 
     nodes: Path
     pods: Path
+
+
+TraceSource = TraceFiles | OtherTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class Experiment:
     """The content of an experiment. `rules` are paths, empty for the shipped rules."""
 
     rules: tuple[Path, ...]
-    traces: Mapping[str, TraceFiles]
+    traces: Mapping[str, TraceSource]
     preparation: Preparation
     contenders: Mapping[str, Contender]
     seeds: tuple[int, ...]
@@ -100,6 +104,7 @@ def load_experiment(path: Path) -> Experiment:
         raise _refused(path, f"`{path}` holds {len(read.documents)} documents: an experiment is one")
     (root,) = read.documents
     found = misfits(root, experiment_schema())
+    found = found or trace_misfits(root)
     if found:
         raise InvalidInputError(found)
     return _experiment(to_plain(root), path.parent)
@@ -114,10 +119,7 @@ def _experiment(values: Any, folder: Path) -> Experiment:
     prepare = values.get("prepare", {})
     return Experiment(
         rules=tuple(folder / path for path in values.get("rules", ())),
-        traces={
-            name: TraceFiles(folder / files["nodes"], folder / files["pods"])
-            for name, files in values["traces"].items()
-        },
+        traces={name: _source(files, folder) for name, files in values["traces"].items()},
         preparation=Preparation(
             shuffle=prepare.get("shuffle", True),
             load=float(prepare["load"]) if "load" in prepare else None,
@@ -131,6 +133,28 @@ def _experiment(values: Any, folder: Path) -> Experiment:
         seeds=tuple(map(int, values["seeds"])),
         loads=tuple(map(int, values.get("loads", LOADS))),
     )
+
+
+def trace_misfits(root: YamlNode) -> tuple[Diagnostic, ...]:
+    """Return the traces of an experiment that are of no form, or of several."""
+    traces = root.get("traces") if isinstance(root, YamlMapping) else None
+    found: list[Diagnostic] = []
+    for name, trace in traces.entries if isinstance(traces, YamlMapping) else ():
+        keys = {key.text for key, _ in trace.entries} if isinstance(trace, YamlMapping) else set()
+        if keys != {"nodes", "pods"} and not (len(keys) == 1 and keys <= set(Form)):
+            forms = f"`nodes` and `pods`, or one of {', '.join(f'`{form}`' for form in Form)}"
+            title = (
+                f"the trace `{name.text}` has {' and '.join(f'`{key}`' for key in sorted(keys)) or 'no keys'}"
+            )
+            found.append(Diagnostic(ConfigCode.CONFLICT, title, name.span, help=(f"a trace has {forms}",)))
+    return tuple(found)
+
+
+def _source(files: Mapping[str, str], folder: Path) -> TraceSource:
+    if "nodes" in files:
+        return TraceFiles(folder / files["nodes"], folder / files["pods"])
+    ((form, path),) = files.items()
+    return OtherTrace(Form(form), folder / path)
 
 
 def _choices(contender: Mapping[str, Any]) -> Iterator[Values]:

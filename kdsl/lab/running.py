@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from kdsl.base.heap import settled_heap
 from kdsl.base.resources import CPU
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.typical import TypicalPod, fragmentation
-from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import TieBreak
-from kdsl.lab.traces import CARD, Trace, TracePod
+from kdsl.lab.traces import CARD, Trace, TraceNode, TracePod
 from kdsl.plan.card_table import CardsOf
 from kdsl.sim.openb import MODEL_LABEL, node_facts, pod_info
 from kdsl.sim.run import simulated_engine
@@ -68,14 +69,19 @@ class Run:
 
 def workload_of(trace: Trace) -> Workload:
     """Return the nodes and pods of a trace as Kubernetes objects."""
-    nodes = [
-        node_facts(node.name, node.cpu, node.memory, node.cards, node.model, MOST_PODS)
-        for node in trace.nodes
-    ]
-    return Workload(nodes, (), list(map(_pod_of, trace.pods)))
+    return Workload(list(map(_node_of, trace.nodes)), (), list(map(_pod_of, trace.pods)))
 
 
-def _pod_of(pod: TracePod) -> Any:
+def _node_of(node: TraceNode) -> NodeFacts:
+    if node.facts is not None:
+        return replace(node.facts, name=node.name)
+    return node_facts(node.name, node.cpu, node.memory, node.cards, node.model, MOST_PODS)
+
+
+def _pod_of(pod: TracePod) -> PodInfo:
+    if pod.info is not None:
+        # The clone of a pod has another name, with the same namespace before it.
+        return pod.info.with_fields(name=pod.name.rpartition("/")[2], uid=pod.name)
     tag = "" if not pod.parts else "share" if pod.parts < CARD else str(pod.cards)
     return pod_info(
         pod.name,

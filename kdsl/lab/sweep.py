@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from kdsl import __version__
-from kdsl.base.diagnostic import has_errors
+from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import InvalidInputError
-from kdsl.lab.experiment import Experiment, Planned, TraceFiles
+from kdsl.cluster.read.problems import InputCode
+from kdsl.lab.experiment import Experiment, Planned, TraceFiles, TraceSource
+from kdsl.lab.inputs.plain import plain_trace
+from kdsl.lab.inputs.sources import OtherTrace, read_timed
 from kdsl.lab.results import ResultFolder, arrow, digest_of, rows_of
 from kdsl.lab.rules import rules_of
 from kdsl.lab.running import run
@@ -131,11 +134,10 @@ def _digests(experiment: Experiment) -> Iterator[tuple[Planned, str]]:
 
 def _inputs(experiment: Experiment, planned: Planned, rules: str) -> dict[str, Any]:
     """Return all that a run depends on, as plain values."""
-    contender, files = experiment.contenders[planned.name], experiment.traces[planned.trace]
+    contender, source = experiment.contenders[planned.name], experiment.traces[planned.trace]
     return {
         "version": __version__,
-        "nodes": _digest_of_file(files.nodes),
-        "pods": _digest_of_file(files.pods),
+        **digests_of(source),
         "prepare": asdict(experiment.preparation),
         "profile": contender.profile,
         "rules": rules,
@@ -145,14 +147,35 @@ def _inputs(experiment: Experiment, planned: Planned, rules: str) -> dict[str, A
     }
 
 
+def digests_of(source: TraceSource) -> dict[str, Any]:
+    """Return the digests of all files of a trace, as plain values."""
+    if isinstance(source, TraceFiles):
+        return {"nodes": _digest_of_file(source.nodes), "pods": _digest_of_file(source.pods)}
+    return {source.form.value: [[path.name, _digest_of_file(path)] for path in source.files]}
+
+
 @lru_cache(maxsize=64)
-def _trace(files: TraceFiles) -> Trace:
-    trace, diagnostics = read_trace(files.nodes, files.pods)
+def _trace(source: TraceSource) -> Trace:
+    if isinstance(source, OtherTrace):
+        reading = read_timed(source)
+        trace, diagnostics = plain_trace(reading.workload), reading.diagnostics
+    else:
+        trace, diagnostics = read_trace(source.nodes, source.pods)
     if has_errors(diagnostics):
         raise InvalidInputError(diagnostics)
+    if not trace.parts:
+        title = (
+            "no node of this trace has cards (`nvidia.com/gpu-milli`), and a run without time measures cards"
+        )
+        raise InvalidInputError([Diagnostic(InputCode.INCOMPLETE, title, where=_name(source))])
     return trace
+
+
+def _name(source: TraceSource) -> str:
+    return str(source.path if isinstance(source, OtherTrace) else source.nodes)
 
 
 @lru_cache(maxsize=256)
 def _digest_of_file(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

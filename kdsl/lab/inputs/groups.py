@@ -1,4 +1,4 @@
-"""Rows of one object, such as the events of one task, as one record with first, last, least and summed values."""
+"""Rows of one object, such as the events of one task, as one record."""
 
 from __future__ import annotations
 
@@ -97,13 +97,11 @@ class Groups:
             new = value.formula.value(objects)
             if new is None:
                 continue
-            old_at = None if state is None else state.at[number]
-            if old_at is None:
-                taken.append((number, new, place))
-            elif _COUNTS[value.how](new, place, state.values[number], old_at):  # type: ignore[union-attr]
+            old, old_at = (None, None) if state is None else (state.values[number], state.at[number])
+            if old_at is None or _COUNTS[value.how](new, place, state.values[number], old_at):
                 taken.append((number, new, place))
             elif value.how is How.SUM:
-                taken.append((number, _sum(state.values[number], new, value), place))  # type: ignore[union-attr]
+                taken.append((number, _sum(old, new, value), place))
         if state is None:
             empty = [None] * len(grouping.values)
             state = self._states[key] = _State(line, empty, list(empty))

@@ -47,7 +47,7 @@ class Ledger:
             self._first.append((f"{where}: {error.place}" if error.place else where, error.title))
 
     def diagnostics(self) -> Iterator[Diagnostic]:
-        """Yield the first rows with errors, and what was left out; as warnings where the mapping allows it."""
+        """Yield the first rows with errors, and the counts; as warnings where the mapping allows so many."""
         if not self.errors:
             return
         allowed = self.errors <= self.max_errors
@@ -58,10 +58,14 @@ class Ledger:
         counts = tuple(f"{count:,} rows: {reason}" for reason, count in self.reasons.most_common(20))
         if allowed:
             yield Diagnostic(
-                InputCode.TRACE, f"{counted} and are left out", where=self.file, severity=severity, help=counts
+                InputCode.TRACE,
+                f"{counted} and are left out",
+                where=self.file,
+                severity=severity,
+                help=counts,
             )
             return
         beyond = "; the rest of the table was not read" if self.is_beyond else ""
-        help_ = f"correct them, or leave such rows out with `where`, or allow them with `maxErrors: {self.errors}`"
+        help_ = f"correct them, leave such rows out by `where`, or write `maxErrors: {self.errors}`"
         title = f"{counted}, and `maxErrors` is {self.max_errors:,}{beyond}"
         yield Diagnostic(InputCode.TRACE, title, where=self.file, help=(*counts, help_))

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.base.frozen_map import freeze, share
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.problems import InputCode
 from kdsl.cluster.read.reader import Manifest
 from kdsl.eval.values import SECOND, Duration, Timestamp, Value
+from kdsl.eval.views import attribute_of
 from kdsl.lab.inputs.cells import RowError, shown
 from kdsl.lab.inputs.ledger import Ledger
 from kdsl.lab.inputs.mapping import Mapping, Objects
+from kdsl.lab.inputs.mapping_file import GROUP, ROW
 from kdsl.lab.inputs.objects import (
     MAX_CARDS,
+    MAX_KINDS,
     MOST_PODS,
     Kinds,
-    PodFields,
+    PodKind,
+    Strings,
     amount,
+    card_label,
     card_parts,
+    card_requests,
     created,
     label_value,
     models_of,
@@ -52,16 +60,16 @@ def read_mapped(mapping: Mapping, *, keeps_manifests: bool = False) -> Reading:
     for objects in mapping.nodes:
         run.read(objects, "nodes", run.node)
     for objects in mapping.pods:
-        run.read(objects, "pods", run.pod)
+        run.read(objects, "pods", partial(run.pod, _PodKinds(objects, run.kinds)))
     return run.result()
 
 
 @dataclass(frozen=True, slots=True)
 class _Pod:
-    """A pod without its name; times are nanoseconds in the time of the table, None for none."""
+    """A pod; `info` lacks its name. Times are nanoseconds in the time of the table, None for none."""
 
     name: str
-    kind: PodFields
+    kind: PodKind
     info: PodInfo
     at: int | None
     duration: float | None
@@ -200,10 +208,13 @@ class _Run:
 
     # ---- pods ----
 
-    def pod(self, fields: _Fields) -> int:
+    def pod(self, kinds: _PodKinds, fields: _Fields) -> int:
         """Take the pods that a record stands for."""
-        kind = _pod_fields(fields)
-        info = self.kinds.pod(kind)
+        kind, info, of_cards = kinds.of(fields)
+        labels = {**of_cards, **dict(_labels(fields, "labels"))}
+        annotations = dict(_texts(fields.map("annotations")))
+        if labels or annotations:
+            info = info.with_fields(labels=share(labels), annotations=freeze(annotations))
         at, duration, deleted = fields.time("arrival"), fields.seconds("duration"), fields.time("deleted")
         if at is None and "arrival" in fields.objects.fields:
             raise RowError("arrival", "there is no arrival")
@@ -238,7 +249,7 @@ class _Run:
             name=pod.name, uid=f"{namespace}/{pod.name}", created_at=after // 1000 * 1000
         )
         if self.keeps_manifests:
-            manifest = pod.kind.manifest(pod.name)
+            manifest = pod.kind.manifest(pod.name, info.labels, info.annotations)
             manifest["metadata"]["creationTimestamp"] = created(after)
             self.manifests[Pod.KIND, info.key] = manifest
         deleted = None if pod.deleted is None else max(pod.deleted - start, after) / SECOND
@@ -281,7 +292,41 @@ def _in_order(changes: Sequence[_Change], start: int) -> Iterator[tuple[int, _Ch
     yield from sorted(timed, key=lambda each: each[0])
 
 
-def _pod_fields(fields: _Fields) -> PodFields:
+class _PodKinds:
+    """The kinds of the pods of one table: what their fields give for equal values of the columns is kept."""
+
+    def __init__(self, objects: Objects, kinds: Kinds) -> None:
+        self._kinds = kinds
+        self._known: dict[tuple[Value, ...], tuple[PodKind, PodInfo, Strings]] = {}
+        formulas = [objects.fields[key] for key in _KIND_FIELDS if key in objects.fields]
+        formulas += [each for key in _KIND_MAPS for each in objects.maps.get(key, {}).values()]
+        scope = [GROUP] if objects.grouping is not None else [ROW, *(join.name for join in objects.joins)]
+        read = {
+            (scope.index(name), attribute_of(each))
+            for one in formulas
+            for name in one.reads
+            for each in one.reads[name]
+        }
+        self._read = sorted(read)
+
+    def of(self, fields: _Fields) -> tuple[PodKind, PodInfo, Strings]:
+        """Return the kind of a pod, the pod without name and labels, and the labels from its cards."""
+        values = fields.values
+        key = tuple([getattr(values[place], name) for place, name in self._read])
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= MAX_KINDS:
+                self._known.clear()
+            kind, labels = _pod_kind(fields)
+            known = self._known[key] = kind, self._kinds.pod(kind), labels
+        return known
+
+
+_KIND_FIELDS: Final = ("namespace", "scheduler", "priority", "cpu", "memory", "cards", "models")
+_KIND_MAPS: Final = ("nodeSelector", "resources")
+
+
+def _pod_kind(fields: _Fields) -> tuple[PodKind, Strings]:
     requests: list[tuple[str, str]] = []
     if (cpu := fields.get("cpu")) is not None:
         requests.append(("cpu", amount(cpu, "cpu", milli=True)))
@@ -289,17 +334,18 @@ def _pod_fields(fields: _Fields) -> PodFields:
         requests.append(("memory", amount(memory, "memory")))
     requests += [(name, whole(value, place)) for name, place, value in fields.map("resources")]
     cards, models = fields.get("cards"), fields.get("models")
-    return PodFields(
+    parts = 0 if cards is None else card_parts(cards)
+    kind = PodKind(
         namespace=_text(fields, "namespace") or "default",
-        labels=_labels(fields, "labels"),
-        annotations=_texts(fields.map("annotations")),
+        labels=tuple(fields.objects.maps.get("labels", ())),
+        annotations=tuple(fields.objects.maps.get("annotations", ())),
         scheduler=_text(fields, "scheduler"),
         priority=fields.get("priority"),
         selector=_labels(fields, "nodeSelector"),
-        requests=tuple(requests),
-        parts=0 if cards is None else card_parts(cards),
+        requests=(*requests, *card_requests(parts)),
         models=() if models is None else models_of(models),
     )
+    return kind, card_label(parts)
 
 
 def _node_manifest(fields: _Fields) -> Manifest:

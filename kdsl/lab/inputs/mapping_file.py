@@ -22,7 +22,15 @@ from kdsl.lab.inputs.formulas import Formula, Formulas, Scope
 from kdsl.lab.inputs.groups import ORDERED, SUMMED, Grouping, GroupValue, How
 from kdsl.lab.inputs.mapping import Join, Mapping, Objects
 from kdsl.lab.inputs.tables import Table
-from kdsl.lang.yaml_tree import MAX_BYTES, YamlMapping, YamlNode, YamlScalar, YamlSequence, read_yaml, to_plain
+from kdsl.lang.yaml_tree import (
+    MAX_BYTES,
+    YamlMapping,
+    YamlNode,
+    YamlScalar,
+    YamlSequence,
+    read_yaml,
+    to_plain,
+)
 
 ROW: Final = "row"
 GROUP: Final = "group"
@@ -64,9 +72,7 @@ def load_mapping(path: Path) -> Mapping:
         raise InvalidInputError(found)
     reader = _Reader(path.parent, found)
     assert isinstance(root, YamlMapping)
-    nodes, pods = (
-        tuple(reader.objects(table) for table in _items(root, key)) for key in ("nodes", "pods")
-    )
+    nodes, pods = (tuple(reader.objects(table) for table in _items(root, key)) for key in ("nodes", "pods"))
     if has_errors(found):
         raise InvalidInputError(sorted(found, key=lambda each: each.span.start if each.span else 0))
     return Mapping(path, nodes, pods)
@@ -78,7 +84,9 @@ def _document(path: Path) -> YamlNode:
     except (OSError, ValueError) as error:
         # A UnicodeDecodeError is a ValueError, as is a null byte in the path.
         is_text = not isinstance(error, UnicodeDecodeError)
-        reason = (getattr(error, "strerror", None) or str(error)).lower() if is_text else "it is not UTF-8 text"
+        reason = (
+            (getattr(error, "strerror", None) or str(error)).lower() if is_text else "it is not UTF-8 text"
+        )
         title = f"cannot read `{path}`: {reason}"
         raise InvalidInputError([Diagnostic(ConfigCode.UNREADABLE, title, where=str(path))]) from error
     read = read_yaml(Source(str(path), text))
@@ -162,7 +170,9 @@ class _Reader:
             None if header is None else tuple(header), _plain(node, "delimiter", ","),
         )  # fmt: skip
         if table.is_json and (entry := node.entry("header") or node.entry("delimiter")):
-            self._refuse(ConfigCode.CONFLICT, entry[0], f"`{entry[0].text}` is about CSV, and this file is JSON")
+            self._refuse(
+                ConfigCode.CONFLICT, entry[0], f"`{entry[0].text}` is about CSV, and this file is JSON"
+            )
         for column in columns:
             if column.kind is Kind.COUNT and not table.is_json:
                 title = "`count` counts values of a JSON row, and this file is CSV"
@@ -209,7 +219,9 @@ class _Reader:
         if identity is None or on is None:
             return None
         if identity.item_type != on.item_type:
-            title = f"`on` is `{on.item_type}`, and `key` is `{identity.item_type}`: no row has the other's key"
+            title = (
+                f"`on` is `{on.item_type}`, and `key` is `{identity.item_type}`: no row has the other's key"
+            )
             self._refuse(ConfigCode.WRONG_TYPE, node.get("on") or node, title)
             return None
         return Join(key.text, other, identity, on, where, int(_plain(node, "maxErrors", 0)))
@@ -226,7 +238,8 @@ class _Reader:
         self, scope: Formulas, node: YamlMapping, key: str, types: tuple[str, frozenset[str]]
     ) -> dict[str, Formula]:
         read = {
-            entry.text: scope.read(value, f"{key}.{entry.text}", *types) for entry, value in _entries(node, key)
+            entry.text: scope.read(value, f"{key}.{entry.text}", *types)
+            for entry, value in _entries(node, key)
         }
         return {name: formula for name, formula in read.items() if formula is not None}
 

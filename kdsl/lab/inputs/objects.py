@@ -1,7 +1,7 @@
 """Field values of a mapping as Kubernetes objects: manifests, and the nodes and pods that engines read.
 
 Objects go through the reader of manifests with all its checks, but each kind of object once: pods that
-differ in their names only share one.
+differ in names, labels and annotations only share one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any, Final
 
+from kdsl.base.frozen_map import NO_STRINGS
 from kdsl.base.quantity import Quantity, parse_quantity
-from kdsl.base.resources import CPU, MEMORY, PODS
 from kdsl.cluster.api.names import is_dns_subdomain
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
@@ -33,6 +33,8 @@ MAX_KINDS: Final = 100_000
 MAX_CARDS: Final = 1024
 LONGEST_NAME: Final = 253
 LONGEST_LABEL: Final = 63
+
+Strings = Mapping[str, str]
 
 _LARGEST: Final = 2**62
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9.]+")
@@ -72,7 +74,9 @@ def amount(value: Value, place: str, *, milli: bool = False) -> str:
         try:
             value = parse_quantity(value)
         except ValueError:
-            raise RowError(place, f"`{shown(value)}` is not a quantity", "the text is not a quantity") from None
+            raise RowError(
+                place, f"`{shown(value)}` is not a quantity", "the text is not a quantity"
+            ) from None
     if isinstance(value, Quantity):
         return str(value)
     if not 0 <= value <= _LARGEST:
@@ -95,33 +99,30 @@ def card_parts(value: Value, place: str = "cards") -> int:
     if value >= 1 and value != int(value):
         title = f"{value} cards: a pod has a share of one card, or whole cards"
         raise RowError(place, title, "more than one card, and not whole cards")
-    return ceil(round(value * CARD, 6))
+    parts: int = ceil(round(value * CARD, 6))
+    return parts
 
 
 # ---- pods --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class PodFields:
-    """The fields of a pod except for its name and times, as a key of equal pods."""
+class PodKind:
+    """What equal pods have in common. `labels` and `annotations` are the keys: values differ."""
 
     namespace: str = "default"
-    labels: tuple[tuple[str, str], ...] = ()
-    annotations: tuple[tuple[str, str], ...] = ()
+    labels: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
     scheduler: str = ""
     priority: int | None = None
     selector: tuple[tuple[str, str], ...] = ()
     requests: tuple[tuple[str, str], ...] = ()
-    parts: int = 0
     models: tuple[str, ...] = ()
 
-    def manifest(self, name: str) -> Manifest:
-        """Return the pod as it is written in YAML."""
-        requests, labels = dict(self.requests), dict(self.labels)
-        if self.parts:
-            requests[GPU_MILLI] = str(self.parts)
-            labels.setdefault(CARDS_LABEL, "share" if self.parts < CARD else str(self.parts // CARD))
-        spec: Manifest = {"containers": [{"name": CONTAINER, "resources": {"requests": requests}}]}
+    def manifest(self, name: str, labels: Strings, annotations: Strings) -> Manifest:
+        """Return a pod as it is written in YAML."""
+        resources = {"requests": dict(self.requests)}
+        spec: Manifest = {"containers": [{"name": CONTAINER, "resources": resources}]}
         if self.scheduler:
             spec["schedulerName"] = self.scheduler
         if self.priority is not None:
@@ -135,10 +136,22 @@ class PodFields:
             spec["affinity"] = {"nodeAffinity": required}
         metadata: Manifest = {"name": name, "namespace": self.namespace, "uid": f"{self.namespace}/{name}"}
         if labels:
-            metadata["labels"] = labels
-        if self.annotations:
-            metadata["annotations"] = dict(self.annotations)
+            metadata["labels"] = dict(labels)
+        if annotations:
+            metadata["annotations"] = dict(annotations)
         return {"apiVersion": "v1", "kind": Pod.KIND, "metadata": metadata, "spec": spec}
+
+
+def card_requests(parts: int) -> tuple[tuple[str, str], ...]:
+    """Return the request of so many parts of cards."""
+    return ((GPU_MILLI, str(parts)),) if parts else ()
+
+
+def card_label(parts: int) -> dict[str, str]:
+    """Return the label by which policies of the lab know pods that want cards."""
+    if not parts:
+        return {}
+    return {CARDS_LABEL: "share" if parts < CARD else str(parts // CARD)}
 
 
 def created(nanoseconds: int) -> str:
@@ -157,23 +170,24 @@ def models_of(value: Value) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Kinds:
-    """Pods and nodes as engines read them: each kind is read once."""
+    """Pods as engines read them: each kind is read once."""
 
-    _pods: dict[PodFields, PodInfo] = field(default_factory=dict)
+    _pods: dict[PodKind, PodInfo] = field(default_factory=dict)
 
-    def pod(self, fields: PodFields) -> PodInfo:
-        """Return a pod with these fields and any name. Raises RowError with what the API refuses."""
-        known = self._pods.get(fields)
+    def pod(self, kind: PodKind) -> PodInfo:
+        """Return a pod of a kind, with any name and no labels. Raises RowError with what the API refuses."""
+        known = self._pods.get(kind)
         if known is None:
             if len(self._pods) >= MAX_KINDS:
                 self._pods.clear()
-            known = self._pods[fields] = PodInfo.of(_read(fields.manifest(_TEMPLATE), Pod))
+            # The reader checks the keys; `label_value` has made the values valid.
+            labels, annotations = dict.fromkeys(kind.labels, ""), dict.fromkeys(kind.annotations, "")
+            read = PodInfo.of(_read(kind.manifest(_TEMPLATE, labels, annotations), Pod))
+            known = self._pods[kind] = read.with_fields(labels=NO_STRINGS, annotations=NO_STRINGS)
         return known
 
 
-def node_manifest(
-    name: str, labels: Mapping[str, str], annotations: Mapping[str, str], allocatable: Mapping[str, str]
-) -> Manifest:
+def node_manifest(name: str, labels: Strings, annotations: Strings, allocatable: Strings) -> Manifest:
     """Return a node as it is written in YAML."""
     metadata: Manifest = {"name": name, "labels": dict(labels)}
     if annotations:

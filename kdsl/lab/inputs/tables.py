@@ -217,7 +217,9 @@ def _json_items(data: BinaryIO) -> Iterator[tuple[int, Any]]:
     """Yield the items of a list, numbered from 1."""
     content = data.read(MAX_DOCUMENT + 1)
     if len(content) > MAX_DOCUMENT:
-        raise _BrokenError(f"this file is larger than {MAX_DOCUMENT:,} bytes; write a row in each line (.jsonl)")
+        raise _BrokenError(
+            f"this file is larger than {MAX_DOCUMENT:,} bytes; write a row in each line (.jsonl)"
+        )
     try:
         items = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=list[msgspec.Raw])
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
