@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kdsl.cli.lab_inspect import command as inspect_command
 from kdsl.cli.output import emit
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 @click.group("lab")
 def command() -> None:
     """Compare policies on traces, reproducibly."""
+
+
+command.add_command(inspect_command)
 
 
 @command.command("run")

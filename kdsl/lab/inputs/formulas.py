@@ -1,4 +1,4 @@
-"""Expressions of a mapping: checked in the rule language, with their places in the YAML file, and compiled."""
+"""Expressions of a mapping: checked in the rule language, with their places in the YAML file."""
 
 from __future__ import annotations
 

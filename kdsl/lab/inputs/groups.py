@@ -65,7 +65,6 @@ class _State:
     line: int
     at: list[Any]
     values: list[Value]
-    error: RowError | None = None
 
 
 @dataclass(slots=True)
@@ -98,7 +97,7 @@ class Groups:
             if new is None:
                 continue
             old, old_at = (None, None) if state is None else (state.values[number], state.at[number])
-            if old_at is None or _COUNTS[value.how](new, place, state.values[number], old_at):
+            if old_at is None or _COUNTS[value.how](new, place, old, old_at):
                 taken.append((number, new, place))
             elif value.how is How.SUM:
                 taken.append((number, _sum(old, new, value), place))

@@ -13,6 +13,8 @@ from kdsl.lab.inputs.cells import RowError
 
 MAX_LISTED: Final = 10
 """The number of rows with errors that are reported one by one."""
+MAX_REASONS: Final = 20
+"""The number of reasons that are listed with their counts."""
 MAX_BEYOND: Final = 1000
 """A table with so many errors more than it may have is not read on."""
 
@@ -55,7 +57,10 @@ class Ledger:
         for where, title in self._first:
             yield Diagnostic(InputCode.TRACE, title, where=where, severity=severity)
         counted = f"{self.errors:,} of {self.rows:,} rows have errors"
-        counts = tuple(f"{count:,} rows: {reason}" for reason, count in self.reasons.most_common(20))
+        counts = tuple(
+            f"{count:,} {'row' if count == 1 else 'rows'}: {reason}"
+            for reason, count in self.reasons.most_common(MAX_REASONS)
+        )
         if allowed:
             yield Diagnostic(
                 InputCode.TRACE,

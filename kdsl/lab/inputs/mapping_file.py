@@ -18,7 +18,7 @@ from kdsl.config.codes import ConfigCode
 from kdsl.config.misfits import misfits
 from kdsl.eval.views import attribute_of
 from kdsl.lab.inputs.cells import NO_TEXT, Column, Kind, Unit
-from kdsl.lab.inputs.formulas import Formula, Formulas, Scope
+from kdsl.lab.inputs.formulas import Formula, Formulas, Scope, view_of
 from kdsl.lab.inputs.groups import ORDERED, SUMMED, Grouping, GroupValue, How
 from kdsl.lab.inputs.mapping import Join, Mapping, Objects
 from kdsl.lab.inputs.tables import Table
@@ -123,14 +123,16 @@ class _Reader:
     _attributes: dict[str, str] = field(default_factory=dict)
 
     def objects(self, node: YamlMapping) -> Objects:
-        table = self._table(node)
+        columns = self._columns(node)
+        table = self._table(node, columns)
+        self._check_joins(_entries(node, "join"))
         joins = [
-            self._join(key, value, table)
+            self._join(key, value, columns)
             for key, value in _entries(node, "join")
             if isinstance(value, YamlMapping)
         ]
         known = tuple(join for join in joins if join is not None)
-        members: dict[str, Dict[str, Type]] = {ROW: {} if table is None else _members(table.columns)}
+        members: dict[str, Dict[str, Type]] = {ROW: _members(columns)}
         members |= {join.name: join.members for join in known}
         rows = Formulas(Scope(members), self.found)
         where = self._formula(rows, node, "where", _BOOL)
@@ -154,9 +156,8 @@ class _Reader:
 
     # ---- tables ----
 
-    def _table(self, node: YamlMapping) -> Table | None:
-        columns = tuple(self._column(key, value) for key, value in _entries(node, "columns"))
-        self._check_names(columns)
+    def _table(self, node: YamlMapping, columns: tuple[Column, ...]) -> Table | None:
+        """Return the table of a mapping; None, with what is written about it refused, without a file."""
         file = node.get("file")
         if not isinstance(file, YamlScalar):
             for key in ("columns", "header", "delimiter"):
@@ -197,22 +198,33 @@ class _Reader:
             frozenset(written["empty"]) if "empty" in written else NO_TEXT,
         )
 
-    def _check_names(self, columns: tuple[Column, ...]) -> None:
-        """Refuse two columns that only differ in their writing: `startTime` and `start_time`."""
+    def _columns(self, node: YamlMapping) -> tuple[Column, ...]:
+        """Return the columns; `startTime` and `start_time` are one name, and refused."""
+        columns = tuple(self._column(key, value) for key, value in _entries(node, "columns"))
         first: dict[str, Column] = {}
         for column in columns:
             other = first.setdefault(attribute_of(column.name), column)
             if other is not column:
                 title = f"`{column.name}` and `{other.name}` are the same name: write one of them differently"
                 self.found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, column.span))
+        return columns
 
-    def _join(self, key: YamlScalar, node: YamlMapping, table: Table | None) -> Join | None:
-        other = self._table(node)
-        if key.text in (ROW, GROUP):
-            self._refuse(ConfigCode.CONFLICT, key, f"`{key.text}` has a meaning: name the table differently")
+    def _check_joins(self, joins: tuple[tuple[YamlScalar, YamlNode], ...]) -> None:
+        """Refuse joined tables whose names are taken."""
+        taken = {view_of(ROW), view_of(GROUP)}
+        for key, _ in joins:
+            if view_of(key.text) in taken:
+                title = f"the name `{key.text}` is taken: name the table differently"
+                self._refuse(ConfigCode.LISTED_TWICE, key, title)
+            taken.add(view_of(key.text))
+
+    def _join(self, key: YamlScalar, node: YamlMapping, columns: tuple[Column, ...]) -> Join | None:
+        """Return a joined table; `columns` are those of the table that it is joined to."""
+        other = self._table(node, self._columns(node))
+        # INVARIANT: the schema requires the file of a joined table.
         assert other is not None
         own = Formulas(Scope({ROW: _members(other.columns)}), self.found)
-        main = Formulas(Scope({ROW: {} if table is None else _members(table.columns)}), self.found)
+        main = Formulas(Scope({ROW: _members(columns)}), self.found)
         identity = self._formula(own, node, "key", _KEY)
         on = self._formula(main, node, "on", _KEY)
         where = self._formula(own, node, "where", _BOOL)

@@ -2,8 +2,8 @@
 
 Objects are seen and gone at times, which are nanoseconds since the Unix epoch. A pod arrives when it was
 created. It starts at its `status.startTime`, or else when it was first seen with a node. It ends when its
-containers did, or else when it was first seen with a terminal phase. A pod that disappears before was deleted by
-its owner.
+containers did, or else when it was first seen with a terminal phase. A pod that disappears before was
+deleted by its owner.
 """
 
 from __future__ import annotations

@@ -24,16 +24,19 @@ Fill = Callable[[Any, Any], None]
 """Reads the cells of some columns of a row and keeps their values in an object."""
 
 
-def records(objects: Objects, ledger: Ledger, found: list[Diagnostic]) -> Iterator[Record]:
-    """Yield the records of a table; rows with errors are counted by the ledger.
+def records(
+    objects: Objects, ledger: Ledger, ledgers: list[Ledger], found: list[Diagnostic]
+) -> Iterator[Record]:
+    """Yield the records of a table; rows with errors are counted by the ledger, those of joined tables by
+    others, which are added to `ledgers`.
 
     A table that cannot be read, or not to its end, is in `found`.
     """
     if objects.grouping is None:
-        yield from _filtered(objects, ledger, found)
+        yield from _filtered(objects, ledger, ledgers, found)
         return
     groups = Groups(objects.grouping)
-    for line, values in _filtered(objects, ledger, found):
+    for line, values in _filtered(objects, ledger, ledgers, found):
         try:
             groups.take(line, values)
         except RowError as error:
@@ -46,9 +49,11 @@ def records(objects: Objects, ledger: Ledger, found: list[Diagnostic]) -> Iterat
             ledger.refuse(line, error)
 
 
-def _filtered(objects: Objects, ledger: Ledger, found: list[Diagnostic]) -> Iterator[Record]:
+def _filtered(
+    objects: Objects, ledger: Ledger, ledgers: list[Ledger], found: list[Diagnostic]
+) -> Iterator[Record]:
     """Yield the rows for which `where` holds. Columns that it does not read are read after it."""
-    joined = [_index(join, found) for join in objects.joins]
+    joined = [_index(join, ledgers, found) for join in objects.joins]
     if objects.table is None:
         ledger.rows = 1
         yield 1, (SimpleNamespace(),)
@@ -127,8 +132,9 @@ class _Index:
         return self.nothing if key is None else self.rows.get(key, self.nothing)
 
 
-def _index(join: Join, found: list[Diagnostic]) -> _Index:
+def _index(join: Join, ledgers: list[Ledger], found: list[Diagnostic]) -> _Index:
     ledger = Ledger(str(join.table.path), join.name, join.max_errors)
+    ledgers.append(ledger)
     make = holder(join.members)
     rows: dict[Value, Any] = {}
     # An optional time is a `Timestamp`; the column may be of times that are not.
@@ -146,6 +152,7 @@ def _index(join: Join, found: list[Diagnostic]) -> _Index:
                     cells = decoded(raw) if join.table.is_json else raw
                     early(cells, row)
                     if join.where is not None and not join.where.value((row,)):
+                        ledger.filtered += 1
                         continue
                     late(cells, row)
                     key = join.key.value((row,))
@@ -159,6 +166,7 @@ def _index(join: Join, found: list[Diagnostic]) -> _Index:
                         break
                     continue
                 values = [getattr(row, name) for name in attributes]
+                ledger.objects += 1
                 rows[key] = make(
                     [Timestamp(one) if wrap else one for one, wrap in zip(values, wraps, strict=True)]
                 )

@@ -1,7 +1,8 @@
 """Watch logs: a line of JSON for each event, with its time.
 
-Two forms are read: `{"time", "type": "ADDED", "object"}`, which `kubectl get --watch
---output-watch-events` and jq write, and `{"time", "event": "Add", "resource"}`, that of kube-scheduler-simulator's recorder.
+Two forms are read: `{"time", "type": "ADDED", "object"}`, which jq makes of `kubectl get --watch
+--output-watch-events`, and `{"time", "event": "Add", "resource"}`, that of kube-scheduler-simulator's
+recorder.
 """
 
 from __future__ import annotations
