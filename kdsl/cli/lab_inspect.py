@@ -54,7 +54,7 @@ def _lines(reading: Reading) -> Iterator[str]:
         when = ", one in each second: the trace has no times"
     ended = sum(arrival.duration is not None for arrival in arrivals)
     deleted = sum(arrival.deleted is not None for arrival in arrivals)
-    yield f"pods      {len(arrivals):,} arrive{when}: {ended:,} for some time, {deleted:,} until they are deleted"
+    yield f"pods      {len(arrivals):,} arrive{when}: {ended:,} have a duration, {deleted:,} are deleted"
     if workload.placed:
         yield f"placed    {plural(len(workload.placed), 'pod')} from start to end"
     amounts = _requests(reading)

@@ -13,7 +13,7 @@ from kdsl.check.expressions.infer import check_expression
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.traversal import children, walk
 from kdsl.check.model.typed import FieldOf, HasField, TypedExpr, Var
-from kdsl.check.model.types import Type
+from kdsl.check.model.types import DYN, Type, optional_of
 from kdsl.check.views.view import Field, View, Views
 from kdsl.eval.values import EvalError, Optional, Value
 from kdsl.eval.views import attribute_of
@@ -109,7 +109,8 @@ class Formulas:
         if typed is None:
             return None
         formula = Formula(place, typed.type, _reads(typed, self.scope), compile_expression(typed))
-        if types and formula.item_type.name not in types:
+        # `optional.none()` is an optional of any type.
+        if types and formula.item_type.name not in types and typed.type != optional_of(DYN):
             title = f"`{place}` must be {expected}, and this is `{typed.type}`"
             self.found.append(Diagnostic(CheckCode.WRONG_TYPE, title, node.span, help=_conversion(types)))
             return None

@@ -9,7 +9,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,8 @@ EVERY: Final = "*"
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 
+Lines = Generator[tuple[int, Any], None, None]
+"""The rows of a table, each with its line."""
 Cell = Callable[[Any], str]
 """Returns the text of a cell of a row; "" where the row has none. Raises RowError."""
 
@@ -70,7 +72,7 @@ class Rows:
     """The rows of an open table: each with its line, and the functions to the text of each column."""
 
     cells: tuple[Cell, ...]
-    lines: Iterator[tuple[int, Any]]
+    lines: Lines
 
 
 @contextmanager
@@ -88,7 +90,12 @@ def open_rows(table: Table, found: list[Diagnostic]) -> Iterator[Rows | None]:
         yield None
         return
     with file, _unpacked(file) as data:
-        yield _json_rows(table, data, found) if table.is_json else _csv_rows(table, data, found)
+        rows = _json_rows(table, data, found) if table.is_json else _csv_rows(table, data, found)
+        try:
+            yield rows
+        finally:
+            if rows is not None:
+                rows.lines.close()
 
 
 def _unpacked(file: BinaryIO) -> BinaryIO:
@@ -97,9 +104,7 @@ def _unpacked(file: BinaryIO) -> BinaryIO:
     return gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[return-value]
 
 
-def _guarded(
-    table: Table, lines: Iterator[tuple[int, Any]], found: list[Diagnostic]
-) -> Iterator[tuple[int, Any]]:
+def _guarded(table: Table, lines: Iterator[tuple[int, Any]], found: list[Diagnostic]) -> Lines:
     """Yield rows; what breaks the table off becomes a diagnostic."""
     try:
         yield from lines
@@ -121,6 +126,10 @@ class _Lines:
         self._text = io.TextIOWrapper(data, encoding="utf-8-sig", errors="surrogateescape", newline="")
         self.number = 0
         self.size = 0
+
+    def release(self) -> None:
+        """Leave the file to the code that opened it: without this, it would be closed with a warning."""
+        self._text.detach()
 
     def __iter__(self) -> Iterator[str]:
         while line := self._text.readline(MAX_ROW + 1):
@@ -154,17 +163,20 @@ def _csv_rows(table: Table, data: BinaryIO, found: list[Diagnostic]) -> Rows | N
 def _csv_lines(data: BinaryIO, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     lines = _Lines(data)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        first = lines.number + 1
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            raise _BrokenError(f"line {lines.number} is not CSV: {error}") from error
-        if row is None:
-            return
-        lines.size = 0
-        if row:
-            yield first, row
+    try:
+        while True:
+            first = lines.number + 1
+            try:
+                row = next(rows, None)
+            except csv.Error as error:
+                raise _BrokenError(f"line {lines.number} is not CSV: {error}") from error
+            if row is None:
+                return
+            lines.size = 0
+            if row:
+                yield first, row
+    finally:
+        lines.release()
 
 
 def _csv_cell(place: int, width: int) -> Cell:
@@ -201,9 +213,8 @@ def _json_rows(table: Table, data: BinaryIO, found: list[Diagnostic]) -> Rows:
 
 
 def _json_lines(data: BinaryIO) -> Iterator[tuple[int, Any]]:
-    buffered = io.BufferedReader(data)  # type: ignore[type-var]
     number = 0
-    while line := buffered.readline(MAX_ROW + 1):
+    while line := data.readline(MAX_ROW + 1):
         number += 1
         if len(line) > MAX_ROW:
             raise _BrokenError(f"line {number} is longer than {MAX_ROW:,} bytes")
