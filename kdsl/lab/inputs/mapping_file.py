@@ -14,6 +14,7 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source
 from kdsl.check.model.types import Type
+from kdsl.cluster.api.names import is_label_key
 from kdsl.config.codes import ConfigCode
 from kdsl.config.misfits import misfits
 from kdsl.eval.views import attribute_of
@@ -142,6 +143,10 @@ class _Reader:
             grouping = self._grouping(rows, group)
             scope = Formulas(Scope({GROUP: grouping.members}), self.found)
             group_where = self._formula(scope, group, "where", _BOOL)
+        for entry, _ in (each for key in MAPS for each in _entries(node, key)):
+            if not is_label_key(entry.text):
+                title = f"`{entry.text}` is no key here: one is like `team`, or `example.com/team`"
+                self._refuse(ConfigCode.WRONG_VALUE, entry, title)
         fields = {key: self._formula(scope, node, key, types) for key, types in FIELDS.items()}
         return Objects(
             table,

@@ -180,7 +180,7 @@ class Kinds:
         if known is None:
             if len(self._pods) >= MAX_KINDS:
                 self._pods.clear()
-            # The reader checks the keys; `label_value` has made the values valid.
+            # The keys of a mapping were checked; `label_value` has made the values valid.
             labels, annotations = dict.fromkeys(kind.labels, ""), dict.fromkeys(kind.annotations, "")
             read = PodInfo.of(_read(kind.manifest(_TEMPLATE, labels, annotations), Pod))
             known = self._pods[kind] = read.with_fields(labels=NO_STRINGS, annotations=NO_STRINGS)

@@ -402,6 +402,13 @@ HEAD = "apiVersion: kdsl.dev/v1\nkind: Mapping\nnodes: [{name: '\"n\"', cpu: 1, 
                 ("6:64", "`on` is `string`, and `key` is `int`: no row has the other's key"),
             ],
         ),
+        (
+            "- name: 1\n  labels: {a b: 1}\n  resources: {-x: 2}",
+            [
+                ("6:12", "`a b` is no key here: one is like `team`, or `example.com/team`"),
+                ("7:15", "`-x` is no key here: one is like `team`, or `example.com/team`"),
+            ],
+        ),
         ("- name: 1\n  maxErrors: -1", [("6:14", "`pods[0].maxErrors` must be at least 0")]),
         (
             "- name: 1\n  duration: timestamp(0)",
