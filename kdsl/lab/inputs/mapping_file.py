@@ -231,15 +231,13 @@ class _Reader:
         own = Formulas(Scope({ROW: _members(other.columns)}), self.found)
         main = Formulas(Scope({ROW: _members(columns)}), self.found)
         identity = self._formula(own, node, "key", _KEY)
-        on = self._formula(main, node, "on", _KEY)
+        on = self._formula(main, node, "equals", _KEY)
         where = self._formula(own, node, "where", _BOOL)
         if identity is None or on is None:
             return None
         if identity.item_type != on.item_type:
-            title = (
-                f"`on` is `{on.item_type}`, and `key` is `{identity.item_type}`: no row has the other's key"
-            )
-            self._refuse(ConfigCode.WRONG_TYPE, node.get("on") or node, title)
+            title = f"`equals` is `{on.item_type}`, and `key` is `{identity.item_type}`: no row has the other's key"
+            self._refuse(ConfigCode.WRONG_TYPE, node.get("equals") or node, title)
             return None
         return Join(key.text, other, identity, on, where, int(_plain(node, "maxErrors", 0)))
 

@@ -247,7 +247,7 @@ def test_a_joined_row_is_found_by_its_key(tmp_path: Path) -> None:
                 "columns": {"job": "int", "user": "text", "since": "time"},
                 "where": 'row.user != "ghost"',
                 "key": "row.job",
-                "on": "row.job",
+                "equals": "row.job",
             }
         },
         "where": 'owner.user != optional.of("eve")',
@@ -299,7 +299,7 @@ def test_a_table_without_a_header_and_with_another_delimiter(tmp_path: Path) -> 
 
 
 def test_files_are_the_mapping_and_all_tables(tmp_path: Path) -> None:
-    pods = {**ID, "join": {"j": {"file": "jobs.csv", "columns": {"a": "int"}, "key": "row.a", "on": "1"}}}
+    pods = {**ID, "join": {"j": {"file": "jobs.csv", "columns": {"a": "int"}, "key": "row.a", "equals": "1"}}}
     path = write_mapping(tmp_path, pods, NODE)
     assert [file.name for file in load_mapping(path).files] == ["mapping.yaml", "pods.csv", "jobs.csv"]
 
@@ -396,10 +396,10 @@ HEAD = "apiVersion: kdsl.dev/v1\nkind: Mapping\nnodes: [{name: '\"n\"', cpu: 1, 
         ),
         ("- name: 1\n  group: {by: {a: 1}}\n  cpu: row.x", [("7:8", "unknown name `row`")]),
         (
-            "- name: 1\n  join: {Row: {file: a.csv, columns: {a: int}, key: row.a, on: '\"x\"'}}",
+            "- name: 1\n  join: {Row: {file: a.csv, columns: {a: int}, key: row.a, equals: '\"x\"'}}",
             [
                 ("6:10", "the name `Row` is taken: name the table differently"),
-                ("6:64", "`on` is `string`, and `key` is `int`: no row has the other's key"),
+                ("6:68", "`equals` is `string`, and `key` is `int`: no row has the other's key"),
             ],
         ),
         (

@@ -29,7 +29,7 @@ MAPPING = {
             "file": "jobs.csv",
             "columns": {"job": "text", "user": "text"},
             "key": "row.job",
-            "on": "row.job",
+            "equals": "row.job",
         }
     },
     "group": {
