@@ -151,7 +151,12 @@ def digests_of(source: TraceSource) -> dict[str, Any]:
     """Return the digests of all files of a trace, as plain values."""
     if isinstance(source, TraceFiles):
         return {"nodes": _digest_of_file(source.nodes), "pods": _digest_of_file(source.pods)}
-    return {source.form.value: [[path.name, _digest_of_file(path)] for path in source.files]}
+    return {source.form.value: [[path.name, _digest_of_file(path)] for path in _files(source)]}
+
+
+@lru_cache(maxsize=64)
+def _files(source: OtherTrace) -> tuple[Path, ...]:
+    return source.files
 
 
 @lru_cache(maxsize=64)

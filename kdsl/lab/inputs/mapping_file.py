@@ -236,7 +236,8 @@ class _Reader:
         if identity is None or on is None:
             return None
         if identity.item_type != on.item_type:
-            title = f"`equals` is `{on.item_type}`, and `key` is `{identity.item_type}`: no row has the other's key"
+            types = f"`equals` is `{on.item_type}`, and `key` is `{identity.item_type}`"
+            title = f"{types}: no row has the other's key"
             self._refuse(ConfigCode.WRONG_TYPE, node.get("equals") or node, title)
             return None
         return Join(key.text, other, identity, on, where, int(_plain(node, "maxErrors", 0)))
