@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdsl.cli.lab_inspect import command as inspect_command
-from kdsl.cli.output import emit
+from kdsl.cli.output import emit, print_diagnostics
 
 if TYPE_CHECKING:
     from kdsl.lab.sweep import Failure, Sweep
@@ -50,10 +50,12 @@ def run_command(experiment: Path, out: Path | None, processes: int) -> None:
     Exits with 1 if some run failed, with 2 if the experiment cannot be read.
     """
     from kdsl.lab.experiment import load_experiment
-    from kdsl.lab.sweep import sweep
+    from kdsl.lab.sweep import sweep, trace_warnings
     from kdsl.report.progress import progress
 
     loaded = load_experiment(experiment)
+    if warnings := trace_warnings(loaded):
+        print_diagnostics(warnings, to_stderr=True)
     folder = out or experiment.with_suffix("")
     done = sweep(loaded, folder, processes, partial(progress, "running"))
     for failure in done.failures:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,7 +17,7 @@ from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.cluster.read.problems import InputCode
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles, TraceSource
-from kdsl.lab.inputs.plain import plain_trace
+from kdsl.lab.inputs.plain import left_out, plain_trace
 from kdsl.lab.inputs.sources import OtherTrace, read_timed
 from kdsl.lab.results import ResultFolder, arrow, digest_of, rows_of
 from kdsl.lab.rules import rules_of
@@ -159,11 +159,18 @@ def _files(source: OtherTrace) -> tuple[Path, ...]:
     return source.files
 
 
+def trace_warnings(experiment: Experiment) -> tuple[Diagnostic, ...]:
+    """Return the warnings about the traces of an experiment. Raises InvalidInputError for their mistakes."""
+    found = [each for source in experiment.traces.values() for each in _trace(source).warnings]
+    return tuple(dict.fromkeys(found))
+
+
 @lru_cache(maxsize=64)
 def _trace(source: TraceSource) -> Trace:
     if isinstance(source, OtherTrace):
         reading = read_timed(source)
         trace, diagnostics = plain_trace(reading.workload), reading.diagnostics
+        diagnostics = (*diagnostics, *left_out(reading.workload))
     else:
         trace, diagnostics = read_trace(source.nodes, source.pods)
     if has_errors(diagnostics):
@@ -173,7 +180,7 @@ def _trace(source: TraceSource) -> Trace:
             "no node of this trace has cards (`nvidia.com/gpu-milli`), and a run without time measures cards"
         )
         raise InvalidInputError([Diagnostic(InputCode.INCOMPLETE, title, where=_name(source))])
-    return trace
+    return replace(trace, warnings=diagnostics)
 
 
 def _name(source: TraceSource) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.devices.typical import TypicalPod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
@@ -71,11 +72,17 @@ class TraceNode:
 class Trace:
     """Nodes in the order that breaks ties, pods in order of arrival; `typical` are those of the pods as
     recorded.
+
+    `placed` are pods that are on nodes from the start, by the names of the nodes' `facts`; `catalog` are the
+    other objects, `warnings` are about what was left out of the recording.
     """
 
     nodes: tuple[TraceNode, ...]
     pods: tuple[TracePod, ...]
     typical: tuple[TypicalPod, ...]
+    placed: tuple[PodInfo, ...] = ()
+    catalog: tuple[CatalogObject, ...] = ()
+    warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
 
     @property
     def parts(self) -> int:

@@ -51,10 +51,11 @@ def without_time(reading: Reading) -> tuple[Workload, tuple[Diagnostic, ...]]:
     timed = reading.workload
     pending = [arrival.pod for arrival in timed.arrivals]
     workload = Workload(timed.nodes, timed.placed, pending, timed.catalog, reading.manifests)
-    return workload, (*reading.diagnostics, *_left_out(timed))
+    return workload, (*reading.diagnostics, *left_out(timed))
 
 
-def _left_out(timed: TimedWorkload) -> tuple[Diagnostic, ...]:
+def left_out(timed: TimedWorkload) -> tuple[Diagnostic, ...]:
+    """Return the warning about what a run without time leaves out."""
     if not timed.node_changes:
         return ()
     count = len(timed.node_changes)
@@ -69,7 +70,8 @@ def plain_trace(timed: TimedWorkload) -> Trace:
     Names of pods are `namespace/name`.
     """
     pods = tuple(_pod(arrival.pod) for arrival in timed.arrivals)
-    return Trace(tuple(map(_node, timed.nodes)), pods, typical_pods(pods))
+    nodes = tuple(map(_node, timed.nodes))
+    return Trace(nodes, pods, typical_pods(pods), tuple(timed.placed), tuple(timed.catalog))
 
 
 def _pod(info: PodInfo) -> TracePod:

@@ -11,6 +11,7 @@ import pyarrow.parquet as parquet
 import pytest
 import yaml
 from kdsl.base.errors import InvalidInputError
+from kdsl.base.frozen_map import freeze
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
@@ -18,9 +19,11 @@ from kdsl.lab.experiment import TraceFiles, experiment_schema, load_experiment
 from kdsl.lab.inputs.plain import plain_trace
 from kdsl.lab.inputs.sources import Form, OtherTrace, read_timed
 from kdsl.lab.rules import rules_of
-from kdsl.lab.running import run, workload_of
+from kdsl.lab.running import CARDS_LABEL, run, workload_of
 from kdsl.lab.sweep import digests_of, sweep
+from kdsl.lab.timed import Arrival, TimedWorkload
 from kdsl.lab.traces import Preparation, prepared, read_trace
+from kdsl.sim.openb import node_facts, pod_info
 
 from tests.cli.command_line import kdsl
 from tests.lab.inputs.tables import write_mapping
@@ -188,6 +191,32 @@ def test_the_forms_of_an_experiment(tmp_path: Path) -> None:
     }
     properties = experiment_schema()["properties"]["traces"]["additionalProperties"]["properties"]
     assert set(properties) == {"nodes", "pods", *Form}
+
+
+def test_pods_of_the_start_stay_on_their_nodes() -> None:
+    infos = [
+        pod_info(name, cpu, 1024, parts, (), freeze({CARDS_LABEL: label} if label else {}), 0)
+        for name, cpu, parts, label in [
+            ("old", 8000, 0, ""),
+            ("new", 1000, 1000, "1"),
+            ("huge", 1000, 2000, "2"),
+        ]
+    ]
+    nodes = [node_facts(name, 8000, 8192, 2, "T4") for name in ("a", "b")]
+    timed = TimedWorkload(nodes, [Arrival(infos[1], 0.0), Arrival(infos[2], 1.0)], placed=[infos[0].on("b")])
+    trace = plain_trace(timed)
+    checked = rules_of("policies.atc23.gpu_packing.gpu_packing", {}, trace.typical)
+    for seed in range(3):
+        # Seeds give nodes other names, in another order.
+        ready = prepared(trace, seed, Preparation(load=None))
+        found = run(checked.rules, checked.profile, ready, seed)
+        # Node b has no core left. What arrives second waits if it wants both cards of a, or leaves none for the other.
+        placed = {each.pod: each.node and each.node.partition("-")[2] for each in found.placements}
+        first = ready.pods[0].name
+        assert placed == {name: "a" if name == first else None for name in ("openb/new", "openb/huge")}
+        parts = [pod.parts for pod in ready.pods]
+        assert found.samples.arrived.tolist() == [parts[0], sum(parts)]
+        assert found.samples.used.tolist() == [parts[0]] * 2
 
 
 # ---- commands ----------------------------------------------------------------------------------------------
