@@ -14,7 +14,6 @@ from kdsl.lab.time.run import TimedRun, run_over_time
 from kdsl.lab.timed import Arrival, NodeChange, TimedWorkload
 from kdsl.sim.openb import node_facts, pod_info
 
-
 PLAIN = TimePlan()
 
 
