@@ -6,10 +6,10 @@ BIN    := $(VENV)/bin
 SHARED ?= ../shared
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart install dev test check lint format types layers unit bench clean
+.PHONY: help quickstart install dev test test-browser check lint format types layers unit bench clean
 
 help: ## Show this help
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("kdsl needs Python 3.11 or newer, found " + sys.version.split()[0] + "; set PYTHON=…") if sys.version_info < (3, 11) else None'
@@ -30,7 +30,14 @@ quickstart: install ## Schedule examples/quickstart with the shipped rules
 
 test: lint types unit ## Install what tests need and run everything
 
-check: test ## What CI runs, in the same order
+test-browser: dev ## Open reports in headless Chromium; as root, apt-get installs it if it is missing
+	@sh tests/browser/install_chromium.sh
+	@if $(BIN)/python -m tests.browser.chromium >/dev/null 2>&1; then \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]' && \
+	  KDSL_BROWSER=required $(BIN)/python -m pytest -rs tests/browser; \
+	else echo 'The browser tests are skipped: there is no Chromium.'; fi
+
+check: test test-browser ## What CI runs, in the same order
 
 lint: dev ## Style and formatting of Python and rule files
 	$(BIN)/ruff check kdsl plugins tests
@@ -47,7 +54,7 @@ types: dev ## mypy --strict
 	$(BIN)/mypy
 
 unit: dev ## Tests, import layers and reference vectors
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs
 
 bench: dev ## Measure two shapes, a live scheduler and the openb trace (set SHARED to the folder that holds traces/openb)
 	$(BIN)/python -m tests.bench.decisions --shape basic --shape mixed --nodes 1000 --pods 500 --bound 500

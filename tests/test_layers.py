@@ -27,6 +27,8 @@ ALLOWED = {
         "kdsl/sandbox",
     },
     "httptools": {"kdsl/live"},
+    "pyarrow": {"kdsl/lab"},
+    "vl_convert": {"kdsl/lab"},
     "kubernetes_asyncio": {"kdsl/live"},
     "uvloop": {"kdsl/sandbox"},
     "re2": {"kdsl/eval"},

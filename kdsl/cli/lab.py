@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kdsl.cli.output import emit
+from kdsl.cli.output import emit, print_diagnostics, print_document, text_width
 
 if TYPE_CHECKING:
     from kdsl.lab.sweep import Failure, Sweep
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group("lab")
@@ -56,6 +60,114 @@ def run_command(experiment: Path, out: Path | None, processes: int) -> None:
         emit(f"failed: {_named(failure)}: {failure.reason}", to_stderr=True)
     emit(_summary(done))
     sys.exit(1 if done.failures else 0)
+
+
+@command.command("explain")
+@click.argument("experiment", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("run")
+@click.argument("pod")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "wide", "json", "yaml"]),
+    default="text",
+    show_default=True,
+    help="The form of the result.",
+)
+def explain_command(experiment: Path, run: str, pod: str, output: str) -> None:
+    """Explain the decision about POD in a RUN of EXPERIMENT, as `kdsl explain` does.
+
+    RUN is the first characters of the run's digest. The run is done again up to the pod.
+    """
+    from kdsl.lab.experiment import load_experiment
+    from kdsl.lab.explaining import explained
+    from kdsl.report.explanation import explanation_text, wide_text
+    from kdsl.report.explanation_document import explanation_envelope
+
+    explanation = explained(load_experiment(experiment), run, pod)
+    if output == "text":
+        emit(explanation_text(explanation, text_width(), False))
+    elif output == "wide":
+        emit(wide_text(explanation, False, False))
+    else:
+        print_document(explanation_envelope(explanation, False), output)
+
+
+def _folder_option(name: str, help: str) -> Callable[[F], F]:
+    return click.option(name, type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help=help)
+
+
+@command.command("report")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The page (default: DIR.html).",
+)
+@click.option(
+    "--experiment",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The experiment, for commands that explain decisions (default: DIR.yaml, if it is there).",
+)
+@_folder_option("--png", "Write the plots as PNG.")
+@_folder_option("--svg", "Write the plots as SVG.")
+@_folder_option("--csv", "Write the tables as CSV.")
+@click.option(
+    "--pareto", metavar="X,Y", help="The metrics of the Pareto front, such as `pending,allocation`."
+)
+@click.option(
+    "--load", type=click.IntRange(0), metavar="PERCENT", help="The load of the figures (default: 100)."
+)
+def report_command(
+    folder: Path,
+    out: Path | None,
+    experiment: Path | None,
+    png: Path | None,
+    svg: Path | None,
+    csv: Path | None,
+    pareto: str | None,
+    load: int | None,
+) -> None:
+    """Write one HTML page about the results in DIR: plots, tables, rules, runs and decisions.
+
+    The page needs no network and no other file. Needs the extra `kdsl[report]`.
+
+    Exits with 1 if some runs could not be read: the page names them; with 2 if there are no results.
+    """
+    from kdsl.lab.report.csv_files import write_csv
+    from kdsl.lab.report.pictures import write_pictures
+    from kdsl.lab.report.writing import contents_of, write_page
+    from kdsl.lab.stored import open_results
+    from kdsl.report.progress import progress
+
+    results = open_results(folder)
+    source = experiment or folder.with_name(f"{folder.name}.yaml")
+    explain = f"kdsl lab explain {shlex.quote(str(source))}" if source.exists() else None
+    with progress("reading", results.runs().num_rows) as advance:
+        contents = contents_of(results, _metrics(pareto), load, explain, advance)
+    page = out or folder.with_name(f"{folder.name}.html")
+    problems = write_page(contents, page)
+    lines = [f"wrote {page}"]
+    for target, form in ((png, "png"), (svg, "svg")):
+        if target is not None:
+            lines.append(f"wrote {len(write_pictures(contents, target, form))} plots to {target}")
+    if csv is not None:
+        lines.append(f"wrote {len(write_csv(contents, csv))} tables to {csv}")
+    if problems:
+        print_diagnostics(problems, to_stderr=True)
+    emit("\n".join(lines))
+    sys.exit(1 if problems else 0)
+
+
+def _metrics(pareto: str | None) -> tuple[str, str] | None:
+    if pareto is None:
+        return None
+    names = [name.strip() for name in pareto.split(",")]
+    if len(names) != 2 or not all(names):
+        raise click.UsageError("--pareto takes two metrics, such as `pending,allocation`")
+    return names[0], names[1]
 
 
 @command.command("fit")

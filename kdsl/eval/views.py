@@ -13,6 +13,7 @@ from typing import Final
 
 from kdsl.check.model.types import Type
 from kdsl.cluster.api.storage_objects import PersistentVolume
+from kdsl.cluster.devices.room import room
 from kdsl.cluster.devices.typical import TypicalPod, fragmentation
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.selectors import NodeRequirement, NodeSelector, NodeTerm
@@ -72,6 +73,7 @@ EMPTY_VIEWS: Final[Mapping[str, Value]] = {
 
 VIEW_FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
     "fragmentation": fragmentation,
+    "room": room,
     "taint": Taint,
     "typicalPod": TypicalPod.of,
     "spread": SpreadConstraint,

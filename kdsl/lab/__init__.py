@@ -1,3 +1,43 @@
 """The lab: policies compared on traces. A run is a plain function of a trace, a profile, a seed and
 parameters.
+
+Notebooks use `run` and `open`.
 """
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kdsl.lab.stored import Results
+
+
+def open(folder: str | Path) -> Results:
+    """Open the results of an experiment. Raises InvalidInputError if the folder holds none."""
+    from kdsl.lab.stored import open_results
+
+    return open_results(folder)
+
+
+def run(experiment: str | Path, folder: str | Path | None = None, processes: int = 1) -> Results:
+    """Run what an experiment (a YAML file) has not run yet, and open the results.
+
+    `folder` is by default the name of the experiment without its suffix. Raises InvalidInputError if the
+    experiment has mistakes: nothing runs then; and KdslError with the reasons if runs failed, once all other
+    runs are done.
+    """
+    from kdsl.base.errors import KdslError
+    from kdsl.lab.experiment import load_experiment
+    from kdsl.lab.sweep import sweep
+
+    path = Path(experiment)
+    target = Path(folder) if folder is not None else path.with_suffix("")
+    done = sweep(load_experiment(path), target, processes)
+    if done.failures:
+        reasons = (
+            f"{each.planned.trace}, {each.planned.name}, seed {each.planned.seed}: {each.reason}"
+            for each in done.failures
+        )
+        raise KdslError("\n".join((f"{len(done.failures)} of {done.runs} runs failed", *reasons)))
+    return open(target)

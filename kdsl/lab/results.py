@@ -1,5 +1,5 @@
 """Results as Parquet files: one for each run, called by a digest of all that it depends on, and a table of
-all runs.
+all runs. Beside them are what reports show: the text of the rules, and the nodes of the traces.
 
 A run whose file is there is not run again. Files are written beside their place and renamed, so a crash
 leaves no half of one. Equal runs give equal bytes.
@@ -19,13 +19,15 @@ import numpy as np
 
 from kdsl.base.errors import KdslError
 from kdsl.lab.running import Run, Samples, allocation, by_load, lost_of_all, lost_of_idle
+from kdsl.lab.traces import TraceNode
 
 if TYPE_CHECKING:
     import pyarrow
 
 FORMAT: Final = 1
 """Rises when the content of files changes: older ones are not read then."""
-_INPUTS: Final = b"kdsl.inputs"
+INPUTS: Final = b"kdsl.inputs"
+"""The key of the inputs in the metadata of a run's file."""
 
 
 def arrow() -> Any:
@@ -76,15 +78,45 @@ class ResultFolder:
             }
         )
         text = json.dumps({**inputs, "cards": samples.total}, sort_keys=True)
-        self.put(self.file_of(digest), table.replace_schema_metadata({_INPUTS: text.encode()}))
+        self.put(self.file_of(digest), table.replace_schema_metadata({INPUTS: text.encode()}))
 
     def read(self, digest: str) -> tuple[Samples, int]:
         """Return the samples of a run and the number of its pods without a node."""
         table = arrow().parquet.read_table(self.file_of(digest))
-        inputs = json.loads(table.schema.metadata[_INPUTS])
+        inputs = json.loads(table.schema.metadata[INPUTS])
         columns = (table.column(name).to_numpy() for name in ("arrived", "used", "lost"))
         arrived, used, lost = map(np.ascontiguousarray, columns)
         return Samples(inputs["cards"], arrived, used, lost), table.column("node").null_count
+
+    def rules_file(self, rules: str, profile: str) -> Path:
+        """Return the file with the text of a profile in the rules of this digest."""
+        return self.path / "rules" / f"{rules}-{profile}.txt"
+
+    def nodes_file(self, digest: str) -> Path:
+        """Return the file with the nodes of a trace, by the digest of its node table."""
+        return self.path / "nodes" / f"{digest}.parquet"
+
+    def write_rules(self, rules: str, profile: str, text: str) -> None:
+        """Write the text of a profile, if it is not there."""
+        path = self.rules_file(rules, profile)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside = _beside(path)
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(path)
+
+    def write_nodes(self, digest: str, nodes: Sequence[TraceNode]) -> None:
+        """Write the nodes of a trace, if they are not there: CPU in thousandths, memory in MiB."""
+        if not self.nodes_file(digest).exists():
+            pa = arrow()
+            columns = {
+                "node": pa.array([node.name for node in nodes], pa.string()),
+                "cpu": pa.array([node.cpu for node in nodes], pa.int64()),
+                "memory": pa.array([node.memory for node in nodes], pa.int64()),
+                "cards": pa.array([node.cards for node in nodes], pa.int64()),
+                "model": pa.array([node.model for node in nodes], pa.string()),
+            }
+            self.put(self.nodes_file(digest), pa.table(columns))
 
     def write_table(self, rows: Sequence[Mapping[str, Any]]) -> Path:
         """Write the table of all runs; return its path."""
@@ -106,9 +138,14 @@ class ResultFolder:
     def put(self, path: Path, table: pyarrow.Table) -> None:
         """Write a table to a file, wholly or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        beside = _beside(path)
         arrow().parquet.write_table(table, beside, compression="zstd")
         beside.replace(path)
+
+
+def _beside(path: Path) -> Path:
+    """Return the name under which a file is written before it is renamed."""
+    return path.with_name(f".{path.name}.{os.getpid()}")
 
 
 def rows_of(

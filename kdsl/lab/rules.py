@@ -10,21 +10,34 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from types import MappingProxyType
+from typing import Final, Protocol, TypeAlias
 
 from kdsl.app import check_rules, find_profile
 from kdsl.base.errors import InvalidInputError
+from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.cluster.devices.typical import TypicalPod
+from kdsl.report.profile import profile_text
 
 Value: TypeAlias = bool | int | float | str
 """A value of a parameter: a number, a bool, or the text of an expression."""
 
 TYPICAL: Final = "typicalPods"
 """The word in a value for the typical pods of the trace."""
+SUPPLY: Final = "cardsByModel"
+"""The word in a value for the number of cards of each model in the trace."""
+NO_SUPPLY: Final[Mapping[str, int]] = MappingProxyType({})
 _PACKAGE: Final = "lab.run"
 _PROFILE: Final = "run"
 _FILE: Final = Path("lab-run.kdsl")
+
+
+class _Rule(Protocol):
+    """A rule or device, which has a text."""
+
+    @property
+    def span(self) -> Span: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +50,40 @@ class RunRules:
 
 
 def rules_of(
-    profile: str, values: Mapping[str, Value], typical: Sequence[TypicalPod], paths: Sequence[Path] = ()
+    profile: str,
+    values: Mapping[str, Value],
+    typical: Sequence[TypicalPod],
+    paths: Sequence[Path] = (),
+    supply: Mapping[str, int] = NO_SUPPLY,
 ) -> RunRules:
     """Check a profile of the rule files in `paths`, else of the shipped ones, with values for `Rule.param`.
 
-    Raises InvalidInputError with the diagnostics.
+    `typical` and `supply` are what the words `TYPICAL` and `SUPPLY` in values stand for. Raises
+    InvalidInputError with the diagnostics.
     """
     draft = {_FILE: f"kdsl 1\npackage {_PACKAGE}\nimport {_package(profile)} as base\n".encode()}
     base = _checked((*paths, _FILE), draft)
     found = find_profile(base, profile, "profile")
     if not values:
         return RunRules(base, found.qualified, base.digest)
-    text = _overlay(found, {name: _written(value, typical) for name, value in values.items()})
+    words = {TYPICAL: _typical_text(typical), SUPPLY: json.dumps(dict(supply))}
+    text = _overlay(found, {name: _written(value, words) for name, value in values.items()})
     rules = _checked((*paths, _FILE), {_FILE: text.encode()})
     return RunRules(rules, f"{_PACKAGE}.{_PROFILE}", rules.digest)
+
+
+def text_of(checked: RunRules) -> str:
+    """Return the effective profile of a run as `kdsl show` prints it, and below it the text of its scores,
+    predicates and devices, each with its origin.
+    """
+    profile = checked.rules.profiles[checked.profile]
+    rules: tuple[_Rule, ...] = (
+        *(entry.score for entry in profile.scores),
+        *profile.predicates,
+        *(profile.sharing.devices if profile.sharing else ()),
+    )
+    bodies = (f"// {rule.span.site}\n{rule.span.text.rstrip()}\n" for rule in rules)
+    return "\n".join((f"{profile_text(profile)}\n", *bodies))
 
 
 def _checked(paths: Sequence[Path], drafts: Mapping[Path, bytes]) -> RuleSet:
@@ -99,12 +132,12 @@ def _package(qualified: str) -> str:
     return qualified.rpartition(".")[0]
 
 
-def _written(value: Value, typical: Iterable[TypicalPod]) -> str:
-    """Return the text of a value in the rule language."""
+def _written(value: Value, words: Mapping[str, str]) -> str:
+    """Return the text of a value in the rule language; `words` have texts of their own."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return _typical_text(typical) if value == TYPICAL else value
+        return words.get(value, value)
     return repr(value)
 
 

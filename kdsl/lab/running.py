@@ -29,6 +29,9 @@ CARDS_LABEL: Final = "openb.kdsl.dev/cards"
 MOST_PODS: Final = 1001
 """The pods that a node takes."""
 
+ALL_NODES: Final = 100
+"""Every run looks at so many percent of the nodes."""
+
 Int64s = NDArray[np.int64]
 
 
@@ -95,7 +98,7 @@ def run(
 
     `seed` is for the tie-break `random`. Raises KdslError if the profile has no devices.
     """
-    settings = Settings(profile=profile, seed=seed, tie_break=tie_break, percentage=100)
+    settings = Settings(profile=profile, seed=seed, tie_break=tie_break, percentage=ALL_NODES)
     workload = workload_of(trace)
     devices = next(devices_in_use(rules, settings, ()), None)
     if devices is None:

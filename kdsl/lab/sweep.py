@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -17,7 +17,7 @@ from kdsl.base.diagnostic import has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles
 from kdsl.lab.results import ResultFolder, arrow, digest_of, rows_of
-from kdsl.lab.rules import rules_of
+from kdsl.lab.rules import rules_of, text_of
 from kdsl.lab.running import run
 from kdsl.lab.time import job as timed
 from kdsl.lab.traces import Trace, prepared, read_trace
@@ -70,7 +70,9 @@ def sweep(experiment: Experiment, folder: Path, processes: int = 1, watch: Watch
     """
     arrow()
     results = ResultFolder(folder)
-    jobs = [_Job(experiment, planned, digest, folder) for planned, digest in _digests(experiment)]
+    texts: dict[tuple[str, str], str] = {}
+    jobs = [_Job(experiment, planned, digest, folder) for planned, digest in digests_of(experiment, texts)]
+    _write_what_reports_show(experiment, results, texts)
     is_timed = experiment.time is not None
     missing = [job for job in jobs if not results.has(job.digest, is_timed)]
     failures: list[Failure] = []
@@ -97,6 +99,15 @@ def sweep(experiment: Experiment, folder: Path, processes: int = 1, watch: Watch
     return Sweep(len(jobs), len(jobs) - len(missing), tuple(failures), table)
 
 
+def _write_what_reports_show(
+    experiment: Experiment, results: ResultFolder, texts: Mapping[tuple[str, str], str]
+) -> None:
+    for (rules, profile), text in texts.items():
+        results.write_rules(rules, profile, text)
+    for files in experiment.traces.values():
+        results.write_nodes(_digest_of_file(files.nodes), trace_of(files).nodes)
+
+
 def _done(jobs: Sequence[_Job], processes: int) -> Iterator[Failure | None]:
     """Do jobs, and yield for each, as it ends, its failure."""
     if processes <= 1 or len(jobs) <= 1:
@@ -110,8 +121,8 @@ def _do(job: _Job) -> Failure | None:
     experiment, planned = job.experiment, job.planned
     contender = experiment.contenders[planned.name]
     try:
-        trace = _trace(experiment.traces[planned.trace])
-        checked = rules_of(contender.profile, planned.values, trace.typical, experiment.rules)
+        trace = trace_of(experiment.traces[planned.trace])
+        checked = rules_of(contender.profile, planned.values, trace.typical, experiment.rules, trace.supply)
         inputs = _inputs(experiment, planned, checked.digest)
         if experiment.time is not None:
             source = experiment.traces[planned.trace]
@@ -128,19 +139,26 @@ def _do(job: _Job) -> Failure | None:
     return None
 
 
-def _digests(experiment: Experiment) -> Iterator[tuple[Planned, str]]:
+def digests_of(
+    experiment: Experiment, texts: dict[tuple[str, str], str] | None = None
+) -> Iterator[tuple[Planned, str]]:
     """Yield all runs with the names of their results. Rules are checked once for each trace and choice of
-    values.
+    values; their texts, by digest and profile, are added to `texts`.
     """
     digests: dict[tuple[str, str, str], str] = {}
     if experiment.time is not None:
-        timed.check(experiment.time, {name: (each, _trace(each)) for name, each in experiment.traces.items()})
+        timed.check(
+            experiment.time, {name: (each, trace_of(each)) for name, each in experiment.traces.items()}
+        )
     for planned in experiment.runs():
         key = planned.trace, planned.name, json.dumps(dict(planned.values), sort_keys=True)
         if key not in digests:
-            typical = _trace(experiment.traces[planned.trace]).typical
+            trace = trace_of(experiment.traces[planned.trace])
             profile = experiment.contenders[planned.name].profile
-            digests[key] = rules_of(profile, planned.values, typical, experiment.rules).digest
+            checked = rules_of(profile, planned.values, trace.typical, experiment.rules, trace.supply)
+            digests[key] = checked.digest
+            if texts is not None:
+                texts[checked.digest, profile] = text_of(checked)
         yield planned, digest_of(_inputs(experiment, planned, digests[key]))
 
 
@@ -166,7 +184,8 @@ def _inputs(experiment: Experiment, planned: Planned, rules: str) -> dict[str, A
 
 
 @lru_cache(maxsize=64)
-def _trace(files: TraceFiles) -> Trace:
+def trace_of(files: TraceFiles) -> Trace:
+    """Read a trace. Raises InvalidInputError if its tables have mistakes."""
     trace, diagnostics = read_trace(files.nodes, files.pods)
     if has_errors(diagnostics):
         raise InvalidInputError(diagnostics)

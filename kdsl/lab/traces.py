@@ -72,6 +72,14 @@ class Trace:
         """The parts of all cards of the nodes."""
         return sum(node.cards for node in self.nodes) * CARD
 
+    @property
+    def supply(self) -> dict[str, int]:
+        """The number of cards by model, in the order of models."""
+        counts: Counter[str] = Counter()
+        for node in self.nodes:
+            counts[node.model] += node.cards
+        return dict(sorted(counts.items()))
+
 
 def read_trace(nodes_csv: str | Path, pods_csv: str | Path) -> tuple[Trace, tuple[Diagnostic, ...]]:
     """Read a node list and a pod list of the openb trace, in the order of their names."""

@@ -56,7 +56,30 @@ def test_equal_bytes_on_one_and_two_processes(tmp_path: Path) -> None:
     assert kdsl("lab", "run", str(path), "--out", str(one)).exit_code == 0
     assert kdsl("lab", "run", str(path), "--out", str(two), "--processes", "2").exit_code == 0
     assert _bytes(one) == _bytes(two)
-    assert len(_bytes(one)) == RUNS + 1
+    # Beside the runs are the table of all of them and the nodes of the trace.
+    assert len(_bytes(one)) == RUNS + 2
+    texts = {file.name: file.read_text(encoding="utf-8") for file in (one / "rules").iterdir()}
+    assert texts == {file.name: file.read_text(encoding="utf-8") for file in (two / "rules").iterdir()}
+    # One for each choice of values of each profile.
+    assert len(texts) == 1 + 4 + 1
+
+
+def test_what_reports_show_is_added_to_older_results(tmp_path: Path) -> None:
+    experiment, folder = load_experiment(_write(tmp_path, seeds=[42])), tmp_path / "out"
+    sweep(experiment, folder)
+    (nodes,), (text, *_) = (folder / "nodes").iterdir(), sorted((folder / "rules").iterdir())
+    before = text.read_text(encoding="utf-8")
+    nodes.unlink()
+    text.unlink()
+    assert sweep(experiment, folder).known == RUNS // 2
+    assert parquet.read_table(nodes).to_pylist()[1] == {
+        "node": "node-1",
+        "cpu": 64000,
+        "memory": 65536,
+        "cards": 4,
+        "model": "P100",
+    }
+    assert text.read_text(encoding="utf-8") == before
 
 
 def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +105,7 @@ def test_what_a_run_depends_on_changes_its_name(tmp_path: Path) -> None:
     sweep(load_experiment(_write(tmp_path, seeds=[1])), folder)
     for changes in ({"prepare": {"load": 1.2}}, {"prepare": {"load": 1.3, "inflation": 2}}):
         assert sweep(load_experiment(_write(tmp_path, seeds=[1], **changes)), folder).known == 0
-    sweeping._trace.cache_clear()
+    sweeping.trace_of.cache_clear()
     sweeping._digest_of_file.cache_clear()
     path = _write(tmp_path, seeds=[1])
     pods = tmp_path / "pods.csv"

@@ -61,7 +61,6 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.distinct import Fallback, NodeMethod
 from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
-from kdsl.plan.columns.fragments import FRAGMENTATION, fragmentation
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
@@ -70,6 +69,7 @@ from kdsl.plan.columns.node_pods import count_selected
 from kdsl.plan.columns.numbers import NUMBERS, cards, numbers_of, over_numbers
 from kdsl.plan.columns.rule import ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded
+from kdsl.plan.columns.typical_pods import MEASURES, measured
 
 __all__ = ["ColumnClosure", "ColumnCompiler", "ScalarPart"]
 
@@ -265,8 +265,8 @@ class Lowering:
                 return NodeMethod(self.lower(receiver), name, [self.lower(one) for one in others], expr.type)
         if expr.overload in ("equals", "not_equals"):
             return self._equality(expr)
-        if expr.function == FRAGMENTATION:
-            return fragmentation([self.lower(arg) for arg in expr.args])
+        if expr.function in MEASURES:
+            return measured(expr.function, [self.lower(arg) for arg in expr.args])
         if expr.function in TOLERATES:
             return tolerates(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
         special = listed.CALLS.get(expr.overload)

@@ -81,6 +81,10 @@ GOOD = {
     + 'let typical = [typicalPod(0.7, 4000, 1, 500, []), typicalPod(0.3, 0, 2, 300, ["T4"])]\n'
     + 'value fragmentation(typical, node.allocatable["cpu"] / quantity("1m"), free, '
     + 'node.labels[?"model"].orValue(""))',
+    "room": LET
+    + 'let typical = [typicalPod(0.7, 4000, 1, 500, []), typicalPod(0.3, 0, 2, 300, ["T4"])]\n'
+    + 'value room(typical, node.allocatable["cpu"] / quantity("1m"), free, '
+    + 'node.labels[?"model"].orValue(""), 0.8)',
     "the best card": LET
     + "let typical = [typicalPod(0.7, 4000, 1, 500, []), typicalPod(0.3, 0, 2, 300, [])]\n"
     + "let large = lists.range(free.size()).filter(at, free[at] >= 100)\n"

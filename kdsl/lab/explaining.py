@@ -1,0 +1,47 @@
+"""Explains one decision of a run: the run is done again up to the pod, and its rules are asked why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kdsl.app import Settings
+from kdsl.base.diagnostic import did_you_mean
+from kdsl.base.errors import KdslError
+from kdsl.explain.explanation import Explanation
+from kdsl.lab.experiment import Experiment, Planned
+from kdsl.lab.rules import rules_of
+from kdsl.lab.running import ALL_NODES, workload_of
+from kdsl.lab.sweep import digests_of, trace_of
+from kdsl.lab.traces import prepared
+from kdsl.sim.run import PLAIN_INSPECTION, explain
+
+
+def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
+    """Explain the decision about a pod in the run whose digest begins with `run`.
+
+    Raises KdslError if the experiment has no such run, or the run no such pod.
+    """
+    planned = _planned(experiment, run)
+    contender = experiment.contenders[planned.name]
+    recorded = trace_of(experiment.traces[planned.trace])
+    checked = rules_of(contender.profile, planned.values, recorded.typical, experiment.rules, recorded.supply)
+    trace = prepared(recorded, planned.seed, experiment.preparation)
+    names = [each.name for each in trace.pods]
+    if pod not in names:
+        raise KdslError("; ".join((f"the run has no pod `{pod}`", *did_you_mean(pod, names))))
+    workload = workload_of(replace(trace, pods=trace.pods[: names.index(pod) + 1]))
+    settings = Settings(
+        profile=checked.profile, seed=planned.seed, tie_break=contender.tie_break, percentage=ALL_NODES
+    )
+    return explain(checked.rules, workload, settings, workload.pending[-1], PLAIN_INSPECTION)
+
+
+def _planned(experiment: Experiment, run: str) -> Planned:
+    found = [planned for planned, digest in digests_of(experiment) if digest.startswith(run)]
+    if not found:
+        raise KdslError(
+            f"the experiment has no run `{run}`: maybe its tables or rules, or kdsl, changed since it ran"
+        )
+    if len(found) > 1:
+        raise KdslError(f"{len(found)} runs of the experiment begin with `{run}`")
+    return found[0]
