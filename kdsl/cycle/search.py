@@ -108,7 +108,7 @@ def search(
 
 
 def _wanted(attempt: Attempt, candidates: int, percentage: int) -> tuple[int, Sequence[Fault]]:
-    """Return how many feasible nodes of so many candidates are enough, and what went wrong."""
+    """Return the number of feasible nodes of so many candidates that is enough, and the errors."""
     table = attempt.table
     if not (table.scores or table.added_scores or table.feasible_filters):
         return min(1, candidates), ()  # feasible nodes are equal without scores: the first is enough

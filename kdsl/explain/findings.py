@@ -308,7 +308,7 @@ class _Inspector:
         is_promised = (DEVICES, row) in self.judgement.promised
         snapshot = self._around(row) if is_promised else self.snapshot
         promised = self.contested.get(row, ()) if is_promised else ()
-        return self.cards.look(self.pod, snapshot, snapshot.info(row), promised)
+        return self.cards.explain(self.pod, snapshot, snapshot.info(row), promised)
 
     def _rejected(self, status: Status, row: int, cards: CardsOfNode | None) -> Rejected:
         promised = (status.plugin, row) in self.judgement.promised

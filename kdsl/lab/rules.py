@@ -29,7 +29,7 @@ _FILE: Final = Path("lab-run.kdsl")
 
 @dataclass(frozen=True, slots=True)
 class RunRules:
-    """Checked rules, the profile to run and what its rules and values are known by."""
+    """Checked rules, the profile to run, and the digest of its rules and values."""
 
     rules: RuleSet
     profile: str

@@ -73,7 +73,7 @@ class AdmitProgram:
         return lambda frame, pod, at: None if condition(frame) else text_in(reason, frame) or None
 
     def _let(self, let: CheckedLet) -> Step:
-        """Compute a `let` in its place: lines below it may change what it reads."""
+        """Compute a `let` at its place: later lines may change the values that it reads."""
         self._lets.append(self._section.let(let))
         read = self._section.compile(let.variable)
 
