@@ -94,12 +94,6 @@ class SpreadConstraint:
             pod.tolerates(taint) for taint in node.taints if taint.effect in _REPELLING
         )
 
-    def counts_node_keys(self, pod: PodInfo) -> frozenset[str] | None:
-        """Return the label keys that decide whether a node counts; None where other facts decide, too."""
-        if self.honors_taints:
-            return None
-        return pod.affine_label_keys if self.honors_affinity else frozenset()
-
     def with_min_domains(self, min_domains: int) -> SpreadConstraint:
         """Return this constraint with another minDomains."""
         return replace(self, min_domains=min_domains)
