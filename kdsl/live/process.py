@@ -15,6 +15,7 @@ from kdsl.app import Scheduler
 from kdsl.base.clock import SystemClock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
+from kdsl.base.heap import settle_heap
 from kdsl.config.configuration import OnInvalid
 from kdsl.hooks.context import PluginContext
 from kdsl.live.asking import ask
@@ -54,6 +55,7 @@ class SchedulerProcess:
     def __init__(self, options: RunOptions, random: Random, service: Service | None = None) -> None:
         """`service` is served beside the endpoints."""
         self.options, self._random, self._service = options, random, service
+        self._unsettle_heap: Callable[[], None] = lambda: None
         self.decisions = DecisionLog(time.time_ns, options.instance[:8])
         self._stopping = asyncio.Event()
         self._failure: InvalidInputError | None = None
@@ -206,8 +208,8 @@ class SchedulerProcess:
         if not await self.scheduler.stop(self.options.drain):
             _LOG.warning("bindings are abandoned: they took longer than %s s", self.options.drain)
         self.inbox.close()
-        # Undo the freeze: later code in this process needs its garbage collected.
-        gc.unfreeze()
+        # Later code in this process needs its garbage collected.
+        self._unsettle_heap()
         for task in tasks:
             task.cancel()
         self._explainer.close()
@@ -219,7 +221,7 @@ class SchedulerProcess:
         while not self.watches.is_ready:
             await asyncio.sleep(_CHECK_EVERY)
         gc.collect()
-        gc.freeze()
+        self._unsettle_heap = settle_heap()
         known = self.scheduler.known
         _LOG.info("the cluster is known: %s nodes, %s pods", len(known.nodes()), len(known.placed()))
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from itertools import count
-from operator import attrgetter
+from itertools import count, repeat
+from operator import attrgetter, is_
 from threading import Lock
 from typing import Final, TypeAlias
 
@@ -105,18 +105,26 @@ class FactColumn:
             self.codes = np.concatenate((self.codes, np.zeros(missing, np.int32)))
         if changed is None:
             self.codes[:] = ABSENT
-            self._encode(
-                snapshot, snapshot.order if self._image is None else snapshot.rows_with_image(self._image)
-            )
+            if self._image is None:
+                self._encode(snapshot.order, self._read(snapshot, snapshot.order))
+            else:
+                self._encode(*snapshot.image(self._image))
         elif changed:
             self.codes[changed] = ABSENT
-            taken = [row for row in dict.fromkeys(changed) if snapshot.names[row]]
-            self._encode(snapshot, np.array(taken, np.int32))
+            taken = np.array([row for row in dict.fromkeys(changed) if snapshot.names[row]], np.int32)
+            self._encode(taken, self._read(snapshot, taken))
 
-    def _encode(self, snapshot: LiveSnapshot, rows: Rows) -> None:
-        """Encode the nodes of some rows, all of which have one."""
+    def _encode(self, rows: Rows, values: Sequence[Value]) -> None:
+        """Encode the values of some rows."""
         numbers = self.numbers
-        values = self._read(snapshot, rows)
+        if values and all(map(is_, values, repeat(values[0]))):
+            # Most often of all: nodes share one object.
+            (only,) = values[:1]
+            if only not in numbers:
+                numbers[only] = len(numbers)
+                self.values.append(only)
+            self.codes[rows] = numbers[only]
+            return
         # Many nodes share one object, which is hashed once. `values` keeps each id valid.
         distinct = dict(zip(map(id, values), values, strict=True))
         new = [value for value in dict.fromkeys(distinct.values()) if value not in numbers]

@@ -6,7 +6,7 @@ import gc
 import weakref
 
 import pytest
-from kdsl.base.heap import growing_heap, settled_heap
+from kdsl.base.heap import NEW_OBJECTS, growing_heap, settled_heap
 
 
 class Ring:
@@ -30,10 +30,17 @@ def test_only_what_comes_later_is_collected() -> None:
 
 
 def test_the_collector_sees_everything_again_after_an_error() -> None:
-    with pytest.raises(RuntimeError), settled_heap():
-        assert gc.get_freeze_count()
-        raise RuntimeError
-    assert not gc.get_freeze_count()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    try:
+        with pytest.raises(RuntimeError), settled_heap():
+            assert gc.get_freeze_count()
+            assert gc.get_threshold() == (NEW_OBJECTS, 10, 10)
+            raise RuntimeError
+        assert not gc.get_freeze_count()
+        assert gc.get_threshold() == (700, 10, 10)
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 def test_a_growing_heap_is_left_alone_and_only_while_it_grows() -> None:

@@ -44,9 +44,10 @@ def test_columns_of_images_are_those_of_the_nodes_that_have_them(every: int) -> 
             found = {row: column.values[column.codes[row]] for row in infos}
             assert found == {row: info.images.get(image) for row, info in infos.items()}
             assert column.is_everywhere is (None not in found.values())
-            assert snapshot.rows_with_image(image).tolist() == sorted(
-                row for row, info in infos.items() if image in info.images
-            )
+            rows, images = snapshot.image(image)
+            assert dict(zip(rows.tolist(), images, strict=True)) == {
+                row: info.images[image] for row, info in infos.items() if image in info.images
+            }
 
     steps: list[tuple[str, dict[str, int] | None]] = [
         *(("a", {"x": 1}), ("b", {}), ("b", {"x": 1, "y": 2}), ("a", {"y": 3}), ("c", {"x": 4}), ("b", None)),

@@ -40,7 +40,8 @@ class ImageSpread:
     """
 
     def __init__(self) -> None:
-        self._homes: dict[str, set[str]] = {}
+        # The nodes of each image, with the size of the image there.
+        self._homes: dict[str, dict[str, int]] = {}
         # The last version of each image that a node got.
         self._images: dict[str, NodeImage] = {}
         self._noted: list[tuple[str, Mapping[str, int], Mapping[str, int]]] = []
@@ -60,25 +61,27 @@ class ImageSpread:
             return None
         nodes: set[str] = set()
         for name in changed:
-            nodes |= self._homes.get(name, set())
+            nodes.update(self._homes.get(name, ()))
         return nodes
 
     def _take(self, node: str, old: Mapping[str, int], new: Mapping[str, int], changed: set[str]) -> None:
         for name in old.keys() - new.keys():
             homes = self._homes[name]
-            homes.discard(node)
+            homes.pop(node, None)
             if not homes:
                 del self._homes[name]
                 self._images.pop(name, None)
             changed.add(name)
-        for name in new.keys() - old.keys():
-            self._homes.setdefault(name, set()).add(node)
-            changed.add(name)
-        changed.update(name for name in old.keys() & new.keys() if old[name] != new[name])
+        for name, size in new.items():
+            if old.get(name) != size:
+                self._homes.setdefault(name, {})[node] = size
+                changed.add(name)
 
-    def homes(self, name: str) -> Collection[str]:
-        """Return the nodes that have an image under a name."""
-        return self._homes.get(name, ())
+    def homes(self, name: str) -> tuple[Collection[str], list[NodeImage]]:
+        """Return the nodes that have an image under a name, and the image on each: one object per size."""
+        homes = self._homes.get(name, {})
+        images = {size: NodeImage(size, len(homes)) for size in {*homes.values()}}
+        return homes, list(map(images.__getitem__, homes.values()))
 
     def images(self, sizes: Mapping[str, int]) -> FrozenMap[str, NodeImage]:
         """Return the images of a node, which has each of `sizes`, with the number of nodes of each image."""

@@ -13,12 +13,46 @@ from typing import Final
 from kdsl.cluster.api.objects import LabelSelectorSpec
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 
+MAX_KEYS: Final = 4096
+"""The most label keys that are tracked; beyond that all keys count as selected."""
+
+
+class SelectedKeys:
+    """The label keys that selectors name. Labels with other keys cannot matter to a selector.
+
+    The keys only grow, and `version` rises with each, so one set serves all clusters of a process.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._keys: set[str] = set()
+
+    def add(self, requirements: Iterable[LabelRequirement]) -> None:
+        """Add the keys of a selector."""
+        for one in requirements:
+            if one.key not in self._keys and len(self._keys) <= MAX_KEYS:
+                self._keys.add(one.key)
+                self.version += 1
+
+    def among(self, labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        """Return the labels that a selector may name, in their order."""
+        keys = self._keys
+        if len(keys) > MAX_KEYS:
+            return tuple(labels.items())
+        return tuple([label for label in labels.items() if label[0] in keys])
+
+
+SELECTED_KEYS: Final = SelectedKeys()
+
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
     """Conditions on labels that must all hold. Selectors of the same conditions are equal."""
 
     requirements: frozenset[LabelRequirement] = frozenset()
+
+    def __post_init__(self) -> None:
+        SELECTED_KEYS.add(self.requirements)
 
     @staticmethod
     def of(spec: LabelSelectorSpec) -> LabelSelector:

@@ -18,6 +18,7 @@ from kdsl.cluster.api.objects import OwnerReference, Pod, PodSpec, SchedulingGat
 from kdsl.cluster.devices.pods import DeviceContainer, containers_of
 from kdsl.cluster.objects.containers import Container, read_amounts, read_containers
 from kdsl.cluster.objects.images import tagged
+from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm, preferred_terms, required_terms
 from kdsl.cluster.objects.pod_volumes import PodVolume, read_volumes
 from kdsl.cluster.objects.ports import EVERY_ADDRESS, HostPort
@@ -204,6 +205,11 @@ class PodInfo(Struct, frozen=True):
             or self.preferred_affinity
             or self.preferred_anti_affinity
         )
+
+    @property
+    def selected_labels(self) -> tuple[tuple[str, str], ...]:
+        """The labels that a selector may name; the others cannot change what selectors match."""
+        return SELECTED_KEYS.among(self.labels)
 
     @property
     def started_at(self) -> int:

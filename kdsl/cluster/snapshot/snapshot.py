@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from kdsl.base.frozen_map import NO_STRINGS
 from kdsl.base.resources import resource_order
-from kdsl.cluster.objects.images import ImageSpread
+from kdsl.cluster.objects.images import ImageSpread, NodeImage
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.catalog import Catalog
 from kdsl.cluster.snapshot.changed_rows import Changes
@@ -202,9 +202,14 @@ class LiveSnapshot(Snapshot):
         """Return the nodes of some rows, none of which is free."""
         return cast("list[NodeInfo]", list(map(self._infos.__getitem__, rows.tolist())))
 
-    def rows_with_image(self, name: str) -> Rows:
-        """Return the rows of the nodes that have an image under a name, in ascending order."""
-        return np.array(sorted([self._rows[node] for node in self._spread.homes(name)]), np.int32)
+    def nodes_by_row(self) -> list[NodeInfo | None]:
+        """Return the node of each row, None for free rows."""
+        return self._infos.copy()
+
+    def image(self, name: str) -> tuple[Rows, list[NodeImage]]:
+        """Return the rows of the nodes that have an image under a name, and the image on each."""
+        homes, images = self._spread.homes(name)
+        return np.fromiter(map(self._rows.__getitem__, homes), np.int32, len(homes)), images
 
     def row_of(self, name: str) -> int | None:
         return self._rows.get(name)

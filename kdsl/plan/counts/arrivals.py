@@ -57,7 +57,7 @@ class Arrivals:
         return None if position < self._first else self._log[position - self._first :]
 
     def _begin(self, live: LiveSnapshot) -> None:
-        self._nodes = [live.info(row) if name else None for row, name in enumerate(live.names)]
+        self._nodes = live.nodes_by_row()
         self._log.clear()
         self.position += 1
         self._first = self.position

@@ -11,6 +11,8 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
@@ -137,8 +139,8 @@ class TermIndex:
         for known in (self._rows, self.domains, self._columns, self._moves):
             known.clear()
         self.labels.clear()
-        for row in self._live.pod_counts.nonzero()[0].tolist():
-            node = self._live.info(row)
+        rows = self._live.pod_counts.nonzero()[0].astype(np.int32)
+        for row, node in zip(rows.tolist(), self._live.infos(rows), strict=True):
             if node.affine_pods:
                 for pod in node.pods:
                     self.put(row, self.terms_of(pod))

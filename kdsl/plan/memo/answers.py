@@ -20,8 +20,6 @@ from kdsl.plan.memo.seen_signatures import SeenSignatures
 Compute = Callable[[Rows], NDArray[Any]]
 """Computes one answer for each of some rows."""
 
-_MIN_PREFETCHED: Final = 3
-"""With fewer missing classes nothing is prefetched."""
 MAX_PREFETCHED: Final = 512
 """The most classes that are prefetched; over columns they cost little."""
 MAX_PREFETCHED_ROWS: Final = 8192
@@ -150,12 +148,9 @@ class ByNodeClass:
         if self._complete + 1 < len(self._classes):
             chosen = self._unknown(classes, rows)
             if chosen:
-                if self._prefetches and len(chosen) >= _MIN_PREFETCHED:
+                if self._prefetches:
                     order = self._live.order
-                    others = self._unknown(self._classes.ids.take(order), order, MAX_PREFETCHED)
-                    # Enough for columns; fewer might be evaluated one by one.
-                    if len(others) >= MIN_ROWS:
-                        chosen |= others
+                    chosen |= self._unknown(self._classes.ids.take(order), order, MAX_PREFETCHED)
                 column.put(np.fromiter(chosen, np.intp), compute(np.fromiter(chosen.values(), np.int32)))
         return column.values.take(classes), column.only
 

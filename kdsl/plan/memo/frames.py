@@ -21,7 +21,7 @@ Rule = TypeVar("Rule", bound=PredicatePlugin | ScorePlugin)
 
 def with_residuals(plugin: Rule, signatures: Signatures) -> Rule:
     """Return the plugin with frames and residual programs by signature, unless no two pods share one."""
-    dependencies = Dependencies.of(plugin.rule.reads - _TRANSIENT)
+    dependencies = Dependencies.of(plugin.reads - _TRANSIENT)
     if dependencies is not None:
         plugin.keep(signatures.signature(dependencies), dependencies.epoch)
     return plugin

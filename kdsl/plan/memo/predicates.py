@@ -25,7 +25,7 @@ from kdsl.plan.compile.verdicts import Verdicts
 from kdsl.plan.memo.answers import Answers, Memo, answers_of
 from kdsl.plan.memo.frames import with_residuals
 from kdsl.plan.memo.skips import Skips
-from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only, reads_of
+from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import PredicatePlugin
 from kdsl.plan.rules.predicate import SKIP
@@ -80,7 +80,7 @@ class _Statuses:
 
 
 def _is_kept(plugin: Predicate) -> bool:
-    return all(Dependencies.of(part.rule.reads) is not None for part in plugin.parts)
+    return all(Dependencies.of(part.reads) is not None for part in plugin.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +152,14 @@ class JoinedPredicates:
         )
         self._skips = Skips(
             {
-                each.name: (reads_of(each.rule.applies), each.is_for)
+                each.name: (each.applies_reads, each.is_for)
                 for each in plugins
                 if each.name not in self._kept and isinstance(each, PredicatePlugin)
             },
             signatures,
         )
-        rules = [part.rule for plugin in plugins if _is_kept(plugin) for part in plugin.parts]
-        dependencies = Dependencies.of(frozenset().union(*(rule.reads for rule in rules)))
+        reads = [part.reads for plugin in plugins if _is_kept(plugin) for part in plugin.parts]
+        dependencies = Dependencies.of(frozenset().union(*reads))
         assert dependencies is not None
         self._dependencies = dependencies
         self._signature = signatures.signature(dependencies)

@@ -24,7 +24,7 @@ from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.memo.answers import Answers, Memo, answers_of
 from kdsl.plan.memo.frames import with_residuals
 from kdsl.plan.memo.skips import Skips
-from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only, reads_of
+from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import ScorePlugin
 from kdsl.plan.rules.score import NO_SCORE_INT
@@ -92,13 +92,11 @@ class JoinedScores:
         signatures = signatures or Signatures()
         self.names = frozenset(plugin.name for plugin in plugins)
         self._key = f"{plugins[0].key}/joined"
-        kept = [plugin for plugin in plugins if Dependencies.of(plugin.rule.reads) is not None]
+        kept = [plugin for plugin in plugins if Dependencies.of(plugin.reads) is not None]
         uncached = [plugin for plugin in plugins if plugin not in kept]
         self._uncached = tuple((with_residuals(each, signatures), each.weight or 1) for each in uncached)
-        self._skips = Skips(
-            {each.name: (reads_of(each.rule.applies), each.is_for) for each in uncached}, signatures
-        )
-        dependencies = Dependencies.of(frozenset().union(*(plugin.rule.reads for plugin in kept)))
+        self._skips = Skips({each.name: (each.applies_reads, each.is_for) for each in uncached}, signatures)
+        dependencies = Dependencies.of(frozenset().union(*(plugin.reads for plugin in kept)))
         assert dependencies is not None
         self._dependencies = dependencies
         self._signature = signatures.signature(dependencies)

@@ -114,7 +114,7 @@ def _epoch(
 def reads_node_class_only(rule: CheckedPredicate | CheckedScore) -> bool:
     """Return whether a rule's reads of a node are all in `NODE_CLASS_FIELDS`."""
     node = rule.scope["node"].slot
-    return all(_reads_class_fields(expr, node) for expr in _expressions(rule))
+    return all(_reads_class_fields(expr, node) for expr in expressions_of(rule))
 
 
 def _reads_class_fields(expr: TypedExpr, node: int) -> bool:
@@ -127,7 +127,8 @@ def _reads_class_fields(expr: TypedExpr, node: int) -> bool:
     return all(_reads_class_fields(child, node) for child in children(expr))
 
 
-def _expressions(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:
+def expressions_of(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:
+    """Yield the expressions of a rule."""
     yield from rule.applies
     if rule.on_error is not None and rule.on_error.reason is not None:
         yield from _parts(rule.on_error.reason)
@@ -141,6 +142,8 @@ def _expressions(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:
     if rule.narrow is not None:
         # `narrow to` rejects nodes by name.
         yield rule.scope["node"]
+        yield rule.narrow.names
+        yield from _parts(rule.narrow.reason)
     yield from _of_statements(rule.body)
 
 

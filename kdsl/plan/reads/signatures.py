@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import count
 from typing import Final
 
+from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.reads.dependencies import Dependencies
 
@@ -26,6 +27,10 @@ class _Numbers:
     def __init__(self) -> None:
         self._known: dict[Hashable, int] = {}
         self._next = count()
+
+    def clear(self) -> None:
+        """Forget all values."""
+        self._known.clear()
 
     def of(self, value: Hashable) -> int:
         number = self._known.get(value)
@@ -44,6 +49,8 @@ class Signatures:
         self._all_fields = Dependencies.on_pods(())
         self._known: dict[Hashable, tuple[int, ...]] = {}
         self._latest: tuple[PodInfo | None, tuple[int, ...]] = (None, ())
+        # Pods that differ in a label which no selector names have one signature.
+        self._version = SELECTED_KEYS.version
 
     def signature(self, dependencies: Dependencies) -> SignatureOf:
         """Return the signature function for a rule with these dependencies."""
@@ -59,11 +66,20 @@ class Signatures:
         def signature(pod: PodInfo) -> int:
             # Pods are immutable, and many rules in a row ask about one pod.
             latest, signatures = self._latest
-            return signatures[place] if latest is pod else self._compute(pod)[place]
+            if latest is pod and self._version == SELECTED_KEYS.version:
+                return signatures[place]
+            return self._compute(pod)[place]
 
         return signature
 
     def _compute(self, pod: PodInfo) -> tuple[int, ...]:
+        version = SELECTED_KEYS.version
+        if self._version != version:
+            # Equal values meant less before.
+            self._version = version
+            self._known.clear()
+            for _, numbers in self._rules:
+                numbers.clear()
         values = self._all_fields.signature(pod)
         found = self._known.get(values)
         if found is None:

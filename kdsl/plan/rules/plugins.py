@@ -30,6 +30,8 @@ from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.frames import EpochOf
 from kdsl.plan.compile.scope import REWRITE_AFTER, Functions
 from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.reads.dependencies import expressions_of, reads_of
+from kdsl.plan.reads.selected_labels import signature_reads
 from kdsl.plan.reads.signatures import SignatureOf
 from kdsl.plan.residual.programs import ResidualPrograms
 from kdsl.plan.residual.rules import (
@@ -78,6 +80,10 @@ class PredicatePlugin:
         self.name = rule.name
         self.site = rule.span.site
         self.rule = rule
+        self.reads = signature_reads(rule.reads, expressions_of(rule), functions.fns)
+        """The reads of the rule, for signatures."""
+        self.applies_reads = signature_reads(reads_of(rule.applies), expressions_of(rule), functions.fns)
+        """The reads of its conditions `applies when`, for signatures."""
         self._program = PredicateProgram(rule, functions)
         self._residual_programs = ResidualPrograms(
             rule, prepared_predicate, residual_predicate, PredicateProgram, functions
@@ -202,6 +208,10 @@ class ScorePlugin:
         self.weight = weight
         self.site = rule.span.site
         self.rule = rule
+        self.reads = signature_reads(rule.reads, expressions_of(rule), functions.fns)
+        """The reads of the rule, for signatures."""
+        self.applies_reads = signature_reads(reads_of(rule.applies), expressions_of(rule), functions.fns)
+        """The reads of its conditions `applies when`, for signatures."""
         self._program = ScoreProgram(rule, functions)
         self._residual_programs = ResidualPrograms(
             rule, prepared_score, residual_score, ScoreProgram, functions
