@@ -197,6 +197,13 @@ class PodInfo(Struct, frozen=True):
         return self.required_node_affinity is None or self.required_node_affinity.matches(node)
 
     @property
+    def affine_label_keys(self) -> frozenset[str] | None:
+        """The label keys that decide `can_be_on` for a node; None where other facts decide, too."""
+        affinity = self.required_node_affinity
+        keys: frozenset[str] | None = frozenset() if affinity is None else affinity.label_keys
+        return None if keys is None else keys.union(self.node_selector)
+
+    @property
     def has_affinity_terms(self) -> bool:
         """Return whether the pod has affinity or anti-affinity terms."""
         return bool(

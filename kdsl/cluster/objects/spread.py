@@ -94,6 +94,15 @@ class SpreadConstraint:
             pod.tolerates(taint) for taint in node.taints if taint.effect in _REPELLING
         )
 
+    def counts_node_keys(self, pod: PodInfo) -> frozenset[str] | None:
+        """Return the label keys that decide whether a node counts; None where other facts decide, too.
+
+        Columns find this method by its name: `counts_node` with `_keys` appended.
+        """
+        if self.honors_taints:
+            return None
+        return pod.affine_label_keys if self.honors_affinity else frozenset()
+
     def with_min_domains(self, min_domains: int) -> SpreadConstraint:
         """Return this constraint with another minDomains."""
         return replace(self, min_domains=min_domains)
