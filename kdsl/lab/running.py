@@ -1,4 +1,4 @@
-"""One run: the pods of a trace one after the other through the engine, and what is measured after each."""
+"""One run: the engine places the pods of a trace in sequence, with measurements after each."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _pod_of(pod: TracePod) -> PodInfo:
 def run(
     rules: RuleSet, profile: str, trace: Trace, seed: int = 0, tie_break: TieBreak = TieBreak.FIRST
 ) -> Run:
-    """Place the pods of a trace one after the other, each tried once, all nodes looked at.
+    """Place the pods of a trace in sequence: each is tried once, with all nodes evaluated.
 
     `seed` is for the tie-break `random`. Raises KdslError if the profile has no devices.
     """
@@ -136,7 +136,7 @@ def run(
 
 
 class _Meter:
-    """Measures after each pod. Only the node that got it is looked at again."""
+    """Measures after each pod; only the pod's node is measured again."""
 
     def __init__(self, trace: Trace, cards_of: CardsOf) -> None:
         self._typical: Sequence[TypicalPod] = trace.typical
@@ -195,7 +195,7 @@ def allocation(samples: Samples) -> NDArray[np.float64]:
 
 
 def lost_of_idle(samples: Samples) -> NDArray[np.float64]:
-    """Return the share of what is free that is useless to typical pods, in percent with two decimals."""
+    """Return the percentage of free capacity that typical pods cannot use, with two decimals."""
     idle = samples.total - samples.used
     return _rounded(100 * samples.lost / np.where(idle == 0, 1, idle))
 

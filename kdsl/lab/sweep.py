@@ -51,7 +51,7 @@ class _Job:
 
 
 Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
-"""Opens the display of so many runs; what it yields is called after each."""
+"""Opens the display of a number of runs; yields a function to call after each."""
 
 
 def unwatched(runs: int) -> AbstractContextManager[Callable[[], None]]:
@@ -60,7 +60,7 @@ def unwatched(runs: int) -> AbstractContextManager[Callable[[], None]]:
 
 
 def sweep(experiment: Experiment, folder: Path, processes: int = 1, watch: Watch = unwatched) -> Sweep:
-    """Run what is not in a folder yet and write the table of all runs.
+    """Make the runs that a folder does not have yet, and write the table of all runs.
 
     A run that fails does not end the sweep. Raises InvalidInputError if the rules, parameters or traces of
     the experiment have mistakes: nothing runs then.

@@ -238,10 +238,10 @@ def prepared(trace: Trace, seed: int, how: Preparation) -> Trace:
 
 
 def ordered_as(trace: Trace, pods: Iterable[TracePod], nodes: Iterable[str]) -> Trace:
-    """Return a trace with the pods and the ranked names of nodes of order files; what they lack is the
-    trace's.
+    """Return a trace in the order of order files: their pods, and their ranked names of nodes. All else is
+    that of the trace.
 
-    KeyError for a pod or node that the trace has not.
+    Raises KeyError for a pod or node that is not in the trace.
     """
     known_pods = {pod.name: pod for pod in trace.pods}
     known_nodes = {node.name: node for node in trace.nodes}
