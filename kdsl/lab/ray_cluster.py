@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,14 +63,24 @@ class _Session:
         where: dict[str, Any] = {"num_cpus": self._cluster.count, "include_dashboard": False}
         if self._cluster.address is not None:
             where = {"address": self._cluster.address}
+        # Ray reports its use to its makers otherwise.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
+            _reach(self._cluster.address)
             self._ray.init(**where, log_to_driver=False, logging_level="ERROR")
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             place = self._cluster.address or "this machine"
             raise KdslError(f"no Ray cluster at {place}: {error}") from error
 
     def __exit__(self, *_: object) -> None:
         self._ray.shutdown()
+
+
+def _reach(address: str | None) -> None:
+    """Connect to an address `HOST:PORT` once: Ray tries for minutes. Raises OSError if nobody listens."""
+    host, colon, port = (address or "").rpartition(":")
+    if colon and host and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def _ray() -> Any:
