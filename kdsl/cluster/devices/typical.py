@@ -7,14 +7,20 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Int64s = NDArray[np.int64]
+
+MOST_LISTS: Final = 64
+"""The most lists of typical pods whose measures are kept ready."""
+MOST_NODES: Final = 4096
+"""The most single nodes whose measure is kept for one list."""
+T = TypeVar("T")
 
 _BOTH, _CARDS, _CPU, _NO_CARDS, _NO_CARDS_NOR_CPU, _MODEL = range(6)
 """Why pods cannot use free parts of cards. Each reason has its own sum, and the sums are added in this order:
@@ -46,6 +52,82 @@ class TypicalPod:
     def wants_cards(self) -> bool:
         return self.cards > 0 and self.share > 0
 
+    def accepts(self, model: str) -> bool:
+        """Return whether the pod accepts cards of a model."""
+        return not self.models or model in self.models
+
+
+def column(values: Sequence[float], dtype: Any) -> NDArray[Any]:
+    """Return values as a column with one row for each."""
+    return np.array(values, dtype)[:, None]
+
+
+class CardKinds:
+    """The kinds of typical pods that want cards. `weights`, `cpu` and `cards` are columns with a row for each.
+
+    `shares` are their distinct shares in ascending order, `place` the place of each kind's share among them.
+    """
+
+    def __init__(self, typical: Iterable[TypicalPod]) -> None:
+        self.pods = tuple(pod for pod in typical if pod.wants_cards)
+        shares = sorted({pod.share for pod in self.pods})
+        self.shares = np.array(shares, np.int64)
+        self.place = np.array([shares.index(pod.share) for pod in self.pods], np.intp)
+        self.weights = column([pod.weight for pod in self.pods], np.float64)
+        self.cpu = column([pod.cpu for pod in self.pods], np.int64)
+        self.cards = column([pod.cards for pod in self.pods], np.int64)
+        self._accepts: dict[str, NDArray[np.bool_]] = {}
+        self._is_picky = any(pod.models for pod in self.pods)
+
+    def accepting(self, models: Sequence[str], codes: NDArray[np.integer[Any]]) -> NDArray[np.bool_] | None:
+        """Return whether each kind accepts the model of each node, a row for each kind; None if all accept
+        all. `codes` are the places of the nodes' models in `models`.
+        """
+        if not self._is_picky:
+            return None
+        return np.array(list(map(self._of_model, models)), np.bool_).T.take(codes, axis=1)
+
+    def _of_model(self, model: str) -> NDArray[np.bool_]:
+        known = self._accepts.get(model)
+        if known is None:
+            known = np.array([pod.accepts(model) for pod in self.pods], np.bool_)
+            self._accepts[model] = known
+        return known
+
+
+class PerList(Generic[T]):
+    """Measures made once for each list of typical pods, as long as the list is the same object."""
+
+    def __init__(self, make: Callable[[Sequence[TypicalPod]], T]) -> None:
+        self._make = make
+        self._made: dict[int, tuple[Sequence[TypicalPod], T]] = {}
+
+    def of(self, typical: Sequence[TypicalPod]) -> T:
+        """Return the measure of a list."""
+        known = self._made.get(id(typical))
+        if known is None or known[0] is not typical:
+            if len(self._made) >= MOST_LISTS:
+                self._made.clear()
+            known = self._made[id(typical)] = typical, self._make(typical)
+        return known[1]
+
+
+class PerNode:
+    """The measure of single nodes, computed once for equal arguments."""
+
+    def __init__(self, compute: Callable[..., float]) -> None:
+        self._compute = compute
+        self._known: dict[tuple[Hashable, ...], float] = {}
+
+    def of(self, *key: Hashable) -> float:
+        """Return the measure of a node."""
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= MOST_NODES:
+                self._known.clear()
+            found = self._known[key] = self._compute(*key)
+        return found
+
 
 def fragmentation(typical: Sequence[TypicalPod], cpu: int, free: Sequence[int], model: str) -> float:
     """Return the free part of the cards of a node that typical pods cannot use, each by its weight.
@@ -60,42 +142,22 @@ class Fragmentation:
 
     def __init__(self, typical: Sequence[TypicalPod]) -> None:
         self._typical = tuple(typical)
-        wanting = [pod for pod in self._typical if pod.wants_cards]
-        self._wanting = wanting
-        shares = sorted({pod.share for pod in wanting})
-        self._shares = np.array(shares, np.int64)
-        self._place = np.array([shares.index(pod.share) for pod in wanting], np.intp)
-        self._weights = _column([pod.weight for pod in wanting], np.float64)
-        self._cpu = _column([pod.cpu for pod in wanting], np.int64)
-        self._cards = _column([pod.cards for pod in wanting], np.int64)
+        self._kinds = CardKinds(self._typical)
         others = [pod for pod in self._typical if not pod.wants_cards]
-        self._other_weights = _column([pod.weight for pod in others], np.float64)
-        self._other_cpu = _column([pod.cpu for pod in others], np.int64)
-        self._accepts: dict[str, NDArray[np.bool_]] = {}
-        self._is_picky = any(pod.models for pod in wanting)
-        self._known: dict[tuple[int, tuple[int, ...], str], float] = {}
+        self._other_weights = column([pod.weight for pod in others], np.float64)
+        self._other_cpu = column([pod.cpu for pod in others], np.int64)
+        self._nodes = PerNode(self._of_one)
 
     @staticmethod
     def of(typical: Sequence[TypicalPod]) -> Fragmentation:
         """Return the one for a list of typical pods, which is made once as long as the list is the same
         object.
         """
-        known = _MADE.get(id(typical))
-        if known is None or known[0] is not typical:
-            if len(_MADE) >= MOST_LISTS:
-                _MADE.clear()
-            known = _MADE[id(typical)] = typical, Fragmentation(typical)
-        return known[1]
+        return _MEASURES.of(typical)
 
     def of_one(self, cpu: int, free: Sequence[int], model: str) -> float:
         """Return the fragmentation of one node."""
-        key = cpu, tuple(free), model
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= MOST_NODES:
-                self._known.clear()
-            found = self._known[key] = self._of_one(*key)
-        return found
+        return self._nodes.of(cpu, tuple(free), model)
 
     def _of_one(self, cpu: int, free: tuple[int, ...], model: str) -> float:
         total = sum(free)
@@ -106,7 +168,7 @@ class Fragmentation:
             if not pod.wants_cards:
                 sums[_NO_CARDS if cpu >= pod.cpu else _NO_CARDS_NOR_CPU] += weight * total
                 continue
-            if pod.models and model not in pod.models:
+            if not pod.accepts(model):
                 sums[_MODEL] += weight * total
                 continue
             known = smalls.get(share)
@@ -125,14 +187,6 @@ class Fragmentation:
             first += each
         return first
 
-    def _accepting(self, model: str) -> NDArray[np.bool_]:
-        """Return which of the pods that want cards accept a model."""
-        known = self._accepts.get(model)
-        if known is None:
-            known = np.array([not pod.models or model in pod.models for pod in self._wanting], np.bool_)
-            self._accepts[model] = known
-        return known
-
     def of_all(
         self, cpu: Int64s, free: Int64s, codes: NDArray[np.integer[Any]], models: Sequence[str]
     ) -> NDArray[np.float64]:
@@ -149,15 +203,16 @@ class Fragmentation:
             terms = self._other_weights * total
             has_cpu = cpu >= self._other_cpu
             sums[_NO_CARDS], sums[_NO_CARDS_NOR_CPU] = _added(terms, has_cpu), _added(terms, ~has_cpu)
-        if self._wanting:
-            is_large = free >= self._shares[:, None, None]
-            has_cards = is_large.sum(axis=2).take(self._place, axis=0) >= self._cards
-            small = (total - (free * is_large).sum(axis=2)).take(self._place, axis=0)
-            has_cpu = cpu >= self._cpu
-            terms = self._weights * total
-            partial = np.where(has_cards, self._weights * small, terms)
-            if self._is_picky:
-                accepted = np.array(list(map(self._accepting, models)), np.bool_).T.take(codes, axis=1)
+        kinds = self._kinds
+        if kinds.pods:
+            is_large = free >= kinds.shares[:, None, None]
+            has_cards = is_large.sum(axis=2).take(kinds.place, axis=0) >= kinds.cards
+            small = (total - (free * is_large).sum(axis=2)).take(kinds.place, axis=0)
+            has_cpu = cpu >= kinds.cpu
+            terms = kinds.weights * total
+            partial = np.where(has_cards, kinds.weights * small, terms)
+            accepted = kinds.accepting(models, codes)
+            if accepted is not None:
                 sums[_MODEL] = _added(terms, ~accepted)
                 terms, partial = terms * accepted, partial * accepted
             sums[_BOTH] = _added(terms, ~(has_cpu | has_cards))
@@ -169,14 +224,7 @@ class Fragmentation:
         return first
 
 
-MOST_LISTS: Final = 64
-MOST_NODES: Final = 4096
-"""So many lists of typical pods are kept ready, and for each the fragmentation of so many single nodes."""
-_MADE: Final[dict[int, tuple[Sequence[TypicalPod], Fragmentation]]] = {}
-
-
-def _column(values: Sequence[float], dtype: Any) -> NDArray[Any]:
-    return np.array(values, dtype)[:, None]
+_MEASURES: Final = PerList(Fragmentation)
 
 
 def _added(terms: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
