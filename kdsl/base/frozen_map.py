@@ -54,6 +54,10 @@ class FrozenMap(Mapping[K, V]):
     def __len__(self) -> int:
         return len(self.entries)
 
+    def __reduce__(self) -> tuple[type[FrozenMap[K, V]], tuple[Mapping[K, V]]]:
+        # Without the hash: texts have other hashes in another process.
+        return FrozenMap, (self.entries,)
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, FrozenMap):
             return self.entries == other.entries

@@ -174,6 +174,15 @@ class Resources:
         result._hash = None
         return result
 
+    def __getstate__(self) -> dict[str, int]:
+        # Without the hash: texts have other hashes in another process.
+        return self._amounts
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        self._amounts = state
+        self._quantities = {}
+        self._hash = None
+
     def __eq__(self, other: object) -> bool:
         return self._amounts == other._amounts if isinstance(other, Resources) else NotImplemented
 

@@ -63,7 +63,7 @@ def column(values: Sequence[float], dtype: Any) -> NDArray[Any]:
 
 
 class CardKinds:
-    """The kinds of typical pods that want cards. `weights`, `cpu` and `cards` are columns with a row for each.
+    """The kinds of typical pods that want cards; `weights`, `cpu` and `cards` are columns, a row for each.
 
     `shares` are their distinct shares in ascending order, `place` the place of each kind's share among them.
     """

@@ -92,7 +92,7 @@ class Column:
 
     @property
     def means(self) -> str:
-        """What a cell must be, in words."""
+        """The condition on a cell, in words."""
         if self.kind is Kind.TIME:
             return "an ISO 8601 time" if self.unit is None else f"a time in {self.unit}"
         return _MEANS[self.kind]

@@ -108,7 +108,7 @@ def card_parts(value: Value, place: str = "cards") -> int:
 
 @dataclass(frozen=True, slots=True)
 class PodKind:
-    """What equal pods have in common. `labels` and `annotations` are the keys: values differ."""
+    """The common part of equal pods. `labels` and `annotations` are the keys: values differ."""
 
     namespace: str = "default"
     labels: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""A recorded cluster as a workload over time: what snapshots and watch logs have in common.
+"""A recorded cluster as a workload over time: the common part of snapshots and watch logs.
 
 Objects are seen and gone at times, which are nanoseconds since the Unix epoch. A pod arrives when it was
 created. It starts at its `status.startTime`, or else when it was first seen with a node. It ends when its

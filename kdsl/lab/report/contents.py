@@ -1,4 +1,4 @@
-"""What a report shows, before it is written in any form."""
+"""The contents of a report, before they are written in any form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the files of single runs say: why pods wait, the cards at the end, decisions, and measures over time.
+"""The facts in the files of single runs: why pods wait, cards at the end, decisions, measures over time.
 
 A file that cannot be read leaves its run out, and is among the problems.
 """
@@ -54,7 +54,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was found in the files of runs.
+    """The facts found in the files of runs.
 
     `reasons` counts the pods that wait by their main reason, for each run; `cards` and `excerpts` are of
     example runs, by trace and variant, and by run. `inputs` is what each run depends on, `rules` the text of

@@ -26,7 +26,7 @@ MEASURES: Final = (
     Metric("lost", "Fragmentation", "%", "free and useless to typical pods, as a share of all cards", 1),
     Metric("evictions", "Evictions so far", "pods", "pods evicted since the start", 0),
 )
-"""What a report shows over time."""
+"""The measures over time that a report shows."""
 
 _SHARES: Final = {
     "cpu": ("cpu_used", "cpu_total"),
@@ -34,7 +34,7 @@ _SHARES: Final = {
     "lost": ("lost", "cards_total"),
 }
 _STEPS: Final = frozenset({"pending", "nodes", "evictions"})
-"""What is counted keeps its value until the next sample; of all else values in between are on a line."""
+"""A count keeps its value until the next sample; of all else values in between are on a line."""
 _WAITING_EVERY: Final = 3
 """Waiting is the mean of the pods that arrived within so many steps of the common times."""
 

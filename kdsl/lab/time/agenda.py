@@ -1,4 +1,4 @@
-"""What will happen, in order of time."""
+"""Future events, in order of time."""
 
 from __future__ import annotations
 

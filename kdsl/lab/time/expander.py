@@ -29,7 +29,7 @@ from kdsl.plan.compile.expression import compile_expression
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What an expander knows of a group that would help.
+    """The facts that an expander reads about a group that would help.
 
     `nodes` more of it would take `pods` of all `pending` pods. `price` is that of these nodes for an hour.
     `size` is how many nodes it has. The waste is the share of these nodes that would stay free, from 0 to 1:

@@ -18,7 +18,7 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cycle.decision import TieBreak
 from kdsl.lab.inputs.sources import OtherTrace
-from kdsl.lab.results import ResultFolder, arrow
+from kdsl.lab.results import INPUTS, ResultFolder, arrow
 from kdsl.lab.running import workload_of
 from kdsl.lab.time.distributions import Constant, Empirical, Exponential, Lognormal, Pareto, Weibull
 from kdsl.lab.time.generating import FitTo, Generation, generated
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from kdsl.lab.experiment import Planned, TraceFiles, TraceSource
 
 _SUMMARY: Final = b"kdsl.summary"
-_INPUTS: Final = b"kdsl.inputs"
 _TEXTS: Final = ("trace", "profile", "parameters", "run")
 _COUNTS: Final = ("seed", "pods", "started", "pending", "evictions", "nodes_max")
 _COLUMNS: Final = (
@@ -161,7 +160,7 @@ def write(folder: ResultFolder, digest: str, inputs: Mapping[str, Any], run: Tim
         }
     )
     about = {
-        _INPUTS: json.dumps({**inputs}, sort_keys=True).encode(),
+        INPUTS: json.dumps({**inputs}, sort_keys=True).encode(),
         _SUMMARY: json.dumps(summary(run), sort_keys=True).encode(),
     }
     # Last: a run is there when this file is.

@@ -45,7 +45,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """What a node contributes to the sums: thousandths of a core, bytes and parts of cards."""
+    """The contribution of a node to the sums: thousandths of a core, bytes and parts of cards."""
 
     cpu: int = 0
     memory: int = 0
