@@ -127,12 +127,14 @@ class Reading:
     """One pass over a record. `manifests` are the objects as written, up to the present step.
 
     `rules` is the digest of the recorded rules, `is_whole` is true after the last line of a whole record.
+    `dropped_last` counts the decisions behind the last recorded one.
     """
 
     file: InputFile
     manifests: dict[ObjectId, Manifest] = field(default_factory=dict)
     rules: str = ""
     is_whole: bool = False
+    dropped_last: int = 0
     _pods: dict[str, PodInfo] = field(default_factory=dict)
     _present: set[ObjectId] = field(default_factory=set)
     _cycles: int = 0
@@ -175,7 +177,8 @@ class Reading:
             case Settled():
                 return Step(changes, settled=self._decision(line.decision))
             case End():
-                if line.cycles != self._cycles:
+                self.dropped_last = line.cycles - self._cycles
+                if self.dropped_last < 0:
                     raise self._error(f"the run had {line.cycles} decisions, the record has {self._cycles}")
                 self.is_whole = True
         return Step(changes)

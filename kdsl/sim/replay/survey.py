@@ -49,6 +49,7 @@ class Survey:
         for number, step in enumerate(reading.steps()):
             survey._take(step, is_first=number == 0)
         survey.rules, survey.is_whole = reading.rules, reading.is_whole
+        survey.dropped += reading.dropped_last
         return survey
 
     def _take(self, step: Step, *, is_first: bool) -> None:
