@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
+from kdsl.cluster.devices.codec import decode
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.explain.moves import Cause
 
@@ -136,6 +137,17 @@ def kind_of(
     if before:
         return None if cards[0] == cards[1] else DifferenceKind.OTHER_CARDS
     return None if rooms[0] == rooms[1] else DifferenceKind.OTHER_VICTIMS
+
+
+def card_ids(cards: Cards) -> tuple[str, ...]:
+    """Return the names of recorded cards; a record that cannot be read is returned as it is."""
+    names: list[str] = []
+    for text in cards.values():
+        try:
+            names += [grant.id for container in decode(text) for grant in container]
+        except ValueError:
+            names.append(text)
+    return tuple(names)
 
 
 def count_kinds(differences: Iterable[Difference]) -> dict[str, int]:

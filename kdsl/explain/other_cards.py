@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kdsl.explain.cards import CardOutcome, CardsOfNode, CardVerdict, ContainerCards
 from kdsl.explain.moves import Cause, CauseKind
 
 
-def other_cards(old: CardsOfNode | None, new: CardsOfNode | None) -> Cause:
+def other_cards(old: CardsOfNode | None, new: CardsOfNode | None, ids: Collection[str]) -> Cause:
     """Return the cause of the first card that only one of two choices gives to a container.
 
     A card that the new rules refuse comes first, then one that only the old rules refused, then the order.
+    `ids` are the cards that the old choice gives, which is None where only they are known.
     """
     if new is None:
         return Cause(CauseKind.CARDS, reason="the new rules record cards in another way")
     for was, is_ in _pairs(old, new):
-        cause = _refused(is_, was, "is refused now") or (was and _refused(was, is_, "was refused before"))
-        if cause:
+        given = ids if was is None else _given(was)
+        cause = _refused(is_, given, "is refused now")
+        if cause is None and was is not None:
+            cause = _refused(was, _given(is_), "was refused before")
+        if cause is not None:
             return cause
     for was, is_ in _pairs(old, new):
         given = _given(is_)
@@ -35,9 +39,8 @@ def _pairs(
     return ((known.get((one.container, one.request.kind)), one) for one in new.containers)
 
 
-def _refused(by: ContainerCards, other: ContainerCards | None, words: str) -> Cause | None:
+def _refused(by: ContainerCards, given: Collection[str], words: str) -> Cause | None:
     """Return the cause if a card that the other choice gives is refused."""
-    given = set(_given(other)) if other is not None else set()
     for verdict in by.cards:
         if verdict.card.id in given and verdict.outcome is CardOutcome.REFUSED:
             return Cause(

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kdsl.base.visible import visible
-from kdsl.cluster.devices.codec import decode
-from kdsl.explain.differences import Cards, Difference, DifferenceKind, Mode, Replayed, Room
+from kdsl.explain.differences import Cards, Difference, DifferenceKind, Mode, Replayed, Room, card_ids
 from kdsl.explain.moves import Cause, CauseKind
 from kdsl.report.decisions import Json
 from kdsl.report.tables import plural, table
@@ -161,19 +160,8 @@ def _room(room: Room, code: Code) -> str:
 
 def cards_text(cards: tuple[Cards, Cards], code: Code) -> str:
     """Return the names of the old and the new cards."""
-    old, new = (", ".join(map(code, _card_names(each))) or "none" for each in cards)
+    old, new = (", ".join(map(code, card_ids(each))) or "none" for each in cards)
     return f"{old} → {new}"
-
-
-def _card_names(cards: Cards) -> list[str]:
-    """Return the names of recorded cards; a record that cannot be read is returned as it is."""
-    names: list[str] = []
-    for text in cards.values():
-        try:
-            names += [grant.id for container in decode(text) for grant in container]
-        except ValueError:
-            names.append(text)
-    return names
 
 
 def _row(difference: Difference) -> Sequence[str]:

@@ -58,7 +58,7 @@ class Recorder:
         self._begun: tuple[list[Change], Manifest, EngineLine] | None = None
         self._cycles = self._dropped = 0
         self._is_dropping = False
-        # The manifests of pods in the trace, from which a placement takes everything but node and annotations.
+        # The manifests of pods in the trace: a placement takes all but node and annotations from them.
         self._written: dict[str, Manifest] = {}
 
     def start(self, objects: Iterable[ObjectId]) -> None:

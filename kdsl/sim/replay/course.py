@@ -62,6 +62,8 @@ class Course:
         self._left = Counter(survey.attempts)
         self._retries: Counter[Identity] = Counter()
         self._seen: set[Identity] = set()
+        # The pods whose last decision here evicted others.
+        self._made_room: set[Identity] = set()
         self._recorded = _RecordedEffects()
         self.decisions: list[Decision] = []
         if survey.options is not None:
@@ -135,15 +137,18 @@ class Course:
             self._decide(queued)
 
     def _retry(self) -> None:
-        """Try pods that an event woke, that the record does not try again, and that have a node there."""
+        """Try pods that an event woke, that the record does not try again, and that have a node there or made
+        room here.
+        """
         while (queued := self._pop(lambda each: self._is_open(each.pod))) is not None:
             self._retries[identity(queued.pod)] += 1
             self._decide(queued)
 
     def _is_open(self, pod: PodInfo) -> bool:
         mine = identity(pod)
-        is_placed_there = mine in self._survey.placed and not self._left[mine]
-        return is_placed_there and self._retries[mine] < MOST_RETRIES
+        if self._left[mine] > 0 or self._retries[mine] >= MOST_RETRIES:
+            return False
+        return mine in self._survey.placed or mine in self._made_room
 
     def _pop(self, is_wanted: Callable[[QueuedPod], bool]) -> QueuedPod | None:
         """Take the first wanted pod from the queue; the others stay."""
@@ -164,8 +169,12 @@ class Course:
         if not node_of(decision):
             self._annotations.given.pop(pod.key, None)
         self._keep(decision)
-        if decision.victims and not self._left[identity(pod)]:
-            self._engine.queue.add(pod)
+        if decision.victims:
+            self._made_room.add(identity(pod))
+            if not self._left[identity(pod)]:
+                self._engine.queue.add(pod)
+        else:
+            self._made_room.discard(identity(pod))
         for victim in self._evictor.take_returned():
             self._come_back(victim)
 

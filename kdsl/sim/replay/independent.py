@@ -23,6 +23,7 @@ from kdsl.explain.differences import (
     DifferenceKind,
     Mode,
     Replayed,
+    card_ids,
     count_kinds,
     kind_of,
     node_of,
@@ -100,6 +101,7 @@ def _difference(
         cause = other_cards(
             None if old is None else old.look_at_cards(attempt, was.decision),
             new.look_at_cards(attempt, is_.decision),
+            card_ids(was.cards),
         )
     elif kind is DifferenceKind.OTHER_VICTIMS:
         cause = Cause(CauseKind.EVICTS)
