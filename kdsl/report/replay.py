@@ -148,6 +148,8 @@ def _lead(cause: Cause, before: str, after: str, code: Code) -> str:
 
 
 def _rooms(rooms: tuple[Room, Room], code: Code) -> str:
+    if rooms[0] == rooms[1]:
+        return "other pods were evicted for it"
     old, new = (_room(each, code) for each in rooms)
     return f"evicts {new}, before {old}"
 

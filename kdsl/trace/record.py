@@ -29,6 +29,7 @@ from kdsl.trace.reading import LineError, lines_of
 from kdsl.trace.recorded import recorded_decision
 
 MAX_PERCENTAGE: Final = 100
+MAX_INT: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,8 @@ class Reading:
         if isinstance(line, Start):
             self.rules = line.rules
             return Step(tuple(self._put(each) for each in self._read(line.objects)))
+        if isinstance(line, Cycle):
+            self._count(line)
         changes = tuple(self._change(each) for each in line.changes)
         match line:
             case Cycle():
@@ -233,11 +236,13 @@ class Reading:
 
     # ---- attempts ----------------------------------------------------------------------------------------
 
-    def _attempt(self, line: Cycle) -> Attempt:
+    def _count(self, line: Cycle) -> None:
         if line.dropped < 0 or line.cycle != self._cycles + line.dropped:
             title = f"this is decision {line.cycle}, the next one is {self._cycles}"
             raise self._error(title, "the lines are in another order, or some are missing")
         self._cycles = line.cycle + 1
+
+    def _attempt(self, line: Cycle) -> Attempt:
         pod, decision = self._pod(line.pod), self._decision(line.decision)
         if decision.pod != pod.key:
             raise self._error(f"pod `{pod.key}` was tried, and the decision is about `{decision.pod}`")
@@ -259,8 +264,10 @@ class Reading:
             raise self._error(f"there is no tie-break `{line.tie_break}`")
         if not 0 <= line.percentage <= MAX_PERCENTAGE:
             raise self._error(f"{line.percentage} is not a percentage of nodes")
-        if min(line.start_index, line.attempts, line.time) < 0:
-            raise self._error("startIndex, attempts and time are at least 0")
+        if not all(0 <= each <= MAX_INT for each in (line.start_index, line.attempts, line.time)):
+            raise self._error("startIndex, attempts and time are from 0 to 2^63 - 1")
+        if not -MAX_INT <= line.seed <= MAX_INT:
+            raise self._error("a seed has at most 63 bits")
         return EngineOptions(
             seed=line.seed,
             tie_break=TieBreak(line.tie_break),
