@@ -207,6 +207,11 @@ class Engine:
         return len(self._placer.under_way)
 
     @property
+    def options(self) -> EngineOptions:
+        """Return the present options; `start` and `attempts` are those at the beginning."""
+        return self._options
+
+    @property
     def continuation(self) -> EngineOptions:
         """Return the options with which another engine continues this one's work."""
         return replace(self._options, start=self._start, attempts=self._attempts)

@@ -32,11 +32,14 @@ class TraceError(Exception):
 
 
 class LineError(TraceError):
-    """A line that cannot be read: its number, from 1 on, and the reason without file and number."""
+    """A line that cannot be read: its number, from 1 on, and the reason without file and number.
 
-    def __init__(self, file: str, line: int, reason: str) -> None:
+    `is_cut` is true for the last line of a file that was cut off.
+    """
+
+    def __init__(self, file: str, line: int, reason: str, *, is_cut: bool = False) -> None:
         super().__init__(f"`{file}`, line {line}, is not one of a trace: {reason}")
-        self.line, self.reason = line, reason
+        self.line, self.reason, self.is_cut = line, reason, is_cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def lines_of(file: InputFile) -> Iterator[tuple[int, Line]]:
         except (ValueError, RecursionError) as error:
             is_cut = end == len(data) and at > 1
             reason = "the file ends within it: it was cut off" if is_cut else str(error)
-            raise LineError(file.name, at, reason) from error
+            raise LineError(file.name, at, reason, is_cut=is_cut) from error
         start = end + 1
 
 

@@ -160,7 +160,8 @@ class Reading:
                 yield line
         except LineError as error:
             self._line = error.line
-            raise self._error(error.reason) from error
+            help = ("without this line the rest can be replayed",) if error.is_cut else ()
+            raise self._error(error.reason, *help) from error
 
     def _step(self, line: Line) -> Step:
         if self.is_whole:

@@ -41,23 +41,19 @@ class Recorder:
         manifests: Mapping[ObjectId, Manifest],
         options: EngineOptions,
         find: Callable[[str], PodInfo | None],
-        *,
-        now: Callable[[], int] = lambda: 0,
-        has_room: Callable[[], bool] = lambda: True,
     ) -> None:
         """`manifests` are the present objects as written; an unchanged one stays the same value.
 
-        `find` returns the placed pod `namespace/name` of the cluster, `now` the time. While `has_room` is
-        false, decisions get no line; the next line has their number and their changes.
+        `find` returns the placed pod `namespace/name` of the cluster.
         """
         self._write = write
         self._manifests = manifests
-        self._find, self._now, self._has_room = find, now, has_room
+        self._find = find
         self._options = options
         self._changes: list[Change] = []
         self._begun: tuple[list[Change], Manifest, EngineLine] | None = None
         self._cycles = self._dropped = 0
-        self._is_dropping = False
+        self._skips = False
         # The manifests of pods in the trace: a placement takes all but node and annotations from them.
         self._written: dict[str, Manifest] = {}
 
@@ -75,6 +71,7 @@ class Recorder:
         pod = event.pod
         if pod is not None:
             if event.actions == Action.DELETE:
+                self._written.pop(pod.key, None)
                 self._changes.append(Removed(Pod.KIND, pod.key))
             elif event.resource is Resource.ASSIGNED_POD:
                 self._changes.append(self._placement(pod))
@@ -119,44 +116,51 @@ class Recorder:
             return Placed(key, node, annotations)
         return Put(pod_manifest(source, node, annotations=annotations))
 
-    def begin(self, pod: PodInfo, state: AttemptState) -> None:
-        """Store the inputs of the attempt that begins."""
-        self._is_dropping = not self._has_room()
-        if self._is_dropping:
-            # The pod's manifest is not written here: a placement writes it.
-            self._written.pop(pod.key, None)
-            return
-        options = self._options
+    def begin(
+        self, pod: PodInfo, state: AttemptState, options: EngineOptions | None = None, time: int = 0
+    ) -> None:
+        """Store the inputs of the attempt that begins; `options` are new ones of the engine."""
+        self._undo_begin()
+        self._options = options = options or self._options
         engine = EngineLine(
             start_index=state.start,
             attempts=state.number,
             percentage=options.percentage,
             tie_break=options.tie_break.value,
             seed=options.seed,
-            time=self._now(),
+            time=time,
             promised=[self._pending(other, node) for other, node in state.promised if other.key != pod.key],
         )
         manifest = self._pending(pod, state.nominated_node)
         self._begun = self._take_changes(), manifest, engine
 
+    def skip(self, pod: PodInfo) -> None:
+        """Begin an attempt that gets no line: the next line has its number and its changes."""
+        self._undo_begin()
+        self._skips = True
+        # The pod's manifest is not written now: a placement writes it.
+        self._written.pop(pod.key, None)
+
+    def _undo_begin(self) -> None:
+        """Keep the changes before an attempt that ended without a decision."""
+        if self._begun is not None:
+            self._changes = [*self._begun[0], *self._changes]
+            self._begun = None
+
     def record(self, decision: Decision) -> None:
         """Write a decision, with the inputs stored when its attempt began."""
         # The pod may be gone when the changes are written.
         self._changes = list(map(self._annotated, self._changes))
-        if self._is_dropping:
-            self._is_dropping = False
-            self._dropped += 1
-            self._cycles += 1
+        if self._skips:
+            self._skips = False
+            self._dropped, self._cycles = self._dropped + 1, self._cycles + 1
             return
+        document = decision_document(decision)
         if self._begun is None:
-            if not self._has_room():
-                return
-            document = decision_document(decision)
             self._emit(Settled(API_VERSION, self._take_changes(), document))
             return
         changes, pod, engine = self._begun
         self._begun = None
-        document = decision_document(decision)
         self._emit(Cycle(API_VERSION, self._cycles, changes, pod, engine, document, self._dropped))
         self._cycles, self._dropped = self._cycles + 1, 0
 
