@@ -4,8 +4,8 @@ The scheduling thread hands over references only, and never waits. Another threa
 it falls behind, decisions are left out and counted; changes of the cluster are not, so that the record stays
 right. A record that can no longer be right ends early, and a log line says so.
 
-An object is recorded with the fields that rules can read. Environment variables, commands and the contents of
-volumes are not among them; labels and annotations are, except those in which kubectl repeats the whole object.
+An object is recorded with the fields that rules can read. Environment variables, commands and the contents
+of volumes are not among them. Labels and annotations are, except the one in which kubectl repeats the object.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ import msgspec
 
 from kdsl.base.clock import Clock
 from kdsl.base.events import Action
+from kdsl.base.frozen_map import freeze
 from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
@@ -65,7 +66,10 @@ class RunRecord:
     """A record of one run: a `Tracer` of the engine. `close` is for any other thread."""
 
     def __init__(self, path: Path, most_waiting: int = MOST_WAITING, most: int = MAX_BYTES) -> None:
-        """Open the file, which gets at most `most` bytes before it is packed; raise KdslError if that fails."""
+        """Open the file, which gets at most `most` bytes, before they are packed.
+
+        Raises KdslError if the file cannot be opened.
+        """
         self.counts = RecordCounts()
         self._most_waiting = most_waiting
         self._messages: deque[Message] = deque()
@@ -209,7 +213,7 @@ class _Writing:
                 self._take(key, thing)
             else:
                 self._manifests[key] = catalog_manifest(thing)
-        self._placed = {pod.key: pod for pod in pods}
+        self._placed = {pod.key: _bare(pod) for pod in pods}
         for pod in pods:
             # An assumed pod has a node that the server does not know yet.
             spec = self._manifests[Pod.KIND, pod.key]["spec"]
@@ -224,8 +228,9 @@ class _Writing:
                 self._placed.pop(pod.key, None)
                 self._forget((Pod.KIND, pod.key))
             else:
-                self._placed[pod.key] = pod
+                self._placed[pod.key] = pod = _bare(pod)
                 self._take((Pod.KIND, pod.key), raw)
+                event = replace(event, after=pod)
         elif isinstance(event.after, NodeFacts):
             self._take((Node.KIND, event.after.name), raw)
         elif isinstance(event.before, NodeFacts):
@@ -242,14 +247,15 @@ class _Writing:
     ) -> None:
         for key, raw in raws:
             self._take((Pod.KIND, key), raw)
-        self._now.begin(pod, state, options, time)
+        promised = tuple((_bare(each), node) for each, node in state.promised)
+        self._now.begin(_bare(pod), replace(state, promised=promised), options, time)
 
     def skip(self, pod: PodInfo) -> None:
         self._now.skip(pod)
 
     def record(self, decision: Decision, placed: PodInfo | None) -> None:
         if placed is not None:
-            self._placed[placed.key] = placed
+            self._placed[placed.key] = _bare(placed)
         self._now.record(decision)
 
     def finish(self) -> None:
@@ -284,6 +290,14 @@ class _Writing:
     def _forget(self, key: ObjectId) -> None:
         self._raws.pop(key, None)
         self._manifests.pop(key, None)
+
+
+def _bare(pod: PodInfo) -> PodInfo:
+    """Return a pod without the annotation that repeats its manifest."""
+    if _REPEATS not in pod.annotations:
+        return pod
+    kept = {key: value for key, value in pod.annotations.items() if key != _REPEATS}
+    return pod.with_fields(annotations=freeze(kept))
 
 
 def recorded_fields(kind: str, raw: bytes) -> Manifest:
