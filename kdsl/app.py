@@ -137,8 +137,8 @@ def configured(configuration: KdslConfiguration) -> Settings:
 def check_configuration(
     configuration: KdslConfiguration, rules: RuleSet, files: int
 ) -> tuple[Diagnostic, ...]:
-    """Report what a configuration requires and the rules or installed plugins lack, and limits that rules
-    exceed.
+    """Report requirements of a configuration that the rules or installed plugins do not meet, and limits that
+    rules exceed.
 
     `files` is the number of rule files. Plugins are imported, not built.
     """

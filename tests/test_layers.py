@@ -21,6 +21,7 @@ ALLOWED = {
         "kdsl/cycle",
         "kdsl/extender",
         "kdsl/hooks",
+        "kdsl/lab",
         "kdsl/live",
         "kdsl/obs",
         "kdsl/trace",

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 _READ: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
 # Opening a pipe does not wait for a writer.
@@ -105,6 +105,19 @@ def read_written(folder: Path, name: str, most: int) -> bytes:
     folders.
     """
     return _read(follow(folder, name), most, is_named=False)
+
+
+def open_written(folder: Path, name: str) -> BinaryIO:
+    """Open a file that another file names, for readers that take it piece by piece; see `read_written`.
+
+    Its size has no limit here. Raises OSError, and RefusedError for what is no regular file.
+    """
+    path = follow(folder, name)
+    file = os.fdopen(os.open(path, _READ | _AT_ONCE | _NO_LINK), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise RefusedError(Refusal.SPECIAL, path)
+    return file
 
 
 def follow(folder: Path, name: str) -> Path:

@@ -102,9 +102,9 @@ def command(
 ) -> None:
     """Answer the extender calls of kube-scheduler by rules.
 
-    A profile's predicates answer /filter, its scores /prioritize, its preemption /preempt, on the nodes that
-    kube-scheduler asks about; /bind binds. Ends with 0 when it is told to (SIGTERM, SIGINT), with 2 where
-    files, access or rules cannot be used.
+    A profile's predicates answer /filter, its scores /prioritize, its preemption /preempt, on the nodes of
+    the call; /bind binds. The exit code is 0 after SIGTERM or SIGINT, 2 for unusable
+    files, access or rules.
     """
     from kdsl.extender.gate import MEBIBYTE, Limits
     from kdsl.extender.service import ExtenderOptions, ExtenderService

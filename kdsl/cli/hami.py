@@ -56,7 +56,9 @@ def _switch(name: str, default: bool, text: str) -> Callable[[Any], Any]:
     metavar="FILE",
     help="HAMi's device configuration. Changes take effect at once.",
 )
-@click.option("--scheduler-name", default="", help="What the webhook gives to pods that use devices.")
+@click.option(
+    "--scheduler-name", default="", help="The schedulerName that the webhook sets for pods with devices."
+)
 @click.option("--node-scheduler-policy", default="binpack", show_default=True, help="How nodes are chosen.")
 @click.option("--gpu-scheduler-policy", default="spread", show_default=True, help="How cards are chosen.")
 @click.option(
@@ -114,9 +116,9 @@ def command(
     profiling: bool,
     kubeconfig: Path | None,
 ) -> None:
-    """Take the place of HAMi's scheduler extender: its flags, its device configuration, its protocol.
+    """Replace HAMi's scheduler extender: with its flags, its device configuration and its protocol.
 
-    Ends with 0 when it is told to (SIGTERM, SIGINT), with 2 where files, access or devices cannot be used.
+    The exit code is 0 after SIGTERM or SIGINT, 2 for unusable files, access or devices.
     """
     from kdsl.config.hami import DeviceProfile
     from kdsl.extender.behaviours import Kind

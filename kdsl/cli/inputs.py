@@ -83,10 +83,10 @@ _OPTIONS = (
     click.option(
         "--format",
         "form",
-        type=click.Choice(["kubernetes", "openb"]),
+        type=click.Choice(["kubernetes", "openb", "mapping", "snapshots", "watch", "simulator"]),
         default="kubernetes",
         show_default=True,
-        help="The form of --cluster and --pods.",
+        help="The form of --cluster and --pods; from `mapping` on, --cluster has both.",
     ),
     config_option,
     click.option(
@@ -145,7 +145,12 @@ def read_workload(
     from kdsl.cluster.read.problems import InputCode
     from kdsl.sim.workload import read_kubernetes, read_openb_trace
 
-    read = read_openb_trace if form == "openb" else read_kubernetes
+    if form in ("kubernetes", "openb"):
+        read = read_openb_trace if form == "openb" else read_kubernetes
+    else:
+        from kdsl.lab.inputs.plain import reader_of
+
+        read = reader_of(form)
     workload, diagnostics = read(cluster, pods, keeps_manifests=keeps_manifests)
     broken = _complain(diagnostics)
     if any(each.code == InputCode.UNREADABLE for each in diagnostics) or (broken and not workload.nodes):

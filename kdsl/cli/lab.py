@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kdsl.cli.lab_inspect import command as inspect_command
 from kdsl.cli.output import emit, print_diagnostics, print_document, text_width
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 @click.group("lab")
 def command() -> None:
     """Compare policies on traces, reproducibly."""
+
+
+command.add_command(inspect_command)
 
 
 @command.command("run")
@@ -51,9 +55,12 @@ def run_command(experiment: Path, out: Path | None, processes: int) -> None:
     """
     from kdsl.lab.experiment import load_experiment
     from kdsl.lab.sweep import sweep
+    from kdsl.lab.trace_sources import trace_warnings
     from kdsl.report.progress import progress
 
     loaded = load_experiment(experiment)
+    if warnings := trace_warnings(loaded.traces.values(), loaded.time is not None):
+        print_diagnostics(warnings, to_stderr=True)
     folder = out or experiment.with_suffix("")
     done = sweep(loaded, folder, processes, partial(progress, "running"))
     for failure in done.failures:

@@ -25,7 +25,7 @@ _output_option = click.option(
 
 @click.group("plugins")
 def command() -> None:
-    """List, describe and examine installed plugins. Plugins are code: install only what you trust."""
+    """List, describe and examine installed plugins. Plugins are code: install only those that you trust."""
 
 
 @command.command("list")
@@ -53,7 +53,7 @@ def list_command(config: Path | None, output: str) -> None:
 @config_option
 @_output_option
 def describe_command(name: str, config: Path | None, output: str) -> None:
-    """Print what the plugin NAME provides and its arguments, without importing it.
+    """Print the contents of the plugin NAME and its arguments, without importing it.
 
     Exits with 2 if no plugin of this name is installed.
     """
@@ -66,7 +66,7 @@ def describe_command(name: str, config: Path | None, output: str) -> None:
     active = configured(read_config(config)).plugins
     installed = {plugin.name: plugin for plugin in installed_plugins()}
     if name not in installed:
-        known = did_you_mean(name, installed) or ("`kdsl plugins list` shows what is installed",)
+        known = did_you_mean(name, installed) or ("`kdsl plugins list` shows the installed ones",)
         raise click.UsageError("; ".join((f"plugin `{name}` is not installed", *known)))
     manifest, problems = read_manifest(installed[name], load_views())
     if problems:

@@ -138,7 +138,7 @@ def certificate_files(certificate: Path | None, key: Path | None) -> tuple[Path,
 
 
 def run_process(options: RunOptions, service: Service | None = None) -> str:
-    """Run a process until it is told to end, and return its report; exit with 2 for unusable input."""
+    """Run a process until a signal ends it, and return its report; exit with 2 for unusable input."""
     from kdsl.live.running import run
 
     try:

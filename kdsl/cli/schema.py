@@ -23,6 +23,12 @@ def _experiment() -> Mapping[str, Any]:
     return experiment_schema()
 
 
+def _mapping() -> Mapping[str, Any]:
+    from kdsl.lab.inputs.mapping_file import mapping_schema
+
+    return mapping_schema()
+
+
 def _output(kind: str) -> Mapping[str, Any]:
     from kdsl.report.schemas import output_schema
 
@@ -54,6 +60,7 @@ SCHEMAS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "experiment": _experiment,
     "explanation": partial(_output, "Explanation"),
     "findings": partial(_output, "Findings"),
+    "mapping": _mapping,
     "plugin": _plugin,
     "rules": _rules,
     "simulation": partial(_output, "Simulation"),

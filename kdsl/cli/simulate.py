@@ -109,7 +109,7 @@ def command(
             emit(totals_text(simulation, traceback))
         elif show == "cards":
             if simulation.cards is None:
-                raise KdslError("no profile of the rules has devices, which say what a card is")
+                raise KdslError("no profile of the rules has devices, which define cards")
             emit(cards_text(simulation.cards, wide=output == "wide"))
         else:
             emit(simulation_text(simulation, output == "wide", traceback))

@@ -117,7 +117,7 @@ def _settings(configuration: KubeSchedulerConfiguration) -> Mapping[str, Any]:
 
 
 def _percentages(profiles: Sequence[KubeProfile]) -> set[int]:
-    """Return what profiles say: one percentage is a setting, several are a `sample` of each profile."""
+    """Return the percentages of all profiles: one is a setting, several become `sample`s of profiles."""
     return {profile.percentage for profile in profiles}
 
 

@@ -1,6 +1,6 @@
 """Reads a scheduling `Policy` v1, as kube-scheduler took it up to 1.18: its predicates and priorities.
 
-Names with arguments are custom: the argument defines what they do. All custom names of one kind become one
+Names with arguments are custom: the argument defines their behaviour. All custom names of one kind become one
 rule with the arguments of all, as in kube-scheduler 1.17. Facts: pkg/scheduler/apis/config/legacy_types.go
 and pkg/scheduler/framework/plugins/legacy_registry.go.
 """
@@ -188,7 +188,7 @@ class _Reader:
         name = written["name"]
         name = _ALIASES.get(name, name) if name not in ORDER else name
         if name in _ARGUED:
-            title = f"predicate `{name}` has no argument: there is nothing to look at"
+            title = f"predicate `{name}` has no argument: it has nothing to check"
             help_ = (f"add `argument: {{{_ARGUED[name]}: …}}`",)
             self.found.append(Diagnostic(ConfigCode.MISSING_KEY, title, span, help=help_))
         return name if name in ORDER else self._unknown("predicate", written["name"], ORDER, span)

@@ -18,7 +18,7 @@ from kdsl.cycle.judging import Contested, Judge
 from kdsl.cycle.preemption.what_if import WhatIf
 from kdsl.cycle.prefilter import PreFilterResult, run_pre_filters
 from kdsl.cycle.scoring import score_nodes
-from kdsl.cycle.verdicts import Verdicts
+from kdsl.cycle.visited import VisitedNodes
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.hooks.table import MAX_NODE_SCORE
@@ -30,7 +30,7 @@ def judge_nodes(attempt: Attempt, contested: Contested, rows: NDArray[np.int32])
     """Evaluate the filters on nodes, by row; raise PluginError if one fails on any node."""
     found = run_pre_filters(attempt)
     column = _judged(attempt, contested, rows, found)
-    verdicts = run_feasible_filters(attempt, Verdicts.of(rows, column))
+    verdicts = run_feasible_filters(attempt, VisitedNodes.of(rows, column))
     if verdicts.error is not None:
         raise verdicts.error
     return verdicts.column

@@ -298,7 +298,7 @@ class Engine:
         attempt = Attempt(table, pod, self._cluster.snapshot())
         return attempt, rivals_by_row(attempt, self.nominator.rivals(attempt.pod))
 
-    def look(self, pod: PodInfo) -> Decision | None:
+    def preview(self, pod: PodInfo) -> Decision | None:
         """Return a full decision for `pod` without any effect; None where no profile takes the pod.
 
         No pod is assumed or preempted, and no sink is called. The next search starts elsewhere, as after any

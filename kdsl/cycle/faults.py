@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.search import Search
-from kdsl.cycle.verdicts import Verdicts
+from kdsl.cycle.visited import VisitedNodes
 from kdsl.hooks.faults import MOST_NAMED, Fault, merged
 from kdsl.hooks.status import Code, Status, StatusTable
 
@@ -82,12 +82,12 @@ def _of_answers(search: Search, attempt: Attempt) -> Iterator[Fault]:
 class _Reached:
     """Finds the visited nodes that reached a filter: those that no earlier filter rejected."""
 
-    def __init__(self, attempt: Attempt, verdicts: Verdicts) -> None:
+    def __init__(self, attempt: Attempt, verdicts: VisitedNodes) -> None:
         self._nodes = NodeSet(attempt.snapshot, verdicts.rows)
         self._places = {name: place for place, (name, _) in enumerate(attempt.table.filters)}
         self._ends = self._ends_of(verdicts, attempt.table.check_all)
 
-    def _ends_of(self, verdicts: Verdicts, check_all: bool) -> NDArray[np.int64]:
+    def _ends_of(self, verdicts: VisitedNodes, check_all: bool) -> NDArray[np.int64]:
         """Return for each node the place of the filter that rejected it; no place where every filter gets all
         nodes.
         """

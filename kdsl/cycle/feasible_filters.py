@@ -9,12 +9,12 @@ import numpy as np
 
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
-from kdsl.cycle.verdicts import Verdicts, merged
+from kdsl.cycle.visited import VisitedNodes, merged
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import Status, StatusColumn
 
 
-def run_feasible_filters(attempt: Attempt, verdicts: Verdicts) -> Verdicts:
+def run_feasible_filters(attempt: Attempt, verdicts: VisitedNodes) -> VisitedNodes:
     """Run each `filter_feasible` hook on the nodes that are left; a failure becomes the `error` of the
     result.
 
@@ -33,15 +33,15 @@ def run_feasible_filters(attempt: Attempt, verdicts: Verdicts) -> Verdicts:
                 raise PluginError.answered(plugin, "filter_feasible", answer)
             verdicts = _narrowed(verdicts, answer, plugin)
         except PluginError as error:
-            return Verdicts.of(verdicts.rows, verdicts.column, error)
+            return VisitedNodes.of(verdicts.rows, verdicts.column, error)
         except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
             raised = PluginError.raised(plugin, "filter_feasible", cause)
             raised.__cause__ = cause
-            return Verdicts.of(verdicts.rows, verdicts.column, raised)
+            return VisitedNodes.of(verdicts.rows, verdicts.column, raised)
     return verdicts
 
 
-def _narrowed(verdicts: Verdicts, answer: StatusColumn, plugin: str) -> Verdicts:
+def _narrowed(verdicts: VisitedNodes, answer: StatusColumn, plugin: str) -> VisitedNodes:
     """Return the verdicts with the statuses of `answer` for the nodes that were feasible."""
     column = verdicts.column
     places = np.flatnonzero(column.ids == 0)
@@ -51,4 +51,4 @@ def _narrowed(verdicts: Verdicts, answer: StatusColumn, plugin: str) -> Verdicts
     if wrong:
         raise PluginError.answered(plugin, "filter_feasible", wrong[0])
     stamped = (answer.table[0], *(one.by(plugin) for one in answer.table[1:]))
-    return Verdicts.of(verdicts.rows, merged(column, places, StatusColumn(answer.ids, stamped)))
+    return VisitedNodes.of(verdicts.rows, merged(column, places, StatusColumn(answer.ids, stamped)))

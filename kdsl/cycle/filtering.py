@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kdsl.cycle.judging import Judge, Judged
 from kdsl.cycle.rotation import Rotated
-from kdsl.cycle.verdicts import Verdicts, numbered_alike
+from kdsl.cycle.visited import VisitedNodes, numbered_alike
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import StatusColumn
@@ -31,7 +31,7 @@ def find_feasible(
     wanted: int,
     workers: Workers,
     run_length: int | None = None,
-) -> Verdicts:
+) -> VisitedNodes:
     """Judge `rows`, given in visiting order, until `wanted` feasible nodes are found and one more is met.
 
     `run_length` fixes how many nodes are judged at once. By default the first run holds the nodes that are
@@ -89,9 +89,9 @@ class _Search(Struct, eq=False):
         needed = max(_SMALLEST_RUN, needed + needed // _SPARE)
         return left if needed * _REST > left else needed
 
-    def verdicts(self) -> Verdicts:
+    def verdicts(self) -> VisitedNodes:
         if not self.runs:
-            return Verdicts.empty()
+            return VisitedNodes.empty()
         if len(self.runs) == 1:
             rows, column, feasible = self.runs[0]
         else:
@@ -99,4 +99,4 @@ class _Search(Struct, eq=False):
             ids, table = numbered_alike(columns)
             column = StatusColumn(np.concatenate(ids), table)
             rows, feasible = np.concatenate(runs), np.concatenate(passed)
-        return Verdicts(rows, column, len(rows) - self.found, feasible, self.error)
+        return VisitedNodes(rows, column, len(rows) - self.found, feasible, self.error)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kdsl.base.reasons import MAX_RECORD, MAX_RECORDED, MAX_TOGETHER, more, room
 from kdsl.cycle.decision import Rejection
-from kdsl.cycle.verdicts import Verdicts
+from kdsl.cycle.visited import VisitedNodes
 from kdsl.hooks.status import Code, Status
 
 UNKNOWN = Status(Code.UNRESOLVABLE)
@@ -29,7 +29,7 @@ class Diagnosis:
     """
 
     nodes: int
-    verdicts: Verdicts
+    verdicts: VisitedNodes
     absent: Status = UNKNOWN
     prefilter_message: str = ""
     postfilter_message: str = ""

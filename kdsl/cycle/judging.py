@@ -17,10 +17,10 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.attempt import Attempt
-from kdsl.cycle.verdicts import ALL_PASS, joined, merged, numbered_alike
+from kdsl.cycle.visited import ALL_PASS, joined, merged, numbered_alike
 from kdsl.hooks.adapter import Filter
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.joined import Step
+from kdsl.hooks.joined import HookCall
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
 from kdsl.hooks.table import AddPod, Calls
@@ -45,7 +45,7 @@ class Judge(Struct, frozen=True, eq=False):
     state: CycleState
     pod: PodInfo
     snapshot: Snapshot
-    filters: tuple[Step[Filter], ...]
+    filters: tuple[HookCall[Filter], ...]
     add_pods: Calls[AddPod]
     contested: Contested
     check_all: bool = False

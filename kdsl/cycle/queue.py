@@ -36,7 +36,7 @@ from kdsl.hooks.table import HookTable
 SECOND = 10**9
 FLUSH_EVERY = 30 * SECOND
 MAX_ASLEEP = 5 * 60 * SECOND
-"""The interval of looking for pods that no event has woken, and their longest sleep. It is a safety net:
+"""The interval of the search for pods that no event has woken, and their longest sleep. It is a safety net:
 every pod that is placed because of it is counted, since an event is missing in that case.
 """
 
@@ -101,7 +101,7 @@ class SchedulingQueue:
         """Return whether `pop` has a pod to return, whatever the time is."""
         return bool(len(self._active) or len(self._backoff))
 
-    # ---- looking in --------------------------------------------------------------------------------------
+    # ---- contents ----------------------------------------------------------------------------------------
 
     @property
     def gated(self) -> dict[str, GatedPod]:

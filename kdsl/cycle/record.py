@@ -24,7 +24,7 @@ from kdsl.cycle.postfilter import PostFilterResult, statuses_of_all
 from kdsl.cycle.scoring import Scores
 from kdsl.cycle.search import Search
 from kdsl.cycle.selection import Choice
-from kdsl.cycle.verdicts import Verdicts
+from kdsl.cycle.visited import VisitedNodes
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import Code
 
@@ -46,7 +46,7 @@ class Record(Struct, eq=False):
         """Return the statuses of all nodes so far."""
         nodes = len(self.attempt.snapshot.order)
         if self.search is None:
-            return Diagnosis(nodes, Verdicts.empty())
+            return Diagnosis(nodes, VisitedNodes.empty())
         return self.search.diagnosis(nodes)
 
     def decision(

@@ -21,7 +21,7 @@ from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.judging import Judge
 from kdsl.cycle.prefilter import PreFilterResult, candidate_rows, run_pre_filters
 from kdsl.cycle.rotation import Rotated, next_start
-from kdsl.cycle.verdicts import Verdicts
+from kdsl.cycle.visited import VisitedNodes
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.faults import Fault
 
@@ -50,7 +50,7 @@ class Search(Struct, frozen=True, eq=False):
     """
 
     prefilter: PreFilterResult
-    verdicts: Verdicts
+    verdicts: VisitedNodes
     start: int
     next_start: int
     wanted: int = 0
@@ -89,9 +89,9 @@ def search(
     snapshot = attempt.snapshot
     prefilter = run_pre_filters(attempt)
     if prefilter.rejection is not None:
-        return Search(prefilter, Verdicts.empty(), start, start)
+        return Search(prefilter, VisitedNodes.empty(), start, start)
     judge = Judge.of(attempt, rivals_by_row(attempt, rivals or {}))
-    nominated = Verdicts.empty()
+    nominated = VisitedNodes.empty()
     row = snapshot.row_of(nominated_node) if nominated_node else None
     if row is not None:
         nominated = find_feasible(judge, Rotated(np.array([row], dtype=np.int32)), 1, settings.workers)
@@ -108,7 +108,7 @@ def search(
 
 
 def _wanted(attempt: Attempt, candidates: int, percentage: int) -> tuple[int, Sequence[Fault]]:
-    """Return how many feasible nodes of so many candidates are enough, and what went wrong."""
+    """Return the number of feasible nodes of so many candidates that is enough, and the errors."""
     table = attempt.table
     if not (table.scores or table.added_scores or table.feasible_filters):
         return min(1, candidates), ()  # feasible nodes are equal without scores: the first is enough

@@ -186,7 +186,7 @@ class CardExplainer:
         """Return the annotations of pods that record their cards."""
         return tuple(program.record for program in self._plugin.inventories.programs.values())
 
-    def look(
+    def explain(
         self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo, promised: Iterable[PodInfo] = ()
     ) -> CardsOfNode | None:
         """Return the outcome of each card of a node; None for a pod that requests none or may not have any.

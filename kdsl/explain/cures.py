@@ -13,12 +13,12 @@ from kdsl.explain.atoms import Atom
 from kdsl.explain.judgement import Rule
 from kdsl.explain.levers import Amount, Family, Kind, families
 from kdsl.explain.patience import Patience
-from kdsl.explain.worlds import Step, World
+from kdsl.explain.worlds import World, WorldChange
 
 MAX_QUESTIONS = 400
 """The largest number of rule runs in one search; a search that needs more finds nothing."""
 
-Passes = Callable[[Sequence[Step]], bool]
+Passes = Callable[[Sequence[WorldChange]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Cure:
     rule: str
     node: str
     kind: Kind
-    steps: tuple[Step, ...]
+    steps: tuple[WorldChange, ...]
 
 
 class _TooManyQuestionsError(Exception):
@@ -58,7 +58,7 @@ class CureFinder:
                     found[key] = Cure(rule.name, node.name, family.kind, steps)
         return tuple(sorted(found.values(), key=lambda cure: _KINDS.index(cure.kind)))
 
-    def passes(self, rules: Iterable[Rule], row: int, steps: Sequence[Step]) -> bool:
+    def passes(self, rules: Iterable[Rule], row: int, steps: Sequence[WorldChange]) -> bool:
         """Return whether all `rules` let the pod onto a node after some steps."""
         world, rows = self._world.after(steps), np.array([row], dtype=np.int32)
         return all(not rule.judge(world.pod, world.snapshot, rows).ids[0] for rule in rules)
@@ -66,7 +66,7 @@ class CureFinder:
     def _asking(self, rule: Rule, row: int) -> Passes:
         left = MAX_QUESTIONS
 
-        def passes(steps: Sequence[Step]) -> bool:
+        def passes(steps: Sequence[WorldChange]) -> bool:
             nonlocal left
             left -= 1
             if left < 0 or self._patience.is_over():
@@ -76,7 +76,7 @@ class CureFinder:
         return passes
 
     @staticmethod
-    def _smallest(family: Family, passes: Passes) -> tuple[Step, ...]:
+    def _smallest(family: Family, passes: Passes) -> tuple[WorldChange, ...]:
         """Return the steps of a family that are needed; empty where it does not help."""
         try:
             if family.amounts:
@@ -89,7 +89,7 @@ class CureFinder:
 _KINDS = tuple(Kind)
 
 
-def _fewest(steps: tuple[Step, ...], passes: Passes) -> tuple[Step, ...]:
+def _fewest(steps: tuple[WorldChange, ...], passes: Passes) -> tuple[WorldChange, ...]:
     """Remove steps, in halves where possible, until every remaining one is needed."""
     if not steps or not passes(steps):
         return ()
@@ -108,11 +108,11 @@ def _fewest(steps: tuple[Step, ...], passes: Passes) -> tuple[Step, ...]:
         size = max(1, size // 2)
 
 
-def _closest(amounts: tuple[Amount, ...], passes: Passes) -> tuple[Step, ...]:
+def _closest(amounts: tuple[Amount, ...], passes: Passes) -> tuple[WorldChange, ...]:
     """Choose one amount after the other, as close to its present value as the rule allows."""
     chosen = [amount.least for amount in amounts]
 
-    def steps() -> tuple[Step, ...]:
+    def steps() -> tuple[WorldChange, ...]:
         return tuple(
             amount.step(value) for amount, value in zip(amounts, chosen, strict=True) if value != amount.most
         )

@@ -23,7 +23,7 @@ from kdsl.explain.judgement import Contested, Judgement, Rule, judge_all, rules_
 from kdsl.explain.levers import Kind
 from kdsl.explain.patience import Patience
 from kdsl.explain.trace import Failed, Traces
-from kdsl.explain.worlds import Step, World
+from kdsl.explain.worlds import World, WorldChange
 from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import HookTable
 from kdsl.plan.compile.scope import Functions
@@ -99,7 +99,7 @@ class Fit:
     """Steps after which every rule lets the pod onto `node`: verified by running the rules."""
 
     node: str
-    steps: tuple[Step, ...]
+    steps: tuple[WorldChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +308,7 @@ class _Inspector:
         is_promised = (DEVICES, row) in self.judgement.promised
         snapshot = self._around(row) if is_promised else self.snapshot
         promised = self.contested.get(row, ()) if is_promised else ()
-        return self.cards.look(self.pod, snapshot, snapshot.info(row), promised)
+        return self.cards.explain(self.pod, snapshot, snapshot.info(row), promised)
 
     def _rejected(self, status: Status, row: int, cards: CardsOfNode | None) -> Rejected:
         promised = (status.plugin, row) in self.judgement.promised
@@ -375,7 +375,7 @@ class _Inspector:
         if row is None or not cures or not all(cures):
             return
         finder = CureFinder(World.of(self.pod, self._around(row)), self.patience)
-        tried: set[tuple[Step, ...]] = set()
+        tried: set[tuple[WorldChange, ...]] = set()
         for kind in Kind:
             chosen = [next((cure for cure in each if cure.kind is kind), each[0]) for each in cures]
             steps = tuple(dict.fromkeys(step for cure in chosen for step in cure.steps))

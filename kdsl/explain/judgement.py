@@ -17,7 +17,7 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.judging import Judge
 from kdsl.hooks.adapter import Filter
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.joined import Step
+from kdsl.hooks.joined import HookCall
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
@@ -75,7 +75,7 @@ class Rule:
         if self.filter is None:
             return _same(SUCCESS, len(rows))
         judge = Judge(
-            state, pod, snapshot, (Step(self.name, self.filter, (self.name,)),), self.add_pods, contested
+            state, pod, snapshot, (HookCall(self.name, self.filter, (self.name,)),), self.add_pods, contested
         )
         found: list[Status | None] = []
         for _ in range(MAX_ERRORS):

@@ -29,7 +29,7 @@ from kdsl.explain.changes import (
     toleration_of,
     without_taint,
 )
-from kdsl.explain.worlds import Freed, Step, World
+from kdsl.explain.worlds import Freed, World, WorldChange
 
 MAX_PODS = 256
 """The largest number of placed pods that are tried as evictions."""
@@ -59,7 +59,7 @@ class Amount:
     holds, `least` is above `most`.
     """
 
-    step: Callable[[int], Step]
+    step: Callable[[int], WorldChange]
     least: int
     most: int
 
@@ -71,7 +71,7 @@ class Family:
     """
 
     kind: Kind
-    steps: tuple[Step, ...] = ()
+    steps: tuple[WorldChange, ...] = ()
     amounts: tuple[Amount, ...] = ()
 
 
@@ -115,7 +115,7 @@ def families(
         yield Family(Kind.NODE, amounts=tuple(_allocatable(pod, node)))
 
 
-def _singles(kind: Kind, steps: Iterable[Step]) -> Iterator[Family]:
+def _singles(kind: Kind, steps: Iterable[WorldChange]) -> Iterator[Family]:
     return (Family(kind, (step,)) for step in steps)
 
 
@@ -134,7 +134,7 @@ def _requests(pod: PodInfo) -> Iterator[Amount]:
     for name, amount in pod.requests.amounts().items():
         unit = _unit(name, amount)
 
-        def step(value: int, name: str = name, unit: int = unit) -> Step:
+        def step(value: int, name: str = name, unit: int = unit) -> WorldChange:
             return request(name, value * unit)
 
         yield Amount(step, 0, _units(amount, unit))
@@ -156,7 +156,7 @@ def _device_requests(pod: PodInfo) -> Iterator[Family]:
     yield Family(Kind.POD, amounts=tuple(offers))
 
 
-def _annotation_drops(on: str, annotations: Mapping[str, str], is_wanted: bool) -> Iterator[Step]:
+def _annotation_drops(on: str, annotations: Mapping[str, str], is_wanted: bool) -> Iterator[WorldChange]:
     """Offer to drop each annotation."""
     for key in annotations if is_wanted else ():
         yield Change(on, "annotations", Operation.DROP, key)
@@ -167,7 +167,7 @@ def _freed(node: NodeInfo) -> Iterator[Amount]:
     for name, amount in node.requested.amounts().items():
         unit = _unit(name, amount)
 
-        def step(left: int, name: str = name, amount: int = amount, unit: int = unit) -> Step:
+        def step(left: int, name: str = name, amount: int = amount, unit: int = unit) -> WorldChange:
             return Freed(node.name, name, min(amount, (_units(amount, unit) - left) * unit))
 
         yield Amount(step, 0, _units(amount, unit))
@@ -181,13 +181,13 @@ def _allocatable(pod: PodInfo, node: NodeInfo) -> Iterator[Amount]:
         most = min(max(now, needed) * 2, _MOST)
         unit = _unit(name, most)
 
-        def step(value: int, name: str = name, unit: int = unit) -> Step:
+        def step(value: int, name: str = name, unit: int = unit) -> WorldChange:
             return allocatable(node.name, name, value * unit)
 
         yield Amount(step, most // unit, now // unit)
 
 
-def _drops(pod: PodInfo, is_read: Callable[..., bool]) -> Iterator[Step]:
+def _drops(pod: PodInfo, is_read: Callable[..., bool]) -> Iterator[WorldChange]:
     for name, (attribute, empty) in DROPPABLE.items():
         if name in ("requests", "tolerations") or getattr(pod, attribute) == empty:
             continue
@@ -199,14 +199,14 @@ def _drops(pod: PodInfo, is_read: Callable[..., bool]) -> Iterator[Step]:
             yield Change(POD, name, Operation.DROP)
 
 
-def _selector_changes(pod: PodInfo, node: NodeInfo) -> Iterator[Step]:
+def _selector_changes(pod: PodInfo, node: NodeInfo) -> Iterator[WorldChange]:
     """Offer to set the values in the pod's nodeSelector to those of the node's labels."""
     for key, value in pod.node_selector.items():
         if key in node.labels and node.labels[key] != value:
             yield Change(POD, "nodeSelector", Operation.SET, key, node.labels[key])
 
 
-def _wanted_labels(pod: PodInfo, name: str) -> Iterator[Step]:
+def _wanted_labels(pod: PodInfo, name: str) -> Iterator[WorldChange]:
     """Offer to add the labels that the pod's selector and required affinity ask for: the first that fit."""
     for key, value in pod.node_selector.items():
         yield Change(name, "labels", Operation.SET, key, value)
@@ -225,7 +225,7 @@ def _wanted_labels(pod: PodInfo, name: str) -> Iterator[Step]:
                     yield Change(name, "labels", Operation.DROP, one.key)
 
 
-def _pod_changes(handles: Iterable[Handle]) -> Iterator[Step]:
+def _pod_changes(handles: Iterable[Handle]) -> Iterator[WorldChange]:
     for handle in handles:
         if handle.on == POD and (text := _text(handle.value)) is not None:
             if handle.field in _MAP_FIELDS and handle.key:
@@ -234,7 +234,7 @@ def _pod_changes(handles: Iterable[Handle]) -> Iterator[Step]:
                 yield Change(POD, handle.field, Operation.SET, "", text)
 
 
-def _node_changes(handles: Iterable[Handle], name: str) -> Iterator[Step]:
+def _node_changes(handles: Iterable[Handle], name: str) -> Iterator[WorldChange]:
     for handle in handles:
         if handle.on == "node" and (text := _text(handle.value)) is not None:
             is_map = handle.field in ("labels", "annotations", "allocatable") and handle.key
@@ -263,6 +263,6 @@ def _evictions(world: World, node: NodeInfo, is_read: Callable[..., bool]) -> It
             yield Family(Kind.FREED, tuple(_gone(placed)))
 
 
-def _gone(pods: Iterable[PodInfo]) -> Iterator[Step]:
+def _gone(pods: Iterable[PodInfo]) -> Iterator[WorldChange]:
     for pod in sorted(pods, key=lambda each: (-each.priority, each.started_at, each.key)):
         yield Change(PODS, "", Operation.TAKE, "", pod.key)

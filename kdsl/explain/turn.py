@@ -23,9 +23,9 @@ from kdsl.explain.placement import placement_of
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """An engine over a `cluster` of its own: pods are placed on it.
+    """An engine with its own `cluster`, on which it places pods.
 
-    The engine runs `rules`; `steps` bound what one rule may spend.
+    The engine runs `rules`; `steps` is the limit of one rule.
     """
 
     engine: Engine
@@ -40,7 +40,7 @@ class Turns:
         """
         found: list[Findings] = []
 
-        def look(turn: PodInfo) -> Detail | None:
+        def detail_of(turn: PodInfo) -> Detail | None:
             # Only this pod's decision is full: for every other pod that would cost more than deciding.
             if turn.key != pod.key:
                 return None
@@ -48,7 +48,7 @@ class Turns:
                 found.extend(self._findings(turn, inspection))
             return Detail.FULL
 
-        for decision in self.engine.decisions(pods, on_turn=look):
+        for decision in self.engine.decisions(pods, on_turn=detail_of):
             if decision.pod == pod.key:
                 return Explanation(
                     decision,
@@ -82,4 +82,4 @@ class Turns:
         if explainer is None or placed is None:
             return None
         before = node.without_pod(placed)
-        return explainer.look(pod, snapshot.overlay(row, before), before)
+        return explainer.explain(pod, snapshot.overlay(row, before), before)

@@ -19,7 +19,7 @@ class Freed:
     amount: int
 
 
-Step = Change | Freed
+WorldChange = Change | Freed
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class World:
         rows = snapshot.order.tolist()
         return cls(pod, snapshot, {placed.key: row for row in rows for placed in snapshot.info(row).pods})
 
-    def after(self, steps: Iterable[Step]) -> World:
+    def after(self, steps: Iterable[WorldChange]) -> World:
         """Return the world after some steps; this one does not change."""
         pod, snapshot = self.pod, self.snapshot
         gone: dict[int, list[str]] = {}

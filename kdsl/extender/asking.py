@@ -1,4 +1,4 @@
-"""The answers of rules to a call, computed on the scheduling thread, so on one state of the cluster.
+"""The answers of rules to a call, computed on the scheduling thread, on one state of the cluster.
 
 Answers are in the order of the names in the call.
 """

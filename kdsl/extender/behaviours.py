@@ -26,7 +26,7 @@ class Kind:
 
 
 def _hami(host: Host) -> Behaviour:
-    """Return HAMi's behaviour for pods of the scheduler that the first profile is of."""
+    """Return HAMi's behaviour for the pods of the first profile's scheduler."""
     return HamiBehaviour(host, HamiOptions(host.made().tables[0].scheduler))
 
 

@@ -18,13 +18,13 @@ from kdsl.hooks.specs import QueuedPod
 from kdsl.live.changes import Change, LivePod, Verb
 from kdsl.live.services import Host
 
-LOOKS: Final = 20
-LOOK_EVERY: Final = 0.1
-"""The attempts, and the seconds between them, to find a pod or node that is not in the watches yet."""
+ATTEMPTS: Final = 20
+ATTEMPT_EVERY: Final = 0.1
+"""The attempts, and the seconds between them, to find a pod or node that no watch has reported yet."""
 ANSWER_WITHIN: Final = 60.0
 """The most seconds of a call. Its binding continues after that, and another call can wait for it."""
 
-Tell = Callable[[str], None]
+OnEnd = Callable[[str], None]
 """Receives the end of a binding: the error, or an empty text for a bound pod."""
 
 
@@ -33,17 +33,17 @@ class Binding:
 
     def __init__(self, host: Host, is_ready: Callable[[], bool]) -> None:
         self._host, self._is_ready = host, is_ready
-        self._waiting: dict[str, tuple[str, list[Tell]]] = {}
+        self._waiting: dict[str, tuple[str, list[OnEnd]]] = {}
         """The node and the waiting calls of each binding, by the uid of the pod."""
         host.scheduler.loop.listen(self)
-        host.scheduler.loop.before_each(self._look)
+        host.scheduler.loop.before_each(self._on_change)
 
     async def bind(self, args: ExtenderBindingArgs) -> str:
         """Bind a pod and return the error, or an empty text. Raises NotReadyError."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[str] = loop.create_future()
 
-        def tell(text: str) -> None:
+        def on_end(text: str) -> None:
             def settle() -> None:
                 if not future.done():
                     future.set_result(text)
@@ -51,11 +51,11 @@ class Binding:
             loop.call_soon_threadsafe(settle)
 
         missing = ""
-        for _ in range(LOOKS):
-            missing = await self._host.ask(lambda: self._begin(args, tell))
+        for _ in range(ATTEMPTS):
+            missing = await self._host.ask(lambda: self._begin(args, on_end))
             if not missing:
                 break
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(ATTEMPT_EVERY)
         else:
             return missing
         try:
@@ -73,8 +73,8 @@ class Binding:
 
     # ---- the scheduling thread ---------------------------------------------------------------------------
 
-    def _begin(self, args: ExtenderBindingArgs, tell: Tell) -> str:
-        """Begin a binding, which calls `tell` at its end; or return which object is unknown."""
+    def _begin(self, args: ExtenderBindingArgs, on_end: OnEnd) -> str:
+        """Begin a binding, which calls `on_end` at its end; or return the error for an unknown object."""
         scheduler = self._host.scheduler
         if not self._is_ready():
             raise NotReadyError("the cluster is not known yet")
@@ -84,38 +84,38 @@ class Binding:
             return f"pod {key} with the uid {args.uid} is not known"
         pod = live.info
         if pod.uid in self._waiting:
-            node, tells = self._waiting[pod.uid]
+            node, callbacks = self._waiting[pod.uid]
             if node == args.node:
-                tells.append(tell)
+                callbacks.append(on_end)
             else:
-                tell(f"pod {key} is being bound to node {node}")
+                on_end(f"pod {key} is being bound to node {node}")
             return ""
-        # The cache knows of a binding of ours before the watch does.
+        # The cache has a binding of this process before the watch reports it.
         placed = scheduler.cache.pod(key)
         where = placed.node_name if placed is not None else pod.node_name
         if where:
-            tell("" if where == args.node else f"pod {key} is on node {where} already")
+            on_end("" if where == args.node else f"pod {key} is on node {where} already")
             return ""
         if pod.is_terminating:
-            tell(f"pod {key} is being deleted")
+            on_end(f"pod {key} is being deleted")
             return ""
         if not scheduler.known.has_node(args.node):
             return f"node {args.node} is not known"
         if scheduler.binder.is_full:
             raise NotReadyError("too many bindings are under way")
-        self._place(pod, args.node, tell)
+        self._place(pod, args.node, on_end)
         return ""
 
-    def _place(self, pod: PodInfo, node: str, tell: Tell) -> None:
+    def _place(self, pod: PodInfo, node: str, on_end: OnEnd) -> None:
         decision = self._host.scheduler.engine.place_on(pod, node)
         if decision is None:
-            tell(no_profile(pod))
+            on_end(no_profile(pod))
         elif decision.outcome in (Outcome.BINDING, Outcome.WAITING):
-            self._waiting[pod.uid] = node, [tell]
+            self._waiting[pod.uid] = node, [on_end]
         else:
-            tell("" if decision.outcome is Outcome.PLACED else _why(decision))
+            on_end("" if decision.outcome is Outcome.PLACED else _why(decision))
 
-    def _look(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         """Handle the watch events of pods that were bound or deleted before the answer to the binding."""
         thing = change.object
         if change.uid not in self._waiting or not isinstance(thing, LivePod):
@@ -128,9 +128,9 @@ class Binding:
             self._settle(change.uid, "" if where == node else f"pod {change.key} is on node {where} already")
 
     def _settle(self, uid: str, text: str) -> None:
-        _, tells = self._waiting.pop(uid, ("", []))
-        for tell in tells:
-            tell(text)
+        _, callbacks = self._waiting.pop(uid, ("", []))
+        for on_end in callbacks:
+            on_end(text)
 
 
 def _why(decision: Decision) -> str:

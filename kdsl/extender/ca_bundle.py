@@ -68,12 +68,12 @@ class CaBundle:
         """Write the bundle whenever the certificate is missing, until cancelled."""
         while True:
             try:
-                await self.look(served.certificate)
+                await self.check(served.certificate)
             except (OSError, NoAnswerError, ValueError) as error:
                 self._note(f"{type(error).__name__}: {error}")
             await asyncio.sleep(self._every)
 
-    async def look(self, certificate: bytes) -> None:
+    async def check(self, certificate: bytes) -> None:
         """Check the configuration once, and add the certificate to its bundles."""
         answer = await self._sender.send(Request("GET", self._path))
         if not answer.is_success:

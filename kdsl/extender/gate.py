@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MEBIBYTE: Final = 1 << 20
-_LOOK_EVERY: Final = 0.02
+_CHECK_EVERY: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Gate:
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 while self.calls:
-                    await asyncio.sleep(_LOOK_EVERY)
+                    await asyncio.sleep(_CHECK_EVERY)
 
     @contextmanager
     def holding(self) -> Iterator[Held]:

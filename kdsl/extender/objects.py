@@ -1,4 +1,4 @@
-"""Objects that come with a call to what rules read: as reflectors decode them, the sender is not trusted."""
+"""Decode the objects of a call into those that rules read, as reflectors do; the sender is not trusted."""
 
 from __future__ import annotations
 

@@ -55,5 +55,5 @@ class Behaviour(Protocol):
         ...
 
     def works(self) -> Mapping[str, Coroutine[Any, Any, None]]:
-        """Return what runs while the process does, by name."""
+        """Return the tasks that run until the process ends, by name."""
         ...

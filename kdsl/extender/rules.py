@@ -36,7 +36,7 @@ class RulesBehaviour:
         self._binding = Binding(host, host.is_ready)
 
     async def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
-        """Evaluate the predicates. Of whole nodes only the names are used: the facts come from the watch."""
+        """Evaluate the predicates. Only the names of whole nodes are used: facts come from the watch."""
         pod, names = read_pod(args.pod), args.names
         engine = self._host.scheduler.engine
         found = await self._ask(lambda: judge(engine, pod, names))
@@ -75,18 +75,18 @@ class RulesBehaviour:
         return review.allowed()
 
     def works(self) -> Mapping[str, Coroutine[Any, Any, None]]:
-        """Return nothing: the process does all of it."""
+        """Return no tasks: the process does all work."""
         return {}
 
     async def _ask(self, question: Callable[[], T]) -> T:
         """Ask the scheduling thread, if all watches are complete."""
 
-        def look() -> T:
+        def evaluate() -> T:
             if not self._host.is_ready():
                 raise NotReadyError("the cluster is not known yet")
             return question()
 
-        return await self._host.ask(look)
+        return await self._host.ask(evaluate)
 
 
 def _by_uid(args: ExtenderPreemptionArgs) -> dict[str, MetaVictims]:

@@ -144,7 +144,7 @@ class ExtenderServer:
             raise
         except RefusedError as error:
             return _refusal(verb, str(error))
-        except Exception as error:  # noqa: BLE001 - one call must not take the others with it
+        except Exception as error:  # noqa: BLE001 - one failed call must not end the others
             _LOG.exception("a call of %s ended with an error", verb.name)
             return _refusal(verb, f"{type(error).__name__}: {error}")
         written = await _aside(len(body), lambda: protocol.write(answer))

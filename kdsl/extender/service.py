@@ -41,7 +41,7 @@ class ExtenderService:
     """A `Service` that answers by the cluster and the rules of its process."""
 
     def __init__(self, options: ExtenderOptions, kind: Kind | None = None) -> None:
-        """`kind` is there where the behaviour has settings of its own."""
+        """`kind` is given if the behaviour has its own settings."""
         self._options = options
         self._kind: Kind = kind or BEHAVIOURS[options.behaviour]
         self.needs = self._kind.needs

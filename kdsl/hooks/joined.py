@@ -73,7 +73,7 @@ F = TypeVar("F")
 J = TypeVar("J")
 
 
-class Step(NamedTuple, Generic[F]):
+class HookCall(NamedTuple, Generic[F]):
     """A hook of one plugin, or of several that are joined: then `plugin` is all their `names` in one text."""
 
     plugin: str
@@ -85,19 +85,19 @@ def joined_steps(
     calls: Sequence[tuple[str, F]],
     joined: Sequence[JoinedPredicates],
     hook: Callable[[JoinedPredicates], J],
-) -> tuple[Step[F | J], ...]:
+) -> tuple[HookCall[F | J], ...]:
     """Return the calls, with the hook of joined predicates in place of theirs."""
     names = tuple(name for name, _ in calls)
     # A name that occurs twice does not identify a plugin.
     first = {each.names[0]: each for each in joined} if len(set(names)) == len(names) else {}
-    found: list[Step[F | J]] = []
+    found: list[HookCall[F | J]] = []
     at = 0
     while at < len(calls):
         each = first.get(names[at])
         if each is not None and names[at : at + len(each.names)] == each.names:
-            found.append(Step(", ".join(each.names), hook(each), each.names))
+            found.append(HookCall(", ".join(each.names), hook(each), each.names))
             at += len(each.names)
         else:
-            found.append(Step(*calls[at], (names[at],)))
+            found.append(HookCall(*calls[at], (names[at],)))
             at += 1
     return tuple(found)

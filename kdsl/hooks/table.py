@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.hooks.adapter import Filter, Score, filter_over_nodes, score_over_nodes
 from kdsl.hooks.faults import Fault, RuleFaults
-from kdsl.hooks.joined import JoinedPredicates, JoinedScores, PreFilterAnswers, Step, joined_steps
+from kdsl.hooks.joined import HookCall, JoinedPredicates, JoinedScores, PreFilterAnswers, joined_steps
 from kdsl.hooks.manager import PluginManager, Registration
 from kdsl.hooks.specs import AddedScores, Backoff, Candidate, Narrowed, Nominated, QueuedPod, Wait
 from kdsl.hooks.state import CycleState
@@ -142,8 +142,8 @@ class HookTable:
     rule_faults: RuleFaults | None = None
     pre_flights: Mapping[str, OnNode] = field(default_factory=dict)
     rules: str = ""
-    pre_filter_steps: tuple[Step[PreFilterHook | JoinedPreFilter], ...] = field(init=False)
-    filter_steps: tuple[Step[Filter], ...] = field(init=False)
+    pre_filter_steps: tuple[HookCall[PreFilterHook | JoinedPreFilter], ...] = field(init=False)
+    filter_steps: tuple[HookCall[Filter], ...] = field(init=False)
     lone_pre_scores: Calls[PreScore] = field(init=False)
     lone_scores: tuple[ScoreHook, ...] = field(init=False)
 

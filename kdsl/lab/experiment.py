@@ -19,11 +19,12 @@ from kdsl.base.span import Source
 from kdsl.config.codes import ConfigCode
 from kdsl.config.misfits import misfits, place_of
 from kdsl.cycle.decision import TieBreak
+from kdsl.lab.inputs.sources import Form, OtherTrace
 from kdsl.lab.rules import Value
 from kdsl.lab.time.generating import Generation
 from kdsl.lab.time.spec import TimeSpec, read_generation, read_time
 from kdsl.lab.traces import Preparation
-from kdsl.lang.yaml_tree import MAX_BYTES, YamlNode, read_yaml, to_plain
+from kdsl.lang.yaml_tree import MAX_BYTES, YamlMapping, YamlNode, read_yaml, to_plain
 
 LOADS: Final = tuple(range(0, 131, 10))
 
@@ -37,6 +38,9 @@ class TraceFiles:
     nodes: Path
     pods: Path
     generation: Generation | None = None
+
+
+TraceSource = TraceFiles | OtherTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class Experiment:
     """
 
     rules: tuple[Path, ...]
-    traces: Mapping[str, TraceFiles]
+    traces: Mapping[str, TraceSource]
     preparation: Preparation
     contenders: Mapping[str, Contender]
     seeds: tuple[int, ...]
@@ -113,6 +117,7 @@ def load_experiment(path: Path) -> Experiment:
         raise _refused(path, f"`{path}` holds {len(read.documents)} documents: an experiment is one")
     (root,) = read.documents
     found = misfits(root, experiment_schema())
+    found = found or trace_misfits(root)
     if found:
         raise InvalidInputError(found)
     time, problems = read_time(root)
@@ -154,8 +159,7 @@ def _experiment(
     return Experiment(
         rules=tuple(folder / path for path in values.get("rules", ())),
         traces={
-            name: TraceFiles(folder / files["nodes"], folder / files["pods"], generations.get(name))
-            for name, files in values["traces"].items()
+            name: _source(files, folder, generations.get(name)) for name, files in values["traces"].items()
         },
         preparation=Preparation(
             shuffle=prepare.get("shuffle", True),
@@ -171,6 +175,28 @@ def _experiment(
         loads=tuple(map(int, values.get("loads", LOADS))),
         time=time,
     )
+
+
+def trace_misfits(root: YamlNode) -> tuple[Diagnostic, ...]:
+    """Return the traces of an experiment that are of no form, or of several."""
+    traces = root.get("traces") if isinstance(root, YamlMapping) else None
+    found: list[Diagnostic] = []
+    for name, trace in traces.entries if isinstance(traces, YamlMapping) else ():
+        keys = {key.text for key, _ in trace.entries} if isinstance(trace, YamlMapping) else set()
+        if keys - {"generate"} != {"nodes", "pods"} and not (len(keys) == 1 and keys <= set(Form)):
+            forms = f"`nodes` and `pods`, or one of {', '.join(f'`{form}`' for form in Form)}"
+            title = (
+                f"the trace `{name.text}` has {' and '.join(f'`{key}`' for key in sorted(keys)) or 'no keys'}"
+            )
+            found.append(Diagnostic(ConfigCode.CONFLICT, title, name.span, help=(f"a trace has {forms}",)))
+    return tuple(found)
+
+
+def _source(files: Mapping[str, str], folder: Path, generation: Generation | None) -> TraceSource:
+    if "nodes" in files:
+        return TraceFiles(folder / files["nodes"], folder / files["pods"], generation)
+    ((form, path),) = files.items()
+    return OtherTrace(Form(form), folder / path)
 
 
 def _choices(contender: Mapping[str, Any]) -> Iterator[Values]:

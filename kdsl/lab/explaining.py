@@ -11,7 +11,8 @@ from kdsl.explain.explanation import Explanation
 from kdsl.lab.experiment import Experiment, Planned
 from kdsl.lab.rules import rules_of
 from kdsl.lab.running import ALL_NODES, workload_of
-from kdsl.lab.sweep import digests_of, trace_of
+from kdsl.lab.sweep import digests_of
+from kdsl.lab.trace_sources import trace_of
 from kdsl.lab.traces import prepared
 from kdsl.sim.run import PLAIN_INSPECTION, explain
 

@@ -135,7 +135,7 @@ class GoRandom:
         return found
 
     def _below(self, below: int) -> int:
-        """Return `int31n`, the unexported draw of `Shuffle`: a product, whose low half tells of a bias."""
+        """Return `int31n`, the unexported draw of `Shuffle`: a product; its low half shows a bias."""
         product = self.uint32() * below
         low = product & 0xFFFFFFFF
         if low < below:

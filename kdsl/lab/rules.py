@@ -42,7 +42,7 @@ class _Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunRules:
-    """Checked rules, the profile to run and what its rules and values are known by."""
+    """Checked rules, the profile to run, and the digest of its rules and values."""
 
     rules: RuleSet
     profile: str

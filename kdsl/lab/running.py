@@ -1,10 +1,10 @@
-"""One run: the pods of a trace one after the other through the engine, and what is measured after each."""
+"""One run: the engine places the pods of a trace in sequence, with measurements after each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from kdsl.base.heap import settled_heap
 from kdsl.base.resources import CPU
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.typical import TypicalPod, fragmentation
-from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.decision import TieBreak
-from kdsl.lab.traces import CARD, Trace, TracePod
+from kdsl.lab.traces import CARD, Trace, TraceNode, TracePod
 from kdsl.plan.card_table import CardsOf
 from kdsl.sim.openb import MODEL_LABEL, node_facts, pod_info
 from kdsl.sim.run import simulated_engine
@@ -71,14 +73,23 @@ class Run:
 
 def workload_of(trace: Trace) -> Workload:
     """Return the nodes and pods of a trace as Kubernetes objects."""
-    nodes = [
-        node_facts(node.name, node.cpu, node.memory, node.cards, node.model, MOST_PODS)
-        for node in trace.nodes
-    ]
-    return Workload(nodes, (), list(map(_pod_of, trace.pods)))
+    nodes, pods = list(map(_node_of, trace.nodes)), list(map(_pod_of, trace.pods))
+    # Nodes in random order have other names than those that pods are on.
+    names = {node.facts.name: node.name for node in trace.nodes if node.facts is not None}
+    placed = [pod.on(names.get(pod.node_name, pod.node_name)) for pod in trace.placed]
+    return Workload(nodes, placed, pods, trace.catalog)
 
 
-def _pod_of(pod: TracePod) -> Any:
+def _node_of(node: TraceNode) -> NodeFacts:
+    if node.facts is not None:
+        return replace(node.facts, name=node.name)
+    return node_facts(node.name, node.cpu, node.memory, node.cards, node.model, MOST_PODS)
+
+
+def _pod_of(pod: TracePod) -> PodInfo:
+    if pod.info is not None:
+        # The clone of a pod has another name, with the same namespace before it.
+        return pod.info.with_fields(name=pod.name.rpartition("/")[2], uid=pod.name)
     tag = "" if not pod.parts else "share" if pod.parts < CARD else str(pod.cards)
     return pod_info(
         pod.name,
@@ -94,7 +105,7 @@ def _pod_of(pod: TracePod) -> Any:
 def run(
     rules: RuleSet, profile: str, trace: Trace, seed: int = 0, tie_break: TieBreak = TieBreak.FIRST
 ) -> Run:
-    """Place the pods of a trace one after the other, each tried once, all nodes looked at.
+    """Place the pods of a trace in sequence: each is tried once, with all nodes evaluated.
 
     `seed` is for the tie-break `random`. Raises KdslError if the profile has no devices.
     """
@@ -107,23 +118,25 @@ def run(
     placements: list[Placement] = []
     pending: dict[str, int] = {}
     with simulated_engine(rules, workload, settings) as (engine, cluster, _), settled_heap():
-        for pod, decision in zip(workload.pending, engine.decisions(workload.pending), strict=False):
+        meter.start(cluster.snapshot(), {pod.node_name for pod in workload.placed})
+        decisions = zip(trace.pods, workload.pending, engine.decisions(workload.pending), strict=False)
+        for arrived, pod, decision in decisions:
             if decision.pod != pod.key:
                 raise KdslError(f"`{decision.pod}` was decided before `{pod.key}`, which arrived first")
             if decision.node:
                 node = cluster.snapshot().node(decision.node)
                 assert node is not None
-                placements.append(Placement(pod.name, decision.node, meter.place(node)))
+                placements.append(Placement(arrived.name, decision.node, meter.place(node)))
             else:
                 pending[decision.message] = pending.get(decision.message, 0) + 1
-                placements.append(Placement(pod.name, None, reason=decision.message))
+                placements.append(Placement(arrived.name, None, reason=decision.message))
                 engine.leave_queue(pod)
             meter.sample()
     return Run(tuple(placements), meter.samples(), pending)
 
 
 class _Meter:
-    """Measures after each pod. Only the node that got it is looked at again."""
+    """Measures after each pod; only the pod's node is measured again."""
 
     def __init__(self, trace: Trace, cards_of: CardsOf) -> None:
         self._typical: Sequence[TypicalPod] = trace.typical
@@ -140,6 +153,13 @@ class _Meter:
         self._used = 0
         self._sums: list[tuple[int, float]] = []
         self._arrived = np.cumsum(np.array([pod.parts for pod in trace.pods], np.int64))
+
+    def start(self, snapshot: Snapshot, names: Iterable[str]) -> None:
+        """Take in the nodes that have pods from the start."""
+        for node in map(snapshot.node, sorted(names)):
+            if node is not None:
+                self.place(node)
+        self._arrived += self._used
 
     def place(self, node: NodeInfo) -> tuple[int, ...]:
         """Take in a node that got a pod; return the numbers of the cards that give a part to it."""
@@ -175,7 +195,7 @@ def allocation(samples: Samples) -> NDArray[np.float64]:
 
 
 def lost_of_idle(samples: Samples) -> NDArray[np.float64]:
-    """Return the share of what is free that is useless to typical pods, in percent with two decimals."""
+    """Return the percentage of free capacity that typical pods cannot use, with two decimals."""
     idle = samples.total - samples.used
     return _rounded(100 * samples.lost / np.where(idle == 0, 1, idle))
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from kdsl import __version__
-from kdsl.base.diagnostic import has_errors
-from kdsl.base.errors import InvalidInputError
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles
 from kdsl.lab.results import ResultFolder, arrow, digest_of, rows_of
 from kdsl.lab.rules import rules_of, text_of
 from kdsl.lab.running import run
 from kdsl.lab.time import job as timed
-from kdsl.lab.traces import Trace, prepared, read_trace
+from kdsl.lab.trace_sources import check_cards, source_digests, trace_of
+from kdsl.lab.traces import prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ class _Job:
 
 
 Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
-"""Opens the display of so many runs; what it yields is called after each."""
+"""Opens the display of a number of runs; yields a function to call after each."""
 
 
 def unwatched(runs: int) -> AbstractContextManager[Callable[[], None]]:
@@ -63,7 +60,7 @@ def unwatched(runs: int) -> AbstractContextManager[Callable[[], None]]:
 
 
 def sweep(experiment: Experiment, folder: Path, processes: int = 1, watch: Watch = unwatched) -> Sweep:
-    """Run what is not in a folder yet and write the table of all runs.
+    """Make the runs that a folder does not have yet, and write the table of all runs.
 
     A run that fails does not end the sweep. Raises InvalidInputError if the rules, parameters or traces of
     the experiment have mistakes: nothing runs then.
@@ -104,8 +101,8 @@ def _write_what_reports_show(
 ) -> None:
     for (rules, profile), text in texts.items():
         results.write_rules(rules, profile, text)
-    for files in experiment.traces.values():
-        results.write_nodes(_digest_of_file(files.nodes), trace_of(files).nodes)
+    for source in experiment.traces.values():
+        results.write_nodes(source_digests(source)["nodes"], trace_of(source).nodes)
 
 
 def _done(jobs: Sequence[_Job], processes: int) -> Iterator[Failure | None]:
@@ -147,9 +144,10 @@ def digests_of(
     """
     digests: dict[tuple[str, str, str], str] = {}
     if experiment.time is not None:
-        timed.check(
-            experiment.time, {name: (each, trace_of(each)) for name, each in experiment.traces.items()}
-        )
+        timed.check(experiment.time, experiment.traces.values())
+    else:
+        for each in experiment.traces.values():
+            check_cards(each)
     for planned in experiment.runs():
         key = planned.trace, planned.name, json.dumps(dict(planned.values), sort_keys=True)
         if key not in digests:
@@ -164,16 +162,16 @@ def digests_of(
 
 def _inputs(experiment: Experiment, planned: Planned, rules: str) -> dict[str, Any]:
     """Return all that a run depends on, as plain values."""
-    contender, files = experiment.contenders[planned.name], experiment.traces[planned.trace]
+    contender, source = experiment.contenders[planned.name], experiment.traces[planned.trace]
     how: dict[str, Any]
     if experiment.time is None:
         how = {"prepare": asdict(experiment.preparation)}
     else:
-        how = {"time": experiment.time.fixed(planned.sizes), "generate": timed.plain(files.generation)}
+        generation = source.generation if isinstance(source, TraceFiles) else None
+        how = {"time": experiment.time.fixed(planned.sizes), "generate": timed.plain(generation)}
     return {
         "version": __version__,
-        "nodes": _digest_of_file(files.nodes),
-        "pods": _digest_of_file(files.pods),
+        **source_digests(source),
         **how,
         "profile": contender.profile,
         "rules": rules,
@@ -181,17 +179,3 @@ def _inputs(experiment: Experiment, planned: Planned, rules: str) -> dict[str, A
         "tieBreak": contender.tie_break.value,
         "seed": planned.seed,
     }
-
-
-@lru_cache(maxsize=64)
-def trace_of(files: TraceFiles) -> Trace:
-    """Read a trace. Raises InvalidInputError if its tables have mistakes."""
-    trace, diagnostics = read_trace(files.nodes, files.pods)
-    if has_errors(diagnostics):
-        raise InvalidInputError(diagnostics)
-    return trace
-
-
-@lru_cache(maxsize=256)
-def _digest_of_file(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

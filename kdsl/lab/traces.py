@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.devices.typical import TypicalPod
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.lab.go_random import GoRandom
 from kdsl.sim.openb import NODE_COLUMNS, POD_COLUMNS, Row, models_of, read_rows
 
@@ -27,7 +30,10 @@ COVERED: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class TracePod:
-    """A pod: `cards` cards with `share` parts of each, 0 for none; `models` as written, such as `T4|P100`."""
+    """A pod: `cards` cards with `share` parts of each, 0 for none; `models` as written, such as `T4|P100`.
+
+    `info` is the pod of a trace of another form than openb's, under its name there.
+    """
 
     name: str
     cpu: int
@@ -35,6 +41,7 @@ class TracePod:
     cards: int
     share: int
     models: str = ""
+    info: PodInfo | None = field(default=None, compare=False, repr=False)
 
     @property
     def parts(self) -> int:
@@ -48,24 +55,34 @@ class TracePod:
 
 @dataclass(frozen=True, slots=True)
 class TraceNode:
-    """A node with so many cards of one model. CPU is in thousandths, memory in MiB."""
+    """A node with so many cards of one model. CPU is in thousandths, memory in MiB.
+
+    `facts` is the node of a trace of another form than openb's, under its name there.
+    """
 
     name: str
     cpu: int
     memory: int
     cards: int
     model: str
+    facts: NodeFacts | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
     """Nodes in the order that breaks ties, pods in order of arrival; `typical` are those of the pods as
     recorded.
+
+    `placed` are pods that are on nodes from the start, by the names of the nodes' `facts`; `catalog` are the
+    other objects, `warnings` are about what was left out of the recording.
     """
 
     nodes: tuple[TraceNode, ...]
     pods: tuple[TracePod, ...]
     typical: tuple[TypicalPod, ...]
+    placed: tuple[PodInfo, ...] = ()
+    catalog: tuple[CatalogObject, ...] = ()
+    warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
 
     @property
     def parts(self) -> int:
@@ -221,10 +238,10 @@ def prepared(trace: Trace, seed: int, how: Preparation) -> Trace:
 
 
 def ordered_as(trace: Trace, pods: Iterable[TracePod], nodes: Iterable[str]) -> Trace:
-    """Return a trace with the pods and the ranked names of nodes of order files; what they lack is the
-    trace's.
+    """Return a trace in the order of order files: their pods, and their ranked names of nodes. All else is
+    that of the trace.
 
-    KeyError for a pod or node that the trace has not.
+    Raises KeyError for a pod or node that is not in the trace.
     """
     known_pods = {pod.name: pod for pod in trace.pods}
     known_nodes = {node.name: node for node in trace.nodes}

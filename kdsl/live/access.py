@@ -146,7 +146,7 @@ def _check(chosen: Chosen) -> None:
         help_ = "use credentials of that user"
         raise _problem(chosen, AccessCode.KUBECONFIG, "impersonation (`as`) is not supported", help_)
     if (chosen.user.exec or {}).get("provideClusterInfo"):
-        title = "`provideClusterInfo` is not supported: the plugin would not hear of the cluster"
+        title = "`provideClusterInfo` is not supported: the plugin would not get the cluster's data"
         raise _problem(chosen, AccessCode.PLUGIN, title, "use a plugin that does without")
 
 

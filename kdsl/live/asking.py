@@ -25,7 +25,7 @@ async def ask(inbox: TakesMessages, question: Callable[[], T]) -> T:
         if not answer.done():
             set_answer()
 
-    def look() -> None:
+    def evaluate() -> None:
         try:
             value = question()
         except Exception as error:  # noqa: BLE001 - the caller gets it
@@ -34,5 +34,5 @@ async def ask(inbox: TakesMessages, question: Callable[[], T]) -> T:
         else:
             loop.call_soon_threadsafe(settle, lambda: answer.set_result(value))
 
-    inbox.post(look)
+    inbox.post(evaluate)
     return await answer

@@ -18,8 +18,8 @@ from kdsl.cycle.bindings import BindingEnd
 from kdsl.live.api import SeenPod
 from kdsl.live.outcomes import Done, Lost, Refused, Result, message_of
 
-LOOK_AGAIN: Final = 0.5
-LOOK_AT_MOST_EVERY: Final = 5.0
+FIRST_PAUSE: Final = 0.5
+LONGEST_PAUSE: Final = 5.0
 GIVE_UP_AFTER: Final = 600.0
 """Seconds between reads of a pod whose binding got no answer, the longest pause, and the time limit."""
 
@@ -74,7 +74,7 @@ class BindingRequests:
 
         Without an answer the read is repeated, for ten minutes.
         """
-        pause, waited = LOOK_AGAIN, 0.0
+        pause, waited = FIRST_PAUSE, 0.0
         while True:
             seen = await self._api.read_pod(pod.namespace, pod.name)
             if isinstance(seen, Done):
@@ -85,7 +85,7 @@ class BindingRequests:
                 return BindAnswer(BindingEnd.FAILED, message, is_known=False)
             await self._sleep(pause)
             waited += pause
-            pause = min(2 * pause, LOOK_AT_MOST_EVERY)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
 
 def judge(seen: SeenPod, pod: PodInfo, node: str, message: str) -> BindAnswer:

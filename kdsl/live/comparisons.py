@@ -19,7 +19,7 @@ class ShadowRun:
     """Compares the bindings of another scheduler with the decisions of this one."""
 
     def __init__(self, scheduler: LiveScheduler, observer: ShadowObserver) -> None:
-        self._shadow = Shadow(scheduler.engine.look, observer)
+        self._shadow = Shadow(scheduler.engine.preview, observer)
         scheduler.loop.before_each(self._shadow.take)
 
     def document(self) -> Mapping[str, Any]:

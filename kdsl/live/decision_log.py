@@ -50,10 +50,6 @@ class DecisionLog:
             if len(pods) > self._most:
                 pods.popitem(last=False)
 
-    def last_id(self) -> str:
-        """Return the id of the last recorded decision, which logs and events contain."""
-        return self._id(self._number)
-
     def of_pod(self, key: str) -> dict[str, Json] | None:
         """Return the last decision about the pod `namespace/name` as a document."""
         with self._lock:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 
-_LOOK_AGAIN: Final = 0.01
+_CHECK_EVERY: Final = 0.01
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -108,5 +108,5 @@ async def until_idle(seconds: float, *workers: Worker) -> bool:
     while not all(worker.is_idle for worker in workers):
         if loop.time() >= end:
             return False
-        await asyncio.sleep(_LOOK_AGAIN)
+        await asyncio.sleep(_CHECK_EVERY)
     return True

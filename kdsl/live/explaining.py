@@ -44,7 +44,7 @@ MAX_WAITING: Final = 16
 """The most explanations that wait."""
 
 
-class Looks(Protocol):
+class Copied(Protocol):
     """The parts of the running scheduler that an explanation copies. `assembly.LiveScheduler` is one."""
 
     @property
@@ -72,7 +72,7 @@ class Moment:
     options: EngineOptions
 
 
-def look(scheduler: Looks, made: Scheduler, key: str) -> Moment | None:
+def copy_state(scheduler: Copied, made: Scheduler, key: str) -> Moment | None:
     """Copy the state needed for the pod `namespace/name`; on the scheduling thread only.
 
     None if the pod does not exist.
@@ -85,7 +85,7 @@ def look(scheduler: Looks, made: Scheduler, key: str) -> Moment | None:
     return Moment(made, pod, standing, cache.copy(), engine.nominator.promised(), engine.continuation)
 
 
-def _unplaced(scheduler: Looks, key: str) -> PodInfo | None:
+def _unplaced(scheduler: Copied, key: str) -> PodInfo | None:
     pending = scheduler.engine.queue.pending(key)
     if pending is not None:
         return pending.queued.pod
@@ -108,7 +108,7 @@ class PodExplainer:
 
     def __init__(
         self,
-        scheduler: Looks,
+        scheduler: Copied,
         made: Callable[[], Scheduler],
         ask: Callable[[Callable[[], Moment | None]], Awaitable[Moment | None]],
         now: Callable[[], int],
@@ -133,7 +133,7 @@ class PodExplainer:
         try:
             async with self._turn:
                 made = self._made()
-                moment = await self._ask(lambda: look(self._scheduler, made, f"{namespace}/{name}"))
+                moment = await self._ask(lambda: copy_state(self._scheduler, made, f"{namespace}/{name}"))
                 if moment is None:
                     return None
                 loop = asyncio.get_running_loop()

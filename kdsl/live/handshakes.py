@@ -38,9 +38,9 @@ class HandshakeKeeper:
         """The number of handshakes that could not be written."""
 
     def use(self, inventories: Inventories | None) -> None:
-        """Look after the cards that the devices of these rules find, from the next round on; None: of none.
+        """Keep the handshakes of these inventories alive from the next round on; None: of no cards.
 
-        The inventories must be nobody else's: it is used on another thread.
+        No other thread may use the inventories.
         """
         self._inventories = inventories
 

@@ -40,7 +40,7 @@ class ResourceHealth:
 class WatchObserver(Protocol):
     """Counts events of watches, such as an observer of `kdsl.obs`."""
 
-    def heard(self, resource: str, kind: str) -> None:
+    def received(self, resource: str, kind: str) -> None:
         """Count an event of a watch (`ADDED`, `BOOKMARK`)."""
         ...
 
@@ -56,7 +56,7 @@ class WatchObserver(Protocol):
 class SilentObserver:
     """Counts nothing."""
 
-    def heard(self, resource: str, kind: str) -> None:
+    def received(self, resource: str, kind: str) -> None:
         return None
 
     def synced(self, resource: str, is_synced: bool) -> None:

@@ -26,7 +26,7 @@ from kdsl.live.resources import NODES, PODS, ApiResource
 WITHIN: Final = 60.0
 """The time limit of all lists together, in seconds."""
 MAX_PAGES: Final = 2_000
-MAX_TOLD: Final = 10
+MAX_REPORTED: Final = 10
 """The most unreadable objects that are reported one by one."""
 
 
@@ -110,7 +110,7 @@ def _take(found: Listed, resource: ApiResource, raws: Iterable[msgspec.Raw], kee
             thing = decoder.decode(raw, identity)
         except MalformedError as error:
             unread += 1
-            if unread <= MAX_TOLD:
+            if unread <= MAX_REPORTED:
                 title = f"an object is left out: {error}"
                 found.problems.append(Diagnostic(InputCode.VALUE, title, severity=Severity.WARNING))
             continue
@@ -122,7 +122,7 @@ def _take(found: Listed, resource: ApiResource, raws: Iterable[msgspec.Raw], kee
             found.catalog.append(thing)
         if keeps_raw:
             found.manifests[resource.kind.KIND, identity.key] = msgspec.json.decode(raw)
-    if unread > MAX_TOLD:
+    if unread > MAX_REPORTED:
         title = f"{unread:,} objects of {resource.name} are left out"
         found.problems.append(Diagnostic(InputCode.VALUE, title, severity=Severity.WARNING))
 

@@ -121,16 +121,16 @@ class SchedulingLoop:
         self._victims, self._clock = parts.victims, parts.clock
         self._is_stopping = self._led = False
         self._listeners: list[LoopListener] = []
-        self._looks: list[Callable[[Change], object]] = []
+        self._change_listeners: list[Callable[[Change], object]] = []
         self.counts = LoopCounts()
 
     def listen(self, listener: LoopListener) -> None:
         """Call `listener` for every decision."""
         self._listeners.append(listener)
 
-    def before_each(self, look: Callable[[Change], object]) -> None:
-        """Call `look` with each change before it is applied; on the scheduling thread."""
-        self._looks.append(look)
+    def before_each(self, listener: Callable[[Change], object]) -> None:
+        """Call `listener` with each change before it is applied; on the scheduling thread."""
+        self._change_listeners.append(listener)
 
     def stop_deciding(self) -> None:
         """Stop deciding pods; bindings under way continue."""
@@ -147,8 +147,8 @@ class SchedulingLoop:
         for message in messages:
             self._safely(message)
         for change in changes:
-            for look in self._looks:
-                self._safely(partial(look, change))
+            for listener in self._change_listeners:
+                self._safely(partial(listener, change))
             self._safely(partial(self._feed.take, change))
         self._follow_lease()
         if not self._may_decide:

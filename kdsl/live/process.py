@@ -36,7 +36,7 @@ from kdsl.live.needs import merged
 from kdsl.live.options import RunOptions
 from kdsl.live.own_events import OwnEvents
 from kdsl.live.reload_reports import ReportedReloads
-from kdsl.live.reloading import Loaded, Reloader, keep_looking
+from kdsl.live.reloading import Loaded, Reloader, keep_polling
 from kdsl.live.rights import Rights
 from kdsl.live.rule_sets import RuleSets, load
 from kdsl.live.run_record import RunRecord
@@ -44,7 +44,7 @@ from kdsl.live.services import Host, Service
 from kdsl.live.watches import Watches
 from kdsl.obs.logs import about
 
-_LOOK_EVERY: Final = 0.05
+_CHECK_EVERY: Final = 0.05
 _FIRST_ANSWER: Final = 3.0
 """The time limit of the first question to the server, in seconds."""
 _LOG: Final = logging.getLogger(__name__)
@@ -183,13 +183,13 @@ class SchedulerProcess:
             await self._end(tasks)
 
     def _works(self) -> dict[str, Any]:
-        look = self._reloader().look
+        poll = self._reloader().poll
         service, endpoints = self._service, self.endpoints
         return {
             **(service.works(endpoints) if service is not None and endpoints is not None else {}),
             "watches": self.watches.run(),
             "heap": self._settle_heap(),
-            "reload": keep_looking(look, self.options.reload_every),
+            "reload": keep_polling(poll, self.options.reload_every),
         }
 
     def _facts(self) -> Facts:
@@ -229,7 +229,7 @@ class SchedulerProcess:
     async def _settle_heap(self) -> None:
         """Exclude the known cluster from garbage collection: scanning it takes long."""
         while not self.watches.is_ready:
-            await asyncio.sleep(_LOOK_EVERY)
+            await asyncio.sleep(_CHECK_EVERY)
         gc.collect()
         self._unsettle_heap = settle_heap()
         known = self.scheduler.known

@@ -94,7 +94,7 @@ def _reads(needs: Needs) -> Iterator[Grant]:
 def _binds() -> Iterator[Grant]:
     core = ("",)
     yield Grant(core, ("pods",), ("get",), ("a pod is read again where the answer to a write was lost",))
-    yield Grant(core, ("nodes",), ("get",), ("a node is looked at again before a pod is bound to it",))
+    yield Grant(core, ("nodes",), ("get",), ("a node is read again before a pod is bound to it",))
     yield Grant(core, ("pods/binding",), ("create",), ("pods get their nodes",))
 
 

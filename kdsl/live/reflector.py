@@ -345,7 +345,7 @@ class Reflector:
                 await asyncio.sleep(0)
         # INVARIANT: changes of the mirror are delivered, even if the watch fails on a later line.
         await self._deliver(changes)
-        self._standing.heard(len(self._mirror))
+        self._standing.received(len(self._mirror))
         if failure is not None:
             raise failure
         return has_bookmarks

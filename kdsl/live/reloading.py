@@ -59,7 +59,7 @@ class Reloader(Generic[T]):
         self._load, self._listener = load, listener
         self._waits: int | None = None
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Poll once; load if files have changed and settled. Return whether they were loaded.
 
         It reads and compiles, so call it on a separate thread.
@@ -93,8 +93,8 @@ class Reloader(Generic[T]):
         return True
 
 
-async def keep_looking(look: Callable[[], bool], every: float = EVERY) -> None:
-    """Call `look` every few seconds, on a thread beside the event loop, until cancelled."""
+async def keep_polling(poll: Callable[[], bool], every: float = EVERY) -> None:
+    """Call `poll` every few seconds, on a thread beside the event loop, until cancelled."""
     while True:
         await asyncio.sleep(every)
-        await asyncio.to_thread(look)
+        await asyncio.to_thread(poll)

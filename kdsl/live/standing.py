@@ -50,9 +50,9 @@ class Standing:
     def event(self, kind: str) -> None:
         """Record an event, a bookmark or an error of a watch."""
         self._events += 1
-        self._observer.heard(self._resource, kind[:_MAX_TEXT])
+        self._observer.received(self._resource, kind[:_MAX_TEXT])
 
-    def heard(self, objects: int) -> None:
+    def received(self, objects: int) -> None:
         """Record received events."""
         self._contact, self._objects = self._clock(), objects
 

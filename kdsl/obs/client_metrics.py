@@ -49,7 +49,7 @@ class ClientMetrics:
         """Count a repeated request."""
         self._retries.add((str(code) if code else "<error>", self._host, method))
 
-    def heard(self, resource: str, kind: str) -> None:
+    def received(self, resource: str, kind: str) -> None:
         """Count an event of a watch (`ADDED`, `BOOKMARK`); any event ends the lag."""
         self._heard[resource] = self._clock()
         self._events.add((resource, kind))

@@ -79,7 +79,7 @@ def outcome_text(decision: Decision, findings: Findings | None, home: str = "") 
         return f"{pod} {waits}: {plugin} turned it away from the node that was chosen: {why}"
     status = decision.prefilter.status
     if status is not None:
-        return f"{pod} {waits}: {status.plugin} rejects it before any node is looked at: {status.message}"
+        return f"{pod} {waits}: {status.plugin} rejects it before any node is evaluated: {status.message}"
     if not decision.nodes:
         return f"{pod} {waits}: {decision.message}"
     late = 0 if findings is None else findings.passing
@@ -134,7 +134,7 @@ def _home(explanation: Explanation) -> list[str]:
         lines.append(
             f"{home} would take it as well" + ("" if total is None else f", with a total of {total}")
         )
-    return [*lines, f"decided as if it were off {home} and waited; all nodes were looked at"]
+    return [*lines, f"decided as if it were off {home} and waited; all nodes were evaluated"]
 
 
 def _asked(pod: str, findings: Findings, node: JudgedNode) -> str:

@@ -11,7 +11,7 @@ from kdsl.check.model.types import BOOL
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.explain.atoms import Atom, Shown
-from kdsl.explain.worlds import Freed, Step
+from kdsl.explain.worlds import Freed, WorldChange
 from kdsl.report.amounts import quantity_text
 from kdsl.report.values import ValuePrinter
 
@@ -63,14 +63,14 @@ class AtomPrinter:
         return text if len(text) <= longest else ""
 
 
-def step_text(step: Step) -> str:
+def step_text(step: WorldChange) -> str:
     """Return a step: a change in the syntax of `--what-if`, else a description."""
     if isinstance(step, Freed):
         return f"{quantity_of(step.resource, step.amount).written} {step.resource} freed on {step.node}"
     return step.text
 
 
-def steps_text(steps: Iterable[Step]) -> str:
+def steps_text(steps: Iterable[WorldChange]) -> str:
     """Return steps that are all needed."""
     return " and ".join(map(step_text, steps))
 

@@ -193,7 +193,7 @@ def _prefilter(decision: Decision) -> list[str]:
     lines = []
     if prefilter.status is not None:
         status = prefilter.status
-        lines.append("rejected before any node was looked at:")
+        lines.append("rejected before any node was evaluated:")
         lines.append(f"  {status.plugin} ({status.code.label}): {status.message}")
         lines += [f"  at {site}" for site in status.sites]
     if prefilter.narrowed_by and prefilter.candidates is not None:
@@ -259,7 +259,7 @@ def _unvisited(decision: Decision) -> list[str]:
     count = sum(1 for verdict in decision.verdicts if not verdict.feasible and verdict.status is None)
     if count == 0:
         return []
-    return [f"{plural(count, 'node')} not looked at: {decision.sampled} feasible nodes were enough"]
+    return [f"{plural(count, 'node')} not evaluated: {decision.sampled} feasible nodes were enough"]
 
 
 def _wakes(explanation: Explanation) -> list[str]:

@@ -11,7 +11,7 @@ from kdsl.explain.explanation import Explanation
 from kdsl.explain.findings import Findings, Fit, Group, JudgedNode, Rejected
 from kdsl.explain.placement import Placement
 from kdsl.explain.trace import Failed
-from kdsl.explain.worlds import Step
+from kdsl.explain.worlds import WorldChange
 from kdsl.report.atoms import AtomPrinter, step_text
 from kdsl.report.decisions import API_VERSION, Json, decision_document
 from kdsl.report.explained_cards import cards_document, refused_document
@@ -130,7 +130,7 @@ def _fit(fit: Fit) -> dict[str, Json]:
     return {"node": fit.node, "steps": [_step(step) for step in fit.steps]}
 
 
-def _step(step: Step) -> dict[str, Json]:
+def _step(step: WorldChange) -> dict[str, Json]:
     """Return a step; `whatIf` is the change to try it with, None if only its effect is known."""
     return {"text": step_text(step), "whatIf": step.text if isinstance(step, Change) else None}
 

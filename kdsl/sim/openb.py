@@ -116,8 +116,8 @@ class Row:
 def read_rows(
     path: str | Path, columns: tuple[str, ...], read: Callable[[Row], T], found: list[Diagnostic]
 ) -> Iterator[T]:
-    """Yield what `read` makes of the good rows of a CSV file with at least these columns; the first has
-    names.
+    """Yield the results of `read` for the valid rows of a CSV file with at least these columns; the first row
+    has their names.
     """
     file = read_file(path, found)
     if file is None:

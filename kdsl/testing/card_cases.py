@@ -81,7 +81,7 @@ class CardsBefore:
         info = snapshot.node(node)
         found = None
         if self.explainer is not None and info is not None:
-            found = self.explainer.look(self.pod, snapshot, info)
+            found = self.explainer.explain(self.pod, snapshot, info)
         verdicts = _verdicts(found)
         for card, place in wanted.items():
             verdict = verdicts.get(card)

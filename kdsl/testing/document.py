@@ -14,7 +14,7 @@ from kdsl.base.span import Source, Span
 from kdsl.lang.yaml_tree import MAX_BYTES, Plain, YamlMapping, YamlNode, YamlSequence, read_yaml
 from kdsl.testing.codes import TestCode
 
-Step = str | int
+PathStep = str | int
 """A key of a mapping or an index of a list."""
 
 
@@ -28,13 +28,13 @@ class Place:
 
     value: Plain
     span: Span
-    children: Mapping[Step, Place] = field(default_factory=dict)
+    children: Mapping[PathStep, Place] = field(default_factory=dict)
     keys: Mapping[str, Span] = field(default_factory=dict)
 
     @staticmethod
     def of(node: YamlNode) -> Place:
         """Return the place of a YAML tree."""
-        children: dict[Step, Place]
+        children: dict[PathStep, Place]
         match node:
             case YamlMapping(entries=entries):
                 children = {key.text: Place.of(value) for key, value in entries}
@@ -50,7 +50,7 @@ class Place:
         """Return the value of a scalar as YAML text."""
         return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
 
-    def get(self, *steps: Step) -> Place | None:
+    def get(self, *steps: PathStep) -> Place | None:
         """Return the place at a path below this one."""
         place: Place | None = self
         for step in steps:

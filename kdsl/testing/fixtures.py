@@ -312,7 +312,7 @@ def _add_manifests(pattern: Place, folder: Path, fixtures: Fixtures, found: list
     try:
         files = files_matching(folder, glob, refused)
     except (ValueError, OSError) as error:
-        title = f"`{glob}` is not a pattern that can be looked for: {error}".lower()
+        title = f"`{glob}` is not a valid pattern: {error}".lower()
         found.append(Diagnostic(TestCode.NO_MANIFEST, title, pattern.span, "relative to this file"))
         return
     found += [_unreadable(Path(str(error.filename)), error, pattern) for error in refused]

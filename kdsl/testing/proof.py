@@ -65,7 +65,7 @@ class Proof:
 
 
 @dataclass(slots=True)
-class Sightings:
+class ConditionProbe:
     """A probe that counts how often conditions are true and false, by their places in the text.
 
     A condition that the parameters of a profile settle is compiled to a constant, or not at all: it is not

@@ -21,7 +21,7 @@ from kdsl.testing.cases import Case, PodCase, PropertyCase, QueueCase, RuleTest
 from kdsl.testing.document import Place
 from kdsl.testing.expected_faults import unexpected_faults
 from kdsl.testing.mismatch import Mismatch, differs, shown
-from kdsl.testing.proof import Proof, Sightings
+from kdsl.testing.proof import ConditionProbe, Proof
 from kdsl.testing.recorded import Recorded
 from kdsl.testing.search import SECONDS, Pair, search
 from kdsl.testing.session import Session
@@ -169,16 +169,16 @@ class Runner:
         checked = test.checked
         assert checked.rules is not None
 
-        sightings = Sightings()
+        probe = ConditionProbe()
         sessions = {
             name: Pair(
-                Session(checked.rules, name, checked.plugins.args, sightings),
+                Session(checked.rules, name, checked.plugins.args, probe),
                 self._session(checked, name, is_watched=False),
             )
             for name in case.law.profiles
         }
         files = test.loaded.program.files
-        found = search(case, checked.rules, files, sessions, sightings, self.seed, self.begin())
+        found = search(case, checked.rules, files, sessions, probe, self.seed, self.begin())
         example = found.counterexample
         if example is None:
             return CaseResult(test, case, proof=found.proof)

@@ -20,7 +20,7 @@ from kdsl.lang.tree import File
 from kdsl.testing.cases import Law, LawKind, PropertyCase
 from kdsl.testing.coverage import Key, Point
 from kdsl.testing.generating import Generator
-from kdsl.testing.proof import Outcome, Proof, Sightings, conditions_of, keys_of, parts_of
+from kdsl.testing.proof import ConditionProbe, Outcome, Proof, conditions_of, keys_of, parts_of
 from kdsl.testing.session import Session
 from kdsl.testing.vocabulary import Vocabulary
 from kdsl.testing.world import World, shrink
@@ -73,13 +73,13 @@ def search(
     rules: RuleSet,
     files: Sequence[File],
     sessions: Mapping[str, Pair],
-    sightings: Sightings,
+    probe: ConditionProbe,
     seed: int,
     patience: Patience,
 ) -> Finding:
     """Try a law on generated worlds, until one breaks it, the evidence is enough, or the time is over.
 
-    `files` hold the rules; `sightings` watch the `sessions` of the law's profiles.
+    `files` hold the rules; `probe` watches the `sessions` of the law's profiles.
     """
     law = case.law
     profiles = [rules.profiles[name] for name in law.profiles]
@@ -92,7 +92,7 @@ def search(
     generator = Generator(words, [focus, *each], case.fixtures, random)
     points = conditions_of(parts, files)
     owners = {key: at for at, part in enumerate(parts, start=1) for key in keys_of(part)}
-    return _Search(case, trial, generator, random, sightings, points, owners, patience).run()
+    return _Search(case, trial, generator, random, probe, points, owners, patience).run()
 
 
 def _read_by(profiles: Sequence[CheckedProfile]) -> list[object]:
@@ -123,7 +123,7 @@ class _Search:
     trial: _Trial
     generator: Generator
     random: Random
-    sightings: Sightings
+    probe: ConditionProbe
     points: Sequence[Point]
     owners: Mapping[Key, int]
     patience: Patience
@@ -139,7 +139,7 @@ class _Search:
             profile = self.trial.law.profiles[0]
             text = f"no generated pod fits on any generated node under `{profile}`: nothing was tested"
             found = Counterexample(text)
-        return Finding(found, self.sightings.proof(self.tried, self.points, unfinished=unfinished))
+        return Finding(found, self.probe.proof(self.tried, self.points, unfinished=unfinished))
 
     def _given_worlds(self) -> Counterexample | None:
         given = takewhile(self._goes_on, self.generator.given())
@@ -190,9 +190,9 @@ class _Search:
         return [
             (point.key, value)
             for point in self.points
-            if point.key in self.sightings.compiled
+            if point.key in self.probe.compiled
             for value in (True, False)
-            if (point.key, value) not in self.sightings.counts
+            if (point.key, value) not in self.probe.counts
         ]
 
     def _next(self, missing: Sequence[Outcome]) -> World:
@@ -218,7 +218,7 @@ class _Search:
         return recent[self.random.randrange(len(recent))]
 
     def _try(self, world: World) -> Counterexample | None:
-        counts = self.sightings.counts
+        counts = self.probe.counts
         known, held = len(counts), dict(counts)
         before = [(each, counts.get(each, 0)) for each in self._opposites]
         violation = self.trial.violation(world)

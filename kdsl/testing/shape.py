@@ -16,7 +16,7 @@ from kdsl.base.span import Span
 from kdsl.config.misfits import fault_of, type_of, written
 from kdsl.lang.yaml_tree import Plain
 from kdsl.testing.codes import TestCode
-from kdsl.testing.document import Place, Step
+from kdsl.testing.document import PathStep, Place
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -63,7 +63,7 @@ def _errors(root: Place) -> Iterator[tuple[ValidationError, Place]]:
         yield error, place
 
 
-def _unfit(error: ValidationError, place: Place) -> Iterator[tuple[Step, ...]]:
+def _unfit(error: ValidationError, place: Place) -> Iterator[tuple[PathStep, ...]]:
     """Yield the paths of invalid parts: unknown keys, or a value as a whole."""
     path = tuple(error.absolute_path)
     match error.validator:
@@ -81,11 +81,11 @@ def _unfit(error: ValidationError, place: Place) -> Iterator[tuple[Step, ...]]:
             yield path
 
 
-def _without(place: Place, unfit: Set[tuple[Step, ...]]) -> Place | None:
+def _without(place: Place, unfit: Set[tuple[PathStep, ...]]) -> Place | None:
     """Return a place without the values at some paths below it; None where it is itself one of them."""
     if () in unfit:
         return None
-    kept: dict[Step, Place] = {}
+    kept: dict[PathStep, Place] = {}
     for step, child in place.children.items():
         left = _without(child, {path[1:] for path in unfit if path[0] == step})
         if left is not None:

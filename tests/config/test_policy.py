@@ -218,7 +218,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     assert told == [
         ("K1137", 3, "unknown predicate `PodFitsResource`"),
         ("K1136", 5, "`HostName` is listed twice in `predicates`"),
-        ("K1132", 6, "predicate `CheckServiceAffinity` has no argument: there is nothing to look at"),
+        ("K1132", 6, "predicate `CheckServiceAffinity` has no argument: it has nothing to check"),
         ("K1134", 8, "`predicates[4].argument.labelsPresence.labels` is empty"),
         ("K1134", 10, "`priorities[0].weight` must be at least 1"),
         ("K1137", 11, "unknown priority `ResourceLimitsPriority`"),

@@ -15,7 +15,7 @@ from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.filtering import find_feasible
 from kdsl.cycle.judging import Judge
 from kdsl.cycle.rotation import Rotated
-from kdsl.cycle.verdicts import Verdicts
+from kdsl.cycle.visited import VisitedNodes
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn, StatusTable
 
@@ -74,7 +74,7 @@ def _scripted(answers: Mapping[int, Status], name: str = "", table: StatusTable 
     return plugin(filter=judge)
 
 
-def outcome(verdicts: Verdicts) -> tuple[list[int], dict[int, Status], str]:
+def outcome(verdicts: VisitedNodes) -> tuple[list[int], dict[int, Status], str]:
     answers = zip(verdicts.rows.tolist(), range(len(verdicts.rows)), strict=True)
     rejected = {row: verdicts.column[at] for row, at in answers if verdicts.column.ids[at]}
     return verdicts.feasible.tolist(), rejected, str(verdicts.error or "")
@@ -86,7 +86,7 @@ def find(
     wanted: int,
     parallelism: int = 1,
     run_length: int | None = None,
-) -> Verdicts:
+) -> VisitedNodes:
     visited = Rotated(np.array(rows, dtype=np.int32))
     with Workers(parallelism) as workers:
         return find_feasible(Judge.of(of, {}), visited, wanted, workers, run_length)
@@ -250,7 +250,7 @@ class TestNominatedPods:
     """The two passes over a node that is promised to other pods."""
 
     @staticmethod
-    def judged(plugins: dict[str, object], run_length: int | None = None) -> Verdicts:
+    def judged(plugins: dict[str, object], run_length: int | None = None) -> VisitedNodes:
         world = snapshot(3)
         of = Attempt(table(plugins), pod(), world)
         judge = Judge.of(of, {1: [pod("a"), pod("b")]})

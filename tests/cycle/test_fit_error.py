@@ -10,7 +10,7 @@ import pytest
 from kdsl.base.reasons import MAX_RECORDED, MAX_TOGETHER
 from kdsl.cycle.decision import Rejection
 from kdsl.cycle.fit_error import Diagnosis, rejections, single_node_message
-from kdsl.cycle.verdicts import Verdicts
+from kdsl.cycle.visited import VisitedNodes
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 
 
@@ -22,7 +22,10 @@ def diagnosis(
     ids = np.repeat(np.arange(1, len(table), dtype=np.int32), list(counts.values()))
     rows = np.arange(len(ids), dtype=np.int32)
     return Diagnosis(
-        nodes, Verdicts.of(rows, StatusColumn(ids, table)), Status(Code.UNRESOLVABLE, tuple(absent)), **rest
+        nodes,
+        VisitedNodes.of(rows, StatusColumn(ids, table)),
+        Status(Code.UNRESOLVABLE, tuple(absent)),
+        **rest,
     )
 
 
@@ -93,9 +96,9 @@ def test_only_what_a_column_uses_is_counted() -> None:
     """A table may hold what nodes of other searches were answered."""
     table = [SUCCESS, *(Status(Code.UNSCHEDULABLE, (str(number),)) for number in range(50))]
     column = StatusColumn(np.array([0, 40, 7, 40], np.int32), table)
-    verdicts = Verdicts.of(np.arange(4, dtype=np.int32), column)
+    verdicts = VisitedNodes.of(np.arange(4, dtype=np.int32), column)
     assert verdicts.counted() == [(table[7], 1), (table[40], 2)]
-    assert Verdicts.empty().counted() == []
+    assert VisitedNodes.empty().counted() == []
 
 
 def test_a_message_that_nobody_reads_is_cut_and_says_so() -> None:

@@ -9,7 +9,7 @@ import pytest
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.postfilter import PostFilterResult, run_post_filters
-from kdsl.cycle.verdicts import Verdicts
+from kdsl.cycle.visited import VisitedNodes
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Nominated
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
@@ -24,7 +24,7 @@ def diagnosis() -> Diagnosis:
     """Of three nodes the last was visited, then the first."""
     rows = np.array([2, 0], dtype=np.int32)
     return Diagnosis(
-        3, Verdicts.of(rows, StatusColumn(np.array([1, 1], dtype=np.int32), [SUCCESS, FULL])), ABSENT
+        3, VisitedNodes.of(rows, StatusColumn(np.array([1, 1], dtype=np.int32), [SUCCESS, FULL])), ABSENT
     )
 
 

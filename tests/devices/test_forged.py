@@ -121,7 +121,7 @@ def test_a_quota_is_not_passed_by_a_record(found: RuleSet, record: str) -> None:
     assert first.node == "n"
     refused = farm.place(pod("b", namespace="team"))
     assert "exceeding resource quota" in refused.message
-    # Also who is refused before any node was looked at is told.
+    # Also who is refused before any node was evaluated is told.
     assert [fault.message.startswith("pod team/forger: ") for fault in refused.faults] == [True]
 
 

@@ -19,7 +19,7 @@ from kdsl.explain.changes import Change, Operation
 from kdsl.explain.cures import _closest, _fewest
 from kdsl.explain.findings import Inspection
 from kdsl.explain.levers import Amount
-from kdsl.explain.worlds import Step
+from kdsl.explain.worlds import WorldChange
 from kdsl.sim.run import explain
 from kdsl.sim.what_if import changed
 from kdsl.sim.workload import Workload
@@ -187,7 +187,7 @@ def test_of_steps_those_are_left_that_are_needed(needed: set[int], count: int) -
     """Whichever they are, and with few questions where few are needed."""
     steps, asked = tuple(Change("pod", "labels", Operation.SET, str(at)) for at in range(count)), 0
 
-    def passes(some: Sequence[Step]) -> bool:
+    def passes(some: Sequence[WorldChange]) -> bool:
         nonlocal asked
         asked += 1
         return {steps[at] for at in needed if at < count} <= set(some) and not any(
@@ -210,7 +210,7 @@ def test_amounts_are_as_close_to_what_they_are_now_as_will_do(amounts: list[tupl
     def amount(at: int, least: int, most: int) -> Amount:
         return Amount(lambda value: Change("pod", "labels", Operation.SET, str(at), str(value)), least, most)
 
-    def passes(steps: Sequence[Step]) -> bool:
+    def passes(steps: Sequence[WorldChange]) -> bool:
         chosen = {step.key: int(step.value) for step in steps if isinstance(step, Change)}
         return all(
             _helps(least, most, limit, chosen.get(str(at), most))

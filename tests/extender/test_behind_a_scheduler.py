@@ -25,7 +25,7 @@ def extender(port: int, **more: Any) -> dict[str, Any]:
         "filterVerb": "filter",
         "prioritizeVerb": "prioritize",
         "weight": 2,
-        "httpTimeout": "5s",
+        "httpTimeout": "60s",  # a busy machine must not fail calls
         **more,
     }
 

@@ -145,7 +145,7 @@ def fingerprint(certificate: bytes) -> bytes:
 
 
 def look(server: Server, certificate: bytes) -> None:
-    asyncio.run(CaBundle("kdsl", server).look(certificate))
+    asyncio.run(CaBundle("kdsl", server).check(certificate))
 
 
 def test_the_bundle_gets_the_certificate_once() -> None:

@@ -337,7 +337,7 @@ def test_a_lost_answer_is_looked_up() -> None:
 
 
 def test_a_pod_that_was_made_anew_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binding, "LOOKS", 2)
+    monkeypatch.setattr(binding, "ATTEMPTS", 2)
 
     async def scenario(here: Site) -> None:
         old = await known(here)

@@ -104,7 +104,7 @@ def test_a_restart_knows_what_was_bound_before() -> None:
 
 
 def test_a_node_that_goes_is_bound_to_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binding, "LOOKS", 2)
+    monkeypatch.setattr(binding, "ATTEMPTS", 2)
 
     async def scenario(here: Site) -> None:
         pod = await known(here)

@@ -9,7 +9,7 @@ import pyarrow.parquet as parquet
 import pytest
 import yaml
 from kdsl.base.errors import InvalidInputError, KdslError
-from kdsl.lab import results
+from kdsl.lab import results, trace_sources
 from kdsl.lab import sweep as sweeping
 from kdsl.lab.experiment import experiment_schema, load_experiment
 from kdsl.lab.sweep import sweep
@@ -105,8 +105,8 @@ def test_what_a_run_depends_on_changes_its_name(tmp_path: Path) -> None:
     sweep(load_experiment(_write(tmp_path, seeds=[1])), folder)
     for changes in ({"prepare": {"load": 1.2}}, {"prepare": {"load": 1.3, "inflation": 2}}):
         assert sweep(load_experiment(_write(tmp_path, seeds=[1], **changes)), folder).known == 0
-    sweeping.trace_of.cache_clear()
-    sweeping._digest_of_file.cache_clear()
+    trace_sources.trace_of.cache_clear()
+    trace_sources._digest_of_file.cache_clear()
     path = _write(tmp_path, seeds=[1])
     pods = tmp_path / "pods.csv"
     pods.write_text(pods.read_text(encoding="utf-8").replace("pod-00,4000", "pod-00,4001"), encoding="utf-8")

@@ -94,10 +94,10 @@ def test_a_swapped_configmap_is_taken_over_whole(mounts: tuple[Mount, Mount, Pat
     listener = Listener()
     before = load(configuration).made
     reloader = Reloader(lambda: [configuration, rules.folder], lambda: load(configuration), listener)
-    assert not reloader.look()
+    assert not reloader.poll()
     rules.update({"a.kdsl": RULES.format(node="n2")})
-    assert not reloader.look(), "it may be written still"
-    assert reloader.look() and not reloader.look()
+    assert not reloader.poll(), "it may be written still"
+    assert reloader.poll() and not reloader.poll()
     (after,) = listener.applied_sets
     assert after != before and not listener.refusals
 
@@ -108,12 +108,12 @@ def test_a_slip_keeps_the_last_good_set_until_it_is_gone(mounts: tuple[Mount, Mo
     good = load(configuration).made
     reloader = Reloader(lambda: [configuration, rules.folder], lambda: load(configuration), listener)
     rules.update({"a.kdsl": RULES.format(node="n2").replace("node.name", "node.nmae")})
-    reloader.look()
-    assert reloader.look()
+    reloader.poll()
+    assert reloader.poll()
     assert listener.applied_sets == [] and "nmae" in listener.refusals[0][0].title
     rules.update({"a.kdsl": RULES.format(node="n1")})
-    reloader.look()
-    assert reloader.look()
+    reloader.poll()
+    assert reloader.poll()
     assert listener.applied_sets == [good]
 
 
@@ -130,7 +130,7 @@ def test_files_that_change_while_they_are_read_are_read_again(tmp_path: Path) ->
 
     reloader = Reloader(lambda: [tmp_path], read, listener)
     file.write_text("2 ")
-    assert [reloader.look() for _ in range(4)] == [False, False, True, False]
+    assert [reloader.poll() for _ in range(4)] == [False, False, True, False]
     assert listener.applied_sets == ["three"] and listener.refusals == []
 
 

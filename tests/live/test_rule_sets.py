@@ -64,7 +64,7 @@ def test_a_pod_is_decided_by_the_rules_of_its_side(both: RuleSets) -> None:
             pod = PodInfo(f"p{number}", uid=f"uid-{number}")
             side = side_of(pod, 50)
             sides.add(side)
-            decision = engine.look(pod)
+            decision = engine.preview(pod)
             assert decision is not None
             assert decision.rules == both.digests[side]
             assert (decision.outcome == "placed") is (side is Side.STABLE)

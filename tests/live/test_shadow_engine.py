@@ -37,7 +37,7 @@ def world() -> tuple[Engine, ClusterCache, Shadow]:
         amounts = {CPU: cpu, MEMORY: 2**33, PODS: 10}
         cluster.add_node(NodeFacts(name, allocatable=Resources(amounts)))
     engine = build_engine(shipped(), cluster, NoBinder(), ManualClock(10**18), SETTINGS)
-    return engine, cluster, Shadow(engine.look)
+    return engine, cluster, Shadow(engine.preview)
 
 
 def seen(shadow: Shadow, cpu: int, node: str) -> Difference:
@@ -70,7 +70,7 @@ def test_the_scores_that_differ_are_named() -> None:
 
 def test_equal_nodes_are_a_tie_and_the_same_node_is_equal() -> None:
     engine, _, shadow = world()
-    ours = engine.look(PodInfo("x"))
+    ours = engine.preview(PodInfo("x"))
     assert ours is not None and ours.verdicts and ours.node
     causes = {seen(shadow, 1000, node).cause for node in ("large", "large2")}
     assert causes <= {DifferenceCause.EQUAL, DifferenceCause.TIE} and len(causes) == 2
@@ -79,5 +79,5 @@ def test_equal_nodes_are_a_tie_and_the_same_node_is_equal() -> None:
 def test_a_pod_that_fits_nowhere_and_one_of_another_scheduler() -> None:
     engine, _, shadow = world()
     assert seen(shadow, 99_000, "small").cause is DifferenceCause.REJECTED
-    assert engine.look(PodInfo("x", scheduler_name="other")) is None
+    assert engine.preview(PodInfo("x", scheduler_name="other")) is None
     assert len(engine.queue) == 0

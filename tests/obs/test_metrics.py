@@ -163,10 +163,10 @@ def test_the_client_tells_of_requests_and_of_silence() -> None:
     client = ClientMetrics(exposed, "https://h:6443", lambda: now[0])
     client.answered("POST", 201, 0.004, 300, 900)
     client.answered("POST", 0, 5.0, 300, 0)
-    client.heard("pods", "ADDED")
+    client.received("pods", "ADDED")
     client.synced("nodes", False)
     now[0] = 130.0
-    client.heard("nodes", "BOOKMARK")
+    client.received("nodes", "BOOKMARK")
     text = exposed.text()
     host = "https://h:6443"
     assert value(text, "rest_client_requests_total", code="201", host=host, method="POST") == 1

@@ -36,7 +36,7 @@ TOTAL                     330  50
 
 without TaintToleration it would be n2, 20 ahead
 
-1 node not looked at: 2 feasible nodes were enough"""
+1 node not evaluated: 2 feasible nodes were enough"""
     )
 
 
@@ -57,7 +57,7 @@ n2           50           0 (raw 2)      50
 
 without TaintToleration it would be n2, 20 ahead
 
-1 node not looked at: 2 feasible nodes were enough"""
+1 node not evaluated: 2 feasible nodes were enough"""
     )
 
 
@@ -163,10 +163,10 @@ def test_a_rejection_before_any_node() -> None:
     status = Status(Code.UNRESOLVABLE, ("pod affinity terms conflict",), "NodeAffinity", ("r.kdsl:4",))
     rejected = PENDING.with_fields(prefilter=PreFilter(status), verdicts=())
     assert text_of(rejected, 200).endswith(
-        "waits: NodeAffinity rejects it before any node is looked at: pod affinity terms conflict"
+        "waits: NodeAffinity rejects it before any node is evaluated: pod affinity terms conflict"
     )
     assert wide_of(rejected).endswith(
-        "rejected before any node was looked at:\n"
+        "rejected before any node was evaluated:\n"
         "  NodeAffinity (UnschedulableAndUnresolvable): pod affinity terms conflict\n"
         "  at r.kdsl:4"
     )

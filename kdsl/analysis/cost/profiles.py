@@ -91,7 +91,7 @@ def _excess(cost: Formula, limit: int | None, views: Views) -> int | None:
 def _over(name: str, code: CostCode, span: Span, cost: Formula, most: int, views: Views) -> Diagnostic:
     worst = cost.at(views.most)
     if worst is None:
-        title = f"what {name} takes for a node has no bound, {most:,} operations are allowed"
+        title = f"the cost of {name} for a node has no bound, {most:,} operations are allowed"
         return Diagnostic(code, title, _first_line(span), "its values may grow without measure")
     largest = cost.largest_term(views.most)
     return Diagnostic(

@@ -78,10 +78,10 @@ _TOO_FEW: Final = CheckedTemplate(("AllocatedCardsInsufficientRequest",))
 def check_device(
     located: Located[Device], folded: Folded, block: Block, functions: Functions, views: Views
 ) -> CheckedDevice | None:
-    """Check a device with what it extends; None where a section that it needs is missing.
+    """Check a device with the devices that it extends; return None if a required section is missing.
 
-    `block` stands in the file of the device that has the statements. The result is only of use where nothing
-    was reported.
+    `block` belongs to the file of the device that has the statements. The result is valid only without
+    reported errors.
     """
     run = _Run(located, folded, block, functions, views)
     return run.check()
@@ -151,7 +151,7 @@ class _Run:
         return next(iter(self._all(kind)), None)
 
     def _one(self, kind: type[S]) -> S:
-        # INVARIANT: `check` has reported devices without what they need.
+        # INVARIANT: `check` has reported devices without a required section.
         return self._all(kind)[0]
 
     def _param(self, statement: Param | Resource) -> None:

@@ -23,9 +23,9 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A device with what it extends: `root` has the statements, `replaced` other values by parameter.
+    """A device with the devices that it extends: `root` has the statements, `replaced` new values.
 
-    `order` and `value` stand in the place of the root's where there are any, with the file they stand in.
+    `order` and `value`, if present, replace those of the root; each comes with its file.
     """
 
     root: Located[Device]

@@ -54,8 +54,8 @@ HANDSHAKE: Final[Forms] = {
     "seconds": FieldForm(INT, "how many seconds the device plugin has to answer; 60 where it is not set"),
 }
 CHARGE: Final[Forms] = {
-    "memory": FieldForm(INT, "what the card gives of its memory, in MiB", required=True),
-    "cores": FieldForm(INT, "what the card gives of its compute", required=True),
+    "memory": FieldForm(INT, "the memory that the card gives, in MiB", required=True),
+    "cores": FieldForm(INT, "the compute that the card gives", required=True),
     "slots": FieldForm(INT, "how many places on it are taken while the pod is placed; 1 where it is not set"),
     "type": FieldForm(STRING, "the type that is recorded; the device's kind where it is not set"),
 }
@@ -74,9 +74,7 @@ class ChooserForm:
 
 
 CHOOSERS: Final[Mapping[str, ChooserForm]] = {
-    "first": ChooserForm(
-        "the first cards that fit, in order; nothing is looked at after the last of them", {}
-    ),
+    "first": ChooserForm("the first cards that fit, in order; later cards are not evaluated", {}),
     "intervals": ChooserForm(
         "parts of cards, as MIG instances are: the first profile with enough memory for the charge, at its"
         " first free placement; several of one card where they fit. Cards without profiles are taken whole",
@@ -103,7 +101,7 @@ CHOOSERS: Final[Mapping[str, ChooserForm]] = {
                 INT, "how many cards count for the own reason; those that fit where it is not set"
             ),
             "total": FieldForm(INT, "how many cards the reason counts from; all where it is not set"),
-            "told": FieldForm(
+            "reported": FieldForm(
                 list_of(STRING), "the only reasons of single cards that count; all do where it is not set"
             ),
         },

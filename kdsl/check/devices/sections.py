@@ -197,7 +197,7 @@ class Sections:
         return CheckedFit(scope, tuple(steps))
 
     def test(self, statement: Require) -> CheckedTest:
-        """Check a `require`; what it requires holds from here on."""
+        """Check a `require`; its condition holds for the statements after it."""
         block = self.block
         if statement.code is not None:
             title = "a `require` of a device has no code"

@@ -1,4 +1,4 @@
-"""Lists, maps and optionals: sizes, aggregates, search, and what `optional` offers beside its macros."""
+"""Lists, maps and optionals: sizes, aggregates, search, and the functions of `optional` beside its macros."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "hash",
-        "A whole number from 0 to 2^63 - 1, always the same for a string, that looks random: mixed FNV-1a.",
+        "A whole number from 0 to 2^63 - 1, pseudo-random but always the same for a string: mixed FNV-1a.",
         {"hash_string": "(string): int"},
     ),
     declare(

@@ -1,4 +1,4 @@
-"""The checked form of `device` blocks; see `kdsl.check.model.rule_set` for what rules have in common.
+"""The checked form of `device` blocks; see `kdsl.check.model.rule_set` for the parts that all rules have.
 
 A device is made of sections. Each has names of its own that the engine fills; all share the parameters and
 one numbering of slots.
@@ -43,7 +43,7 @@ class CheckedTest:
 
 @dataclass(frozen=True, slots=True)
 class CheckedGate:
-    """An `applies when` of admission: a container that fails it is not looked at further."""
+    """An `applies when` of admission: a container that fails it is not checked further."""
 
     condition: TypedExpr
     span: Span = field(compare=False, repr=False)
@@ -140,7 +140,7 @@ class CheckedAnnotations:
 
 @dataclass(frozen=True, slots=True)
 class CheckedDevice:
-    """A kind of accelerator, with what it extends folded in.
+    """A kind of accelerator, with the devices that it extends folded in.
 
     `kind`, `record` and the fields of `quota`, `lock` and `handshake` are constants. `resources` are the
     names of those parameters that name extended resources.

@@ -60,14 +60,14 @@ _DEVICE_NAMES = frozenset(
 )
 _NOTHING_ELSE = ("a function reads nothing but its arguments", "pass it as an argument")
 _WHY_NOT = {
-    Construct.QUEUE: ("pods are ordered before any node is looked at", "a queue can read `pod`"),
+    Construct.QUEUE: ("pods are ordered before any node is evaluated", "a queue can read `pod`"),
     Construct.PREEMPTION: (
         "whether a node does without some of its pods is found by asking the predicates",
         "a preemption can read `pod`, `victim` and `candidate`",
     ),
     Construct.TEAM: ("which pods are a team's does not depend on nodes", "`owns` can read `pod`"),
     Construct.SAMPLE: (
-        "how many nodes are enough is known before any is looked at",
+        "how many nodes are enough is known before any node is evaluated",
         "`sample` can read `nodes` and `percentageOfNodesToScore`",
     ),
     Construct.FN: _NOTHING_ELSE,

@@ -192,7 +192,7 @@ class Functions:
         first = self._running[0].declaration
         if self._diagnostics and self._diagnostics[-1].span == first.name.span:
             return True  # the last diagnostic is about this declaration, too
-        self._diagnostics.append(too_deep(f"what leads to {what} `{located.name}`", first.name.span))
+        self._diagnostics.append(too_deep(f"the chain to {what} `{located.name}`", first.name.span))
         return True
 
     def _closes_cycle(self, located: Located[Fn] | Located[Param]) -> bool:

@@ -173,7 +173,7 @@ class Block:
         self.diagnostics.append(
             Diagnostic(
                 CheckCode.TOO_LATE,
-                f"{what} must be known before any node is looked at",
+                f"{what} must be known before any node is evaluated",
                 expr.span,
                 f"this depends on {_TIMES[expr.time]}",
             )

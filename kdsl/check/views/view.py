@@ -54,9 +54,9 @@ _NOTHING_READ = "-"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field; `view` is the type that declares it, `optional` says that `has` tells something about it.
+    """A field; `view` is the type that declares it, `optional` means that `has` can test its presence.
 
-    One that a plugin brings is a call of its function `fn` on the view.
+    A field of a plugin is a call of its function `fn` on the view.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method; `args` do not count the receiver, `reads` is what it reads beside receiver and arguments."""
+    """A method: `args` exclude the receiver, `reads` exclude receiver and arguments."""
 
     name: str
     view: str
@@ -82,7 +82,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class ViewMacro:
-    """A macro `x.name(variable, body)`: the body is asked for each `variable` of what `x` stands for.
+    """A macro `x.name(variable, body)`: the body is evaluated for each `variable` of the collection `x`.
 
     `body` is the type that the body must have.
     """
@@ -98,9 +98,9 @@ class ViewMacro:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A type of the views file with what it inherits folded in.
+    """A type of the views file with its inherited members folded in.
 
-    `instead` says by word, or by what stands before its dot, what inherited members read instead.
+    `instead` maps reads of inherited members, or the part before their dot, to those of this view.
     """
 
     name: str
@@ -112,7 +112,7 @@ class View:
     instead: Mapping[str, str] = field(default_factory=dict)
 
     def reads_as(self, words: frozenset[str]) -> frozenset[str]:
-        """Return what a member that reads `words` of a base reads of this view."""
+        """Return the reads of this view for a member that reads `words` of a base."""
         meant = (self.instead.get(word, self.instead.get(word.partition(".")[0], word)) for word in words)
         return frozenset(word for word in meant if word != _NOTHING_READ)
 
@@ -121,7 +121,7 @@ class View:
 class Part:
     """A part of an object of the API, such as `pod.spec`: the value is the `view` itself, read by its `path`.
 
-    `optional` says that `has` tells something about it: whether a field below it is set.
+    `optional` means that `has` can test it: whether a field below it is set.
     """
 
     view: str
@@ -166,17 +166,17 @@ class Views:
     paths: Mapping[str, Field | Part] = field(default_factory=dict)
 
     def has_members(self, type_: Type) -> bool:
-        """Tell whether a type is a view or a part of one."""
+        """Return whether a type is a view or a part of one."""
         return type_.name in self.types or isinstance(self.paths.get(type_.name), Part)
 
     def member(self, type_: Type, name: str) -> Field | Part | None:
-        """Return what a view, or a part of one, has under a name."""
+        """Return the field or part of that name, in a view or in a part of one."""
         view = self.types.get(type_.name)
         found = None if view is None else view.fields.get(name)
         return found or self.paths.get(f"{type_.name}.{name}")
 
     def members(self, type_: Type) -> dict[str, Field | Part]:
-        """Return what a view, or a part of one, has by name: fields first."""
+        """Return the fields and parts of a view, or of a part of one, by name: fields first."""
         view, start = self.types.get(type_.name), f"{type_.name}."
         below = {
             path.removeprefix(start): each for path, each in self.paths.items() if path.startswith(start)
@@ -200,7 +200,7 @@ class Views:
         return self.sizes.get(size, self.sizes.get(ANY_SIZE, 0))
 
     def is_a(self, name: str, base: str) -> bool:
-        """Tell whether the view `name` is `base` or extends it."""
+        """Return whether the view `name` is `base` or extends it."""
         at: str | None = name
         while at is not None:
             if at == base:
@@ -209,7 +209,7 @@ class Views:
         return False
 
     def reads_of(self, view: str) -> frozenset[str]:
-        """Return the words that say what the fields and methods of a view read."""
+        """Return the reads of all fields and methods of a view."""
         found = self.types[view]
         return frozenset().union(
             *(field.reads for field in found.fields.values()),
@@ -248,7 +248,7 @@ def scope_time(name: str) -> BindingTime:
 
 
 def scope_reads(name: str) -> frozenset[str]:
-    """Return what a name that the engine fills reads by itself, before any field of it is looked at."""
+    """Return the reads of a name that the engine fills, without those of its fields."""
     return _SCOPE_READS.get(name, frozenset())
 
 

@@ -28,7 +28,7 @@ def keys_of(
 
 
 def check_sizes(views: Views) -> None:
-    """Refuse bounds of what is no field, and costs of what is no method."""
+    """Refuse bounds without a field, and costs without a method."""
     known = {
         f"{view[0].lower()}{view[1:]}.{name}" for view, body in views.types.items() for name in body.fields
     }

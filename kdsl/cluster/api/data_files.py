@@ -24,7 +24,7 @@ def read_data_file(path: Path) -> Any:
 
 
 def typed(document: object, into: type[T], what: str) -> T:
-    """Return a document as a value of a type; `what` is what a ValueError calls it."""
+    """Return a document as a value of a type; `what` is its name in the text of a ValueError."""
     try:
         return msgspec.convert(document, into)
     except msgspec.ValidationError as error:

@@ -1,10 +1,10 @@
-"""How annotations of pods say which cards their containers have: HAMi's text.
+"""The annotation of pods that records the cards of their containers, in HAMi's format.
 
     pod = { container ";" }    container = { card ":" }    card = id "," type "," memory "," cores
 
-Containers are in the order of `DevicePod.containers`; one without cards is empty. Amounts are digits, within
-32 bits as all that HAMi counts. Anybody who may write annotations of pods may write a record: a text of
-another form is none, and one that is longer than an API server keeps is not looked at.
+Containers are in the order of `DevicePod.containers`; a container without cards is empty. Amounts are digits,
+within 32 bits as in HAMi. Anybody with the right to annotate pods may write a record: a text of another form
+is ignored, and so is a text beyond the API server's limit.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _HOLES: Final = frozenset({"id", "name", "location"})
 class InTreePlugin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A built-in plugin and the driver that took over its volumes, "" for one that attaches nothing.
 
-    `handle` is the template of what the driver calls a disk.
+    `handle` is the template of the driver's name for a disk.
     """
 
     volume: str
@@ -64,7 +64,7 @@ def in_tree_volumes() -> InTreeVolumes:
 
 
 def handle_of(plugin: InTreePlugin, disk: str, zones: str) -> str:
-    """Return what the plugin's driver calls a disk in some zones; a disk in several is in their region."""
+    """Return the driver's name for a disk in some zones; a disk in several zones is in their region."""
     first, *others = zones.split("__")
     location = f"regions/{first.rpartition('-')[0]}" if others else f"zones/{first}"
     return plugin.handle.format(id=disk, name=disk.rpartition("/")[2], location=location)

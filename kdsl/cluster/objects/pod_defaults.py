@@ -49,7 +49,7 @@ class PodDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
 
 
 def read_pod_defaults(document: object) -> PodDefaults:
-    """Check a document; ValueError names what is wrong."""
+    """Check a document; raise ValueError with the error."""
     read = typed(document, PodDefaults, "the defaults of pods")
     for name, amount in read.scored_requests.items():
         try:

@@ -1,4 +1,4 @@
-"""How much a pod asks for: kube-scheduler's formula, in its four readings.
+"""The resource requests of a pod: kube-scheduler's formula, in four variants.
 
 `pod` computes them once for each pod.
 
@@ -8,9 +8,9 @@ For each resource, of containers, sidecars (restartable init containers) and pla
     start   = the most that start-up needs: for each init container in order, the sidecars so far and itself
     request = max(sum, start), replaced by the pod-level request where there is one, plus overhead
 
-The readings differ in where container amounts come from (spec, or what the kubelet reports while a resize is
-under way) and in what a container counts that names no cpu or memory (nothing, or what `pod_defaults.yaml`
-says, so that scores tell crowded nodes apart).
+The variants differ in the source of container amounts (the spec, or the kubelet's report during a resize) and
+in the amount of a container without cpu or memory: nothing, or the default of `pod_defaults.yaml`, so that
+scores distinguish crowded nodes.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _Containers: TypeAlias = tuple[tuple[str, _Amounts], ...]
 
 @dataclass(frozen=True, slots=True)
 class PodRequests:
-    """The readings of what one pod asks for.
+    """The requests of one pod, in four variants.
 
-    `requests` and `scored` are of a pod to be placed, from its spec; pod-level requests do not take part in
-    `scored`, as in kube-scheduler. `usage` and `scored_usage` are what it counts for on its node: a resize
-    under way counts at the larger amount, and the defaults fill only what neither the pod nor any container
-    names where there are pod-level requests.
+    `requests` and `scored` are those of a pending pod, from its spec; `scored` ignores pod-level requests, as
+    in kube-scheduler. `usage` and `scored_usage` are its amounts on its node: during a resize the larger
+    amount counts. With pod-level requests, defaults apply only to resources that neither the pod nor a
+    container names.
     """
 
     requests: Resources
@@ -66,7 +66,7 @@ class PodRequests:
 
 
 def pod_requests(pod: Pod) -> PodRequests:
-    """Compute all readings of what `pod` asks for. It must have its defaults."""
+    """Compute all variants of the requests of `pod`, which must have its defaults."""
     spec = pod.spec
     resized = _resized_containers(pod)
     if resized or pod.status.resources is not None:
@@ -134,12 +134,12 @@ def _readings(pod: Pod, resized: Mapping[str, ResourceList]) -> PodRequests:
 
 
 def container_requests(spec: PodSpec) -> ResourceList:
-    """Return what the containers of `spec` ask for together, without pod-level requests and overhead."""
+    """Return the total request of the containers of `spec`, without pod-level requests and overhead."""
     return {name: str(Quantity.capped(nanos)) for name, nanos in _aggregate(spec, {}, {}).items()}
 
 
 def is_pod_level_resource(name: str) -> bool:
-    """Tell whether resource `name` can be asked for at pod level."""
+    """Return whether resource `name` can be requested at pod level."""
     return name in _POD_LEVEL or name.startswith(_HUGE_PAGES)
 
 
@@ -206,7 +206,7 @@ def _counted(total: Nanos) -> Resources:
 def _resized_containers(pod: Pod) -> dict[str, ResourceList]:
     """Return the amounts of the containers and sidecars for which the kubelet reports resources, by name.
 
-    Where it reports for all what the spec says, as of nearly all pods, there are none.
+    Empty if all reports equal the spec, as for nearly all pods.
     """
     status = pod.status
     if not status.container_statuses and not status.init_container_statuses:

@@ -95,7 +95,10 @@ class SpreadConstraint:
         )
 
     def counts_node_keys(self, pod: PodInfo) -> frozenset[str] | None:
-        """Return the label keys that decide whether a node counts; None where other facts decide, too."""
+        """Return the label keys that decide whether a node counts; None where other facts decide, too.
+
+        Columns find this method by its name: `counts_node` with `_keys` appended.
+        """
         if self.honors_taints:
             return None
         return pod.affine_label_keys if self.honors_affinity else frozenset()

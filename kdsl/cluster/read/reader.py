@@ -81,12 +81,17 @@ def read_objects(
     return reader.result()
 
 
+def read_all(documents: Iterable[Document], *, keeps_sources: bool = False) -> ReadResult:
+    """Read documents that were taken from inputs of another form, with the checks of `read_objects`."""
+    reader = _Reader(keeps_sources)
+    for document in documents:
+        reader.take(document)
+    return reader.result()
+
+
 def read_values(values: Iterable[object], name: str = "<values>") -> ReadResult:
     """Read objects given as plain JSON values, with the checks of `read_objects`."""
-    reader = _Reader()
-    for number, value in enumerate(values, start=1):
-        reader.take(Document(f"{name}#{number}", value))
-    return reader.result()
+    return read_all(Document(f"{name}#{number}", value) for number, value in enumerate(values, start=1))
 
 
 @dataclass(slots=True)

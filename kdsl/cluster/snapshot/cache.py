@@ -222,7 +222,7 @@ class ClusterCache:
         return self._nodes.values()
 
     def has_node(self, name: str) -> bool:
-        """Tell whether there is such a node."""
+        """Return whether the node exists."""
         return name in self._nodes
 
     def pod(self, key: str) -> PodInfo | None:

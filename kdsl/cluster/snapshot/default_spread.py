@@ -31,7 +31,7 @@ def spread_constraints(
 
 
 def default_selector(pod: PodInfo, catalog: Catalog) -> LabelSelector:
-    """Return what selects the pods like `pod`: all that its services and its owner select by."""
+    """Return the selector of the pods like `pod`: the selectors of its services and of its owner together."""
     selector = EVERYTHING
     for service in catalog.services.get(pod.namespace, ()):
         if service.matches(pod.labels):

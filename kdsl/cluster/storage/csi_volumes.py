@@ -1,4 +1,4 @@
-"""Volumes that CSI drivers attach to nodes: what a pod needs attached, what is, and how much a node takes.
+"""Volumes that CSI drivers attach to nodes: those of a pod, those attached to a node, and the node's limit.
 
 Drivers have taken over the disks of cloud providers that used to be built in. On a node whose CSINode says
 so, such a disk counts as its driver's. `in_tree_volumes.yaml` has the table.
@@ -30,7 +30,7 @@ _Known = tuple[str, str]  # driver and handle
 
 
 def csi_volumes_of(pod: PodInfo, node: str, catalog: Catalog) -> CsiVolumes:
-    """Return what drivers must attach on `node` for the volumes of a pod.
+    """Return the volumes that drivers must attach to `node` for a pod.
 
     A claim without a volume counts for the driver that will provision one; a missing claim does not count.
     """
@@ -49,7 +49,7 @@ def csi_volumes_of(pod: PodInfo, node: str, catalog: Catalog) -> CsiVolumes:
 
 
 def mounted_on(node: NodeInfo, catalog: Catalog) -> CsiVolumes:
-    """Return what drivers have attached for the pods on a node."""
+    """Return the volumes that drivers have attached for the pods on a node."""
     found: CsiVolumes = {}
     for pod in node.pods:
         found.update(csi_volumes_of(pod, node.name, catalog))

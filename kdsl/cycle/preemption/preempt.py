@@ -19,7 +19,7 @@ from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.judging import Judge
 from kdsl.cycle.preemption.budgets import Budget, split_by_budgets
 from kdsl.cycle.preemption.what_if import WhatIf
-from kdsl.cycle.verdicts import Verdicts
+from kdsl.cycle.visited import VisitedNodes
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Candidate, Nominated
 from kdsl.hooks.status import Code, Status, StatusColumn
@@ -139,7 +139,7 @@ class Preemption:
 
     def _why(self, rows: Collection[int], column: StatusColumn) -> str:
         """Return the text for an unsuccessful search: a FitError about preemption."""
-        verdicts = Verdicts.of(np.fromiter(rows, dtype=np.int32, count=len(rows)), column)
+        verdicts = VisitedNodes.of(np.fromiter(rows, dtype=np.int32, count=len(rows)), column)
         return Diagnosis(len(self.judge.snapshot), verdicts, NOT_HELPFUL).message()
 
     def _ask(self, point: str, call: Callable[[PodInfo, T], R], argument: T) -> R:

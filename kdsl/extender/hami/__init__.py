@@ -1,1 +1,1 @@
-"""HAMi's place: filter gives cards and writes them down, bind locks the node, the webhook fills pods in."""
+"""A replacement of HAMi: filter assigns cards, bind locks the node, the webhook completes pods."""

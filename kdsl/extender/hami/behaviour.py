@@ -1,4 +1,4 @@
-"""HAMi's behaviour behind the server: `/filter` gives cards, `/bind` locks and binds, `/webhook` fills in."""
+"""HAMi's behaviour: `/filter` assigns cards, `/bind` locks the node and binds, `/webhook` completes pods."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.extender.hami.binding import Binding, BindingCheck
 from kdsl.extender.hami.choosing import Answer, Chooser, Simulator
+from kdsl.extender.hami.events import HamiEvents
 from kdsl.extender.hami.exposing import MetricsPort
-from kdsl.extender.hami.metrics import CardMetrics, Sighting
+from kdsl.extender.hami.metrics import CardMetrics, MetricsInput
 from kdsl.extender.hami.objects import node_of, written_pod
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
 from kdsl.extender.hami.reviewing import Verdict, Webhook
 from kdsl.extender.hami.roles import Roles
 from kdsl.extender.hami.sweeping import Sweeper
-from kdsl.extender.hami.telling import Teller
 from kdsl.extender.hami.writes import Writes
 from kdsl.extender.objects import read_pod
 from kdsl.extender.ports import NotReadyError, RefusedError
@@ -51,28 +51,28 @@ from kdsl.plan.devices.locks import NodeLock
 from kdsl.plan.devices.plugin import CHOSEN_AT, CHOSEN_NODE
 
 T = TypeVar("T")
-LOOK_EVERY: Final = 0.5
-"""Seconds after which the behaviour looks whether the process decides by other rules."""
+CHECK_EVERY: Final = 0.5
+"""Seconds between two checks for changed rules."""
 _LOG: Final = logging.getLogger(__name__)
 MAX_LABEL: Final = 63
-"""The most characters of a label's value; a node may have a longer name."""
+"""The most characters of a label's value; names of nodes may be longer."""
 
 
 class HamiBehaviour:
-    """Answers kube-scheduler and the API server as HAMi does, by the devices of a process's rules.
+    """Answers kube-scheduler and the API server as HAMi does, with the `device` blocks of a process's rules.
 
-    Raises InvalidInputError where the rules share out no devices.
+    Raises InvalidInputError if the rules have no device.
     """
 
     def __init__(self, host: Host, options: HamiOptions) -> None:
         self._host, self._live, self._options = host, host.scheduler, options
         self._writes = Writes(host)
-        self._teller = Teller(options.scheduler_name, self._live.options.host)
+        self._events = HamiEvents(options.scheduler_name, self._live.options.host)
         self._rules = _Rules(host.made(), self._live.options.wall, options)
         self.reservations = Reservations(self._live.cache, self._rules.devices.records)
-        self._live.loop.before_each(self.reservations.hear)
+        self._live.loop.before_each(self.reservations.apply)
         self._use(self._rules)
-        self._binding = Binding(host, self._writes, self._teller, options)
+        self._binding = Binding(host, self._writes, self._events, options)
         self.roles = Roles(host.sender, options.replica, time.monotonic)
         self.sweeper = Sweeper(
             host,
@@ -87,8 +87,9 @@ class HamiBehaviour:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def works(self) -> Mapping[str, Coroutine[Any, Any, None]]:
-        """Return what runs while the process does: who leads is found out, stray locks are given back, other
-        rules are taken over, metrics are served.
+        """Return the tasks that run until the process ends.
+
+        They find the leader, release stray locks, apply changed rules and serve metrics.
         """
         works = {
             "hami roles": self.roles.run(),
@@ -100,10 +101,10 @@ class HamiBehaviour:
         return works
 
     async def _follow_rules(self) -> None:
-        """Decide by other rules soon after the process has taken them over."""
+        """Use changed rules soon after the process has loaded them."""
         seen = self._rules.made
         while True:
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(CHECK_EVERY)
             made = self._host.made()
             if made is seen:
                 continue
@@ -112,13 +113,13 @@ class HamiBehaviour:
                 rules = await asyncio.to_thread(_Rules, made, self._live.options.wall, self._options)
             except InvalidInputError as error:
                 _LOG.error("the devices of the rules before stay in use: %s", error)
-            except Exception:  # noqa: BLE001 - pods are served by the rules before
+            except Exception:  # noqa: BLE001 - the previous rules go on serving pods
                 _LOG.exception("the devices of the rules before stay in use")
             else:
                 await self._host.ask(partial(self._use, rules))
 
     def _use(self, rules: _Rules) -> None:
-        """Decide by these rules from now on; from the start on, on the scheduling thread."""
+        """Use these rules from now on. After the start this runs on the scheduling thread."""
         cache = self._live.cache
         self._rules = rules
         self.reservations.follow(rules.devices.records)
@@ -130,12 +131,12 @@ class HamiBehaviour:
     # ---- the verbs ---------------------------------------------------------------------------------------
 
     async def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
-        """Choose one node and give the pod cards of it. Whole nodes are only looked at: nothing is given."""
+        """Choose one node and assign its cards to the pod; for whole nodes in the call, assign nothing."""
         pod = read_pod(args.pod)
         if args.nodes is not None:
             return await self._simulate(pod, args)
         self._check_ready()
-        return await self._to_the_end(self._filter(pod, args.node_names or ()))
+        return await self._complete(self._filter(pod, args.node_names or ()))
 
     async def _filter(self, pod: PodInfo, names: tuple[str, ...]) -> ExtenderFilterResult:
         chooser, record = self._chooser, self._live.record_plainly
@@ -143,11 +144,11 @@ class HamiBehaviour:
         if not answer.asks:
             return ExtenderFilterResult(node_names=names)
         if answer.problem:
-            record(self._teller.filter_failed(pod, f"calcScore failed {answer.problem} for pod {pod.name}"))
+            record(self._events.filter_failed(pod, f"calcScore failed {answer.problem} for pod {pod.name}"))
             raise RefusedError(answer.problem)
         chosen = answer.chosen
         if chosen is None:
-            for event in self._teller.none_fits(pod, answer.failed):
+            for event in self._events.none_fits(pod, answer.failed):
                 record(event)
             await self._withdraw(pod)
             return _rejections(answer)
@@ -155,20 +156,20 @@ class HamiBehaviour:
         status = await self._writes.annotations.write_pod(pod, chosen.annotations, labels)
         if status is not None:
             await self._ask(lambda: self.reservations.take_back(chosen.pod))
-            # Nobody may have heard that it was written after all.
+            # The write may have succeeded although no answer arrived.
             await self._withdraw(chosen.pod)
-            record(self._teller.filter_failed(pod, status.message))
+            record(self._events.filter_failed(pod, status.message))
             raise RefusedError(status.message)
-        record(self._teller.chosen(pod, chosen, answer.failed))
+        record(self._events.chosen(pod, chosen, answer.failed))
         return ExtenderFilterResult(node_names=(chosen.node,))
 
     async def _withdraw(self, pod: PodInfo) -> None:
-        """Have a pod say no more that it has cards: after a restart they would count as its own again."""
+        """Remove the cards from a pod's annotations: after a restart they would count again."""
         if pod.annotations.get(CHOSEN_NODE):
             gone = dict.fromkeys((CHOSEN_NODE, CHOSEN_AT, *self._rules.devices.records), "")
             status = await self._writes.annotations.write_pod(pod, gone)
             if status is not None:
-                _LOG.warning("pod %s still says that it has cards: %s", pod.key, status.message)
+                _LOG.warning("the annotations of pod %s still list cards: %s", pod.key, status.message)
 
     async def _simulate(self, pod: PodInfo, args: ExtenderArgs) -> ExtenderFilterResult:
         sent = args.nodes or ()
@@ -186,17 +187,17 @@ class HamiBehaviour:
         return msgspec.structs.replace(_rejections(answer), nodes=left)
 
     async def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]:
-        """Score all nodes alike: filter has chosen already."""
+        """Give all nodes the same score: filter has chosen the node."""
         return [HostPriority(name, 0) for name in args.names]
 
     async def preempt(self, args: ExtenderPreemptionArgs) -> ExtenderPreemptionResult:
-        """Preempt nobody, as HAMi does not."""
+        """Refuse: HAMi has no preemption."""
         raise RefusedError("HAMi's behaviour has no preemption of pods with devices")
 
     async def bind(self, args: ExtenderBindingArgs) -> ExtenderBindingResult:
-        """Lock the node, move the bind phase and bind; it goes on though nobody waits any more."""
+        """Lock the node, set the bind phase and bind. If the caller disconnects, this continues."""
         self._check_ready()
-        return await self._to_the_end(self._bind(args))
+        return await self._complete(self._bind(args))
 
     async def _bind(self, args: ExtenderBindingArgs) -> ExtenderBindingResult:
         check = self._check
@@ -207,7 +208,7 @@ class HamiBehaviour:
         return ExtenderBindingResult()
 
     async def admit(self, review: AdmissionReview) -> AdmissionReview:
-        """Fill a pod in that uses devices, or say why it may not be made."""
+        """Complete a pod that uses devices, or deny it with the reason."""
         request = review.request
         if request is None or request.kind.kind not in ("", "Pod") or request.sub_resource:
             return review.allowed()
@@ -226,7 +227,7 @@ class HamiBehaviour:
     # ---- metrics -----------------------------------------------------------------------------------------
 
     async def _ask(self, question: Callable[[], T]) -> T:
-        """Ask of the cluster with what filter has given: the cache may have heard of it and not show it."""
+        """Ask the scheduling thread, after the cache has got all reservations."""
 
         def settled() -> T:
             self.reservations.settle()
@@ -235,16 +236,16 @@ class HamiBehaviour:
         return await self._host.ask(settled)
 
     async def metrics(self) -> list[Gauge]:
-        """Return HAMi's metrics as they are now."""
+        """Return HAMi's metrics with their present values."""
         devices, cache = self._rules.devices, self._live.cache
-        sighting = await self._ask(lambda: Sighting.of(devices, cache.snapshot()))
-        metrics = CardMetrics(sighting, has_legacy=self._options.has_legacy_metrics)
+        data = await self._ask(lambda: MetricsInput.of(devices, cache.snapshot()))
+        metrics = CardMetrics(data, has_legacy=self._options.has_legacy_metrics)
         return await asyncio.to_thread(metrics.families)
 
-    # ---- what is under way -------------------------------------------------------------------------------
+    # ---- tasks -------------------------------------------------------------------------------------------
 
-    async def _to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do all of it, even if who asked goes away: half of it would leave a lock or a reservation."""
+    async def _complete(self, work: Coroutine[Any, Any, T]) -> T:
+        """Complete the work even if the caller disconnects: half of it could leave a lock behind."""
         task = asyncio.create_task(work)
         self._keep(task)
         return await asyncio.shield(task)
@@ -255,7 +256,7 @@ class HamiBehaviour:
 
 
 class _Rules:
-    """The devices of a rule set, and the locks that they take."""
+    """The devices of a rule set, and their locks."""
 
     def __init__(self, made: Scheduler, clock: Clock, options: HamiOptions) -> None:
         self.made = made
@@ -272,7 +273,7 @@ class _Rules:
 
 
 def _rejections(answer: Answer) -> ExtenderFilterResult:
-    """Return why nodes do not do: kube-scheduler believes the second map where a node is in both."""
+    """Return the reasons of rejected nodes; of a node in both maps kube-scheduler uses the second."""
     return ExtenderFilterResult(
         failed_nodes=answer.failed, failed_and_unresolvable_nodes=answer.never or None
     )
@@ -291,6 +292,6 @@ def _answered(review: AdmissionReview, verdict: Verdict) -> AdmissionReview:
 
 def _let_go(tasks: set[asyncio.Task[Any]], task: asyncio.Task[Any]) -> None:
     tasks.discard(task)
-    # Who asked may have gone away: then nobody has looked at what went wrong.
+    # If the caller has disconnected, nobody has retrieved the exception.
     if not task.cancelled():
         task.exception()

@@ -1,6 +1,6 @@
-"""Bind as HAMi has it: lock the node, move the bind phase, bind, and give the lock back if that fails.
+"""Binding as in HAMi: lock the node, set the bind phase, bind; release the lock if that fails.
 
-The device plugin of the node gives the lock back once the pod's containers have their cards.
+Otherwise the device plugin of the node releases the lock when the pod's containers have their cards.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from weakref import WeakValueDictionary
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.bindings import BindingEnd
+from kdsl.extender.hami.events import HamiEvents
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservation, Reservations
-from kdsl.extender.hami.telling import Teller
 from kdsl.extender.hami.writes import Writes
 from kdsl.extender.protocol import ExtenderBindingArgs
 from kdsl.hooks.status import Status
@@ -26,14 +26,14 @@ from kdsl.plan.devices.plugin import ALLOCATING, BIND_PHASE, BIND_TIME, DevicesP
 from kdsl.plan.devices.requests import Demand
 
 POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
-"""The label of members of a pod group."""
+"""The label of the members of a pod group."""
 RETRY_EVERY: Final = 0.1
 _SECOND: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class Bindable:
-    """A pod that may be bound, and the locks that it takes; `refusal` says why it may not."""
+    """A pod to bind and the locks to take; or with `refusal` the reason not to bind it."""
 
     pod: PodInfo | None = None
     locks: tuple[NodeLock, ...] = ()
@@ -56,7 +56,7 @@ class BindingCheck:
     def check(self, args: ExtenderBindingArgs) -> Bindable:
         """Check a pod and the node of its binding.
 
-        A pod that asks for cards is only bound to the node where filter gave it some.
+        A pod that requests cards is only bound to the node of the cards that filter assigned.
         """
         key = f"{args.namespace}/{args.name}"
         given, seen = self._reservations.of(key), self._live.known.pod(key)
@@ -79,10 +79,10 @@ class BindingCheck:
         return Bindable(pod, tuple(map(self._timed, self._devices.locks_for(demand))))
 
     def _is_contested(self, pod: PodInfo, node: str) -> bool:
-        """Tell whether more of the pod's cards is given away than there is.
+        """Return whether one of the pod's cards is assigned beyond its capacity.
 
-        That can only be where annotations were not taken from a pod that they no longer hold for, and the
-        extender has been started since.
+        That happens only if a write that removes outdated annotations failed, and the extender was restarted
+        after it.
         """
         snapshot, inventories = self._live.cache.snapshot(), self._devices.inventories
         info = snapshot.node(node)
@@ -97,30 +97,30 @@ class BindingCheck:
         )
 
     def _timed(self, lock: NodeLock) -> NodeLock:
-        """Return the lock with the time that it holds: HAMi's own is set by a flag."""
+        """Return the lock with its duration: a flag sets that of HAMi's own lock."""
         return replace(lock, seconds=self._options.lock_seconds) if lock.is_owned else lock
 
 
 class Binding:
-    """Binds pods, one call after the other step of it; for the event loop."""
+    """Binds pods. For the event loop."""
 
     def __init__(
         self,
         host: Host,
         writes: Writes,
-        teller: Teller,
+        events: HamiEvents,
         options: HamiOptions,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._live, self._writes, self._teller = host.scheduler, writes, teller
+        self._live, self._writes, self._events = host.scheduler, writes, events
         self._options, self._sleep = options, sleep
-        # Of two bindings to one node the second one sees the lock of the first, and does not race it.
+        # Bindings to one node take its lock in sequence, so the second one reads the lock of the first.
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.under_way: set[str] = set()
-        """The pods that are being bound now, by `namespace/name`."""
+        """The pods with a binding under way, by `namespace/name`."""
 
     async def bind(self, bindable: Bindable, node: str) -> str:
-        """Bind a pod and tell people; return why it is not bound, empty where it is."""
+        """Bind a pod and record the event; return the error, empty for a bound pod."""
         pod = bindable.pod
         if pod is None:
             return bindable.refusal
@@ -131,7 +131,7 @@ class Binding:
             problem = bindable.refusal or await self._locked(pod, bindable.locks, node)
         finally:
             self.under_way.discard(pod.key)
-        event = self._teller.bind_failed(pod, problem) if problem else self._teller.bound(pod, node)
+        event = self._events.bind_failed(pod, problem) if problem else self._events.bound(pod, node)
         self._live.record_plainly(event)
         return problem
 
@@ -144,13 +144,13 @@ class Binding:
         except BaseException:
             await self._release(pod, locks, node)
             raise
-        # A pod that may be bound is served by the device plugin, which finds it by the lock.
+        # If the pod may be bound, its device plugin serves it, and finds it by the lock.
         if problem and not may_be_bound:
             await self._release(pod, locks, node)
         return problem
 
     async def _bind(self, pod: PodInfo, node: str) -> tuple[str, bool]:
-        """Write the bind phase and bind; return what went wrong, and whether the pod may be bound anyway."""
+        """Write the bind phase and bind; return the error, and whether the pod may be bound nevertheless."""
         seconds = str(self._live.options.wall.now() // _SECOND)
         phase = {BIND_PHASE: ALLOCATING, BIND_TIME: seconds}
         status = await self._writes.annotations.write_pod(pod, phase)
@@ -162,7 +162,7 @@ class Binding:
         return answer.message or f"pod {pod.key} is gone", not answer.is_known
 
     async def _acquire(self, pod: PodInfo, locks: tuple[NodeLock, ...], node: str) -> str:
-        """Take the locks; members of pod groups wait for those of others."""
+        """Take the locks; members of pod groups wait for locks of other pods."""
         waited, patience = 0.0, self._options.lock_patience if _is_of_group(pod) else 0.0
         while locks:
             try:
@@ -184,7 +184,7 @@ class Binding:
         try:
             await self._writes.on_thread(self._writes.locks.release, locks, node, pod.key)
         except BridgeError:
-            return  # the sweeper comes by
+            return  # the sweeper releases it later
 
 
 def _is_of_group(pod: PodInfo) -> bool:

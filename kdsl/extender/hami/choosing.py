@@ -1,6 +1,6 @@
-"""Filter as HAMi has it: one node is chosen, and the pod is given cards of it, in one step.
+"""Filter as in HAMi: choose one node and assign its cards to the pod, in one step.
 
-All of it happens on the scheduling thread, so no two pods are given the same part of a card.
+This runs on the scheduling thread, so no two pods get the same part of a card.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kdsl.plan.devices.requests import Demand
 
 
 class Ranking:
-    """The nodes that would do for a pod, with their scores, in the order in which they were named."""
+    """The feasible nodes of a pod with their scores, in the order of the call."""
 
     def __init__(self, names: Sequence[str], scores: NDArray[np.float64], *, spreads: bool) -> None:
         self._names, self._scores, self._spreads = names, scores, spreads
@@ -40,21 +40,21 @@ class Ranking:
 
     @property
     def best(self) -> str:
-        """The node with the lowest score where the pod's policy spreads, else the highest; the first of
-        equal ones.
+        """The node with the lowest score if the pod's policy spreads, else the highest; the first of equal
+        ones.
         """
         best = self._scores.argmin() if self._spreads else self._scores.argmax()
         return self._names[int(best)]
 
     def worst(self, count: int) -> list[tuple[str, float]]:
-        """Return so many nodes with their scores, the worst first."""
+        """Return `count` nodes with their scores, the worst first."""
         order = (-self._scores if self._spreads else self._scores).argsort(kind="stable")
         return [(self._names[at], float(self._scores[at])) for at in order[:count].tolist()]
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The node of a pod, all annotations that the pod has now, and the nodes that would do."""
+    """The chosen `node`, the `pod` with all annotations, the new `annotations`, and the feasible nodes."""
 
     node: str
     pod: PodInfo
@@ -64,10 +64,9 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of filter: `failed` has the reasons of rejected nodes, `never` the nodes that no pod's end
-    would make fit.
+    """The answer of filter: the reasons of rejected nodes, `failed` for now, `never` whatever is evicted.
 
-    Without `asks` the pod wants no card, and any node does. `problem` says why nobody can tell.
+    Without `asks` the pod requests no card, and every node is feasible. `problem` is the error of the call.
     """
 
     asks: bool = True
@@ -81,7 +80,7 @@ NOTHING_ASKED: Final = Answer(asks=False)
 
 
 class Chooser:
-    """Chooses nodes of the cluster for pods, and sets their cards aside."""
+    """Chooses nodes of the cluster for pods, and reserves their cards."""
 
     def __init__(
         self, devices: DevicesPlugin, cache: ClusterCache, reservations: Reservations, options: HamiOptions
@@ -90,7 +89,7 @@ class Chooser:
         self._reservations, self._options = reservations, options
 
     def choose(self, pod: PodInfo, names: Sequence[str]) -> Answer:
-        """Choose one of these nodes, and count the pod on it from now on."""
+        """Choose one of these nodes; the pod counts on it from now on."""
         demand = self._devices.admitted_demand(pod, self._cache.snapshot())
         if demand is None:
             return NOTHING_ASKED
@@ -144,25 +143,25 @@ class Chooser:
 
 
 class Simulator:
-    """Chooses among nodes that come with the question, as if no pod were on them: for autoscalers."""
+    """Chooses among the whole nodes of a call, as if they had no pods: for autoscalers."""
 
     def __init__(self, devices: DevicesPlugin, options: HamiOptions) -> None:
         self._devices, self._options = devices, options
 
     def choose(self, pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot) -> Answer:
-        """Choose one of these nodes; nothing is set aside."""
+        """Choose one of these nodes; nothing is reserved."""
         demand = self._devices.admitted_demand(pod, snapshot)
         if demand is None:
             return NOTHING_ASKED
         if isinstance(demand, Status):
             return Answer(problem=demand.message)
-        # The nodes are nobody else's, and may have names of ours: what is found out about them is not kept.
+        # These nodes are not in the cluster, and may have names of ours: their answers must not be cached.
         answers, found = Answers(Inventories(self._devices.inventories.programs)), _Found()
         found.reject([node.name for node in nodes if not self._options.selects(node.facts)])
         asked = [node for node in nodes if self._options.selects(node.facts)]
-        said = [answers.ask(demand, node) for node in asked]
-        column = StatusColumn.of(None if isinstance(each, Placed) else each for each in said)
-        scores = [float(each.score) if isinstance(each, Placed) else 0.0 for each in said]
+        results = [answers.ask(demand, node) for node in asked]
+        column = StatusColumn.of(None if isinstance(each, Placed) else each for each in results)
+        scores = [float(each.score) if isinstance(each, Placed) else 0.0 for each in results]
         names, spreads = [node.name for node in asked], demand.policy.spreads_nodes
         found.take(names, column, np.array(scores), spreads=spreads)
         ranking = found.ranking
@@ -178,7 +177,7 @@ class _Found:
         self._never: dict[str, str] = {}
 
     def reject(self, names: Iterable[str]) -> None:
-        """Note that nodes have no cards that anybody knows."""
+        """Reject nodes without registered cards."""
         unregistered = dict.fromkeys(names, UNREGISTERED)
         self._failed |= unregistered
         self._never |= unregistered
@@ -186,7 +185,7 @@ class _Found:
     def take(
         self, names: Sequence[str], column: StatusColumn, scores: NDArray[np.float64], *, spreads: bool
     ) -> None:
-        """Note what nodes answered."""
+        """Add the answers of nodes."""
         fit = column.passed
         self.ranking = Ranking([names[at] for at in fit.nonzero()[0].tolist()], scores[fit], spreads=spreads)
         if len(self.ranking) == len(names):
@@ -200,5 +199,5 @@ class _Found:
                     self._never[name] = reasons[number]
 
     def answer(self, chosen: Chosen | None = None) -> Answer:
-        """Say what was found."""
+        """Return the answer of filter."""
         return Answer(True, chosen, self._failed, self._never)

@@ -1,4 +1,4 @@
-"""HAMi's metrics on a port of their own, without TLS and rights, as its Service and dashboards know it."""
+"""HAMi's metrics on their own port, without TLS and authorization, as HAMi's Service expects it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class MetricsPort:
-    """Serves `/metrics` until cancelled; `scrape` returns what there is."""
+    """Serves `/metrics` until cancelled; `scrape` returns the metrics."""
 
     def __init__(self, scrape: Scrape, host: str, port: int) -> None:
         self._scrape, self._host, self._port = scrape, host, port
@@ -29,11 +29,11 @@ class MetricsPort:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port of the server."""
         return self._listener.port
 
     async def run(self) -> None:
-        """Listen. OSError where the address cannot be had is logged: pods are more than their metrics."""
+        """Listen. An unavailable address is logged only: pods are served without metrics, too."""
         try:
             await self._listener.start(self._host, self._port)
         except OSError as error:
@@ -46,5 +46,5 @@ class MetricsPort:
 
     async def _metrics(self, request: Request) -> Response:
         families = await self._scrape()
-        # Of a large cluster it is long, and watches must not wait for it.
+        # The text of a large cluster is long, and watches must not wait for it.
         return Response(await asyncio.to_thread(exposition, families), media_type=CONTENT_TYPE)

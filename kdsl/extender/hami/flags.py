@@ -1,6 +1,6 @@
-"""HAMi's flags and its device configuration, as rules and options.
+"""HAMi's flags and its device configuration, as options and rules.
 
-So an image with kdsl takes the place of HAMi's in its Deployment, and nothing else changes.
+So kdsl's image can replace HAMi's in its Deployment, and nothing else changes.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 @dataclass(frozen=True, slots=True)
 class DeviceSources(Sources):
-    """Rules made of HAMi's device configuration: the file is read again where it changes."""
+    """Rules made of HAMi's device configuration; a changed file is read again."""
 
     devices: Path = Path("device-config.yaml")
     profile: DeviceProfile = field(default_factory=DeviceProfile)
 
     def load(self, context: PluginContext) -> Reloaded:
-        """Read and build everything; raise InvalidInputError with all that is wrong."""
+        """Read and build everything; raise InvalidInputError with all errors."""
         text, package, found = self._text()
         checked = check_text(self.devices.with_suffix(SUFFIX), text)
         found = (*found, *checked.diagnostics)
@@ -75,7 +75,7 @@ def node_labels(text: str) -> Mapping[str, str]:
 
 
 def duration(text: str) -> float:
-    """Read a duration as Go writes it, `5m` or `1m30s`, in seconds; raise ValueError."""
+    """Return the seconds of a duration in Go's notation, `5m` or `1m30s`; raise ValueError."""
     rest, seconds = text.strip(), 0.0
     while rest:
         digits = len(rest) - len(rest.lstrip("0123456789."))
@@ -88,7 +88,7 @@ def duration(text: str) -> float:
 
 
 def level(text: str) -> int:
-    """Read how much is logged, as Go has it behind `-v`: `4` or `=4`; raise ValueError."""
+    """Read the log level of Go's `-v`: `4` or `=4`; raise ValueError."""
     return int(text.removeprefix("="))
 
 
@@ -101,7 +101,7 @@ def address(text: str) -> tuple[str, int]:
 
 
 def own_namespace() -> str:
-    """Return the namespace that this process runs in; empty outside of a cluster."""
+    """Return the namespace of this process; empty outside of a cluster."""
     named = os.environ.get("POD_NAMESPACE", "")
     if named:
         return named

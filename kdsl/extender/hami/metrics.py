@@ -1,6 +1,6 @@
-"""HAMi's metrics: cards and what of them is taken, and quotas, by the names that dashboards know.
+"""HAMi's metrics of cards, their use, and quotas, under HAMi's names, which its dashboards use.
 
-A scrape asks the scheduling thread for references alone; numbers are made of them elsewhere.
+The scheduling thread only collects references; another thread computes the numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ZONE: Final = "vGPU"
 _MIB: Final = 1 << 20
 _BASE: Final = ("node", "device_uuid", "device_index", "device_type")
 _PERCENT_KINDS: Final = frozenset({"AMD"})
-"""Kinds whose compute is counted in units of the card, and told in percent."""
+"""Kinds whose compute is counted in units of the card, but reported in percent."""
 _MIG_RECORD: Final = "hami.io/vgpu-mig-allocations"
 _MIG_IDS: Final = ("migUUID", "gpuInstanceID", "computeInstanceID")
 
@@ -33,7 +33,7 @@ ABOUT: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "hami_gpu_shared_count": ("Containers that share a card.", _BASE),
     "hami_gpu_core_allocated_ratio": ("Compute of a card that pods have.", _BASE),
     "hami_node_gpu_overview": (
-        "Memory of a card that pods have, with what the card is.",
+        "Memory of a card that pods have, with the card's attributes.",
         ("node", "device_uuid", "device_index", "device_cores", "device_memory_limit", "device_type"),
     ),
     "hami_node_gpu_memory_allocated_ratio": ("Part of a card's memory that pods have, 0 to 1.", _BASE),
@@ -48,10 +48,10 @@ ABOUT: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "hami_vgpu_core_allocated_ratio": (
         "Compute of a card that a pod has.", ("namespace", "node", "pod", "container_index", "device_uuid"),
     ),
-    "hami_resource_quota_used": ("What a namespace has of a resource.", ("namespace", "quota_name", "limit")),
-    "hami_resource_quota_limit": ("What a namespace may have of a resource.", ("namespace", "quota_name")),
+    "hami_resource_quota_used": ("Use of a resource in a namespace.", ("namespace", "quota_name", "limit")),
+    "hami_resource_quota_limit": ("Limit of a resource in a namespace.", ("namespace", "quota_name")),
 }  # fmt: skip
-"""The families with their labels; each has the label `zone` as well."""
+"""The help text and the labels of each family; each has the label `zone`, too."""
 _OLD_BASE: Final = ("nodeid", "deviceuuid", "deviceidx", "devicetype")
 _OLD_POD: Final = ("podnamespace", "nodename", "podname", "containeridx", "deviceuuid")
 LEGACY: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
@@ -75,7 +75,7 @@ _BUILD: Final = ("version", "revision", "build_date", "go_version", "compiler", 
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class MetricsInput:
     """The input of a scrape: the cards by node, the limits by namespace, the resources by kind."""
 
     nodes: tuple[tuple[str, tuple[Card, ...]], ...]
@@ -83,11 +83,11 @@ class Sighting:
     names: Mapping[str, QuotaNames]
 
     @staticmethod
-    def of(devices: DevicesPlugin, snapshot: Snapshot) -> Sighting:
-        """Look at the cluster, on the scheduling thread."""
+    def of(devices: DevicesPlugin, snapshot: Snapshot) -> MetricsInput:
+        """Collect the input, on the scheduling thread."""
         inventories, catalog = devices.inventories, snapshot.catalog
         infos = (snapshot.info(row) for row in snapshot.order.tolist())
-        return Sighting(
+        return MetricsInput(
             tuple((info.name, inventories.cards(info)) for info in infos),
             {name: catalog.quota_limits(name) for name in catalog.limited_namespaces},
             {kind: program.quota_names for kind, program in inventories.programs.items()},
@@ -95,16 +95,16 @@ class Sighting:
 
 
 class CardMetrics:
-    """Numbers of one sighting."""
+    """Computes the numbers of one scrape."""
 
-    def __init__(self, sighting: Sighting, *, has_legacy: bool = False) -> None:
-        self._sighting, self._has_legacy = sighting, has_legacy
+    def __init__(self, data: MetricsInput, *, has_legacy: bool = False) -> None:
+        self._data, self._has_legacy = data, has_legacy
         self._found: dict[str, Gauge] = {}
 
     def families(self) -> list[Gauge]:
-        """Return all families; those without numbers, too."""
+        """Return all families, including those without numbers."""
         self._found = {name: Gauge(name, about, (*labels, "zone")) for name, (about, labels) in ABOUT.items()}
-        for node, cards in self._sighting.nodes:
+        for node, cards in self._data.nodes:
             for card in cards:
                 self._card(node, card)
         self._quotas()
@@ -126,7 +126,7 @@ class CardMetrics:
         if card.memory:
             self._add("hami_node_gpu_memory_allocated_ratio", base, card.used_memory / card.memory)
         for tenant in card.tenants:
-            # HAMi counts a pod as a whole, and calls that its container 0.
+            # HAMi counts whole pods, under container index 0.
             of_pod = (tenant.namespace, node, tenant.name, "0", card.id)
             self._add("hami_vgpu_memory_allocated_bytes", of_pod, tenant.memory * _MIB)
             self._add("hami_vgpu_core_allocated_ratio", of_pod, tenant.cores)
@@ -134,15 +134,15 @@ class CardMetrics:
                 self._add("hami_node_gpu_mig_instance_info", (*base[:3], *instance), 1)
 
     def _quotas(self) -> None:
-        sighting = self._sighting
+        data = self._data
         used: dict[tuple[str, str], int] = defaultdict(int)
-        for card in (card for _, cards in sighting.nodes for card in cards):
-            names = sighting.names[card.kind]
+        for card in (card for _, cards in data.nodes for card in cards):
+            names = data.names[card.kind]
             for tenant in card.tenants:
                 used[tenant.namespace, names.memory] += tenant.memory
                 used[tenant.namespace, names.cores] += tenant.cores
-        resources = {name for names in sighting.names.values() for name in (names.memory, names.cores)}
-        for namespace, limits in sighting.limits.items():
+        resources = {name for names in data.names.values() for name in (names.memory, names.cores)}
+        for namespace, limits in data.limits.items():
             for resource in sorted(resources & limits.keys()):
                 limit, amount = limits[resource], used[namespace, resource]
                 self._add("hami_resource_quota_limit", (namespace, resource), limit)
@@ -158,24 +158,24 @@ def _renamed(gauge: Gauge, name: str, labels: tuple[str, ...]) -> Gauge:
 
 
 def _compute(card: Card) -> tuple[int, int]:
-    """Return how much compute a card has, and how much of it is taken."""
+    """Return the compute of a card, and its used part."""
     if card.kind not in _PERCENT_KINDS or not card.cores:
         return card.cores, card.used_cores
     return 100, -(-card.used_cores * 100 // card.cores)
 
 
 def _instances(annotations: Mapping[str, str], card: str) -> Iterator[tuple[str, ...]]:
-    """Yield what is told of the instances of a card that a device plugin has made for a pod."""
+    """Yield the labels of the card's MIG instances that a device plugin has made for a pod."""
     try:
         written = json.loads(annotations.get(_MIG_RECORD, "[]"))
     except (ValueError, RecursionError):
         return
     for each in written if isinstance(written, list) else ():
         if isinstance(each, dict) and each.get("gpuUUID") == card and all(key in each for key in _MIG_IDS):
-            yield _told(each)
+            yield _labels(each)
 
 
-def _told(instance: dict[str, Any]) -> tuple[str, ...]:
+def _labels(instance: dict[str, Any]) -> tuple[str, ...]:
     placement = instance.get("placement")
     place = placement if isinstance(placement, dict) else {}
     mig, gpu, compute = (str(instance[key]) for key in _MIG_IDS)

@@ -1,4 +1,4 @@
-"""Nodes of calls and pods as written, read as the rest of the program reads them."""
+"""Decode the nodes of calls, and pods without defaults."""
 
 from __future__ import annotations
 

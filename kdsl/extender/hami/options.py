@@ -1,4 +1,4 @@
-"""How HAMi's place is taken: what its flags say beside the rules."""
+"""The options of HAMi's behaviour, from HAMi's flags."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kdsl.extender.hami.roles import ALONE, Replica
 class HamiOptions:
     """The settings, with HAMi's defaults.
 
-    `scheduler_name` is what the webhook gives to pods that use devices, empty for nothing.
-    `overwrites_default` says whether a pod that asks for `default-scheduler` by name is such a pod.
-    `lock_seconds` is how long a lock of a node holds that names its pod. A member of a pod group waits
-    `lock_patience` seconds for a lock of another pod. Nodes without the labels `node_labels` have no cards.
-    A lock that nobody needs any more is given back after `stray_seconds`. HAMi's metrics are on the address
-    `metrics`, None for nowhere, with their old names as well where it `has_legacy_metrics`.
+    `scheduler_name` is the `schedulerName` that the webhook sets for pods with devices; empty: it sets none.
+    With `overwrites_default` it also replaces `default-scheduler`. `lock_seconds` is the duration of a node's
+    lock that names its pod. A member of a pod group waits `lock_patience` seconds for a lock of another pod.
+    The cards of nodes without the labels `node_labels` are ignored. A lock that no pod needs is released
+    after `stray_seconds`. `metrics` is the address of HAMi's metrics, None for no server; with
+    `has_legacy_metrics` they have their old names, too.
     """
 
     scheduler_name: str = "hami-scheduler"
@@ -33,5 +33,5 @@ class HamiOptions:
     replica: Replica = ALONE
 
     def selects(self, node: NodeFacts) -> bool:
-        """Tell whether the cards of a node are looked at."""
+        """Return whether the cards of a node are used."""
         return all(node.labels.get(key) == value for key, value in self.node_labels.items())

@@ -1,8 +1,7 @@
-"""The changes of admission to a pod, as a JSON patch of them and nothing else.
+"""The changes of admission to a pod as a JSON patch, which contains the changed fields only.
 
-Fields that this program does not know stay as they are. The operations come in this order: the scheduler's
-name, the containers (those of `initContainers` first; of each limits, requests, environment), the runtime
-class, the annotations.
+Unknown fields stay. The order of the operations: the scheduler's name, the containers (`initContainers`
+first; limits, requests and environment of each), the runtime class, the annotations.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ Json = dict[str, Any]
 
 
 def patch_of(raw: Json, before: DevicePod, after: DevicePod, scheduler: str) -> list[Json]:
-    """Return the operations that make `after` of the pod `raw`, which was read as `before`.
+    """Return the operations that change the pod `raw`, decoded as `before`, into `after`.
 
-    `scheduler` is the name that it is to ask for, empty for the one that it has.
+    `scheduler` is its new `schedulerName`; empty: it stays.
     """
     spec = raw.get("spec") or {}
     patch: list[Json] = []
@@ -35,7 +34,7 @@ def patch_of(raw: Json, before: DevicePod, after: DevicePod, scheduler: str) -> 
 
 
 def _paths(spec: Json) -> list[tuple[str, Json]]:
-    """Return where the containers are, and what is written there, in the order of `DevicePod.containers`."""
+    """Return the path and the JSON of each container, in the order of `DevicePod.containers`."""
     return [
         (f"/spec/{key}/{number}", each)
         for key in ("initContainers", "containers")
@@ -69,7 +68,7 @@ def _differs(before: Quantity | None, after: Quantity) -> bool:
 
 
 def _entries(owner: Json, path: str, key: str, texts: Mapping[str, str]) -> Iterator[Json]:
-    """Yield what writes entries of a map that an object may have."""
+    """Yield the operations that set entries of an object's map, which may be missing."""
     there = owner.get(key)
     if texts and there is None:
         yield _set(owner, path, key, dict(texts))
@@ -79,6 +78,6 @@ def _entries(owner: Json, path: str, key: str, texts: Mapping[str, str]) -> Iter
 
 
 def _set(owner: Json, path: str, key: str, value: object) -> Json:
-    """Return what writes a member of an object."""
+    """Return the operation that sets a member of an object."""
     escaped = key.replace("~", "~0").replace("/", "~1")
     return {"op": "replace" if key in owner else "add", "path": f"{path}/{escaped}", "value": value}

@@ -1,7 +1,7 @@
-"""Cards that filter has given to unbound pods: they count on their node until the pod is gone or bound.
+"""Cards that filter assigned to unbound pods: they count on their node until the pod is bound or gone.
 
-The cache shows such a pod as assumed. All of it is in annotations of pods, so it is there again after a
-restart: see `hear`. Everything here belongs to the scheduling thread.
+In the cache such a pod is assumed. Annotations of the pods store the reservations, so `apply` restores them
+after a restart. For the scheduling thread.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_DIGITS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """A pod with the annotations that filter gave it, and its node."""
+    """A pod with the annotations that filter wrote, and its node."""
 
     pod: PodInfo
     node: str
@@ -32,23 +32,23 @@ class Reservations:
     def __init__(self, cache: ClusterCache, records: Collection[str]) -> None:
         self._cache, self._records = cache, frozenset(records)
         self._given: dict[str, Reservation] = {}
-        # Reservations taken back while the pod's annotations still have them: by pod, its uid and the second
-        # in which the reservation was made.
+        # Cancelled reservations that the pod's annotations may still list: by pod, its uid and the second of
+        # the reservation.
         self._void: dict[str, tuple[str, int]] = {}
 
     def __len__(self) -> int:
         return len(self._given)
 
     def of(self, key: str) -> Reservation | None:
-        """Return what a pod that is not bound has been given."""
+        """Return the reservation of an unbound pod."""
         return self._given.get(key)
 
     def follow(self, records: Collection[str]) -> None:
-        """Look at other annotations from now on: the rules have changed."""
+        """Read other annotations from now on, after a change of the rules."""
         self._records = frozenset(records)
 
-    def hear(self, change: Change) -> None:
-        """Take in a change of a pod, before or after the cache does; `settle` makes the cache agree."""
+    def apply(self, change: Change) -> None:
+        """Apply a change of a pod, before or after the cache does; `settle` updates the cache."""
         pod = change.object.info if isinstance(change.object, LivePod) else None
         if change.resource != "pods":
             return
@@ -61,7 +61,7 @@ class Reservations:
             return
         known = self._given.get(change.key)
         if known is not None and known.pod.uid == pod.uid and given_at <= (_given_at(known.pod) or 0):
-            return  # our own, or news of before it
+            return  # our own reservation, or an older one
         uid, since = self._void.get(change.key, ("", 0))
         if uid == pod.uid and given_at <= since:
             return
@@ -69,7 +69,7 @@ class Reservations:
         self._given[change.key] = Reservation(pod, pod.annotations[CHOSEN_NODE])
 
     def settle(self) -> None:
-        """Have the cache show what is given, and forget what is bound."""
+        """Assume the reserved pods in the cache, and forget the reservations of bound ones."""
         bound = []
         for key, given in self._given.items():
             known = self._cache.pod(key)
@@ -81,14 +81,14 @@ class Reservations:
             del self._given[key]
 
     def give(self, pod: PodInfo, node: str) -> None:
-        """Count the pod, with the annotations that it has here, on a node from now on."""
+        """Reserve the cards in the pod's annotations; the pod counts on the node from now on."""
         self._let_go(pod.key)
         self._void.pop(pod.key, None)
         self._given[pod.key] = Reservation(pod, node)
         self._cache.assume(pod, node)
 
     def take_back(self, pod: PodInfo) -> None:
-        """Take back what a pod was given, though its annotations may still say so."""
+        """Cancel a pod's reservation, although its annotations may still list it."""
         given = self._given.get(pod.key)
         stamps = [_given_at(each) for each in (pod, given.pod if given is not None else pod)]
         self._let_go(pod.key)
@@ -101,7 +101,7 @@ class Reservations:
             self._cache.forget(key)
 
     def _drop(self, key: str, uid: str) -> None:
-        """Forget a pod that is gone or bound; the cache hears of it by itself."""
+        """Forget a pod that is bound or gone; the cache gets the change itself."""
         given = self._given.get(key)
         if given is not None and given.pod.uid in ("", uid):
             del self._given[key]
@@ -110,7 +110,7 @@ class Reservations:
 
 
 def _given_at(pod: PodInfo) -> int | None:
-    """Return the second in which filter chose the pod's node; None where nobody chose one."""
+    """Return the Unix second in which filter chose the pod's node; None if none is chosen."""
     if not pod.annotations.get(CHOSEN_NODE):
         return None
     stamp = pod.annotations.get(CHOSEN_AT, "")

@@ -1,4 +1,4 @@
-"""The webhook as HAMi has it: which pods become ours, what is added to them, and which may not be made."""
+"""The webhook as in HAMi: selects pods for this scheduler, completes them, and denies invalid ones."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _OURS: Final = (CHOSEN_NODE, CHOSEN_AT, BIND_PHASE, BIND_TIME)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a review: the operations on the pod, or with a `code` the reason of its refusal.
+    """The result of a review: the operations on the pod, or with a `code` the reason of its denial.
 
-    `message` is said of a pod that is let in, too.
+    An allowed pod may have a `message`, too.
     """
 
     patch: tuple[dict[str, Any], ...] = ()
@@ -33,14 +33,14 @@ class Verdict:
 
 
 class Webhook:
-    """Looks at pods that are about to be made; on the scheduling thread, which knows the quotas."""
+    """Reviews new pods. For the scheduling thread, which has the quotas."""
 
     def __init__(self, devices: DevicesPlugin, cache: ClusterCache, options: HamiOptions) -> None:
         self._devices, self._cache, self._options = devices, cache, options
         self._ours = frozenset((*_OURS, *devices.records, *map(_to_allocate, devices.records)))
 
     def review(self, raw: dict[str, Any], pod: Pod, namespace: str) -> Verdict:
-        """Look at a pod as it came, and as it was read; `namespace` is where it is made."""
+        """Review a pod: `raw` is its JSON, `pod` its decoded form, `namespace` its namespace."""
         if not pod.spec.containers:
             return Verdict(message="pod has no containers", code=_DENIED)
         forged = _first(self._ours & pod.metadata.annotations.keys())
@@ -58,7 +58,7 @@ class Webhook:
         if reviewed.is_invalid:
             return Verdict(message=refusal, code=_WRONG)
         scheduler = self._options.scheduler_name if reviewed.uses_devices else ""
-        # INVARIANT: what is over a quota is the last thing that is looked at, so it has requests.
+        # INVARIANT: the quota is checked last, so a pod beyond its quota has requests.
         if scheduler and pod.spec.node_name and (not refusal or reviewed.requests):
             return Verdict(message="pod has node assigned", code=_DENIED)
         if refusal:
@@ -66,14 +66,14 @@ class Webhook:
         return Verdict(tuple(patch_of(raw, before, reviewed.pod, scheduler)))
 
     def _is_of_others(self, scheduler: str) -> bool:
-        """Tell whether a pod asks for a scheduler that is none of ours."""
+        """Return whether a pod selects another scheduler."""
         ours = self._options.scheduler_name
         is_open = scheduler == DEFAULT_SCHEDULER and self._options.overwrites_default
         return bool(scheduler) and not is_open and (not ours or scheduler != ours)
 
 
 def _to_allocate(record: str) -> str:
-    """Return the annotation from which a device plugin takes what it has to serve."""
+    """Return the annotation from which a device plugin reads the cards to allocate."""
     return record.replace("-allocated", "-to-allocate")
 
 

@@ -1,6 +1,6 @@
-"""Which of several replicas is asked: the one whose kube-scheduler holds the lease.
+"""The leading replica, which gets the calls: the one whose kube-scheduler holds the lease.
 
-HAMi's Service selects pods by a label that the leading replica writes, on its own pod and on the others.
+HAMi's Service selects pods by a label. The leading replica writes it on all pods of the Deployment.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from kdsl.live.lease import Lease
 ROLE: Final = "hami.io/scheduler-role"
 LEADER, FOLLOWER = "leader", "follower"
 COMPONENT: Final = ("app.kubernetes.io/component", "hami-scheduler")
-"""The label of the pods that HAMi's chart makes."""
+"""The label of the pods of HAMi's chart."""
 EVERY: Final = 15.0
 _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """This replica: the `pod` it runs in, and the lease `name` of its kube-scheduler.
+    """This replica: its `pod`, and the `lease` of its kube-scheduler, with their namespaces.
 
-    Without a lease it leads. Without a namespace or a pod nobody is labelled.
+    Without a lease it leads. Without a namespace or a pod it writes no labels.
     """
 
     namespace: str = ""
@@ -39,7 +39,7 @@ class Replica:
 
 
 ALONE: Final = Replica()
-"""A replica without others, outside of any pod."""
+"""A single replica, outside of a pod."""
 
 
 class Roles:
@@ -51,7 +51,7 @@ class Roles:
         self.leads = not replica.lease
 
     async def run(self) -> None:
-        """Look again and again, until cancelled."""
+        """Repeat `round` until cancelled."""
         while True:
             try:
                 await self.round()
@@ -62,14 +62,14 @@ class Roles:
             await asyncio.sleep(EVERY)
 
     async def round(self) -> None:
-        """Look once who leads, and label the replicas if it is this one."""
+        """Read the lease once; if this replica leads, label all replicas."""
         if self._replica.lease:
             self.leads = await self._holds()
         if self.leads and self._replica.namespace and self._replica.pod:
             await self._label()
 
     async def _holds(self) -> bool:
-        """Tell whether our kube-scheduler holds the lease: its identity is `POD_…`."""
+        """Return whether our kube-scheduler holds the lease: its identity is `POD_…`."""
         replica = self._replica
         path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(replica.lease_namespace, safe='')}/leases"
         answer = await self._sender.send(Request("GET", f"{path}/{quote(replica.lease, safe='')}"))
@@ -78,7 +78,7 @@ class Roles:
         lease = msgspec.json.decode(answer.body, type=Lease)
         spec = lease.spec
         if (spec.renew_time or "") != self._renewed:
-            # By our own clock, as leaders themselves do: those of others may be wrong.
+            # By our own clock, as in leader election: clocks of other machines may be wrong.
             self._renewed, self._seen_at = spec.renew_time or "", self._now()
         is_fresh = self._now() < self._seen_at + (spec.lease_duration_seconds or 0)
         return lease.holder.rpartition("_")[0] == replica.pod and is_fresh

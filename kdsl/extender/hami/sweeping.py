@@ -1,6 +1,6 @@
-"""Locks of nodes that nobody needs any more, because a scheduler or a device plugin ended in between.
+"""Releases stray locks of nodes: those left by a scheduler or device plugin that ended in between.
 
-HAMi leaves them for five minutes, in which no pod gets cards of the node.
+HAMi leaves them for five minutes. During that time no pod gets cards of the node.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """A lock of a node that a pod `namespace/name` does not need."""
+    """A lock of a node that its pod (`namespace/name`) does not need any more."""
 
     lock: NodeLock
     node: str
@@ -33,7 +33,7 @@ class Stray:
 
 
 class Sweeper:
-    """Gives stray locks back. `busy` are the pods that are being bound by this process."""
+    """Releases stray locks. `busy` are the pods that this process is binding."""
 
     def __init__(
         self,
@@ -49,22 +49,22 @@ class Sweeper:
         self._kinds, self._busy, self._leads = locks, busy, leads
 
     async def run(self) -> None:
-        """Look for stray locks until cancelled."""
+        """Repeat `round` until cancelled."""
         while True:
             await asyncio.sleep(PERIOD / _SECOND)
             try:
                 await self.round()
             except Exception:  # noqa: BLE001 - the next round tries again
-                _LOG.exception("stray locks of nodes were not given back")
+                _LOG.exception("stray locks of nodes were not released")
 
     async def round(self) -> int:
-        """Give back what is stray now; return how many locks that were."""
+        """Release the stray locks; return their number."""
         if not (self._leads() and self._host.is_ready()):
             return 0
         strays = await self._host.ask(lambda: list(self._strays()))
         for stray in strays:
             if stray.pod not in self._busy:
-                _LOG.info("node %s: the lock of pod %s is given back", stray.node, visible(stray.pod))
+                _LOG.info("node %s: the lock of pod %s is released", stray.node, visible(stray.pod))
                 await self._writes.on_thread(self._writes.locks.release, [stray.lock], stray.node, stray.pod)
         return len(strays)
 
@@ -81,7 +81,7 @@ class Sweeper:
                     yield Stray(lock, node.facts.name, owner)
 
     def _is_served(self, key: str, node: str) -> bool:
-        """Tell whether a pod is on the node, and its device plugin has not given it all of its cards."""
+        """Return whether a pod is on the node and still waits for cards from its device plugin."""
         seen = self._live.known.pod(key)
         if seen is None or seen.info.node_name != node:
             return False

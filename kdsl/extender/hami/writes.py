@@ -1,4 +1,4 @@
-"""The ways to write to the cluster: pods and bindings from the event loop, locks of nodes on threads."""
+"""The writers to the cluster: pods and bindings on the event loop, locks of nodes on threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kdsl.plan.devices.locks import Locks
 
 T = TypeVar("T")
 THREADS: Final = 8
-"""So many locks are taken or given back at once; each takes some requests to the API server."""
+"""The most locks that are taken or released at once; each takes some requests to the API server."""
 
 
 class Writes:
@@ -29,13 +29,13 @@ class Writes:
         self._threads, self._room = Threads(), asyncio.Semaphore(THREADS)
 
     async def on_thread(self, call: Callable[..., T], *args: Any) -> T:
-        """Run what waits for the API server, on a thread that the end of the process does not wait for."""
+        """Run a blocking call on a thread; the end of the process does not wait for it."""
         async with self._room:
             return await asyncio.wrap_future(self._threads.begin(partial(call, *args)))
 
 
 def _nodes(host: Host) -> NodeAnnotator:
     nodes = host.scheduler.context.nodes
-    # INVARIANT: a live scheduler's plugins get to see nodes.
+    # INVARIANT: the plugins of a live scheduler have access to nodes.
     assert nodes is not None
     return nodes

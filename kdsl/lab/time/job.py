@@ -7,7 +7,7 @@ each sample.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from kdsl.base.diagnostic import has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cycle.decision import TieBreak
+from kdsl.lab.inputs.sources import OtherTrace
 from kdsl.lab.results import ResultFolder, arrow
 from kdsl.lab.running import workload_of
 from kdsl.lab.time.distributions import Constant, Empirical, Exponential, Lognormal, Pareto, Weibull
@@ -28,10 +29,11 @@ from kdsl.lab.time.pod_log import PodLog
 from kdsl.lab.time.run import TimedRun, run_over_time
 from kdsl.lab.time.spec import TimeSpec
 from kdsl.lab.timed import TimedWorkload
+from kdsl.lab.trace_sources import reading_of, trace_of
 from kdsl.lab.traces import Trace
 
 if TYPE_CHECKING:
-    from kdsl.lab.experiment import Planned, TraceFiles
+    from kdsl.lab.experiment import Planned, TraceFiles, TraceSource
 
 _SUMMARY: Final = b"kdsl.summary"
 _INPUTS: Final = b"kdsl.inputs"
@@ -46,19 +48,23 @@ _WHOLE: Final = ("pending", "nodes", "evictions")
 """The columns of samples that are whole numbers."""
 
 
-def check(time: TimeSpec, traces: Mapping[str, tuple[TraceFiles, Trace]]) -> None:
+def check(time: TimeSpec, sources: Iterable[TraceSource]) -> None:
     """Raise InvalidInputError if the traces or `time` cannot be run, whatever choice is made."""
-    for source, trace in traces.values():
-        if _needs_times(source):
-            _times(source.pods)
-        nodes = {node.name: node for node in workload_of(trace).nodes}
+    for source in sources:
+        if isinstance(source, OtherTrace):
+            facts = reading_of(source).workload.nodes
+        else:
+            facts = workload_of(trace_of(source)).nodes
+            if _needs_times(source):
+                _times(source.pods)
+        nodes = {node.name: node for node in facts}
         for sizes in time.sizes():
             time.plan(sizes, nodes)
 
 
 def run_job(
     time: TimeSpec,
-    source: TraceFiles,
+    source: TraceSource,
     planned: Planned,
     trace: Trace,
     rules: RuleSet,
@@ -74,8 +80,10 @@ def run_job(
     return run_over_time(rules, profile, workload, plan, planned.seed, tie_break, trace.typical)
 
 
-def workload_over_time(source: TraceFiles, trace: Trace, seed: int) -> TimedWorkload:
+def workload_over_time(source: TraceSource, trace: Trace, seed: int) -> TimedWorkload:
     """Return a trace over time, as recorded or generated."""
+    if isinstance(source, OtherTrace):
+        return reading_of(source).workload
     times = _times(source.pods) if _needs_times(source) else {}
     if source.generation is None:
         return timed_trace(trace, times)

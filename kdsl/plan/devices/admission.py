@@ -17,7 +17,7 @@ from kdsl.plan.compile.scope import Functions
 from kdsl.plan.compile.template import text_in
 from kdsl.plan.devices.section import Section
 
-Step = Callable[[Frame, DevicePod, int], "DevicePod | str | bool | None"]
+AdmissionStep = Callable[[Frame, DevicePod, int], "DevicePod | str | bool | None"]
 """Returns the changed pod, a refusal, False if the container goes no further, or None."""
 
 
@@ -60,7 +60,7 @@ class AdmitProgram:
                         frame[slot] = before[slot]
         return Admission(pod, uses_devices=True)
 
-    def _step(self, step: CheckedLet | CheckedGate | CheckedTest | CheckedChange) -> Step:
+    def _step(self, step: CheckedLet | CheckedGate | CheckedTest | CheckedChange) -> AdmissionStep:
         section = self._section
         if isinstance(step, CheckedLet):
             return self._let(step)
@@ -72,8 +72,8 @@ class AdmitProgram:
         reason = section.template(step.reason)
         return lambda frame, pod, at: None if condition(frame) else text_in(reason, frame) or None
 
-    def _let(self, let: CheckedLet) -> Step:
-        """Compute a `let` in its place: lines below it may change what it reads."""
+    def _let(self, let: CheckedLet) -> AdmissionStep:
+        """Compute a `let` at its place: later lines may change the values that it reads."""
         self._lets.append(self._section.let(let))
         read = self._section.compile(let.variable)
 
@@ -83,7 +83,7 @@ class AdmitProgram:
 
         return run
 
-    def _change(self, change: CheckedChange) -> Step:
+    def _change(self, change: CheckedChange) -> AdmissionStep:
         section = self._section
         where, key = section.maybe(change.where), section.maybe(change.key)
         value = section.compile(change.value)

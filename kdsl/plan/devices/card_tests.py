@@ -295,8 +295,8 @@ def _groups(
 ) -> tuple[_Group, ...]:
     """Group steps. `changing` are the slots of names that differ between cards of one class.
 
-    Shared steps and others have no `let` in common: so the steps that a group takes do not depend on what is
-    known already.
+    Shared steps and others have no common `let`: so the number of steps of a group does not depend on cached
+    results.
     """
     single = {
         number

@@ -24,7 +24,7 @@ def listed(choice: Choice) -> Chosen | Refusal:
     """Take the first cards of the first of `choices`, lists of the numbers of cards; refuse if it is empty.
 
     A refusal counts the rejected cards by reason, and `counted` cards for the chooser's own reason, out of
-    `total`. Their defaults are all cards that fit, and all cards. With `told` it counts the cards that were
+    `total`. Their defaults are all cards that fit, and all cards. With `reported` it counts the cards
     rejected for one of these reasons, else `counted` alone.
     """
     choices = choice.read("choices") if len(choice.fitting) >= choice.count else ()
@@ -33,11 +33,11 @@ def listed(choice: Choice) -> Chosen | Refusal:
         if len(set(numbers)) < len(numbers) or not all(0 <= number < len(choice.cards) for number in numbers):
             raise EvalError(f"a choice must be different numbers below {len(choice.cards)}")
         return [Candidate(choice.cards[place], place, choice.charges[place]) for place in numbers]
-    counted, told = choice.read("counted"), choice.read("told")
+    counted, reported = choice.read("counted"), choice.read("reported")
     count = len(choice.fitting) if counted is None else counted
-    if told is None:
+    if reported is None:
         return Refusal(count, choice.read("total"))
-    counts = {reason: choice.rejected[reason] for reason in told if choice.rejected.get(reason)}
+    counts = {reason: choice.rejected[reason] for reason in reported if choice.rejected.get(reason)}
     return Refusal(counts=counts or {"": count})
 
 

@@ -32,7 +32,7 @@ class InventoryProgram:
         # Values that do not depend on the row are computed once for all rows.
         lets = {let.variable.slot: let for let in checked.fields.lets}
         self._section.keep([slot for slot, let in lets.items() if self._row not in needs(let.value, lets)])
-        # A probe must see what is asked of nodes, and only that.
+        # A probe must get exactly the conditions that are evaluated on nodes.
         self._needed = self._keys_needed() if functions.probe is None else None
 
     def has_none(self, node: DeviceNode) -> bool:

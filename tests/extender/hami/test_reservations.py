@@ -30,9 +30,9 @@ class Held:
             self.cache.add_node(NodeFacts(name))
         self.reservations = Reservations(self.cache, [RECORD])
 
-    def hear(self, thing: PodInfo, verb: Verb = Verb.PUT) -> str:
+    def apply(self, thing: PodInfo, verb: Verb = Verb.PUT) -> str:
         """Take in a change, and return the node that the pod counts on then."""
-        self.reservations.hear(change(thing, verb))
+        self.reservations.apply(change(thing, verb))
         if verb is Verb.DROP:
             self.cache.remove_pod(thing.key)
         elif thing.node_name:
@@ -48,15 +48,15 @@ class Held:
 def test_old_news_changes_nothing_and_newer_news_does() -> None:
     held = Held()
     held.reservations.give(pod(100), "n1")
-    assert held.hear(pod()) == "n1"
-    assert held.hear(pod(99, "n2")) == "n1"
-    assert held.hear(pod(100, "n2")) == "n1"
-    assert held.hear(pod(101, "n2")) == "n2"
+    assert held.apply(pod()) == "n1"
+    assert held.apply(pod(99, "n2")) == "n1"
+    assert held.apply(pod(100, "n2")) == "n1"
+    assert held.apply(pod(101, "n2")) == "n2"
 
 
 def test_it_is_there_again_after_a_restart_whatever_comes_first() -> None:
     held = Held("n2")
-    assert held.hear(pod(100)) == ""
+    assert held.apply(pod(100)) == ""
     held.cache.add_node(NodeFacts("n1"))
     assert held.at() == "n1"
 
@@ -64,29 +64,29 @@ def test_it_is_there_again_after_a_restart_whatever_comes_first() -> None:
 def test_without_a_record_there_is_nothing_to_count() -> None:
     held = Held()
     chosen = FrozenMap({"hami.io/vgpu-node": "n1", "hami.io/vgpu-time": "5"})
-    assert held.hear(pod().with_fields(annotations=chosen)) == ""
+    assert held.apply(pod().with_fields(annotations=chosen)) == ""
 
 
 def test_what_was_taken_back_stays_so_until_it_is_given_anew() -> None:
     held = Held()
     held.reservations.give(pod(100), "n1")
     held.reservations.take_back(pod(100))
-    assert held.hear(pod(100)) == ""
-    assert held.hear(pod(101, "n2")) == "n2"
+    assert held.apply(pod(100)) == ""
+    assert held.apply(pod(101, "n2")) == "n2"
 
 
 def test_another_pod_of_the_name_has_nothing_of_it() -> None:
     held = Held()
     held.reservations.give(pod(100), "n1")
-    assert held.hear(pod(100), Verb.DROP) == ""
-    assert held.hear(pod(uid="u2")) == ""
-    assert held.hear(pod(100, "n2", uid="u2")) == "n2"
+    assert held.apply(pod(100), Verb.DROP) == ""
+    assert held.apply(pod(uid="u2")) == ""
+    assert held.apply(pod(100, "n2", uid="u2")) == "n2"
 
 
 def test_a_bound_pod_counts_where_it_is() -> None:
     held = Held()
     held.reservations.give(pod(100), "n1")
-    assert held.hear(pod(100, node_name="n2")) == "n2"
+    assert held.apply(pod(100, node_name="n2")) == "n2"
     assert len(held.reservations) == 0
 
 
@@ -100,5 +100,5 @@ def test_a_cache_that_forgets_is_reminded() -> None:
 def test_a_pod_that_ends_leaves_its_cards() -> None:
     held = Held()
     held.reservations.give(pod(100), "n1")
-    held.reservations.hear(change(pod(100, phase="Failed")))
+    held.reservations.apply(change(pod(100, phase="Failed")))
     assert len(held.reservations) == 0

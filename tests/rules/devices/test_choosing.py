@@ -57,7 +57,7 @@ RUNS = """
 WINGS = """
     set choices = kunlun.choices(devices.map(card, card.index), fitting, request.count)
     set counted = 1
-    set told = ["Unfit"]
+    set reported = ["Unfit"]
 """
 
 

@@ -1,4 +1,4 @@
-"""What the manifest gives to rule files: plain functions of plain values."""
+"""The functions that the manifest declares for rule files: plain functions of plain values."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from kdsl_racks.functions import rack_of
 class Racks:
     """Keeps pods away from closed racks, and prefers nodes with few pods.
 
-    `args` fit `args.schema.json`: kdsl has looked.
+    kdsl has checked `args` against `args.schema.json`.
     """
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:

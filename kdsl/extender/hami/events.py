@@ -1,4 +1,4 @@
-"""HAMi's events: what people see on a pod of filter and bind, word for word."""
+"""HAMi's events about filter and bind, with HAMi's texts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ FILTERING_FAILED: Final = "FilteringFailed"
 BINDING_SUCCEED: Final = "BindingSucceed"
 BINDING_FAILED: Final = "BindingFailed"
 MOST_SCORES: Final = MAX_NOTE // len("n:0.00,")
-"""More scores no event has room for."""
+"""The most scores that fit into an event."""
 _COUNTED: Final = re.compile(r"[0-9]+/[0-9]+ (.+)", re.ASCII)
 
 
-class Teller:
-    """Words events: `scheduler` is their source, `host` where it runs."""
+class HamiEvents:
+    """Makes events: `scheduler` is their source, `host` its machine."""
 
     def __init__(self, scheduler: str, host: str) -> None:
         self._scheduler, self._host = scheduler, host
 
     def chosen(self, pod: PodInfo, chosen: Chosen, failed: Mapping[str, str]) -> Event:
-        """Say which node filter found."""
+        """Report the node that filter chose."""
         scores = ",".join(f"{name}:{score:.2f}" for name, score in chosen.ranking.worst(MOST_SCORES))
         note = (
             f"find fit node({chosen.node}), {len(failed)} nodes not fit, "
@@ -36,9 +36,9 @@ class Teller:
         return self._event(pod, EventType.NORMAL, FILTERING_SUCCEED, "Filtering", note)
 
     def none_fits(self, pod: PodInfo, failed: Mapping[str, str]) -> Iterator[Event]:
-        """Say for each reason how many nodes it holds for, and that no node does.
+        """Report the nodes of each reason, and that no node is feasible.
 
-        The action of an event is the reason, so that those of one pod are told apart.
+        The reason is the action of its event, which distinguishes the events of one pod.
         """
         for reason, nodes in sorted(_nodes_by_reason(failed).items()):
             note = f"{len(nodes)} nodes {reason}({','.join(sorted(nodes))})"
@@ -46,16 +46,16 @@ class Teller:
         yield self.filter_failed(pod, f"no available node, {len(failed)} nodes do not meet")
 
     def filter_failed(self, pod: PodInfo, note: str) -> Event:
-        """Say why filter has no answer."""
+        """Report why filter failed."""
         return self._event(pod, EventType.WARNING, FILTERING_FAILED, "Filtering", note)
 
     def bound(self, pod: PodInfo, node: str) -> Event:
-        """Say that a pod was bound."""
+        """Report that a pod was bound."""
         note = f"Successfully binding node [{node}] to {pod.key}"
         return self._event(pod, EventType.NORMAL, BINDING_SUCCEED, "Binding", note)
 
     def bind_failed(self, pod: PodInfo, note: str) -> Event:
-        """Say why a pod was not bound."""
+        """Report why a pod was not bound."""
         return self._event(pod, EventType.WARNING, BINDING_FAILED, "Binding", note)
 
     def _event(self, pod: PodInfo, type_: EventType, reason: str, action: str, note: str) -> Event:
@@ -66,9 +66,7 @@ class Teller:
 
 
 def _nodes_by_reason(failed: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the nodes by each reason that their cards are counted for, and by their own where they have
-    one.
-    """
+    """Return the nodes by reason, each reason without its count of cards (`2/8 …`)."""
     nodes: dict[str, list[str]] = defaultdict(list)
     for name, text in failed.items():
         for part in dict.fromkeys(text.split(", ")):

@@ -52,7 +52,7 @@ def joined(column: StatusColumn, other: StatusColumn) -> StatusColumn:
     return StatusColumn(ids, table)
 
 
-class Verdicts(Struct, frozen=True, eq=False):
+class VisitedNodes(Struct, frozen=True, eq=False):
     """The visited nodes up to the end of the search.
 
     `rows` are rows of the snapshot in visiting order. `column` holds their statuses; every rejection names
@@ -67,17 +67,17 @@ class Verdicts(Struct, frozen=True, eq=False):
     error: PluginError | None
 
     @staticmethod
-    def of(rows: NDArray[np.int32], column: StatusColumn, error: PluginError | None = None) -> Verdicts:
-        """Return the verdicts of a column."""
+    def of(rows: NDArray[np.int32], column: StatusColumn, error: PluginError | None = None) -> VisitedNodes:
+        """Return the visited nodes with the statuses of a column."""
         rejected = int(np.count_nonzero(column.ids))
-        return Verdicts(rows, column, rejected, rows[column.passed] if rejected else rows, error)
+        return VisitedNodes(rows, column, rejected, rows[column.passed] if rejected else rows, error)
 
     @staticmethod
     @cache
-    def empty() -> Verdicts:
-        """Return verdicts without any node."""
+    def empty() -> VisitedNodes:
+        """Return the result without a visited node."""
         nothing = np.empty(0, dtype=np.int32)
-        return Verdicts.of(nothing, StatusColumn(nothing, ALL_PASS))
+        return VisitedNodes.of(nothing, StatusColumn(nothing, ALL_PASS))
 
     def counted(self) -> list[tuple[Status, int]]:
         """Return each rejection with its number of nodes."""
@@ -90,8 +90,8 @@ class Verdicts(Struct, frozen=True, eq=False):
         # A table may hold far more statuses than a column uses.
         return [(number, int(counts[number])) for number in counts.nonzero()[0].tolist() if number]
 
-    def including(self, other: Verdicts) -> Verdicts:
-        """Return these verdicts with the rejections of `other` on nodes that were not visited here."""
+    def including(self, other: VisitedNodes) -> VisitedNodes:
+        """Add the rejections of `other` on nodes that were not visited here."""
         if not len(other.rows):
             return self
         extra = (other.column.ids != 0) & ~np.isin(other.rows, self.rows)
@@ -99,4 +99,4 @@ class Verdicts(Struct, frozen=True, eq=False):
             return self
         (ids, others), table = numbered_alike((self.column, other.column))
         rows = np.concatenate((self.rows, other.rows[extra]))
-        return Verdicts.of(rows, StatusColumn(np.concatenate((ids, others[extra])), table), self.error)
+        return VisitedNodes.of(rows, StatusColumn(np.concatenate((ids, others[extra])), table), self.error)
