@@ -152,7 +152,7 @@ class Judge:
         node = snapshot.node(decision.node)
         if explainer is None or node is None:
             return None
-        return explainer.look(snapshot.catalog.complete(attempt.pod), snapshot, node)
+        return explainer.explain(snapshot.catalog.complete(attempt.pod), snapshot, node)
 
     def _prepare(self, attempt: Attempt) -> None:
         set_clock(self._clock, attempt.time)
