@@ -349,3 +349,25 @@ def test_a_record_without_its_last_line_is_replayed_with_a_note(tmp_path: Path, 
         "0 of 4 decisions differ",
         "note: the record has no last line: it was cut off, or its run has not ended",
     ]
+
+
+# ---- what the documentation shows --------------------------------------------------------------------------
+
+
+def test_the_page_shows_what_happens(record: str, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^\$ kdsl (diff .+)\n((?:.+\n|\n)+?)```$", page, re.MULTILINE)
+    args = [part.strip("'") for part in re.findall(r"'[^']*'|\S+", shown[0])]
+    ended = kdsl(*(record if part == "run.jsonl.gz" else part for part in args))
+    assert ended.stdout == shown[1]
+    lines = lines_of(record)
+    said = refused(tmp_path, "\n".join([*lines[:2], lines[3], lines[2]]).encode(), "run.jsonl")
+    assert said.partition("\n\n")[0].rstrip() in page
+
+
+def test_the_page_names_every_count() -> None:
+    page = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
+    table = page[page.index("| name | decisions") :]
+    table = table[: table.index("\n\n")]
+    named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named == set(Counts().document())
