@@ -371,3 +371,14 @@ def test_the_page_names_every_count() -> None:
     table = table[: table.index("\n\n")]
     named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
     assert named == set(Counts().document())
+
+
+def test_the_example_of_a_pull_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "examples" / "lab" / "pull-request" / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\$ kdsl (diff .+)\n((?:.+\n|\n)+?)```$", page, re.MULTILINE)
+    commands = [[part.strip("'") for part in re.findall(r"'[^']*'|\S+", each)] for each, _ in shown]
+    assert [kdsl(*args).stdout for args in commands] == [output for _, output in shown]
+    assert [kdsl(*args).exit_code for args in commands] == [1, 0]
+    quoted = "\n".join(line[2:] for line in page.splitlines() if line.startswith(">"))
+    assert kdsl(*commands[0], "-o", "markdown").stdout.rstrip("\n") == quoted
