@@ -37,6 +37,10 @@ test-browser: dev ## Open reports in headless Chromium; as root, apt-get install
 	  KDSL_BROWSER=required $(BIN)/python -m pytest -rs tests/browser; \
 	else echo 'The browser tests are skipped: there is no Chromium.'; fi
 
+test-ray: dev ## Run sweeps on a Ray cluster of this machine; installs Ray (300 MB)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ray]'
+	$(BIN)/python -m pytest -rs tests/lab/test_ray.py
+
 check: test test-browser ## What CI runs, in the same order
 
 lint: dev ## Style and formatting of Python and rule files

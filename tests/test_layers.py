@@ -29,6 +29,7 @@ ALLOWED = {
     },
     "httptools": {"kdsl/live"},
     "pyarrow": {"kdsl/lab"},
+    "ray": {"kdsl/lab"},
     "vl_convert": {"kdsl/lab"},
     "kubernetes_asyncio": {"kdsl/live"},
     "uvloop": {"kdsl/sandbox"},

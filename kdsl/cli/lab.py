@@ -15,7 +15,8 @@ from kdsl.cli.lab_inspect import command as inspect_command
 from kdsl.cli.output import emit, print_diagnostics, print_document, text_width
 
 if TYPE_CHECKING:
-    from kdsl.lab.sweep import Failure, Sweep
+    from kdsl.lab.jobs import Failure
+    from kdsl.lab.sweep import Sweep
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,15 +45,25 @@ command.add_command(inspect_command)
     metavar="N",
     help="How many runs go on at a time; the results are the same.",
 )
-def run_command(experiment: Path, out: Path | None, processes: int) -> None:
+@click.option(
+    "--on",
+    default="local",
+    show_default=True,
+    metavar="local|ray[:ADDRESS]",
+    help="Where runs go on: this machine, or a Ray cluster; without an address, one of N workers here.",
+)
+def run_command(experiment: Path, out: Path | None, processes: int, on: str) -> None:
     """Run every trace of EXPERIMENT with every profile, choice of parameters and seed.
 
     Each run is a file in DIR/runs, called by a digest of all that it depends on. A run whose file is there is
     not run again, so an interrupted command goes on where it was. DIR/results.parquet has the figures of all
     runs. Needs the extra `kdsl[lab]`.
 
+    A run whose process is lost is done again. `DIR/failures` has the tracebacks of runs that failed.
+
     Exits with 1 if some run failed, with 2 if the experiment cannot be read.
     """
+    from kdsl.lab.executors import executor_of
     from kdsl.lab.experiment import load_experiment
     from kdsl.lab.sweep import sweep
     from kdsl.lab.trace_sources import trace_warnings
@@ -62,7 +73,7 @@ def run_command(experiment: Path, out: Path | None, processes: int) -> None:
     if warnings := trace_warnings(loaded.traces.values(), loaded.time is not None):
         print_diagnostics(warnings, to_stderr=True)
     folder = out or experiment.with_suffix("")
-    done = sweep(loaded, folder, processes, partial(progress, "running"))
+    done = sweep(loaded, folder, executor_of(on, processes), partial(progress, "running"))
     for failure in done.failures:
         emit(f"failed: {_named(failure)}: {failure.reason}", to_stderr=True)
     emit(_summary(done))

@@ -20,20 +20,23 @@ def open(folder: str | Path) -> Results:
     return open_results(folder)
 
 
-def run(experiment: str | Path, folder: str | Path | None = None, processes: int = 1) -> Results:
+def run(
+    experiment: str | Path, folder: str | Path | None = None, processes: int = 1, on: str = "local"
+) -> Results:
     """Run what an experiment (a YAML file) has not run yet, and open the results.
 
-    `folder` is by default the name of the experiment without its suffix. Raises InvalidInputError if the
-    experiment has mistakes: nothing runs then; and KdslError with the reasons if runs failed, once all other
-    runs are done.
+    `on` is `local`, or `ray` with the address of a cluster behind a colon. `folder` is by default the name of
+    the experiment without its suffix. Raises InvalidInputError if the experiment has mistakes: nothing runs
+    then; and KdslError with the reasons if runs failed, once all other runs are done.
     """
     from kdsl.base.errors import KdslError
+    from kdsl.lab.executors import executor_of
     from kdsl.lab.experiment import load_experiment
     from kdsl.lab.sweep import sweep
 
     path = Path(experiment)
     target = Path(folder) if folder is not None else path.with_suffix("")
-    done = sweep(load_experiment(path), target, processes)
+    done = sweep(load_experiment(path), target, executor_of(on, processes))
     if done.failures:
         reasons = (
             f"{each.planned.trace}, {each.planned.name}, seed {each.planned.seed}: {each.reason}"

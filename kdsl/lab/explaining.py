@@ -9,9 +9,10 @@ from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.errors import KdslError
 from kdsl.explain.explanation import Explanation
 from kdsl.lab.experiment import Experiment, Planned
+from kdsl.lab.results import digest_of
 from kdsl.lab.rules import rules_of
 from kdsl.lab.running import ALL_NODES, workload_of
-from kdsl.lab.sweep import digests_of
+from kdsl.lab.sweep import inputs_of
 from kdsl.lab.trace_sources import trace_of
 from kdsl.lab.traces import prepared
 from kdsl.sim.run import PLAIN_INSPECTION, explain
@@ -39,7 +40,7 @@ def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
 
 def planned_run(experiment: Experiment, run: str) -> Planned:
     """Return the run whose digest begins with `run`; raise KdslError if it is not exactly one."""
-    found = [planned for planned, digest in digests_of(experiment) if digest.startswith(run)]
+    found = [planned for planned, inputs in inputs_of(experiment) if digest_of(inputs).startswith(run)]
     if not found:
         raise KdslError(
             f"the experiment has no run `{run}`: maybe its tables or rules, or kdsl, changed since it ran"

@@ -96,14 +96,15 @@ class ResultFolder:
         """Return the file with the nodes of a trace, by the digest of its node table."""
         return self.path / "nodes" / f"{digest}.parquet"
 
+    def write_failure(self, digest: str, text: str) -> None:
+        """Write why a run failed."""
+        self.put_bytes(self.path / "failures" / f"{digest}.txt", f"{text.rstrip()}\n".encode())
+
     def write_rules(self, rules: str, profile: str, text: str) -> None:
         """Write the text of a profile, if it is not there."""
         path = self.rules_file(rules, profile)
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            beside = _beside(path)
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(path)
+            self.put_bytes(path, text.encode())
 
     def write_nodes(self, digest: str, nodes: Sequence[TraceNode]) -> None:
         """Write the nodes of a trace, if they are not there: CPU in thousandths, memory in MiB."""
@@ -140,6 +141,13 @@ class ResultFolder:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = _beside(path)
         arrow().parquet.write_table(table, beside, compression="zstd")
+        beside.replace(path)
+
+    def put_bytes(self, path: Path, content: bytes) -> None:
+        """Write a file, wholly or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = _beside(path)
+        beside.write_bytes(content)
         beside.replace(path)
 
 

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kdsl import __version__
+from kdsl.lab.executors import Executor, InProcess
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles
+from kdsl.lab.jobs import Failure, Job
 from kdsl.lab.results import ResultFolder, arrow, digest_of, rows_of
 from kdsl.lab.rules import rules_of, text_of
-from kdsl.lab.running import run
 from kdsl.lab.time import job as timed
 from kdsl.lab.trace_sources import check_cards, source_digests, trace_of
-from kdsl.lab.traces import prepared
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A run that ended with an error."""
-
-    planned: Planned
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +31,7 @@ class Sweep:
     table: Path
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A run to do: `digest` is the name of its result."""
-
-    experiment: Experiment
-    planned: Planned
-    digest: str
-    folder: Path
-
+IN_PROCESS: Final = InProcess()
 
 Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Opens the display of a number of runs; yields a function to call after each."""
@@ -59,41 +42,58 @@ def unwatched(runs: int) -> AbstractContextManager[Callable[[], None]]:
     return nullcontext(lambda: None)
 
 
-def sweep(experiment: Experiment, folder: Path, processes: int = 1, watch: Watch = unwatched) -> Sweep:
+def sweep(
+    experiment: Experiment, folder: Path, executor: Executor = IN_PROCESS, watch: Watch = unwatched
+) -> Sweep:
     """Make the runs that a folder does not have yet, and write the table of all runs.
 
-    A run that fails does not end the sweep. Raises InvalidInputError if the rules, parameters or traces of
-    the experiment have mistakes: nothing runs then.
+    A run that fails does not end the sweep; its traceback is in `failures/DIGEST.txt`. A result that cannot
+    be read is made again. Raises InvalidInputError if the rules, parameters or traces of the experiment have
+    mistakes: nothing runs then.
     """
     arrow()
     results = ResultFolder(folder)
     texts: dict[tuple[str, str], str] = {}
-    jobs = [_Job(experiment, planned, digest, folder) for planned, digest in digests_of(experiment, texts)]
+    jobs = [
+        Job(experiment, planned, digest_of(inputs), inputs, folder)
+        for planned, inputs in inputs_of(experiment, texts)
+    ]
     _write_what_reports_show(experiment, results, texts)
-    is_timed = experiment.time is not None
-    missing = [job for job in jobs if not results.has(job.digest, is_timed)]
+    rows = {job.digest: found for job in jobs if (found := _rows(results, job)) is not None}
+    missing = [job for job in jobs if job.digest not in rows]
     failures: list[Failure] = []
     with watch(len(missing)) as advance:
-        for failure in _done(missing, processes):
+        for failure in executor.run(missing):
             if failure is not None:
                 failures.append(failure)
             advance()
-    rows: list[dict[str, Any]] = []
-    for job in jobs:
-        if results.has(job.digest, is_timed):
-            about = {
-                "trace": job.planned.trace,
-                "profile": job.planned.name,
-                "parameters": json.dumps(dict(job.planned.parameters), sort_keys=True),
-                "seed": job.planned.seed,
-                "run": job.digest,
-            }
-            if is_timed:
-                rows.append({**about, **timed.read_row(results, job.digest)})
-            else:
-                rows += rows_of(about, *results.read(job.digest), experiment.loads)
-    table = timed.write_table(results, rows) if is_timed else results.write_table(rows)
-    return Sweep(len(jobs), len(jobs) - len(missing), tuple(failures), table)
+    for failure in failures:
+        results.write_failure(failure.digest, failure.details or failure.reason)
+    for job in missing:
+        rows[job.digest] = _rows(results, job) or []
+    table = [row for job in jobs for row in rows[job.digest]]
+    write = timed.write_table if experiment.time is not None else ResultFolder.write_table
+    return Sweep(len(jobs), len(jobs) - len(missing), tuple(failures), write(results, table))
+
+
+def _rows(results: ResultFolder, job: Job) -> list[dict[str, Any]] | None:
+    """Return the rows of a run in the table of all runs; None if it is not there or cannot be read."""
+    is_timed = job.experiment.time is not None
+    if not results.has(job.digest, is_timed):
+        return None
+    about = {
+        "trace": job.planned.trace,
+        "profile": job.planned.name,
+        "parameters": json.dumps(dict(job.planned.parameters), sort_keys=True),
+        "seed": job.planned.seed,
+        "run": job.digest,
+    }
+    try:
+        if is_timed:
+            return [{**about, **timed.read_row(results, job.digest)}]
+        return rows_of(about, *results.read(job.digest), job.experiment.loads)
+    except (arrow().ArrowException, OSError, KeyError, TypeError, ValueError):
+        return None
 
 
 def _write_what_reports_show(
@@ -105,42 +105,11 @@ def _write_what_reports_show(
         results.write_nodes(source_digests(source)["nodes"], trace_of(source).nodes)
 
 
-def _done(jobs: Sequence[_Job], processes: int) -> Iterator[Failure | None]:
-    """Do jobs, and yield for each, as it ends, its failure."""
-    if processes <= 1 or len(jobs) <= 1:
-        yield from map(_do, jobs)
-        return
-    with get_context("spawn").Pool(min(processes, len(jobs))) as pool:
-        yield from pool.imap_unordered(_do, jobs)
-
-
-def _do(job: _Job) -> Failure | None:
-    experiment, planned = job.experiment, job.planned
-    contender = experiment.contenders[planned.name]
-    try:
-        trace = trace_of(experiment.traces[planned.trace])
-        checked = rules_of(contender.profile, planned.values, trace.typical, experiment.rules, trace.supply)
-        inputs = _inputs(experiment, planned, checked.digest)
-        if experiment.time is not None:
-            source = experiment.traces[planned.trace]
-            over_time = timed.run_job(
-                experiment.time, source, planned, trace, checked.rules, checked.profile, contender.tie_break
-            )
-            timed.write(ResultFolder(job.folder), job.digest, inputs, over_time)
-            return None
-        ready = prepared(trace, planned.seed, experiment.preparation)
-        result = run(checked.rules, checked.profile, ready, planned.seed, contender.tie_break)
-        ResultFolder(job.folder).write(job.digest, inputs, result)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the other runs go on
-        return Failure(planned, f"{type(error).__name__}: {error}")
-    return None
-
-
-def digests_of(
+def inputs_of(
     experiment: Experiment, texts: dict[tuple[str, str], str] | None = None
-) -> Iterator[tuple[Planned, str]]:
-    """Yield all runs with the names of their results. Rules are checked once for each trace and choice of
-    values; their texts, by digest and profile, are added to `texts`.
+) -> Iterator[tuple[Planned, dict[str, Any]]]:
+    """Yield all runs with all that they depend on, as plain values. Rules are checked once for each trace and
+    choice of values; their texts, by digest and profile, are added to `texts`.
     """
     digests: dict[tuple[str, str, str], str] = {}
     if experiment.time is not None:
@@ -157,7 +126,7 @@ def digests_of(
             digests[key] = checked.digest
             if texts is not None:
                 texts[checked.digest, profile] = text_of(checked)
-        yield planned, digest_of(_inputs(experiment, planned, digests[key]))
+        yield planned, _inputs(experiment, planned, digests[key])
 
 
 def _inputs(experiment: Experiment, planned: Planned, rules: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from kdsl import lab
 from kdsl.base.errors import InvalidInputError, KdslError
-from kdsl.lab import sweep as sweeping
+from kdsl.lab import jobs
 
 from tests.lab.report.folders import LOADS, digest_of, write_results, write_table, write_timed
 from tests.lab.small import write_small
@@ -55,7 +55,7 @@ def test_a_failed_run_is_an_error_in_python(tmp_path: Path, monkeypatch: pytest.
     def broken(*args: object) -> object:
         raise KdslError("the machine is on fire")
 
-    monkeypatch.setattr(sweeping, "run", broken)
+    monkeypatch.setattr(jobs, "run", broken)
     with pytest.raises(
         KdslError, match="4 of 4 runs failed\nsmall, Best/Fit, seed 42: KdslError: the machine"
     ):

@@ -9,7 +9,7 @@ import pyarrow.parquet as parquet
 import pytest
 import yaml
 from kdsl.base.errors import InvalidInputError, KdslError
-from kdsl.lab import results, trace_sources
+from kdsl.lab import jobs, results, trace_sources
 from kdsl.lab import sweep as sweeping
 from kdsl.lab.experiment import experiment_schema, load_experiment
 from kdsl.lab.sweep import sweep
@@ -90,8 +90,8 @@ def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monk
     lost = sorted((folder / "runs").iterdir())[3]
     lost.unlink()
     ran: list[object] = []
-    original = sweeping.run
-    monkeypatch.setattr(sweeping, "run", lambda *args: ran.append(args) or original(*args))
+    original = jobs.run
+    monkeypatch.setattr(jobs, "run", lambda *args: ran.append(args) or original(*args))
     again = sweep(experiment, folder)
     assert (again.known, len(ran)) == (RUNS - 1, 1)
     assert _bytes(folder) == before
@@ -130,14 +130,14 @@ def test_the_table_of_results(tmp_path: Path) -> None:
 
 
 def test_a_run_that_fails_does_not_end_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = sweeping.run
+    original = jobs.run
 
     def broken(rules: object, profile: str, trace: object, seed: int, tie_break: object) -> object:
         if seed == 43:
             raise KdslError("the machine is on fire")
         return original(rules, profile, trace, seed, tie_break)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sweeping, "run", broken)
+    monkeypatch.setattr(jobs, "run", broken)
     result = kdsl("lab", "run", str(_write(tmp_path)), "--out", str(tmp_path / "out"))
     assert result.exit_code == 1
     assert "failed: small, FGD, seed 43" in result.stderr and "the machine is on fire" in result.stderr

@@ -132,6 +132,7 @@ def test_shipped_rules_run_to_their_end_within_the_default() -> None:
         "kubernetes.classic.MaxCinderVolumeCount",
         "kubernetes.classic.NoVolumeZoneConflict",
         "policies.atc23.fgd.Fragmentation",
+        "policies.room.Room",
     }
     checked = check_rules([shipped_rules()])
     assert checked.rules is not None

@@ -51,9 +51,9 @@ def test_numbers_of_no_cards(numbers: list[int]) -> None:
     [
         ({}, Refusal(3)),
         ({"counted": 2, "total": 4}, Refusal(2, 4)),
-        ({"counted": 1, "told": []}, Refusal(counts={"": 1})),
-        ({"counted": 1, "told": ["Told", "Unseen"]}, Refusal(counts={"Told": 2})),
-        ({"told": ["Unseen"]}, Refusal(counts={"": 3})),
+        ({"counted": 1, "reported": []}, Refusal(counts={"": 1})),
+        ({"counted": 1, "reported": ["Told", "Unseen"]}, Refusal(counts={"Told": 2})),
+        ({"reported": ["Unseen"]}, Refusal(counts={"": 3})),
     ],
 )
 def test_refusals(fields: dict[str, Any], expected: Refusal) -> None:

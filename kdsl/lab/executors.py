@@ -1,0 +1,92 @@
+"""Executors: where the jobs of a sweep are done. All give the same results."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Final, Protocol
+
+from kdsl.base.errors import KdslError
+from kdsl.lab.jobs import Failure, Job, do
+
+ATTEMPTS: Final = 3
+"""So often a job is begun whose process was lost; then it counts as failed."""
+
+
+class Executor(Protocol):
+    """Does jobs."""
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[Failure | None]:
+        """Do jobs, and yield for each, as it ends, its failure."""
+        ...
+
+
+class InProcess:
+    """Does one job after the other in this process."""
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[Failure | None]:
+        """Do jobs, and yield for each, as it ends, its failure."""
+        yield from map(do, jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Does jobs in `count` processes of this machine.
+
+    If a process is lost (killed, or out of memory), the jobs that were under way are done again, one by one:
+    so a job that always loses its process fails alone.
+    """
+
+    count: int
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[Failure | None]:
+        """Do jobs, and yield for each, as it ends, its failure."""
+        waiting, suspects = deque(jobs), deque[Job]()
+        attempts: Counter[str] = Counter()
+        while waiting or suspects:
+            source, width = (suspects, 1) if suspects else (waiting, min(self.count, len(waiting)))
+            under_way: dict[Future[Failure | None], Job] = {}
+            # Jobs start in fresh processes: a fork of one with threads may stop for ever.
+            with ProcessPoolExecutor(width, get_context("spawn")) as pool:
+                try:
+                    while source or under_way:
+                        while source and len(under_way) < width:
+                            future = pool.submit(do, source[0])
+                            under_way[future] = source.popleft()
+                        for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                            failure = future.result()
+                            del under_way[future]
+                            yield failure
+                except BrokenProcessPool:
+                    for future, job in under_way.items():
+                        if future.done() and future.exception() is None:
+                            yield future.result()
+                            continue
+                        attempts[job.digest] += 1
+                        if attempts[job.digest] < ATTEMPTS:
+                            suspects.append(job)
+                        else:
+                            yield lost(job)
+
+
+def lost(job: Job) -> Failure:
+    """Return the failure of a job that always lost its process."""
+    return Failure(
+        job.planned, job.digest, f"its process was lost {ATTEMPTS} times: killed, or out of memory"
+    )
+
+
+def executor_of(on: str, processes: int) -> Executor:
+    """Return the executor `local`, `ray` or `ray:ADDRESS`. Raises KdslError for another name."""
+    name, colon, address = on.partition(":")
+    if name == "ray" and (address or not colon):
+        from kdsl.lab.ray_cluster import RayCluster
+
+        return RayCluster(address or None, processes)
+    if on != "local":
+        raise KdslError(f"no executor `{on}`: there are `local`, `ray` and `ray:ADDRESS`")
+    return InProcess() if processes == 1 else Processes(processes)
