@@ -13,6 +13,7 @@ import yaml
 from kdsl.cli.main import COMMANDS
 from kdsl.testing.discovery import is_test_file
 
+from tests.cli.command_line import kdsl
 from tests.published_schemas import published
 
 ROOT = Path(__file__).parent.parent
@@ -49,21 +50,25 @@ def test_inputs_are_documented_and_used() -> None:
     (check,) = [step for step in ACTION["runs"]["steps"] if step.get("name") == "Check"]
     assert all(f"| `{name}` |" in GUIDE for name in ACTION["inputs"])
     used = re.findall(r"inputs\.([a-z-]+)", yaml.safe_dump(ACTION["runs"]))
-    assert sorted(used) == sorted(ACTION["inputs"])
-    assert "${{" not in check["run"], "inputs pasted into a script could be commands"
+    assert set(used) == set(ACTION["inputs"])
+    scripts = [step["run"] for step in ACTION["runs"]["steps"] if "run" in step]
+    assert check["run"] in scripts
+    assert not any("${{" in script for script in scripts), "inputs pasted into a script could be commands"
 
 
-def run_check(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run the script of the action as GitHub does, with a `kdsl` that is this one."""
+def run_check(
+    folder: Path, step: str = "Check", summary: str = "", **inputs: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a script of the action as GitHub does, with a `kdsl` that is this one."""
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
     (programs / "kdsl").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kdsl.cli.main "$@"\n')
     (programs / "kdsl").chmod(0o755)
-    (check,) = [step for step in ACTION["runs"]["steps"] if step.get("name") == "Check"]
+    (check,) = [each for each in ACTION["runs"]["steps"] if each.get("name") == step]
     variables = {
         name: re.sub(
             r"\$\{\{ inputs\.([a-z-]+) \}\}",
-            lambda match: inputs.get(match[1], ACTION["inputs"][match[1]]["default"]),
+            lambda match: inputs.get(match[1].replace("-", "_"), ACTION["inputs"][match[1]]["default"]),
             value,
         )
         for name, value in check["env"].items()
@@ -72,6 +77,7 @@ def run_check(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
         **variables,
+        **({"GITHUB_STEP_SUMMARY": summary} if summary else {}),
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": os.pathsep.join(search),
     }
@@ -143,3 +149,23 @@ def test_which_tests_the_action_runs(tmp_path: Path, inputs: dict[str, str], cod
     result = run_check(repository(tmp_path, rule=used, test=""), config="kdsl.yaml", **inputs)
     assert result.returncode == code, result.stderr
     assert result.stdout.startswith(said) and (said or not result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "code"),
+    [("", 0), ("pending > 0\n", 0), ("pending > 0\nmoved == 3\n", 1), ("moved > `rm -rf .`", 2)],
+)
+def test_the_action_replays_a_record(tmp_path: Path, thresholds: str, code: int) -> None:
+    quickstart = ROOT / "examples" / "quickstart"
+    record, summary = tmp_path / "my run.jsonl", tmp_path / "summary.md"
+    files = ("--cluster", str(quickstart / "cluster.yaml"), "--pods", str(quickstart / "pods.yaml"))
+    assert kdsl("simulate", *files, "--record", str(record), "-o", "summary").exit_code == 0
+    inputs = {"replay": "my run.jsonl", "replay_new": "binpacking", "fail_if": thresholds}
+    result = run_check(tmp_path, "Replay", summary=str(summary), replay_comment="a comment.md", **inputs)
+    assert result.returncode == code, result.stderr
+    comment = tmp_path / "a comment.md"
+    assert comment.exists() == summary.exists() == (code < 2)
+    if code < 2:
+        text = comment.read_text(encoding="utf-8")
+        assert text.startswith("### Replay: 3 of 8 decisions differ")
+        assert text == summary.read_text(encoding="utf-8")

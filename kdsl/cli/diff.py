@@ -57,7 +57,25 @@ if TYPE_CHECKING:
     "--profile",
     metavar="NAME",
     shell_complete=complete_profiles,
-    help="With --cluster and two folders: the profile of every pod, not its schedulerName's.",
+    help="With --cluster or --replay and folders: the profile of every pod, not its schedulerName's.",
+)
+@click.option(
+    "--replay",
+    "record",
+    type=GivenPath(str),
+    metavar="RECORD",
+    help="Decide a run that --record wrote again, under OLD and under NEW; OLD may be `recorded`.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["independent", "cumulative"]),
+    help="With --replay: decide each time on the recorded cluster (default), or on own placements.",
+)
+@click.option(
+    "--fail-if",
+    multiple=True,
+    metavar="EXPR",
+    help="With --replay: exit with 1 if EXPR is true, such as `pending > 0`; otherwise with 0.",
 )
 def command(
     old: str,
@@ -68,6 +86,9 @@ def command(
     cluster: tuple[str, ...],
     pods: tuple[str, ...],
     profile: str | None,
+    record: str | None,
+    mode: str | None,
+    fail_if: tuple[str, ...],
 ) -> None:
     """Describe the changes from OLD to NEW, and with --cluster list the pods that move.
 
@@ -75,14 +96,24 @@ def command(
     comments do not count. The plugins of --config are active on both sides.
 
     With --cluster, pending pods are scheduled under both, as `kdsl simulate` does it; each of two profiles
-    gets all of them. Exits with 1 if anything differs, with 2 if some input cannot be read.
+    gets all of them. With --replay, a recorded run is decided again by both.
+
+    Exits with 1 if anything differs, or with --fail-if if an expression is true; with 2 if some input cannot
+    be read.
     """
+    from kdsl.cli.replay import RECORDED, options_of, replay
     from kdsl.report.changes import changes_document, changes_markdown, changes_text
     from kdsl.report.moves import moves_document, moves_markdown, moves_text
 
-    for option, is_given in (("--pods", bool(pods)), ("--profile", profile is not None)):
-        if is_given and not cluster:
-            raise click.UsageError(f"{option} goes with --cluster")
+    replaying = options_of(record, mode, fail_if)
+    if replaying is not None and (cluster or pods):
+        raise click.UsageError("--replay has its own cluster and pods: it goes without --cluster and --pods")
+    if pods and not cluster:
+        raise click.UsageError("--pods goes with --cluster")
+    if profile is not None and not cluster and replaying is None:
+        raise click.UsageError("--profile goes with --cluster or --replay")
+    if replaying is not None and old == RECORDED:
+        replay(replaying, (None, _side(new, rules, config, profile)), (old, new), None, output)
     are_paths = [each != "" and Path(each).exists() for each in (old, new)]
     if all(are_paths):
         if rules:
@@ -95,6 +126,8 @@ def command(
         raise click.UsageError("--profile goes with two folders, not with names of profiles")
     else:
         changes, sides = _between_profiles(old, new, rules, config)
+    if replaying is not None:
+        replay(replaying, sides, (old, new), changes, output)
     moves, broken = _moves(sides, cluster, pods) if cluster else (None, False)
     if output == "json":
         document = changes_document(changes, old, new)
@@ -126,6 +159,23 @@ def _moves(sides: Sides, cluster: tuple[str, ...], pods: tuple[str, ...]) -> tup
     # Both sides have the plugins of one configuration, and one guard.
     print_slow_hooks(old.settings)
     return moves, broken
+
+
+def _side(new: str, rules: tuple[Path, ...], config: Path | None, profile: str | None) -> Side:
+    """Return NEW alone: a rule folder, or a profile of `rules`."""
+    from kdsl.app import configured, find_profile
+    from kdsl.sim.comparison import Side
+
+    settings = configured(read_config(config))
+    if new and Path(new).exists():
+        if rules:
+            raise click.UsageError("--rules goes with names of profiles, not with a folder")
+        chosen = settings if profile is None else replace(settings, profile=profile)
+        return Side(read_rule_set((Path(new),), config)[1], chosen)
+    if profile is not None:
+        raise click.UsageError("--profile goes with a folder, not with the name of a profile")
+    _, read = read_rule_set(rules, config)
+    return Side(read, replace(settings, profile=find_profile(read, new, where="NEW").qualified))
 
 
 def _between_folders(

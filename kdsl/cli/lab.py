@@ -111,6 +111,26 @@ def explain_command(experiment: Path, run: str, pod: str, output: str) -> None:
         print_document(explanation_envelope(explanation, False), output)
 
 
+@command.command("record")
+@click.argument("experiment", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("run")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def record_command(experiment: Path, run: str, file: Path) -> None:
+    """Write the decisions of a RUN of EXPERIMENT to FILE, for `kdsl diff --replay`.
+
+    RUN is the first characters of the run's digest. The run is done again. FILE is gzipped if its name ends
+    in .gz. A run over time has no record.
+    """
+    from kdsl.lab.experiment import load_experiment
+    from kdsl.lab.recording import record
+    from kdsl.report.progress import progress
+    from kdsl.report.tables import plural
+
+    loaded = load_experiment(experiment)
+    count = record(loaded, run, file, partial(progress, "recording"))
+    emit(f"{plural(count, 'decision')} in {file}")
+
+
 def _folder_option(name: str, help: str) -> Callable[[F], F]:
     return click.option(name, type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help=help)
 

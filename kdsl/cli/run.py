@@ -59,6 +59,12 @@ from kdsl.cli.process_options import (
     help="The share of pods that --canary decides.",
 )
 @click.option(
+    "--record",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Record the decisions for `kdsl diff --replay`; gzipped if the name ends in .gz.",
+)
+@click.option(
     "--leader-elect-resource-name",
     "lease_name",
     default="kdsl",
@@ -112,6 +118,7 @@ def command(
     shadow: bool,
     canary: tuple[Path, ...],
     percent: float | None,
+    record: Path | None,
     lease_name: str,
     lease_namespace: str,
     lease_duration: float,
@@ -144,6 +151,8 @@ def command(
     files = certificate_files(tls_cert_file, tls_private_key_file)
     if bool(canary) != (percent is not None):
         raise click.UsageError("--canary and --percent belong together")
+    if shadow and record is not None:
+        raise click.UsageError("--record goes without --shadow, which decides nothing")
     lease = None
     if leader_elect:
         try:
@@ -163,6 +172,7 @@ def command(
         qps=qps,
         burst=burst,
         in_flight=bindings,
+        record=record,
     )
     report = run_process(options)
     if report:

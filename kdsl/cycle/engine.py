@@ -207,9 +207,20 @@ class Engine:
         return len(self._placer.under_way)
 
     @property
+    def options(self) -> EngineOptions:
+        """Return the present options; `start` and `attempts` are those at the beginning."""
+        return self._options
+
+    @property
     def continuation(self) -> EngineOptions:
         """Return the options with which another engine continues this one's work."""
         return replace(self._options, start=self._start, attempts=self._attempts)
+
+    def continue_from(self, options: EngineOptions) -> None:
+        """Decide the next pod as an engine with this `continuation` would; the parallelism stays."""
+        self._options = replace(options, parallelism=self._options.parallelism)
+        self._start, self._attempts = options.start, options.attempts
+        self._settings = SearchSettings(self._workers, options.percentage, options.run_length)
 
     def adopt(self, tables: Iterable[HookTable], router: Router | None, options: EngineOptions) -> None:
         """Use other profiles from the next attempt on. Held pods finish with their old profiles.

@@ -6,7 +6,7 @@ This record is newer than the pods' own `status.nominatedNodeName`, from which i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kdsl.cluster.objects.pod import PodInfo
 
@@ -34,6 +34,12 @@ class Nominator:
             self._pods_by_node.setdefault(node, {})[identity] = pod
         if before and before not in (node, pod.node_name):
             self._withdrawn(pod)
+
+    def reset(self, promised: Iterable[tuple[PodInfo, str]] = ()) -> None:
+        """Forget everything, and nominate pods for nodes in this order; `withdrawn` is not called."""
+        self._pods_by_node, self._nodes = {}, {}
+        for pod, node in promised:
+            self.add(pod, node)
 
     def clear(self, pod: PodInfo) -> None:
         """Withdraw the nomination of a pod that stays pending, whatever its status says."""

@@ -25,7 +25,8 @@ class CauseKind(StrEnum):
     `evicted`: the pod goes for another, which `reason` names. `evicts`: others go for it. `rejects`: a rule
     rejects the old node. `accepts`: a rule rejected the new node and does so no longer. `score`: a score
     changed most in favour of the new node. `unvisited`: the search did not reach one of the nodes. `tie`:
-    both have equal totals. `other`: no reason at a node; `reason` is the message.
+    both have equal totals. `cards`: the devices chose other cards on the node. `other`: no reason at a node;
+    `reason` is the message.
     """
 
     EVICTED = "evicted"
@@ -35,6 +36,7 @@ class CauseKind(StrEnum):
     SCORE = "score"
     UNVISITED = "unvisited"
     TIE = "tie"
+    CARDS = "cards"
     OTHER = "other"
 
 
@@ -186,7 +188,7 @@ def _counted(run: Sequence[Decision]) -> Iterator[tuple[str, int]]:
 def _move(pod: str, before: str, after: str, old: Ends, new: Ends) -> Move:
     kind = MoveKind.MOVED if before and after else MoveKind.PLACED if after else MoveKind.PENDING
     was, is_ = old.decisions.get(pod), new.decisions.get(pod)
-    return Move(pod, kind, before, after, _eviction_of(pod, old, new) or _cause(before, after, was, is_))
+    return Move(pod, kind, before, after, _eviction_of(pod, old, new) or cause_of(before, after, was, is_))
 
 
 def _eviction_of(pod: str, old: Ends, new: Ends) -> Cause | None:
@@ -197,8 +199,11 @@ def _eviction_of(pod: str, old: Ends, new: Ends) -> Cause | None:
     return Cause(CauseKind.EVICTS) if evicts else None
 
 
-def _cause(before: str, after: str, was: Decision | None, is_: Decision | None) -> Cause:
-    """Return the first cause that applies to the two nodes, in the order of `CauseKind`."""
+def cause_of(before: str, after: str, was: Decision | None, is_: Decision | None) -> Cause:
+    """Return the first cause that applies to the two nodes, in the order of `CauseKind`.
+
+    `was` and `is_` are full decisions; one without verdicts contributes its message only.
+    """
     now_before, now_after = _verdict(is_, before), _verdict(is_, after)
     old_before, old_after = _verdict(was, before), _verdict(was, after)
     for kind, verdict in ((CauseKind.REJECTS, now_before), (CauseKind.ACCEPTS, old_after)):

@@ -23,7 +23,7 @@ def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
 
     Raises KdslError if the experiment has no such run, or the run no such pod.
     """
-    planned = _planned(experiment, run)
+    planned = planned_run(experiment, run)
     contender = experiment.contenders[planned.name]
     recorded = trace_of(experiment.traces[planned.trace])
     checked = rules_of(contender.profile, planned.values, recorded.typical, experiment.rules, recorded.supply)
@@ -38,7 +38,8 @@ def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
     return explain(checked.rules, workload, settings, workload.pending[-1], PLAIN_INSPECTION)
 
 
-def _planned(experiment: Experiment, run: str) -> Planned:
+def planned_run(experiment: Experiment, run: str) -> Planned:
+    """Return the run whose digest begins with `run`; raise KdslError if it is not exactly one."""
     found = [planned for planned, inputs in inputs_of(experiment) if digest_of(inputs).startswith(run)]
     if not found:
         raise KdslError(

@@ -46,6 +46,7 @@ from kdsl.live.ports import (
 )
 from kdsl.live.recorder import Recorder
 from kdsl.live.reporter import Reporter
+from kdsl.live.run_record import RunRecord
 from kdsl.live.runner import DRAIN, LoopThread
 from kdsl.live.status_writer import StatusWriter
 from kdsl.live.volumes import Volumes
@@ -61,7 +62,8 @@ class LiveOptions:
     """Options of a live scheduler: events name `host`, `in_flight` bounds the bindings under way.
 
     `steady` is the clock of the queue, `wall` the clock for times that other programs read. With `advises`
-    another scheduler decides, and writes events and status: this one only binds on request.
+    another scheduler decides, and writes events and status: this one only binds on request. `record` gets
+    all decisions; it needs the JSON of pods and nodes (`keeps_raw` of the needs).
     """
 
     host: str = ""
@@ -70,6 +72,7 @@ class LiveOptions:
     steady: Clock = field(default_factory=SteadyClock)
     wall: Clock = field(default_factory=SystemClock)
     advises: bool = False
+    record: RunRecord | None = None
 
 
 class LiveScheduler:
@@ -129,6 +132,9 @@ class LiveScheduler:
     def _new_loop(self, made: Scheduler) -> SchedulingLoop:
         waiting, victims = WaitingPods[Reserved](), Victims()
         self._permits.attach(waiting)
+        record = self.options.record
+        if record is not None:
+            record.attach(self.cache, self.known, self.options.wall)
         self.engine = Engine(
             made.tables,
             self.cache,
@@ -138,7 +144,10 @@ class LiveScheduler:
             router=made.router,
             evictor=victims,
             bindings=self.binder,
+            tracer=record,
         )
+        if record is not None:
+            record.follow(self.engine)
         listeners = FeedListeners(self._note_gated, self._writers.status.forget, self._writers.volumes.notice)
         # With `advises` the other scheduler binds all pods: none of these bindings is foreign.
         leads = (lambda: False) if self.options.advises else self._gates.leads

@@ -51,7 +51,8 @@ class RunOptions:
 
     `host` names the instance in events and in the lease; `instance` distinguishes this process from an
     earlier one on the same host. With `is_shadow` nothing is written, and no lease is taken. With `advises`
-    another scheduler decides and this one answers its calls. `reload_every` and `drain` are in seconds.
+    another scheduler decides and this one answers its calls. `record` is the file for a record of the run.
+    `reload_every` and `drain` are in seconds.
     """
 
     host: str
@@ -68,6 +69,7 @@ class RunOptions:
     in_flight: int = IN_FLIGHT
     reload_every: float = EVERY
     drain: float = DRAIN
+    record: Path | None = None
 
     @property
     def identity(self) -> str:

@@ -39,6 +39,7 @@ from kdsl.live.reload_reports import ReportedReloads
 from kdsl.live.reloading import Loaded, Reloader, keep_polling
 from kdsl.live.rights import Rights
 from kdsl.live.rule_sets import RuleSets, load
+from kdsl.live.run_record import RunRecord
 from kdsl.live.services import Host, Service
 from kdsl.live.watches import Watches
 from kdsl.obs.logs import about
@@ -62,6 +63,7 @@ class SchedulerProcess:
         self._shadow: ShadowRun | None = None
         self._canary: CanaryRun | None = None
         self.endpoints: Endpoints | None = None
+        self._record = None if options.record is None else RunRecord(options.record)
 
     def stop(self) -> None:
         """Begin to end: stop deciding, finish bindings under way, release the lease."""
@@ -69,12 +71,16 @@ class SchedulerProcess:
 
     async def run(self) -> None:
         """Run until `stop` is called; raise InvalidInputError if files, access or rules are unusable."""
-        connection = await Connection.open(self.options.access)
         try:
-            await self._assemble(connection)
-            await self._run(connection)
+            connection = await Connection.open(self.options.access)
+            try:
+                await self._assemble(connection)
+                await self._run(connection)
+            finally:
+                connection.close()
         finally:
-            connection.close()
+            if self._record is not None:
+                await asyncio.to_thread(self._record.close)
         if self._failure is not None:
             raise self._failure
 
@@ -96,7 +102,11 @@ class SchedulerProcess:
         self._synced = _Once(lambda: self.watches.is_ready)
         gates = Gates(self._leads, self._synced)
         live = LiveOptions(
-            options.host, options.in_flight, await _events_api(client), advises=options.advises
+            options.host,
+            options.in_flight,
+            await _events_api(client),
+            advises=options.advises,
+            record=self._record,
         )
         self.scheduler = LiveScheduler(self._make, self.inbox, client, gates, live, measures)
         self.scheduler.loop.listen(measures)

@@ -43,24 +43,26 @@ def load(options: RunOptions, context: PluginContext) -> RuleSets:
     stable = options.sources.load(context)
     own = RuleSets(
         stable.scheduler,
-        _needs(stable.scheduler),
+        _needs(stable.scheduler, options),
         stable.paths,
         {Side.STABLE: stable.scheduler.rules.digest},
         stable.diagnostics,
         _inventories(stable.scheduler),
     )
-    return own if options.canary is None else _beside(own, options.canary, context)
+    return own if options.canary is None else _beside(own, options.canary, options, context)
 
 
-def _beside(stable: RuleSets, options: CanaryOptions, context: PluginContext) -> RuleSets:
+def _beside(
+    stable: RuleSets, canary_options: CanaryOptions, options: RunOptions, context: PluginContext
+) -> RuleSets:
     """Combine two rule sets into one scheduler."""
-    loaded = options.sources.load(context)
+    loaded = canary_options.sources.load(context)
     canary, digest = loaded.scheduler, loaded.scheduler.rules.digest
     tables = tuple(replace(table, profile=table.profile + CANARY, rules=digest) for table in canary.tables)
-    router = CanaryRouter(stable.scheduler.router, canary.router, options.percent)
+    router = CanaryRouter(stable.scheduler.router, canary.router, canary_options.percent)
     return RuleSets(
         replace(stable.scheduler, tables=(*stable.scheduler.tables, *tables), router=router),
-        merged(stable.needs, _needs(canary)),
+        merged(stable.needs, _needs(canary, options)),
         (*stable.paths, *loaded.paths),
         {**stable.digests, Side.CANARY: digest},
         (*stable.diagnostics, *loaded.diagnostics),
@@ -74,8 +76,9 @@ def _inventories(made: Scheduler) -> Inventories | None:
     return None if devices is None else devices.inventories
 
 
-def _needs(made: Scheduler) -> Needs:
-    return needs(made.rules, made.tables, keeps_raw=made.settings.shows_manifests)
+def _needs(made: Scheduler, options: RunOptions) -> Needs:
+    keeps_raw = made.settings.shows_manifests or options.record is not None
+    return needs(made.rules, made.tables, keeps_raw=keeps_raw)
 
 
 @dataclass(frozen=True, slots=True)

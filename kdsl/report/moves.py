@@ -121,6 +121,8 @@ def _reason(cause: Cause, kind: MoveKind, code: Code) -> str:
             return "enough nodes were found before the search came to the other node"
         case CauseKind.TIE:
             return "both nodes have equal totals, and the tie falls to the new one"
+        case CauseKind.CARDS:
+            return code(cause.reason)
         case CauseKind.EVICTED:
             return f"evicted for {code(cause.reason)}"
         case CauseKind.EVICTS:

@@ -191,7 +191,7 @@ def simulated_engine(
     ports = SimulatedBinder(cluster), ManualClock()
     recorder = None
     if record is not None:
-        recorder = Recorder(record, workload.manifests, engine_options(rules, settings))
+        recorder = Recorder(record, workload.manifests, engine_options(rules, settings), cluster.pod)
         recorder.start(workload.cluster_ids())
         cluster.observe(recorder.notice)
     # A victim returns, and may select another scheduler.
@@ -204,3 +204,5 @@ def simulated_engine(
         rules, cluster, *ports, settings, volumes, evictor, recorder, annotations, manifests
     ) as engine:
         yield engine, cluster, evictor
+        if recorder is not None:
+            recorder.finish()

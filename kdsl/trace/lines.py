@@ -1,6 +1,7 @@
 """The lines of a trace: JSON documents, described by the `Trace` of `kdsl/report/schemas`.
 
-The first line is the cluster at the start, each other line a decision with the changes before it.
+The first line is the cluster at the start, each other line a decision with the changes before it. The last
+line has the changes after the last decision; a file without it was cut off, or its run has not ended.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Removed(Struct, frozen=True, rename="camel", tag_field="change", tag="remo
 
 
 class Put(Struct, frozen=True, rename="camel", tag_field="change", tag="put"):
-    """An object that is neither node nor pod was added or changed."""
+    """An object was added or changed: a node, a pod that another scheduler placed, or any other kind."""
 
     object: Manifest
 
@@ -38,8 +39,11 @@ class Put(Struct, frozen=True, rename="camel", tag_field="change", tag="put"):
 Change: TypeAlias = Placed | Removed | Put
 
 
-class EngineLine(Struct, frozen=True, rename="camel"):
-    """The engine state that a decision depends on. `promised` are the nominated pods, as manifests."""
+class EngineLine(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The engine state that a decision depends on. `promised` are the nominated pods, as manifests.
+
+    `time` is that of the scheduler's clock, in nanoseconds since the Unix epoch, 0 in a simulation.
+    """
 
     start_index: int
     attempts: int
@@ -47,6 +51,7 @@ class EngineLine(Struct, frozen=True, rename="camel"):
     tie_break: str
     seed: int
     promised: list[Manifest]
+    time: int = 0
 
 
 class Start(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceStart"):
@@ -57,8 +62,12 @@ class Start(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceSta
     objects: list[Manifest]
 
 
-class Cycle(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceCycle"):
-    """One decision. `changes` are those since the previous one, `pod` is its state at the attempt."""
+class Cycle(Struct, frozen=True, rename="camel", omit_defaults=True, tag_field="kind", tag="TraceCycle"):
+    """One decision. `changes` are those since the previous line, `pod` is its state at the attempt.
+
+    `dropped` counts the decisions before it that have no line, because they came faster than lines are
+    written: their changes are here, and their numbers are missing.
+    """
 
     api_version: str
     cycle: int
@@ -66,6 +75,7 @@ class Cycle(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceCyc
     pod: Manifest
     engine: EngineLine
     decision: dict[str, Any]
+    dropped: int = 0
 
 
 class Settled(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceSettled"):
@@ -76,7 +86,15 @@ class Settled(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceS
     decision: dict[str, Any]
 
 
-Line: TypeAlias = Start | Cycle | Settled
+class End(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceEnd"):
+    """The last line: the changes since the last decision, and the number of all decisions of the run."""
+
+    api_version: str
+    changes: list[Change]
+    cycles: int
+
+
+Line: TypeAlias = Start | Cycle | Settled | End
 
 _DECODER: Final[msgspec.json.Decoder[Line]] = msgspec.json.Decoder(Line)
 

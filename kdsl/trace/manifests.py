@@ -34,7 +34,7 @@ def object_id(thing: KubeObject) -> ObjectId:
 
 def manifest_id(manifest: Manifest) -> ObjectId:
     """Return the identity of a manifest's object, after defaulting."""
-    kind, meta = str(manifest.get("kind")), manifest.get("metadata") or {}
+    kind, meta = str(manifest.get("kind")), _part(manifest.get("metadata"))
     name = str(meta.get("name"))
     return kind, f"{meta.get('namespace') or 'default'}/{name}" if kind in _NAMESPACED else name
 
@@ -57,7 +57,7 @@ def pod_manifest(
     manifest = dict(source)
     manifest["spec"] = _with(source.get("spec"), nodeName=node)
     status = {} if nominated is None else {"nominatedNodeName": nominated}
-    if (source.get("spec") or {}).get("nodeName") and not node:
+    if _part(source.get("spec")).get("nodeName") and not node:
         # An evicted pod that returns has not started.
         status["startTime"] = ""
     if status:
@@ -83,11 +83,16 @@ class KeptManifests:
 
 def changed_annotations(source: Manifest, pod: PodInfo) -> dict[str, str] | None:
     """Return the annotations of a pod if they differ from the written ones, else None."""
-    written = (source.get("metadata") or {}).get("annotations") or {}
+    written = _part(source.get("metadata")).get("annotations") or {}
     return None if written == pod.annotations else dict(pod.annotations)
 
 
 def _with(part: Any, **fields: Any) -> Manifest:
     """Return a part of a manifest with some fields set, or removed if empty."""
-    merged = {**(part or {}), **fields}
+    merged = {**_part(part), **fields}
     return {key: value for key, value in merged.items() if value not in ("", None)}
+
+
+def _part(value: Any) -> Manifest:
+    """Return a part of a manifest; a trace may hold anything in its place."""
+    return value if isinstance(value, dict) else {}

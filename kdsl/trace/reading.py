@@ -4,17 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kdsl.cluster.api.objects import Pod
 from kdsl.cluster.read.files import InputFile
 from kdsl.cluster.read.reader import Manifest
-from kdsl.trace.lines import Change, Cycle, EngineLine, Placed, Put, Removed, Settled, Start, read_line
+from kdsl.trace.lines import (
+    Change,
+    End,
+    EngineLine,
+    Line,
+    Placed,
+    Put,
+    Removed,
+    Settled,
+    Start,
+    read_line,
+)
 from kdsl.trace.manifests import ObjectId, manifest_id, pod_manifest
+
+MAX_LINE: Final = 2**28
+"""The largest size of a line in bytes; the first line holds the whole cluster."""
 
 
 class TraceError(Exception):
     """A trace that is unreadable or lacks the requested cycle; the text is the reason."""
+
+
+class LineError(TraceError):
+    """A line that cannot be read: its number, from 1 on, and the reason without file and number.
+
+    `is_cut` is true for the last line of a file that was cut off.
+    """
+
+    def __init__(self, file: str, line: int, reason: str, *, is_cut: bool = False) -> None:
+        super().__init__(f"`{file}`, line {line}, is not one of a trace: {reason}")
+        self.line, self.reason, self.is_cut = line, reason, is_cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +57,14 @@ def read_cycle(file: InputFile, number: int) -> RecordedCycle:
     """Return the cycle of this number, from 0 on; raise TraceError if there is none."""
     cluster = _Cluster()
     last = -1
-    for at, line in _lines(file):
+    for at, line in lines_of(file):
         if at == 1 and not isinstance(line, Start):
             raise TraceError(f"`{file.name}` is no trace: it does not begin with the cluster")
         if isinstance(line, Start):
             cluster.take(line)
             continue
         cluster.apply(line.changes)
-        if isinstance(line, Settled):
+        if isinstance(line, Settled | End):
             continue
         cluster.store_pods(line.pod, *line.engine.promised)
         last = line.cycle
@@ -50,13 +75,23 @@ def read_cycle(file: InputFile, number: int) -> RecordedCycle:
     raise TraceError(f"`{file.name}` holds no cycle {number}: {known}")
 
 
-def _lines(file: InputFile) -> Iterator[tuple[int, Start | Cycle | Settled]]:
-    for at, data in enumerate(file.data.splitlines(), start=1):
+def lines_of(file: InputFile) -> Iterator[tuple[int, Line]]:
+    """Yield the lines of a trace with their numbers, from 1 on; raise LineError at an unreadable one."""
+    data, at, start = file.data, 0, 0
+    while start < len(data):
+        at += 1
+        end = data.find(b"\n", start, start + MAX_LINE + 1)
+        if end < 0:
+            end = len(data)
+            if end - start > MAX_LINE:
+                raise LineError(file.name, at, f"it is longer than {MAX_LINE:,} bytes")
         try:
-            yield at, read_line(data)
+            yield at, read_line(data[start:end])
         except (ValueError, RecursionError) as error:
-            reason = str(error)
-            raise TraceError(f"`{file.name}`, line {at}, is not one of a trace: {reason}") from error
+            is_cut = end == len(data) and at > 1
+            reason = "the file ends within it: it was cut off" if is_cut else str(error)
+            raise LineError(file.name, at, reason, is_cut=is_cut) from error
+        start = end + 1
 
 
 class _Cluster:

@@ -37,10 +37,12 @@ PATIENCE = 20.0
 class Site:
     """The sandbox and the scheduler, from `with` on; each has a thread."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pods: str = PODS, record: Path | None = None) -> None:
+        """`pods` are those of `PODS`, and perhaps others; `record` is the file of a recorded run."""
+        self._record = record
         self.kubeconfig = folder / "kubeconfig"
         self._pods = folder / "pods.yaml"
-        self._pods.write_text(PODS)
+        self._pods.write_text(pods)
         self._sandbox = SandboxThread(SandboxOptions(kubeconfig=self.kubeconfig))
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._process: SchedulerProcess | None = None
@@ -88,6 +90,7 @@ class Site:
             lease=None,
             serving=ServingOptions("127.0.0.1", 0),
             drain=1.0,
+            record=self._record,
         )
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(self._serve(options))

@@ -56,8 +56,9 @@ def test_lines_are_documents_of_the_published_schema(rules: RuleSet) -> None:
     documents = [json.loads(line) for line in lines]
     for document in documents:
         validator.validate(document)
-    assert [document["kind"] for document in documents] == ["TraceStart", *["TraceCycle"] * len(decisions)]
-    assert [each["decision"] for each in documents[1:]] == [decision_document(each) for each in decisions]
+    kinds = ["TraceStart", *["TraceCycle"] * len(decisions), "TraceEnd"]
+    assert [document["kind"] for document in documents] == kinds
+    assert [each["decision"] for each in documents[1:-1]] == [decision_document(each) for each in decisions]
     assert _trace(rules, workload, Settings())[1] == lines
     assert list(simulate(rules, workload, Settings()).decisions) == decisions
 

@@ -229,6 +229,14 @@ class ClusterCache:
         """Return the placed or assumed pod `namespace/name`."""
         return self._pods.get(key)
 
+    def pods(self) -> Iterable[PodInfo]:
+        """Return the placed and assumed pods, in the order in which they were added."""
+        return self._pods.values()
+
+    def objects(self) -> Iterable[CatalogObject]:
+        """Return the objects of the catalog, without assumptions, kind by kind."""
+        return self._catalog.objects()
+
     def snapshot(self) -> Snapshot:
         """Update the snapshot and return it. It is valid until the next call."""
         snapshot = self._snapshot

@@ -6,7 +6,7 @@ snapshot share it, since a what-if moves pods only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Final, TypeVar, cast
 
@@ -141,6 +141,14 @@ class Catalog:
     def find(self, kind: str, key: str) -> CatalogObject | None:
         """Return the object of a kind, identified by `key_of`."""
         return self._objects[kind].get(key)
+
+    def objects(self) -> Iterator[CatalogObject]:
+        """Yield all objects as the API reports them, kind by kind: an assumed one as it was before."""
+        for kind, objects in self._objects.items():
+            for key, each in objects.items():
+                known = self._assumed.get((kind, key), each)
+                if known is not None:
+                    yield known
 
     def version(self, word: str) -> int:
         """Return the version of a word of `reads`: `cluster.namespaces` and so on."""

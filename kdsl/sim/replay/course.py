@@ -1,0 +1,255 @@
+"""One side of the mode `cumulative`: a cluster with the side's own placements, on which the run takes its
+course.
+
+The record gives what the scheduler does not decide: arrivals, ends of pods, nodes, other objects, and the
+order of the attempts. Effects of the recorded decisions are left out, since the side has its own: placements,
+evictions, and the binding of claims of placed pods.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from kdsl.base.clock import ManualClock
+from kdsl.cluster.api.storage_objects import PersistentVolume, PersistentVolumeClaim
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.catalog import key_of
+from kdsl.cycle.decision import Decision, Detail, Outcome
+from kdsl.cycle.engine import Engine
+from kdsl.explain.differences import node_of
+from kdsl.hooks.specs import QueuedPod
+from kdsl.sim.replay.side import GivenAnnotations, set_clock
+from kdsl.sim.replay.survey import Identity, Survey, identity
+from kdsl.sim.run import SimulatedEvictor
+from kdsl.trace.record import (
+    Attempt,
+    NodeGone,
+    ObjectGone,
+    ObjectSet,
+    PodGone,
+    PodPlaced,
+    Step,
+    StepChange,
+    apply,
+)
+
+MOST_RETRIES = 10
+"""The most attempts of a pod beside the recorded ones."""
+
+
+class Course:
+    """A run that goes on; `decisions` are all of its decisions in their order.
+
+    The decisions about pods in `verdict_nodes` contain the verdicts about these nodes.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        cluster: ClusterCache,
+        clock: ManualClock,
+        evictor: SimulatedEvictor,
+        annotations: GivenAnnotations,
+        survey: Survey,
+        verdict_nodes: Mapping[str, Collection[str]],
+        on_decision: Callable[[Decision], None],
+    ) -> None:
+        self._engine, self._cluster, self._clock = engine, cluster, clock
+        self._evictor, self._annotations, self._survey = evictor, annotations, survey
+        self._verdict_nodes, self._on_decision = verdict_nodes, on_decision
+        self._left = Counter(survey.attempts)
+        self._retries: Counter[Identity] = Counter()
+        self._seen: set[Identity] = set()
+        # The pods whose last decision here evicted others.
+        self._made_room: set[Identity] = set()
+        self._recorded = _RecordedEffects()
+        self.decisions: list[Decision] = []
+        if survey.options is not None:
+            engine.continue_from(survey.options)
+
+    @property
+    def given(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the annotations that pods got with their last node, by key."""
+        return self._annotations.given
+
+    def take(self, step: Step) -> None:
+        """Apply the changes of a step that are not effects of recorded decisions; then decide."""
+        for change in self._recorded.others(step):
+            self._apply(change)
+        if step.attempt is not None:
+            set_clock(self._clock, step.attempt.time)
+            self._attempt(step.attempt)
+        if step.settled is not None:
+            self._settle()
+        self._retry()
+
+    def end(self) -> None:
+        """Settle held pods, as a simulation does at its end."""
+        self._settle()
+
+    # ---- changes -----------------------------------------------------------------------------------------
+
+    def _apply(self, change: StepChange) -> None:
+        match change:
+            case PodGone(pod):
+                self._lose(pod)
+            case NodeGone(name):
+                info = self._cluster.snapshot().node(name)
+                apply(change, self._cluster)
+                for pod in () if info is None else info.pods:
+                    self._cluster.remove_pod(pod.key)
+                    self._come_back(pod.with_fields(node_name="", nominated_node_name="", start_time=0))
+            case _:
+                apply(change, self._cluster)
+
+    def _lose(self, pod: PodInfo) -> None:
+        """Forget a pod that has ended or was deleted."""
+        placed = self._cluster.pod(pod.key)
+        if placed is not None and identity(placed) == identity(pod):
+            self._cluster.remove_pod(pod.key)
+        elif placed is None:
+            self._engine.give_up(pod)
+
+    # ---- attempts ----------------------------------------------------------------------------------------
+
+    def _attempt(self, attempt: Attempt) -> None:
+        """Decide about a pod when the record does, unless it has a node here."""
+        pod, mine = attempt.pod, identity(attempt.pod)
+        self._left[mine] -= 1
+        for other in attempt.promised:
+            if identity(other) not in self._seen:
+                self._engine.nominator.add(other)
+        is_new = mine not in self._seen
+        self._seen.add(mine)
+        placed = self._cluster.pod(pod.key)
+        if placed is not None and identity(placed) != mine:
+            self._cluster.remove_pod(pod.key)
+        elif placed is not None or pod.key in self._engine.waiting:
+            return
+        gated = self._engine.enqueue(pod if is_new else pod.with_fields(nominated_node_name=""))
+        if gated is not None:
+            self._keep(gated)
+            return
+        queued = self._pop(lambda each: each.pod.key == pod.key)
+        if queued is not None:
+            self._decide(queued)
+
+    def _retry(self) -> None:
+        """Try pods that an event woke, that the record does not try again, and that have a node there or made
+        room here.
+        """
+        while (queued := self._pop(lambda each: self._is_open(each.pod))) is not None:
+            self._retries[identity(queued.pod)] += 1
+            self._decide(queued)
+
+    def _is_open(self, pod: PodInfo) -> bool:
+        mine = identity(pod)
+        if self._left[mine] > 0 or self._retries[mine] >= MOST_RETRIES:
+            return False
+        return mine in self._survey.placed or mine in self._made_room
+
+    def _pop(self, is_wanted: Callable[[QueuedPod], bool]) -> QueuedPod | None:
+        """Take the first wanted pod from the queue; the others stay."""
+        queue, others, found = self._engine.queue, list[QueuedPod](), None
+        while (queued := queue.pop()) is not None:
+            if is_wanted(queued):
+                found = queued
+                break
+            others.append(queued)
+        for queued in others:
+            queue.put_back(queued)
+        return found
+
+    def _decide(self, queued: QueuedPod) -> None:
+        pod = queued.pod
+        is_full = pod.key in self._verdict_nodes
+        decision = self._engine.schedule_one(queued, Detail.FULL if is_full else None)
+        if not node_of(decision):
+            self._annotations.given.pop(pod.key, None)
+        self._keep(decision)
+        if decision.victims:
+            self._made_room.add(identity(pod))
+            if not self._left[identity(pod)]:
+                self._engine.queue.add(pod)
+        else:
+            self._made_room.discard(identity(pod))
+        for victim in self._evictor.take_returned():
+            self._come_back(victim)
+
+    def _come_back(self, pod: PodInfo) -> None:
+        """Queue a pod that lost its node here, unless the record tries it again or it has no node there."""
+        if self._is_open(pod):
+            gated = self._engine.enqueue(pod)
+            if gated is not None:
+                self._keep(gated)
+
+    def _settle(self) -> None:
+        for decision in self._engine.settle():
+            self._keep(decision)
+
+    def _keep(self, decision: Decision) -> None:
+        if decision.verdicts:
+            nodes = self._verdict_nodes[decision.pod]
+            kept = tuple(verdict for verdict in decision.verdicts if verdict.node in nodes)
+            decision = decision.with_fields(verdicts=kept)
+        self.decisions.append(decision)
+        self._on_decision(decision)
+
+
+class _RecordedEffects:
+    """Finds the changes of a record that are effects of its decisions."""
+
+    def __init__(self) -> None:
+        self._tried: set[str] = set()
+        self._victims: set[str] = set()
+        self._claims: set[str] = set()
+        # The pod of the decision before a step, if it has no node: a placement of it was undone.
+        self._undone = ""
+        self._pods: dict[str, PodInfo] = {}
+
+    def others(self, step: Step) -> Iterator[StepChange]:
+        """Yield the changes of a step that are no effects; the decision of the step counts from then on."""
+        undone = {self._undone} if self._undone else set()
+        if step.settled is not None and not node_of(step.settled):
+            undone.add(step.settled.pod)
+        for change in step.changes:
+            if not self._is_effect(change, undone):
+                yield change
+        self._undone = ""
+        if step.attempt is not None:
+            self._pods[step.attempt.pod.key] = step.attempt.pod
+            self._tried.add(step.attempt.pod.key)
+            self._note(step.attempt.decision)
+        if step.settled is not None:
+            self._note(step.settled)
+
+    def _note(self, decision: Decision) -> None:
+        if node_of(decision):
+            pod = self._pods.get(decision.pod)
+            names = () if pod is None else pod.claim_names
+            namespace = decision.pod.partition("/")[0]
+            self._claims.update(f"{namespace}/{name}" for name in names)
+        elif decision.outcome is not Outcome.SKIPPED:
+            self._undone = decision.pod
+        self._victims.update(victim.pod for victim in decision.victims)
+
+    def _is_effect(self, change: StepChange, undone: set[str]) -> bool:
+        match change:
+            case PodPlaced(pod):
+                return pod.key in self._tried
+            case PodGone(pod):
+                if pod.key in self._victims:
+                    self._victims.discard(pod.key)
+                    return True
+                return pod.key in undone
+            case ObjectSet(PersistentVolumeClaim() as claim):
+                return key_of(claim) in self._claims
+            case ObjectSet(PersistentVolume() as volume):
+                reference = volume.spec.claim_ref
+                return reference is not None and f"{reference.namespace}/{reference.name}" in self._claims
+            case ObjectGone(PersistentVolumeClaim.KIND, key):
+                # A claim that is gone frees its name.
+                self._claims.discard(key)
+        return False

@@ -1,0 +1,92 @@
+"""What a whole record says about its pods: read once, before anything is decided again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.files import InputFile
+from kdsl.cycle.decision import Decision, Outcome
+from kdsl.cycle.engine import EngineOptions
+from kdsl.explain.differences import node_of
+from kdsl.trace.record import Attempt, PodPlaced, Reading, Step
+
+Identity = tuple[str, str]
+"""The `namespace/name` of a pod and its uid, which another pod of that name does not have."""
+
+
+def identity(pod: PodInfo) -> Identity:
+    """Return the identity of a pod."""
+    return pod.key, pod.uid
+
+
+@dataclass(slots=True)
+class Survey:
+    """The pods of a record. `attempts` counts the recorded attempts of each, `cycles` has the number of the
+    first one by key, `homes` the nodes of pods at the start.
+
+    `placed` are the pods that have a node when the record ends, or ended while they had one. `options` are
+    those of the first attempt, None in a record without attempts.
+    """
+
+    attempts: Counter[Identity] = field(default_factory=Counter)
+    cycles: dict[str, int] = field(default_factory=dict)
+    homes: dict[str, str] = field(default_factory=dict)
+    placed: set[Identity] = field(default_factory=set)
+    schedulers: set[str] = field(default_factory=set)
+    options: EngineOptions | None = None
+    rules: str = ""
+    is_whole: bool = False
+    dropped: int = 0
+    settled: int = 0
+    _pods: dict[str, PodInfo] = field(default_factory=dict)
+
+    @staticmethod
+    def of(file: InputFile) -> Survey:
+        """Read a record to its end; raise InvalidInputError at the first line with mistakes."""
+        survey, reading = Survey(), Reading(file)
+        for number, step in enumerate(reading.steps()):
+            survey._take(step, is_first=number == 0)
+        survey.rules, survey.is_whole = reading.rules, reading.is_whole
+        survey.dropped += reading.dropped_last
+        return survey
+
+    def _take(self, step: Step, *, is_first: bool) -> None:
+        for change in step.changes:
+            if isinstance(change, PodPlaced):
+                pod = change.pod
+                self._pods[pod.key] = pod
+                # A victim may select another scheduler when it returns.
+                self.schedulers.add(pod.scheduler_name)
+                if is_first:
+                    self.homes[pod.key] = pod.node_name
+                    self.placed.add(identity(pod))
+        if step.attempt is not None:
+            self._note(step.attempt)
+        if step.settled is not None:
+            self.settled += 1
+            self._end(step.settled)
+
+    def _note(self, attempt: Attempt) -> None:
+        pod = attempt.pod
+        self._pods[pod.key] = pod
+        self.attempts[identity(pod)] += 1
+        self.cycles.setdefault(pod.key, attempt.number)
+        self.schedulers.add(pod.scheduler_name)
+        self.options = self.options or attempt.options
+        self.dropped += attempt.dropped
+        self._end(attempt.decision)
+
+    def _end(self, decision: Decision) -> None:
+        pod = self._pods.get(decision.pod)
+        if pod is None:
+            return
+        if node_of(decision):
+            self.placed.add(identity(pod))
+        elif decision.outcome is not Outcome.SKIPPED:
+            self.placed.discard(identity(pod))
+        for victim in decision.victims:
+            evicted = self._pods.get(victim.pod)
+            if evicted is not None:
+                self.placed.discard(identity(evicted))

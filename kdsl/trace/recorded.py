@@ -1,0 +1,45 @@
+"""The decisions of a record: what comparisons need of the document, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from kdsl.cycle.decision import Decision, Outcome, Victim
+
+
+class _VictimDocument(Struct, frozen=True):
+    pod: str
+
+
+class _DecisionDocument(Struct, frozen=True, rename="camel"):
+    """The fields of a decision that say what became of the pod."""
+
+    pod: str
+    outcome: Outcome
+    profile: str = ""
+    node: str = ""
+    message: str = ""
+    nominated_node: str = ""
+    victims: list[_VictimDocument] = []
+
+
+def recorded_decision(document: Mapping[str, Any]) -> Decision:
+    """Read a decision, without its reasons; raise msgspec.ValidationError for a malformed one.
+
+    A pod that is being bound counts as placed.
+    """
+    read = msgspec.convert(document, _DecisionDocument)
+    outcome = Outcome.PLACED if read.outcome is Outcome.BINDING else read.outcome
+    return Decision(
+        read.pod,
+        read.profile,
+        outcome,
+        read.node,
+        read.message,
+        nominated=read.nominated_node,
+        victims=tuple(Victim.of(each.pod, "") for each in read.victims),
+    )

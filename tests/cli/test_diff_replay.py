@@ -1,0 +1,384 @@
+"""`kdsl diff … --replay`: output, thresholds and exit codes on a record of the quickstart."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from kdsl.explain.differences import Counts
+from kdsl.report.schemas import output_schema
+
+from tests.cli.command_line import Ended, kdsl
+from tests.sim.replay import test_kinds as small
+from tests.test_examples import ROOT
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture
+def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return a record of the quickstart under the default profile, in the working folder."""
+    monkeypatch.chdir(ROOT)
+    path = tmp_path / "run.jsonl.gz"
+    quickstart = ("--cluster", "examples/quickstart/cluster.yaml", "--pods", "examples/quickstart/pods.yaml")
+    assert kdsl("simulate", *quickstart, "--record", str(path), "-o", "summary").exit_code == 0
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("diff-replay", ("default", "binpacking")),
+        ("diff-replay-cumulative", ("default", "binpacking", "--mode", "cumulative")),
+        ("diff-replay-recorded", ("recorded", "binpacking", "--fail-if", "moved > 2")),
+        ("diff-replay-markdown", ("default", "binpacking", "-o", "markdown", "--fail-if", "pending > 0")),
+        ("diff-replay-json", ("default", "binpacking", "-o", "json", "--fail-if", "different > 0")),
+    ],
+)
+def test_golden(name: str, args: tuple[str, ...], record: str) -> None:
+    ended = kdsl("diff", *args, "--replay", record)
+    assert (ended.exit_code, ended.stderr) == (0 if "pending > 0" in args else 1, "")
+    golden = GOLDEN / f"{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(ended.stdout, encoding="utf-8")
+    assert ended.stdout == golden.read_text(encoding="utf-8")
+
+
+def test_equal_rules_differ_in_nothing(record: str) -> None:
+    for mode, noun in (("independent", "decisions"), ("cumulative", "pods")):
+        ended = kdsl("diff", "recorded", "default", "--replay", record, "--mode", mode)
+        assert ended == Ended(0, f"0 of 8 {noun} differ\n", "")
+
+
+def test_the_document_fits_its_schema(record: str) -> None:
+    validator = Draft202012Validator(output_schema("RuleChanges"))
+    for old in ("recorded", "default"):
+        for mode in ("independent", "cumulative"):
+            ended = kdsl("diff", old, "binpacking", "--replay", record, "--mode", mode, "-o", "json")
+            document = json.loads(ended.stdout)
+            validator.validate(document)
+            replay = document["replay"]
+            assert set(replay["counts"]) == set(Counts().document())
+            assert len(replay["differences"]) == replay["counts"]["different"] > 0
+            kinds = ("moved", "pending", "placed", "other_cards", "other_victims", "same")
+            assert sum(replay["counts"][kind] for kind in kinds) == replay["counts"]["decided"] == 8
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "exit_code"),
+    [
+        (("pending > 0",), 0),
+        (("moved > 2",), 1),
+        (("pending > 0", "moved > 2"), 1),
+        (("pending > 0", "moved > 3"), 0),
+        (("moved * 100 > decided * 30",), 1),
+        (("different == 3 && victims <= old_victims",), 1),
+        (("double(moved) / double(decided) > 0.4",), 0),
+    ],
+)
+def test_thresholds_decide_the_exit_code(record: str, thresholds: tuple[str, ...], exit_code: int) -> None:
+    options = [part for each in thresholds for part in ("--fail-if", each)]
+    assert kdsl("diff", "default", "binpacking", "--replay", record, *options).exit_code == exit_code
+
+
+@pytest.mark.parametrize(
+    ("threshold", "message"),
+    [
+        ("pendin > 0", "unknown name `pendin`"),
+        ("pending >", "--fail-if:1:"),
+        ("pending + 1", "a threshold is true or false, this is `int`"),
+        ("pending > 'a'", "--fail-if:1:"),
+        ("__import__('os').system('true') == 0", "--fail-if:1:"),
+        ("pod.name == 'a'", "unknown name `pod`"),
+        ("moved / (decided - decided) > 0", "has no value: division by zero"),
+        ("pending > 0 || " * 100 + "true", "at most 1,000 characters"),
+        ("", "--fail-if"),
+    ],
+)
+def test_a_wrong_threshold_is_refused(record: str, threshold: str, message: str) -> None:
+    ended = kdsl("diff", "default", "binpacking", "--replay", record, "--fail-if", threshold)
+    assert ended.exit_code == 2
+    assert message in ended.stderr.replace("modulus or divide by zero", "division by zero")
+
+
+def test_all_wrong_thresholds_are_reported_at_once(record: str) -> None:
+    ended = kdsl(
+        "diff", "default", "binpacking", "--replay", record, "--fail-if", "a > 0", "--fail-if", "b > 0"
+    )
+    assert "unknown name `a`" in ended.stderr and "unknown name `b`" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("default", "binpacking", "--fail-if", "true"), "--fail-if goes with --replay"),
+        (("default", "binpacking", "--mode", "cumulative"), "--mode goes with --replay"),
+        (("default", "binpacking", "--replay", "r", "--cluster", "c"), "goes without --cluster and --pods"),
+        (("recorded", "rules", "--replay", "r", "--rules", "rules"), "--rules goes with names of profiles"),
+        (("recorded", "default", "--replay", "r", "--profile", "p"), "--profile goes with a folder"),
+        (("recorded", "no-profile", "--replay", "r"), "there is no profile `no-profile`"),
+        (("recorded", "default", "--replay", "none.jsonl"), "cannot read this file"),
+    ],
+)
+def test_wrong_use(args: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    ended = kdsl("diff", *args)
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert message in " ".join(ended.stderr.split())
+
+
+# ---- Markdown ----------------------------------------------------------------------------------------------
+
+
+HOSTILE = "x|y`z <img src=a> @everyone &amp; [a](http://b) \\| www.c.d\u202e"
+
+
+def hostile_record(folder: Path, count: int = 1) -> Path:
+    """Write a record whose pending pods get a hostile message."""
+    old = small.rules(folder, "old", room=1)
+    pods = [small.pod(f"p{number:04}") for number in range(count)]
+    text = small.record(old, small.pod("a", 0, "n1"), small.pod("b", 0, "n2"), *pods).data.decode()
+    message = json.dumps(HOSTILE, ensure_ascii=True)
+    path = folder / "record|`@x`.jsonl"
+    path.write_text(re.sub(r'"message":"0/2[^"]*"', lambda found: f'"message":{message}', text))
+    return path
+
+
+def test_hostile_texts_are_inert_in_markdown(tmp_path: Path) -> None:
+    small.rules(tmp_path, "new", room=2)
+    path = hostile_record(tmp_path)
+    new = str(tmp_path / "new.kdsl")
+    ended = kdsl(
+        "diff",
+        "recorded",
+        new,
+        "--replay",
+        str(path),
+        "-o",
+        "markdown",
+        "--fail-if",
+        "moved > 0 || placed > 5",
+    )
+    assert ended.exit_code == 0
+    row = next(line for line in ended.stdout.splitlines() if "n/p0000" in line)
+    # Five columns: the pipes of the message are no columns.
+    assert row.count("|") == 6
+    outside = re.sub(r"`[^`]*`|<code>[^<]*</code>", "", ended.stdout)
+    assert "@" not in outside and "<img" not in outside and "](" not in outside
+    in_html = "".join(re.findall(r"<code>([^<]*)</code>", ended.stdout))
+    assert not set(in_html) & set("`|\\@[]<>*_~.:\u202e")
+    threshold = next(line for line in ended.stdout.splitlines() if "not passed" in line)
+    assert threshold == "- ✅ not passed: <code>moved &#62; 0 &#124;&#124; placed &#62; 5</code>"
+
+
+def test_a_long_comment_is_cut_and_says_so(tmp_path: Path) -> None:
+    small.rules(tmp_path, "new", room=2000)
+    path = hostile_record(tmp_path, 500)
+    ended = kdsl("diff", "recorded", str(tmp_path / "new.kdsl"), "--replay", str(path), "-o", "markdown")
+    text = ended.stdout
+    assert len(text) <= 65_536 and text.startswith(
+        "### Replay: 500 of 500 decisions differ: 500 become placed"
+    )
+    shown = sum(1 for line in text.splitlines() if "`n/p" in line)
+    left_out = re.search(r"^(\d+) lines left out: the comment would be too long", text, re.MULTILINE)
+    assert left_out is not None and shown > 50 and shown + int(left_out[1]) == 500
+    assert text.count("<details>") == text.count("</details>") == 1
+
+
+def test_names_in_text_cannot_draw_on_the_terminal(tmp_path: Path) -> None:
+    small.rules(tmp_path, "new", room=2)
+    path = hostile_record(tmp_path)
+    escaped = path.read_text().replace("www.c.d", "\\u001b[31m\\u000a")
+    path.write_text(escaped)
+    ended = kdsl("diff", "recorded", str(tmp_path / "new.kdsl"), "--replay", str(path))
+    assert "\x1b" not in ended.stdout and len(ended.stdout.splitlines()) == 4
+
+
+# ---- hostile records ---------------------------------------------------------------------------------------
+
+
+def lines_of(record: str) -> list[str]:
+    return gzip.decompress(Path(record).read_bytes()).decode().splitlines()
+
+
+def with_fields(line: str, **fields: object) -> str:
+    return json.dumps({**json.loads(line), **fields})
+
+
+def changed(lines: list[str], number: int, line: str) -> list[str]:
+    """Return the lines with the one of this number, from 1 on, replaced."""
+    return [line if at == number else each for at, each in enumerate(lines, start=1)]
+
+
+def refused(folder: Path, data: bytes, name: str = "bad.jsonl") -> str:
+    """Replay a file in both modes; return what is said about it."""
+    path = folder / name
+    path.write_bytes(data)
+    said = set()
+    for mode in ("independent", "cumulative"):
+        ended = kdsl("diff", "recorded", "default", "--replay", str(path), "--mode", mode)
+        assert (ended.exit_code, ended.stdout) == (2, ""), ended
+        assert "Traceback" not in ended.stderr
+        said.add(ended.stderr.replace(str(path), name))
+    assert len(said) == 1
+    return said.pop()
+
+
+BAD_POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": "none"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "message"),
+    [
+        (lambda lines: [], "bad.jsonl", "the record is empty"),
+        (lambda lines: lines[1:], "bad.jsonl:1", "a record begins with the cluster"),
+        (lambda lines: [*lines[:3], lines[0]], "bad.jsonl:4", "which is only its first line"),
+        (lambda lines: [*lines, lines[-1]], f"bad.jsonl:{11}", "nothing may follow the last line"),
+        (
+            lambda lines: [*lines[:2], lines[3], lines[2]],
+            "bad.jsonl:3",
+            "this is decision 2, the next one is 1",
+        ),
+        (lambda lines: [*lines[:2], *lines[3:]], "bad.jsonl:3", "this is decision 2, the next one is 1"),
+        (lambda lines: [*lines[:4], lines[4][:200]], "bad.jsonl:5", "it was cut off"),
+        (lambda lines: changed(lines, 3, lines[2][:200]), "bad.jsonl:3", "truncated"),
+        (lambda lines: changed(lines, 2, "[" * 100_000), "bad.jsonl:2", ""),
+        (lambda lines: changed(lines, 2, "NaN"), "bad.jsonl:2", ""),
+        (lambda lines: changed(lines, 1, lines[0].replace("v1alpha1", "v9", 1)), "bad.jsonl:1", "apiVersion"),
+        (lambda lines: changed(lines, 2, with_fields(lines[1], kind="TraceX")), "bad.jsonl:2", "TraceX"),
+        (lambda lines: changed(lines, 2, with_fields(lines[1], pod=7)), "bad.jsonl:2", "pod"),
+        (lambda lines: changed(lines, 2, with_fields(lines[1], pod=BAD_POD)), "bad.jsonl:2#1", "containers"),
+        (lambda lines: changed(lines, 2, with_fields(lines[1], decision={})), "bad.jsonl:2", "malformed"),
+        (lambda lines: changed(lines, 2, with_fields(lines[1], dropped=-1)), "bad.jsonl:2", "decision 0"),
+        (
+            lambda lines: changed(lines, 10, with_fields(lines[9], cycles=3)),
+            "bad.jsonl:10",
+            "had 3 decisions",
+        ),
+        (
+            lambda lines: changed(
+                lines, 2, with_fields(lines[1], changes=[{"change": "place", "pod": "a/b", "node": "c"}])
+            ),
+            "bad.jsonl:2",
+            "pod `a/b` is placed before it was tried",
+        ),
+        (
+            lambda lines: changed(
+                lines,
+                2,
+                with_fields(lines[1], changes=[{"change": "remove", "objectKind": "Node", "key": "x"}]),
+            ),
+            "bad.jsonl:2",
+            "Node `x` is removed, and was not there",
+        ),
+        (
+            lambda lines: changed(
+                lines, 2, with_fields(lines[1], engine={**json.loads(lines[1])["engine"], "tieBreak": "dice"})
+            ),
+            "bad.jsonl:2",
+            "there is no tie-break `dice`",
+        ),
+        (
+            lambda lines: changed(
+                lines,
+                2,
+                with_fields(lines[1], engine={**json.loads(lines[1])["engine"], "startIndex": 10**30}),
+            ),
+            "bad.jsonl:2",
+            "startIndex, attempts and time",
+        ),
+        (
+            lambda lines: changed(
+                lines, 1, with_fields(lines[0], objects=[{"kind": "Node", "metadata": []}])
+            ),
+            "bad.jsonl:1",
+            "",
+        ),
+        (
+            lambda lines: changed(
+                lines,
+                1,
+                with_fields(lines[0], objects=[{"apiVersion": "v1", "kind": "Secret", "metadata": {}}]),
+            ),
+            "bad.jsonl:1",
+            "a record holds no Secret",
+        ),
+    ],
+)
+def test_a_record_that_cannot_be_used(
+    record: str, tmp_path: Path, change: object, place: str, message: str
+) -> None:
+    lines = lines_of(record)
+    assert len(lines) == 10 and callable(change)
+    said = refused(tmp_path, "\n".join(change(lines)).encode())
+    assert place in said and message in said
+
+
+def test_bytes_that_are_no_record(tmp_path: Path, record: str) -> None:
+    assert "cannot unpack" in refused(tmp_path, Path(record).read_bytes()[:-40], "bad.jsonl.gz")
+    assert "bad.jsonl:1" in refused(tmp_path, b"\xff\xfe\x00")
+    assert "bad.jsonl:1" in refused(tmp_path, b"\n\n")
+
+
+def test_a_line_is_bounded(tmp_path: Path, record: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kdsl.trace import reading
+
+    monkeypatch.setattr(reading, "MAX_LINE", 1000)
+    said = refused(tmp_path, gzip.compress(b" " * 5_000_000), "bad.jsonl.gz")
+    assert "bad.jsonl.gz:1" in said and "it is longer than 1,000 bytes" in said
+
+
+def test_a_record_is_bounded_when_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kdsl.cluster.read import files
+
+    monkeypatch.setattr(files, "MAX_BYTES", 100_000)
+    assert "larger than" in refused(tmp_path, gzip.compress(b"[" * 10_000_000), "bad.jsonl.gz")
+
+
+def test_a_record_without_its_last_line_is_replayed_with_a_note(tmp_path: Path, record: str) -> None:
+    path = tmp_path / "short.jsonl"
+    path.write_text("\n".join(lines_of(record)[:5]))
+    ended = kdsl("diff", "recorded", "default", "--replay", str(path))
+    assert ended.exit_code == 0
+    assert ended.stdout.splitlines() == [
+        "0 of 4 decisions differ",
+        "note: the record has no last line: it was cut off, or its run has not ended",
+    ]
+
+
+# ---- what the documentation shows --------------------------------------------------------------------------
+
+
+def test_the_page_shows_what_happens(record: str, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^\$ kdsl (diff .+)\n((?:.+\n|\n)+?)```$", page, re.MULTILINE)
+    args = [part.strip("'") for part in re.findall(r"'[^']*'|\S+", shown[0])]
+    ended = kdsl(*(record if part == "run.jsonl.gz" else part for part in args))
+    assert ended.stdout == shown[1]
+    lines = lines_of(record)
+    said = refused(tmp_path, "\n".join([*lines[:2], lines[3], lines[2]]).encode(), "run.jsonl")
+    assert said.partition("\n\n")[0].rstrip() in page
+
+
+def test_the_page_names_every_count() -> None:
+    page = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
+    table = page[page.index("| name | decisions") :]
+    table = table[: table.index("\n\n")]
+    named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named == set(Counts().document())
+
+
+def test_the_example_of_a_pull_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "examples" / "lab" / "pull-request" / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\$ kdsl (diff .+)\n((?:.+\n|\n)+?)```$", page, re.MULTILINE)
+    commands = [[part.strip("'") for part in re.findall(r"'[^']*'|\S+", each)] for each, _ in shown]
+    assert [kdsl(*args).stdout for args in commands] == [output for _, output in shown]
+    assert [kdsl(*args).exit_code for args in commands] == [1, 0]
+    quoted = "\n".join(line[2:] for line in page.splitlines() if line.startswith(">"))
+    assert kdsl(*commands[0], "-o", "markdown").stdout.rstrip("\n") == quoted
