@@ -144,8 +144,8 @@ class _Entry:
 class _RuleEntry:
     """The memo entry of one predicate: its PreFilter answer, and the parts that apply with their answers.
 
-    A part without answers runs for each pod: its signature is new, or it reads the pods on a node, which change
-    with every placement.
+    A part without answers runs for each pod: its signature is new, or it reads the pods on a node, which
+    change with every placement.
     """
 
     snapshot: LiveSnapshot
@@ -371,8 +371,8 @@ def _evaluate(
     before: NDArray[np.int32] | None,
     rows: Rows,
 ) -> NDArray[np.int32]:
-    """Return the status of each row by these parts. If given, `before` are the statuses of other predicates: a
-    part need not run where one that is earlier rejects.
+    """Return the status of each row by these parts. If given, `before` are the statuses of other predicates:
+    a part need not run where an earlier one rejects.
     """
     nodes, ids = NodeSet(snapshot, rows), np.zeros(len(rows), _IDS)
     positions = None if before is None else table.positions(before)
