@@ -148,8 +148,9 @@ class Engine:
 
     def settle(self) -> Iterator[Decision]:
         """Continue with held pods that were allowed, rejected or timed out; the others stay held."""
-        self.waiting.expire(self._clock.now())
-        for reserved, rejection in self.waiting.take_settled():
+        now = self._clock.now()
+        self.waiting.expire(now)
+        for reserved, rejection in self.waiting.take_settled(now):
             placer = self._placer
             yield self._publish(
                 placer.bind(reserved) if rejection is None else placer.turn_away(reserved, rejection)

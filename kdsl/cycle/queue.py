@@ -86,9 +86,7 @@ class SchedulingQueue:
         # Returns the kind of a pod, if it is known that pods of one kind are rejected, and cured, alike:
         # then an event is weighed once for each kind.
         self.kind_of: Callable[[PodInfo], Hashable] | None = None
-        self.flushed = 0
         self.placed_after_flush = 0
-        self.wakes: Counter[str] = Counter()
         # Number of pods that entered a part of the queue, by the part and the cause.
         self.incoming: Counter[tuple[str, str]] = Counter()
 
@@ -252,14 +250,13 @@ class SchedulingQueue:
         pending.fail(rejectors)
         pending.queued = self._queued(pending.queued.pod, pending.queued.attempts)
         if not rejectors:
-            self._wake(pending, Urgency.AFTER_BACKOFF, FAILURE, FAILURE)
+            self._wake(pending, Urgency.AFTER_BACKOFF, FAILURE)
             return
         table = self._routes.table_of(pending.queued.pod)
         self._asleep.add(pending, table)
-        urgencies = ((urgency_of(pending, table, event), event) for event in events)
-        urgency, event = max(urgencies, key=lambda one: one[0], default=(Urgency.NONE, TIMEOUT))
+        urgency = max((urgency_of(pending, table, event) for event in events), default=Urgency.NONE)
         if urgency is not Urgency.NONE:
-            self._wake(pending, urgency, _label(event), FAILURE)
+            self._wake(pending, urgency, FAILURE)
         else:
             self.incoming["unschedulable", FAILURE] += 1
 
@@ -284,7 +281,7 @@ class SchedulingQueue:
             pending = self._pods[key]
             urgency = self._urgency(pending, event, known)
             if urgency is not Urgency.NONE:
-                self._wake(pending, urgency, _label(event), event_label(event))
+                self._wake(pending, urgency, event_label(event))
 
     def _urgency(self, pending: PendingPod, event: ClusterEvent, known: dict[Hashable, Urgency]) -> Urgency:
         """Return the effect of an event on a sleeping pod; `known` are the answers for kinds of pods."""
@@ -308,7 +305,7 @@ class SchedulingQueue:
             elif pending is not None and key not in self._active:
                 self._backoff.remove(key)
                 self._error_backoff.remove(key)
-                self._wake(pending, Urgency.AT_ONCE, force.label, force.label)
+                self._wake(pending, Urgency.AT_ONCE, force.label)
 
     def flush(self) -> None:
         """Activate the pods whose backoff is over, and wake the pods that slept for more than five
@@ -327,10 +324,9 @@ class SchedulingQueue:
             pending = self._pods[key]
             if now - pending.queued.queued_at > MAX_ASLEEP:
                 is_gated = pending.refusal is not None
-                self._wake(pending, Urgency.AFTER_BACKOFF, TIMEOUT.label, TIMEOUT.label)
+                self._wake(pending, Urgency.AFTER_BACKOFF, TIMEOUT.label)
                 if not is_gated:
                     pending.is_flushed = True
-                    self.flushed += 1
 
     def hold(self, key: str) -> None:
         """Keep the pod `namespace/name` from being tried until `let_go`: room is being made for it."""
@@ -347,7 +343,7 @@ class SchedulingQueue:
         self._held.discard(key)
         pending = self._pods.get(key)
         if pending is not None and pending.refusal is _HELD:
-            self._wake(pending, Urgency.AFTER_BACKOFF, "RoomIsMade", "RoomIsMade")
+            self._wake(pending, Urgency.AFTER_BACKOFF, "RoomIsMade")
 
     @property
     def next_due(self) -> int | None:
@@ -367,16 +363,15 @@ class SchedulingQueue:
             for key in heaps.clear():
                 self._enter(heaps, self._pods[key])
         for key in asleep:
-            self._wake(self._pods[key], Urgency.AFTER_BACKOFF, "RulesChanged", "RulesChanged")
+            self._wake(self._pods[key], Urgency.AFTER_BACKOFF, "RulesChanged")
 
     # ---- moving ------------------------------------------------------------------------------------------
 
-    def _wake(self, pending: PendingPod, urgency: Urgency, label: str, cause: str) -> None:
+    def _wake(self, pending: PendingPod, urgency: Urgency, cause: str) -> None:
         """Move a sleeping pod to the active or backoff part, unless it is gated.
 
-        `label` is the event that woke it, `cause` the cause in the words of kube-scheduler's metrics.
+        `cause` is the cause in the words of kube-scheduler's metrics.
         """
-        self.wakes[label] += 1
         heaps = self._active
         if urgency is not Urgency.AT_ONCE and self._due(pending) >= self._clock.now() // SECOND:
             heaps = self._backoff if pending.rejectors else self._error_backoff
@@ -419,10 +414,6 @@ class SchedulingQueue:
 
 
 _HELD: Final = Status(Code.UNSCHEDULABLE, ("room is being made for the pod",), "DefaultPreemption")
-
-
-def _label(event: ClusterEvent) -> str:
-    return event.label or str(event.resource)
 
 
 def _refusal(table: HookTable, pod: PodInfo) -> Status | None:

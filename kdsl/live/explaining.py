@@ -221,7 +221,7 @@ class _Beside:
             turns = Turns(engine, cluster, made.rules, made.settings.steps)
             explanation = turns.explain((pod,), pod, inspection)
         # Keep nothing of the copy, nor a pod that a plugin holds back.
-        self._waiting.take(pod.key)
+        self._waiting.take(pod.key, self._clock.now())
         self._cluster = self._volumes.cluster = self._annotations.cluster = ClusterCache()
         if explanation is None:
             raise RuntimeError(f"pod {pod.key} got no decision")

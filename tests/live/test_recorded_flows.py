@@ -11,7 +11,6 @@ import pytest
 from kdsl.cycle.decision import Condition, Decision, Outcome
 from kdsl.live.api import Api
 from kdsl.live.changes import LivePod
-from kdsl.live.doorbell import until_idle
 from kdsl.live.evictions import Eviction, Evictions, Preemption
 from kdsl.live.http import Answer, Request
 from kdsl.live.recorder import Recorder
@@ -19,6 +18,7 @@ from kdsl.live.reporter import Reporter
 from kdsl.live.status_writer import StatusWriter
 from msgspec.structs import replace
 
+from tests.live.idle import until_idle
 from tests.live.recorded import SCHEDULER, Pods, scenarios
 from tests.live.timeless import OK, LoopClock, Script, run, status
 
