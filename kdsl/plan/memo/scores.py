@@ -103,8 +103,8 @@ class _RuleEntry:
         return 0 if self.raw is None else self.raw.nbytes
 
 
-class JoinedScores:
-    """The rules among the scores of a profile, with their weights."""
+class ScoreMemo:
+    """The scores of a profile that are rules, with their weights and their cached answers."""
 
     def __init__(self, plugins: Sequence[ScorePlugin], signatures: Signatures | None = None) -> None:
         """Join scores; `signatures` are shared by all joined rules of one profile."""
