@@ -24,11 +24,12 @@ from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.bindings import Reserved
 from kdsl.cycle.decision import Condition, Decision
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.explain.changes import PODS, Change
 from kdsl.explain.explanation import Explanation
-from kdsl.explain.findings import Inspection
+from kdsl.explain.inspection import Inspection
 from kdsl.explain.supposed import parse_changes
 from kdsl.explain.turn import Turns
 from kdsl.hooks.context import Manifests, PluginContext

@@ -27,7 +27,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_objects, read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Outcome
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from msgspec import structs
 
 from tests.conformance.kube import BackEnd, Json, judged_by, table_of

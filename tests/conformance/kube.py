@@ -39,7 +39,8 @@ from kdsl.config.kube_rules import convert_kube_scheduler
 from kdsl.config.kube_scheduler import read_kube_scheduler
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.decision import Decision, Detail, Outcome
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.eval.scalar import Closure

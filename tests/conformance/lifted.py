@@ -17,7 +17,7 @@ from kdsl.base.quantity import Quantity
 from kdsl.check.model.traversal import frame_size
 from kdsl.check.model.typed import Const, TypedExpr, Var
 from kdsl.check.model.types import BOOL, DOUBLE, INT, STRING, UINT, BindingTime, Type
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.ir import map_children
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.meter import POD_STEPS, Meter

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from kdsl.base.clock import ManualClock
 from kdsl.cycle.decision import Decision, Detail, Outcome
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.hooks.specs import AddedScores
 from kdsl.hooks.status import Code, Status, StatusColumn
 

@@ -17,7 +17,7 @@ from kdsl.cluster.objects.taints import Taint
 from kdsl.cycle.decision import Outcome
 from kdsl.explain.changes import Change, Operation
 from kdsl.explain.cures import _closest, _fewest
-from kdsl.explain.findings import Inspection
+from kdsl.explain.inspection import Inspection
 from kdsl.explain.levers import Amount
 from kdsl.explain.worlds import WorldChange
 from kdsl.sim.run import explain

@@ -12,9 +12,10 @@ from kdsl.live.changes import Change, Verb
 from kdsl.live.health import ResourceHealth, SilentObserver
 from kdsl.live.mirror import Mirror
 from kdsl.live.recovery import Recovery
-from kdsl.live.reflector import Reflector, WatchTimes
+from kdsl.live.reflector import Reflector
 from kdsl.live.resources import RESOURCES
 from kdsl.live.standing import Standing
+from kdsl.live.watch_source import WatchTimes
 
 from tests.live.fake_api import FakeApi
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from kdsl.app import Scheduler, Settings, build_scheduler, check_rules, shipped_rules
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.cycle.engine import EngineOptions
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.hooks.context import PluginContext
 from kdsl.live.assembly import LiveOptions, LiveScheduler
 from kdsl.live.changes import Change, Verb

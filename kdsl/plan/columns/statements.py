@@ -187,7 +187,7 @@ class ColumnBlock:
 
     def is_over_items(self, statement: CheckedStatement) -> bool:
         """Return whether a statement is a loop over a list of the node."""
-        return isinstance(statement, CheckedForEach) and self._compiler.lowering(frozenset()).is_node_list(
+        return isinstance(statement, CheckedForEach) and self._compiler.lowering(frozenset()).at.is_node_list(
             self._scope.optimised(statement.iterable)
         )
 
@@ -198,7 +198,7 @@ class ColumnBlock:
         scope, lowering = self._scope, self._compiler.lowering(shared)
         iterable = scope.optimised(statement.iterable)
         match statement.body, statement.variables:
-            case [CheckedRequire() as require], [variable] if lowering.is_node_list(iterable):
+            case [CheckedRequire() as require], [variable] if lowering.at.is_node_list(iterable):
                 pass
             case _:
                 return None

@@ -16,7 +16,7 @@ import numpy as np
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
 from kdsl.plan.counts.term_labels import TermLabels

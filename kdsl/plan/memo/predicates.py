@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.hooks.joined import PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState

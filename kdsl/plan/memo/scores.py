@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import MAX_NODE_SCORE
 from kdsl.lang.tree import ErrorAction, Normalization

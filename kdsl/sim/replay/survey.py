@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.files import InputFile
 from kdsl.cycle.decision import Decision, Outcome
-from kdsl.cycle.engine import EngineOptions
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.explain.differences import node_of
 from kdsl.trace.record import Attempt, PodPlaced, Reading, Step
 
