@@ -44,7 +44,7 @@ class Results:
 
     @property
     def is_timed(self) -> bool:
-        """Whether the runs are over time: they have a row each then, otherwise one for each load."""
+        """Return whether the runs are over time: such a run has one row, any other one row for each load."""
         return "load" not in self._all.column_names
 
     def table(self) -> pyarrow.Table:

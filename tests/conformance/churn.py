@@ -47,7 +47,7 @@ class Script:
 
     @property
     def makes_room(self) -> bool:
-        """Whether pods may make room for each other: elsewhere messages say nothing of preemption."""
+        """Return whether pods may preempt each other; elsewhere messages do not mention preemption."""
         return any(
             "nominated" in answer or "preemption:" in answer.get("message", "")
             for answer in self.answers.values()
@@ -191,7 +191,7 @@ class Replay:
         return answer
 
     def _settle(self, pod: PodInfo, answer: Json, decided: Json) -> None:
-        """Make of the cluster what it is once the answer `decided` holds, where the engine gave `answer`."""
+        """Apply the recorded answer `decided` to the cluster, where the engine gave `answer`."""
         node = decided.get("node", "")
         if node != answer.get("node", ""):
             self.cluster.remove_pod(pod.key)

@@ -56,8 +56,8 @@ Json = dict[str, Any]
 
 
 class BackEnd(StrEnum):
-    """What judges nodes: columns where they are many enough, columns in any case, the scalar back end alone, or rules
-    that are rewritten for every pod.
+    """The back end that judges nodes: columns for many nodes, columns in any case, the scalar back end alone, or
+    rules that are rewritten for every pod.
     """
 
     AUTO = "auto"
@@ -296,7 +296,7 @@ def _scores_of(attempt: Attempt, node: str) -> tuple[Json, dict[str, int]]:
 
 
 class _Head(msgspec.Struct):
-    """What of a vector is read to tell whether it is wanted."""
+    """The part of a vector that decides whether the vector is wanted."""
 
     family: str
 

@@ -85,7 +85,7 @@ class _Watched(RuleColumns):
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """What each row gives in both back ends; an EvalError stands for one that fails."""
+    """The value of each row in both back ends; an EvalError stands for a row that fails."""
 
     columns: list[Value]
     scalar: list[Value]

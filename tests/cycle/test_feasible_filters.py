@@ -1,6 +1,4 @@
-"""What plugins say beside the rules of a profile: `filter_feasible`, `add_scores` and `trim_candidates`, whatever they
-answer.
-"""
+"""Answers of plugins beside the rules of a profile: `filter_feasible`, `add_scores` and `trim_candidates`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of nodes and shared between them is what each node answers by itself."""
+"""Cached answers that nodes share equal the answer of each node alone."""
 
 from __future__ import annotations
 

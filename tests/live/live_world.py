@@ -148,7 +148,7 @@ class World:
 
 
 def drops_since(scheduler: LiveScheduler, api: ClusterApi) -> list[Change]:
-    """What a relist finds to be gone: as the scheduler last knew it."""
+    """Return the drops of objects that a relist misses, as the scheduler last knew them."""
     found: list[Change] = []
     known = scheduler.known
     for live in (*known.pending(), *known.placed()):

@@ -1,4 +1,4 @@
-"""What kdsl sends of its own accord, beside what kube-scheduler was recorded to send in the same situation."""
+"""Requests of kdsl beside those recorded of kube-scheduler in the same situation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def requests(scenario: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def about(request: dict[str, Any], pod: str) -> str:
-    """What a request is to a pod; empty for nothing."""
+    """Return the kind of a request about a pod; empty for none."""
     body = request.get("body") or {}
     if request["path"].endswith((f"/pods/{pod}/status", f"/pods/{pod}")):
         return f"{request['method']} {request['path']}"

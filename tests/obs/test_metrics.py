@@ -1,4 +1,4 @@
-"""What decisions, bindings, the queue and the client come to in the numbers of a scrape."""
+"""Decisions, bindings, the queue and the client in the numbers of a scrape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened to a pod. Times are nanoseconds after the start of the run."""
+"""The history of a pod. Times are nanoseconds after the start of the run."""
 
 from __future__ import annotations
 

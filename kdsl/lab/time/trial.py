@@ -25,7 +25,7 @@ from kdsl.plan.card_table import CardsOf
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What fresh nodes of a group would do: so many would take so many pods, and waste these shares."""
+    """The effect of fresh nodes of a group: their number, the pods they take, and the wasted shares."""
 
     nodes: int
     pods: int

@@ -1,4 +1,4 @@
-"""What a whole record says about its pods: read once, before anything is decided again."""
+"""The facts of a whole record about its pods: read once, before anything is decided again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What checked predicates, scores and queues hold."""
+"""The contents of checked predicates, scores and queues."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ class CacheMachine(RuleBasedStateMachine):
         self.check_versions(snapshot)
 
     def check_versions(self, snapshot: Snapshot) -> None:
-        """What changed has another version."""
+        """Assert that each changed part has another version."""
         now: dict[str, tuple[object, ...]] = {}
         for row in snapshot.order.tolist():
             info = snapshot.info(row)
