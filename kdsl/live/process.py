@@ -257,7 +257,7 @@ class SchedulerProcess:
             self.inbox.post(partial(self._canary.begin, sets.digests))
 
     def _follow(self, sets: RuleSets) -> None:
-        """Count for rule sets and watch what they read; decisions pause until that is synced.
+        """Count for rule sets and watch the resources that they read; decisions pause until those are synced.
 
         The handshakes with device plugins are those of the rules from now on.
         """

@@ -1,4 +1,4 @@
-"""Measures a cluster over time: what is used and there, integrals over time, and samples."""
+"""Measures a cluster over time: used and existing resources, integrals over time, and samples."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Simulation:
     # ---- time --------------------------------------------------------------------------------------------
 
     def _next(self) -> int | None:
-        """Return the time of what comes next, None if nothing can happen any more."""
+        """Return the time of the next event, None if nothing can happen any more."""
         now = self._world.now
         times = [self._agenda.next]
         if self._scaler is not None:
