@@ -169,7 +169,7 @@ def models_of(value: Value) -> tuple[str, ...]:
 
 
 @dataclass(slots=True)
-class Kinds:
+class ReadPods:
     """Pods as engines read them: each kind is read once."""
 
     _pods: dict[PodKind, PodInfo] = field(default_factory=dict)

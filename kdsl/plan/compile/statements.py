@@ -10,7 +10,7 @@ from kdsl.eval.scalar.comprehensions import elements_of, pairs_of
 from kdsl.eval.scalar.meter import spend
 from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.status import Code
-from kdsl.lang.tree import Code as RuleCode
+from kdsl.lang.tree import RejectionCode
 from kdsl.plan.compile.failures import FURTHER, MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.template import compile_template, text_in
@@ -19,9 +19,9 @@ StatementStep = Callable[[Frame, list[Failure]], bool]
 """Runs one statement, appends failures, and returns whether there were any."""
 
 CODES = {
-    RuleCode.UNSCHEDULABLE: Code.UNSCHEDULABLE,
-    RuleCode.UNRESOLVABLE: Code.UNRESOLVABLE,
-    RuleCode.PENDING: Code.PENDING,
+    RejectionCode.UNSCHEDULABLE: Code.UNSCHEDULABLE,
+    RejectionCode.UNRESOLVABLE: Code.UNRESOLVABLE,
+    RejectionCode.PENDING: Code.PENDING,
 }
 
 Chosen = tuple[Value, EvalError | None]

@@ -99,7 +99,7 @@ class _Known:
     number: int
 
 
-class Answers:
+class CardAnswers:
     """Asks nodes for cards, and keeps the answers of the live snapshot."""
 
     def __init__(self, inventories: Inventories) -> None:

@@ -15,7 +15,7 @@ from kdsl.eval.values import EvalError, Optional, Value
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
-from kdsl.lang.tree import Code as RuleCode
+from kdsl.lang.tree import RejectionCode
 from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
@@ -195,7 +195,7 @@ class _Narrow:
         self._names = scope.compile(narrow.names)
         self._reason = compile_template(narrow.reason, scope)
         # PreFilter rejects a pod or lets it pass, it does not keep it pending.
-        self._code = Code.UNSCHEDULABLE if narrow.code is RuleCode.PENDING else CODES[narrow.code]
+        self._code = Code.UNSCHEDULABLE if narrow.code is RejectionCode.PENDING else CODES[narrow.code]
         self.span = narrow.span
 
     def names(self, frame: Frame) -> tuple[str, ...] | None:
