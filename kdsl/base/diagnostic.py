@@ -40,7 +40,7 @@ class Edit:
 
 
 class Applicability(StrEnum):
-    """Whether a fix is certain: `--fix` applies only certain fixes, the user chooses among the others."""
+    """The certainty of a fix: `--fix` applies only certain fixes, the user chooses among the others."""
 
     CERTAIN = "certain"
     MAYBE = "maybe"

@@ -129,7 +129,7 @@ def command(
 
 
 def _explain(wanted: _Wanted, rules: RuleSet, settings: Settings, workload: Workload) -> Explanation:
-    from kdsl.explain.findings import Inspection
+    from kdsl.explain.inspection import Inspection
     from kdsl.sim.run import explain
     from kdsl.sim.what_if import changed, read_changes
 

@@ -1,4 +1,4 @@
-"""`kdsl lab inspect`: what a trace holds, before an experiment uses it."""
+"""`kdsl lab inspect`: the contents of a trace, before an experiment uses it."""
 
 from __future__ import annotations
 
