@@ -23,6 +23,10 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
+# Of difflib, from 0 to 1. At 0.6 `images` would be near to `age`, and `flatten` to `len`.
+_NEAR = 0.7
+
+
 @dataclass(frozen=True, slots=True)
 class Label:
     """A secondary place that explains the primary one."""
@@ -113,7 +117,16 @@ def suggest(span: Span, name: str, known: Iterable[str]) -> tuple[tuple[str, ...
 
 
 def _near(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known names near to `name`, nearest first."""
+    """Return the known names near to `name`, nearest first.
+
+    Names of one qualifier, such as `plugins.`, are compared without it: it would make all of them near.
+    """
     candidates = sorted(set(known))
     folded = {candidate.lower(): candidate for candidate in reversed(candidates)}
-    return [folded[each] for each in difflib.get_close_matches(name.lower(), folded, n=2, cutoff=0.6)]
+    qualifier, _, word = name.lower().rpartition(".")
+    near = difflib.get_close_matches(name.lower(), folded, n=4, cutoff=_NEAR)
+    return [folded[each] for each in near if _is_near(word, each.removeprefix(f"{qualifier}."))][:2]
+
+
+def _is_near(word: str, other: str) -> bool:
+    return "." in other or difflib.SequenceMatcher(None, other, word).ratio() >= _NEAR

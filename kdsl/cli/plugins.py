@@ -106,7 +106,7 @@ def doctor_command(names: tuple[str, ...], config: Path | None, output: str) -> 
     installed = {plugin.name for plugin in installed_plugins()}
     for name in names:
         if name not in installed:
-            known = did_you_mean(name, installed)
+            known = did_you_mean(name, installed) or ("`kdsl plugins list` shows the installed ones",)
             raise click.UsageError("; ".join((f"plugin `{name}` is not installed", *known)))
     chosen = names or tuple(sorted(installed))
     found = examine_plugins(chosen, None if config is None else read_config(config))

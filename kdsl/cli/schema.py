@@ -70,7 +70,11 @@ SCHEMAS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
 
 
 @click.command("schema")
-@click.argument("kind", type=click.Choice(list(SCHEMAS)))
+@click.argument("kind", type=click.Choice(list(SCHEMAS)), metavar="KIND")
 def command(kind: str) -> None:
-    """Print the JSON Schema (2020-12) of a KIND of document."""
+    """Print the JSON Schema (2020-12) of a KIND of document.
+
+    KIND is changes, config, decision, experiment, explanation, findings, mapping, plugin, rules, simulation,
+    test or trace.
+    """
     print_document(SCHEMAS[kind](), "json")
