@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kdsl.cli.examples import examples_of
 from kdsl.cli.lab_inspect import command as inspect_command
 from kdsl.cli.output import emit, print_diagnostics, print_document, text_width
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group("lab")
+@click.group("lab", epilog=examples_of("lab"))
 def command() -> None:
     """Compare policies on traces, reproducibly."""
 

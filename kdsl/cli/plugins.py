@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from kdsl.base.diagnostic import did_you_mean, has_errors
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import config_option, read_config
 from kdsl.cli.output import emit, print_diagnostics, print_document, wants_colour
 
@@ -23,7 +24,7 @@ _output_option = click.option(
 )
 
 
-@click.group("plugins")
+@click.group("plugins", epilog=examples_of("plugins"))
 def command() -> None:
     """List, describe and examine installed plugins. Plugins are code: install only those that you trust."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kdsl.cli.examples import examples_of
 from kdsl.cli.output import print_document
 
 
@@ -69,7 +70,7 @@ SCHEMAS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
 }
 
 
-@click.command("schema")
+@click.command("schema", epilog=examples_of("schema"))
 @click.argument("kind", type=click.Choice(list(SCHEMAS)), metavar="KIND")
 def command(kind: str) -> None:
     """Print the JSON Schema (2020-12) of a KIND of document.

@@ -59,6 +59,7 @@ _CHARACTER_SLIPS = {
     "\ufeff": "remove the byte order mark",
     "\u00a0": "replace the non-breaking space by a plain one",
 }
+_HEADER = re.compile(r"^kdsl\s+\d", re.MULTILINE)
 _BEFORE_WEIGHT = re.compile(r"\b(?:weight|reweight(?:\s+[\w.]+)?(?:\s+\d+\s+to)?)\s+(?P<digits>\d*)$")
 _NUMBER = re.compile(r"-\s*[\d.]*|\d*\.\d*")
 _CHARACTER_FIXES = {
@@ -99,7 +100,8 @@ def _unterminated_string(problem: Problem) -> Diagnostic | None:
 
 
 def _header(problem: Problem) -> Diagnostic | None:
-    if problem.found is not None and problem.found.text in _CHARACTER_SLIPS:
+    if problem.found is not None and problem.found.text in _CHARACTER_SLIPS and _HEADER.search(problem.text):
+        # The header is there, behind something else.
         return None
     if problem.accepts == {"_KDSL"}:
         place = problem.locate(problem.at, problem.at)
