@@ -119,8 +119,8 @@ def suggest(span: Span, name: str, known: Iterable[str]) -> tuple[tuple[str, ...
 def _near(name: str, known: Iterable[str]) -> list[str]:
     """Return the known names near to `name`, nearest first.
 
-    Names of one qualifier, such as `plugins.`, are compared without it: it would make all of them near. A name
-    without one is compared with the last word of the others.
+    Names of one qualifier, such as `plugins.`, are compared without it: it would make all of them near. A
+    name without one is compared with the last word of the others.
     """
     candidates = sorted(set(known))
     folded = {candidate.lower(): candidate for candidate in reversed(candidates)}

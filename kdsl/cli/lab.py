@@ -30,7 +30,7 @@ def command() -> None:
 command.add_command(inspect_command)
 
 
-@command.command("run")
+@command.command("run", short_help="run an experiment")
 @click.argument("experiment", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option(
     "--out",
@@ -81,7 +81,7 @@ def run_command(experiment: Path, out: Path | None, processes: int, on: str) -> 
     sys.exit(1 if done.failures else 0)
 
 
-@command.command("explain")
+@command.command("explain", short_help="explain a decision of a run")
 @click.argument("experiment", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("run")
 @click.argument("pod")
@@ -112,7 +112,7 @@ def explain_command(experiment: Path, run: str, pod: str, output: str) -> None:
         print_document(explanation_envelope(explanation, False), output)
 
 
-@command.command("record")
+@command.command("record", short_help="write the decisions of a run, for a replay")
 @click.argument("experiment", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
@@ -136,7 +136,7 @@ def _folder_option(name: str, help: str) -> Callable[[F], F]:
     return click.option(name, type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help=help)
 
 
-@command.command("report")
+@command.command("report", short_help="write an HTML page about results")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option(
     "--out",
@@ -209,7 +209,7 @@ def _metrics(pareto: str | None) -> tuple[str, str] | None:
     return names[0], names[1]
 
 
-@command.command("fit")
+@command.command("fit", short_help="fit distributions to arrivals and durations of a trace")
 @click.argument("pods", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def fit_command(pods: Path) -> None:
     """Fit distributions to the gaps between arrivals and to the durations of PODS, a pod table with times.

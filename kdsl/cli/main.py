@@ -85,7 +85,7 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name, COMMANDS[name]) for name in names])
 
 
-_EPILOG = "`kdsl COMMAND --help` has options and examples. Begin with `kdsl init my-rules`."
+_EPILOG = "Begin with `kdsl init DIR`. `kdsl COMMAND --help` has options and examples."
 
 
 @click.group(cls=LazyGroup, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})

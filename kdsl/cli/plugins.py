@@ -29,7 +29,7 @@ def command() -> None:
     """List, describe and examine installed plugins. Plugins are code: install only those that you trust."""
 
 
-@command.command("list")
+@command.command("list", short_help="list installed plugins")
 @config_option
 @_output_option
 def list_command(config: Path | None, output: str) -> None:
@@ -49,7 +49,7 @@ def list_command(config: Path | None, output: str) -> None:
         print_document(plugins_document(*found), output)
 
 
-@command.command("describe")
+@command.command("describe", short_help="print the contents of a plugin")
 @click.argument("name")
 @config_option
 @_output_option
@@ -81,7 +81,7 @@ def describe_command(name: str, config: Path | None, output: str) -> None:
         sys.exit(1)
 
 
-@command.command("doctor")
+@command.command("doctor", short_help="find errors of plugins")
 @click.argument("names", nargs=-1)
 @config_option
 @click.option(
