@@ -21,8 +21,8 @@ from kdsl.cli.output import abandon, answering, emit, print_diagnostics
 
 COMMANDS = {
     "check": "parse and check rule files",
-    "convert": "turn configurations of kube-scheduler or HAMi into rules; rules into YAML, or back",
-    "diff": "compare two folders of rules or two profiles, and list pods that move",
+    "convert": "turn other schedulers' configurations into rules; rules to YAML",
+    "diff": "compare rules or profiles, and list pods that move",
     "eval": "evaluate an expression about a pod and a node",
     "explain": "explain why a pod is pending, or why it has its node",
     "extender": "answer the extender calls of kube-scheduler by rules",
@@ -34,9 +34,9 @@ COMMANDS = {
     "plugins": "list, describe and examine installed plugins",
     "rbac": "print the rights that a scheduler with these rules needs",
     "rules": "print the folder of the shipped rules",
-    "run": "schedule a cluster",
+    "run": "schedule the pods of a cluster",
     "sandbox": "run a Kubernetes API server in this process, to try things on",
-    "schema": "print a JSON Schema: of the configuration, of rules in YAML, of outputs",
+    "schema": "print a JSON Schema, such as that of the configuration",
     "show": "print an effective profile, with the origin of each line",
     "simulate": "schedule pods on a recorded cluster",
     "test": "run the tests of rules",
