@@ -54,7 +54,8 @@ def unexpected(problem: Problem) -> Diagnostic:
         help_ = _EXAMPLES.get(_missing(problem), ())
         return Diagnostic(LangCode.UNEXPECTED, title, end, help=help_)
     words = [word_of(name) for name in problem.accepts if name not in {*KINDS, *SYMBOLS, END}]
-    near, fixes = suggest(problem.span, problem.word, words) if problem.word else ((), ())
+    hints = tuple(_hints(problem))
+    near, fixes = suggest(problem.span, problem.word, words) if problem.word and not hints else ((), ())
     if problem.accepts == {"STRING"} and problem.word:
         quoted = f'"{problem.word}"'
         fixes = (Fix(f"write `{quoted}`", (Edit(problem.span, quoted),), Applicability.CERTAIN),)
@@ -63,7 +64,7 @@ def unexpected(problem: Problem) -> Diagnostic:
         f"expected {problem.expected}, found {problem.described}",
         problem.span,
         secondary=tuple(_string_before(problem)),
-        help=(*near, *_hints(problem)),
+        help=(*near, *hints),
         fixes=fixes,
     )
 
