@@ -20,6 +20,7 @@ from kdsl.config.codes import ConfigCode
 from kdsl.config.misfits import misfits, place_of
 from kdsl.cycle.decision import TieBreak
 from kdsl.lab.inputs.sources import Form, OtherTrace
+from kdsl.lab.orders import OrderFiles
 from kdsl.lab.rules import Value
 from kdsl.lab.time.generating import Generation
 from kdsl.lab.time.spec import TimeSpec, read_generation, read_time
@@ -70,8 +71,10 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """The content of an experiment. `rules` are paths, empty for the shipped rules. With `time` runs go over
-    time.
+    """The content of an experiment. `rules` are paths, empty for the shipped rules.
+
+    With `orders` the pods and nodes of a run come from order files instead of a `preparation`. With `time`
+    runs go over time.
     """
 
     rules: tuple[Path, ...]
@@ -81,6 +84,7 @@ class Experiment:
     seeds: tuple[int, ...]
     loads: tuple[int, ...] = LOADS
     time: TimeSpec | None = None
+    orders: OrderFiles | None = None
 
     def runs(self) -> Iterator[Planned]:
         """Yield all runs, in the order of results."""
@@ -156,6 +160,7 @@ def _experiment(
 ) -> Experiment:
     """Build an experiment from values that fit the schema."""
     prepare = values.get("prepare", {})
+    orders = prepare.get("orders")
     return Experiment(
         rules=tuple(folder / path for path in values.get("rules", ())),
         traces={
@@ -174,6 +179,7 @@ def _experiment(
         seeds=tuple(map(int, values["seeds"])),
         loads=tuple(map(int, values.get("loads", LOADS))),
         time=time,
+        orders=None if orders is None else OrderFiles(folder / orders["pods"], folder / orders["nodes"]),
     )
 
 

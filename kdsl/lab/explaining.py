@@ -13,8 +13,7 @@ from kdsl.lab.results import digest_of
 from kdsl.lab.rules import rules_of
 from kdsl.lab.running import ALL_NODES, workload_of
 from kdsl.lab.sweep import inputs_of
-from kdsl.lab.trace_sources import trace_of
-from kdsl.lab.traces import prepared
+from kdsl.lab.trace_sources import input_of, trace_of
 from kdsl.sim.run import PLAIN_INSPECTION, explain
 
 
@@ -27,7 +26,7 @@ def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
     contender = experiment.contenders[planned.name]
     recorded = trace_of(experiment.traces[planned.trace])
     checked = rules_of(contender.profile, planned.values, recorded.typical, experiment.rules, recorded.supply)
-    trace = prepared(recorded, planned.seed, experiment.preparation)
+    trace = input_of(experiment, planned)
     names = [each.name for each in trace.pods]
     if pod not in names:
         raise KdslError("; ".join((f"the run has no pod `{pod}`", *did_you_mean(pod, names))))

@@ -12,12 +12,12 @@ from typing import Any
 
 from kdsl import __version__
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles, TraceSource
+from kdsl.lab.orders import OrderFiles
 from kdsl.lab.results import ResultFolder
 from kdsl.lab.rules import rules_of
 from kdsl.lab.running import run
 from kdsl.lab.time import job as timed
-from kdsl.lab.trace_sources import trace_of
-from kdsl.lab.traces import prepared
+from kdsl.lab.trace_sources import input_of, trace_of
 from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX, find_rule_files
 
 
@@ -56,7 +56,7 @@ def do(job: Job) -> Failure | None:
             )
             timed.write(results, job.digest, job.inputs, over_time)
         else:
-            ready = prepared(trace, planned.seed, experiment.preparation)
+            ready = input_of(experiment, planned)
             result = run(checked.rules, checked.profile, ready, planned.seed, contender.tie_break)
             results.write(job.digest, job.inputs, result)
     except Exception as error:  # noqa: BLE001 - whatever it is, the other runs go on
@@ -75,6 +75,10 @@ def files_of(experiment: Experiment) -> dict[str, bytes]:
     paths: set[Path] = set()
     for source in experiment.traces.values():
         paths.update((source.nodes, source.pods) if isinstance(source, TraceFiles) else source.files)
+    if experiment.orders is not None:
+        for trace in experiment.traces:
+            for seed in experiment.seeds:
+                paths.update(experiment.orders.of(trace, seed))
     if experiment.rules:
         paths.update(each.path for each in find_rule_files(experiment.rules, (SUFFIX, TWIN_SUFFIX))[0])
     return {str(path.absolute()): path.read_bytes() for path in sorted(paths)}
@@ -137,8 +141,10 @@ def _moved(experiment: Experiment, root: Path) -> Experiment:
             return replace(source, nodes=_below(root, source.nodes), pods=_below(root, source.pods))
         return replace(source, path=_below(root, source.path))
 
+    orders = experiment.orders
     return replace(
         experiment,
+        orders=None if orders is None else OrderFiles(_below(root, orders.pods), _below(root, orders.nodes)),
         rules=tuple(_below(root, path) for path in experiment.rules),
         traces={name: moved(source) for name, source in experiment.traces.items()},
     )

@@ -14,8 +14,7 @@ from kdsl.lab.experiment import Experiment
 from kdsl.lab.explaining import planned_run
 from kdsl.lab.rules import rules_of
 from kdsl.lab.running import ALL_NODES, workload_of
-from kdsl.lab.trace_sources import trace_of
-from kdsl.lab.traces import prepared
+from kdsl.lab.trace_sources import input_of, trace_of
 from kdsl.sim.openb_manifests import openb_manifests
 from kdsl.sim.run import simulated_engine
 from kdsl.trace.writing import open_trace
@@ -38,7 +37,7 @@ def record(experiment: Experiment, run: str, file: Path, watch: Watch) -> int:
     contender = experiment.contenders[planned.name]
     source = trace_of(experiment.traces[planned.trace])
     checked = rules_of(contender.profile, planned.values, source.typical, experiment.rules, source.supply)
-    plain = workload_of(prepared(source, planned.seed, experiment.preparation))
+    plain = workload_of(input_of(experiment, planned))
     workload = replace(plain, manifests=openb_manifests(plain.nodes, plain.pending))
     settings = Settings(
         profile=checked.profile, seed=planned.seed, tie_break=contender.tie_break, percentage=ALL_NODES

@@ -16,7 +16,7 @@ from kdsl.lab.jobs import Failure, Job
 from kdsl.lab.results import ResultFolder, arrow, digest_of, rows_of
 from kdsl.lab.rules import rules_of, text_of
 from kdsl.lab.time import job as timed
-from kdsl.lab.trace_sources import check_cards, source_digests, trace_of
+from kdsl.lab.trace_sources import check_cards, check_orders, order_digests, source_digests, trace_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,7 @@ def inputs_of(
     else:
         for each in experiment.traces.values():
             check_cards(each)
+        check_orders(experiment)
     for planned in experiment.runs():
         key = planned.trace, planned.name, json.dumps(dict(planned.values), sort_keys=True)
         if key not in digests:
@@ -134,7 +135,7 @@ def _inputs(experiment: Experiment, planned: Planned, rules: str) -> dict[str, A
     contender, source = experiment.contenders[planned.name], experiment.traces[planned.trace]
     how: dict[str, Any]
     if experiment.time is None:
-        how = {"prepare": asdict(experiment.preparation)}
+        how = {"prepare": asdict(experiment.preparation), **order_digests(experiment, planned)}
     else:
         generation = source.generation if isinstance(source, TraceFiles) else None
         how = {"time": experiment.time.fixed(planned.sizes), "generate": timed.plain(generation)}

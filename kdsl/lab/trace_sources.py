@@ -13,11 +13,12 @@ from typing import Any
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.cluster.read.problems import InputCode
-from kdsl.lab.experiment import TraceFiles, TraceSource
+from kdsl.lab.experiment import Experiment, Planned, TraceFiles, TraceSource
 from kdsl.lab.inputs.plain import left_out, plain_trace
 from kdsl.lab.inputs.reading import Reading
 from kdsl.lab.inputs.sources import OtherTrace, read_timed
-from kdsl.lab.traces import Trace, read_trace
+from kdsl.lab.orders import OrderFiles, ordered
+from kdsl.lab.traces import Trace, prepared, read_trace
 
 
 @lru_cache(maxsize=64)
@@ -31,6 +32,25 @@ def trace_of(source: TraceSource) -> Trace:
     if has_errors(diagnostics):
         raise InvalidInputError(diagnostics)
     return replace(trace, warnings=diagnostics)
+
+
+def input_of(experiment: Experiment, planned: Planned) -> Trace:
+    """Return the pods and nodes of a run without time, in their order.
+
+    Raises InvalidInputError if the trace or an order file has mistakes.
+    """
+    source = experiment.traces[planned.trace]
+    if experiment.orders is not None:
+        return _ordered(source, experiment.orders, planned.trace, planned.seed)
+    return prepared(trace_of(source), planned.seed, experiment.preparation)
+
+
+@lru_cache(maxsize=16)
+def _ordered(source: TraceSource, orders: OrderFiles, trace: str, seed: int) -> Trace:
+    found, diagnostics = ordered(trace_of(source), *orders.of(trace, seed))
+    if has_errors(diagnostics):
+        raise InvalidInputError(diagnostics)
+    return found
 
 
 @lru_cache(maxsize=16)
@@ -52,6 +72,19 @@ def check_cards(source: TraceSource) -> None:
         raise InvalidInputError([Diagnostic(InputCode.INCOMPLETE, title, where=str(where))])
 
 
+def check_orders(experiment: Experiment) -> None:
+    """Raise InvalidInputError with the mistakes of all order files of an experiment."""
+    found: list[Diagnostic] = []
+    for name, source in experiment.traces.items() if experiment.orders is not None else ():
+        for seed in experiment.seeds:
+            try:
+                _ordered(source, experiment.orders, name, seed)
+            except InvalidInputError as error:
+                found += error.diagnostics
+    if found:
+        raise InvalidInputError(tuple(dict.fromkeys(found)))
+
+
 def trace_warnings(sources: Iterable[TraceSource], is_timed: bool) -> tuple[Diagnostic, ...]:
     """Return the warnings about traces, for runs over time or without. Raises InvalidInputError for
     mistakes.
@@ -71,6 +104,14 @@ def source_digests(source: TraceSource) -> dict[str, Any]:
     files = [[path.name, _digest_of_file(path)] for path in _files(source)]
     together = hashlib.sha256(json.dumps([source.form.value, files]).encode()).hexdigest()
     return {"nodes": together, source.form.value: files}
+
+
+def order_digests(experiment: Experiment, planned: Planned) -> dict[str, Any]:
+    """Return the digests of the order files of a run, as plain values; {} if there are none."""
+    if experiment.orders is None:
+        return {}
+    pods, nodes = experiment.orders.of(planned.trace, planned.seed)
+    return {"order": {"pods": _digest_of_file(pods), "nodes": _digest_of_file(nodes)}}
 
 
 @lru_cache(maxsize=64)

@@ -235,18 +235,3 @@ def prepared(trace: Trace, seed: int, how: Preparation) -> Trace:
     if how.inflation > 1:
         pods = inflated(pods, how.inflation, random)
     return replace(trace, nodes=tuple(nodes), pods=tuple(pods))
-
-
-def ordered_as(trace: Trace, pods: Iterable[TracePod], nodes: Iterable[str]) -> Trace:
-    """Return a trace in the order of order files: their pods, and their ranked names of nodes. All else is
-    that of the trace.
-
-    Raises KeyError for a pod or node that is not in the trace.
-    """
-    known_pods = {pod.name: pod for pod in trace.pods}
-    known_nodes = {node.name: node for node in trace.nodes}
-    return replace(
-        trace,
-        pods=tuple(replace(pod, memory=known_pods[pod.name.partition("-tuned-")[0]].memory) for pod in pods),
-        nodes=tuple(replace(known_nodes[name.partition("-")[2]], name=name) for name in nodes),
-    )

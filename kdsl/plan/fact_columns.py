@@ -76,6 +76,12 @@ class FactColumn:
             self._is_everywhere = bool((codes != ABSENT).all())
         return self._is_everywhere
 
+    @property
+    def is_constant(self) -> bool:
+        """Return whether all nodes are known to have one value, or to have none."""
+        known = len(self.values)
+        return known == 1 or (known == 2 and self.is_everywhere)
+
     def nodes_by_code(self) -> NDArray[np.int64]:
         """Return the number of nodes with each value, by its code; 0 for `ABSENT`. Do not change it."""
         if self._nodes is None:

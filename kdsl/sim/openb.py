@@ -82,9 +82,14 @@ class Row:
 
     def __init__(self, fields: Mapping[str, str], where: str, found: list[Diagnostic]) -> None:
         self._fields = fields
-        self._where = where
+        self.where = where
+        """The file and line, `FILE:LINE`."""
         self._found = found
         self.is_good = True
+
+    def has(self, column: str) -> bool:
+        """Return whether the file has a column."""
+        return column in self._fields
 
     def text(self, column: str) -> str:
         return self._fields.get(column, "")
@@ -110,7 +115,7 @@ class Row:
 
     def complain(self, column: str, title: str) -> None:
         self.is_good = False
-        Problems(self._found, f"{self._where}: {column}").add(InputCode.TRACE, (), title)
+        Problems(self._found, f"{self.where}: {column}").add(InputCode.TRACE, (), title)
 
 
 def read_rows(

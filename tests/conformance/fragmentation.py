@@ -24,9 +24,10 @@ import click
 import numpy as np
 from kdsl.base.diagnostic import has_errors
 from kdsl.cycle.decision import TieBreak
+from kdsl.lab.orders import ordered
 from kdsl.lab.rules import TYPICAL, rules_of
 from kdsl.lab.running import Run, allocation, by_load, lost_of_all, lost_of_idle, run
-from kdsl.lab.traces import Preparation, Trace, TracePod, ordered_as, prepared, read_trace
+from kdsl.lab.traces import Preparation, Trace, prepared, read_trace
 
 from tests.conformance.tally import Tally
 
@@ -61,8 +62,8 @@ class Order:
     def name(self) -> str:
         return f"{self.trace} seed {self.seed}"
 
-    def rows(self, kind: str) -> list[Row]:
-        return read_rows(self.folder / "orders" / f"{self.trace}_seed{self.seed}_{kind}.csv.gz")
+    def file(self, kind: str) -> Path:
+        return self.folder / "orders" / f"{self.trace}_seed{self.seed}_{kind}.csv.gz"
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -86,13 +87,9 @@ def _trace(traces: Path, name: str) -> Trace:
 
 
 def _ordered(order: Order, trace: Trace) -> Trace:
-    pods = [
-        TracePod(
-            row["pod"], int(row["cpu_milli"]), 0, int(row["num_gpu"]), int(row["gpu_milli"]), row["gpu_spec"]
-        )
-        for row in order.rows("pods")
-    ]
-    return ordered_as(trace, pods, [row["name"] for row in order.rows("nodes")])
+    found, diagnostics = ordered(trace, order.file("pods"), order.file("nodes"))
+    assert not diagnostics, diagnostics
+    return found
 
 
 def run_policy(order: Order, policy: str) -> Run:

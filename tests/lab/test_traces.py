@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from kdsl.lab.traces import (
     Preparation,
     TracePod,
     inflated,
-    ordered_as,
     prepared,
     ranked,
     read_trace,
@@ -106,10 +104,3 @@ def test_preparation_is_one_for_each_seed(tmp_path: Path) -> None:
     assert plain == trace
     more = prepared(trace, 42, Preparation(inflation=2.0))
     assert len(more.pods) == 2 * len(one.pods)
-
-
-def test_order_files_lack_only_what_the_trace_has(tmp_path: Path) -> None:
-    trace = small_trace(tmp_path)
-    own = prepared(trace, 42, Preparation())
-    bare = [replace(pod, memory=0) for pod in own.pods]
-    assert ordered_as(trace, bare, [node.name for node in own.nodes]) == own

@@ -252,15 +252,17 @@ def _digits(coded: Iterable[Coded], bad: Bad) -> list[Digit]:
 
 
 def fact_digits(atoms: Sequence[Atom], batch: Batch) -> list[Digit] | None:
-    """Return the facts in which rows differ as digits; None if a key has no value."""
+    """Return the facts in which rows may differ as digits; None if a key has no value."""
     digits: list[Digit] = []
     for atom in atoms:
         if atom.key is None:
-            digits.append(batch.facts.field(atom.attribute).digit(batch.rows))
+            column = batch.facts.field(atom.attribute)
         else:
             try:
                 key = atom.key(batch.frame)
             except EvalError:
                 return None
-            digits.append(batch.facts.key(atom.attribute, key).digit(batch.rows))
+            column = batch.facts.key(atom.attribute, key)
+        if not column.is_constant:
+            digits.append(column.digit(batch.rows))
     return digits

@@ -68,7 +68,7 @@ def few_groups(digits: Iterable[Digit], rows: int) -> Groups | None:
     """Return the groups of rows that agree in all digits; None if there are more than `MOST`."""
     joined = _joined(digits)
     if not joined:
-        return _few(np.zeros(rows, np.uint8))
+        return Groups(np.zeros(rows, np.uint8), [0][:rows], [0][:rows])
     groups = _few(*joined[0])
     for codes, size in joined[1:]:
         if groups is None:

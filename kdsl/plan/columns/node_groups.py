@@ -40,8 +40,9 @@ class NodeReads:
     def digits(self, batch: Batch) -> list[Digit]:
         """Return the digits in which the rows of a batch may differ."""
         facts, rows = batch.facts, batch.rows
-        digits: list[Digit] = [facts.field(name).digit(rows) for name in self.fields]
-        digits += [facts.key(*place).digit(rows) for place in self.keys]
+        columns = [facts.field(name) for name in self.fields]
+        columns += [facts.key(*place) for place in self.keys]
+        digits: list[Digit] = [column.digit(rows) for column in columns if not column.is_constant]
         for place in self.tests - self.keys:
             held = facts.key(*place)
             if not held.is_everywhere:

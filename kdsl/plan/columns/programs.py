@@ -7,6 +7,7 @@ of them; other rules statement by statement.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from kdsl.plan.compile.verdicts import OnError, Verdicts
 
 Ids = NDArray[np.int32]
 ScalarStatuses = Callable[[Batch], Ids]
+_FIRST: Final = np.zeros(1, np.int64)
 
 
 class DistinctPredicate:
@@ -39,6 +41,8 @@ class DistinctPredicate:
         digits = fact_digits(self._atoms, batch)
         if digits is None:
             return scalar(batch)
+        if not digits:
+            return scalar(batch.part(_FIRST)).repeat(len(batch))
         representatives, groups = grouped(digits, len(batch))
         return scalar(batch.part(representatives))[groups]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from kdsl.cluster.objects.label_selectors import LabelSelector
@@ -19,17 +19,19 @@ class TermLabels:
         self._by_label: dict[tuple[str, str], _Terms] = {}
         # Terms that name no value of a label.
         self._others: _Terms = {}
+        self._labels: dict[PodAffinityTerm, tuple[tuple[str, str] | None, ...]] = {}
 
     def put(self, term: PodAffinityTerm) -> None:
         """Add a term. One without a selector matches no pod."""
         if term.selector is not None:
-            for label in _labels(term.selector):
+            labels = self._labels[term] = _labels(term.selector)
+            for label in labels:
                 self._terms(label)[term] = None
 
     def drop(self, term: PodAffinityTerm) -> None:
         """Forget a term."""
         if term.selector is not None:
-            for label in _labels(term.selector):
+            for label in self._labels.pop(term, ()):
                 terms = self._terms(label)
                 terms.pop(term, None)
                 if not terms and label is not None:
@@ -38,6 +40,7 @@ class TermLabels:
     def clear(self) -> None:
         """Forget all terms."""
         self._by_label.clear()
+        self._labels.clear()
         self._others.clear()
 
     def matching(self, labels: Mapping[str, str]) -> Iterator[PodAffinityTerm]:
@@ -46,15 +49,25 @@ class TermLabels:
         for label in labels.items():
             yield from self._by_label.get(label, ())
 
+    def may_match(self, term: PodAffinityTerm, labels: Mapping[str, str]) -> bool:
+        """Return whether a term, also one that was dropped, may match a pod with these labels."""
+        if term.selector is None:
+            return False
+        known = self._labels.get(term)
+        for label in _labels(term.selector) if known is None else known:
+            if label is None or labels.get(label[0]) == label[1]:
+                return True
+        return False
+
     def _terms(self, label: tuple[str, str] | None) -> _Terms:
         return self._others if label is None else self._by_label.setdefault(label, {})
 
 
-def _labels(selector: LabelSelector) -> Iterable[tuple[str, str] | None]:
+def _labels(selector: LabelSelector) -> tuple[tuple[str, str] | None, ...]:
     """Return labels of which a selected pod has exactly one; None among them if any pod may be selected."""
     equal = [each for each in selector.requirements if each.operator is Operator.IN]
     if not equal:
         return (None,)
     # Ties are broken the same way each time.
     narrowest = min(equal, key=lambda each: (len(each.values), each.key, sorted(each.values)))
-    return [(narrowest.key, value) for value in narrowest.values]
+    return tuple([(narrowest.key, value) for value in narrowest.values])

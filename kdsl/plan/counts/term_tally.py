@@ -70,6 +70,8 @@ class TermTally(StoredTally):
         # The position in the log of the index.
         self._position = self._growth = -1
         self._counts: dict[PodAffinityTerm, TermCount] = {}
+        # The count of every term that cannot match the pod; None if it is not known yet.
+        self._other: TermCount | None = None
         self.latest = TermSums({}, 0, 0, object())
         """The sums over the live snapshot, as they were at the last call."""
         # An upper bound of all amounts, and the number of terms with errors.
@@ -110,18 +112,27 @@ class TermTally(StoredTally):
         self.nbytes = sum([each.nbytes for each in self.latest.by_key.values()])
         self.nbytes += _PER_TERM * len(self._counts)
 
-    def _count_of(self, term: PodAffinityTerm, count_term: CountTerm) -> TermCount:
+    def _count_of(self, index: TermIndex, term: PodAffinityTerm, count_term: CountTerm) -> TermCount:
         count = self._counts.get(term)
         if count is None:
+            pod = count_term.selecting
+            if pod is not None and not index.labels.may_match(term, pod.labels):
+                return self._count_of_other(term, count_term)
             count = self._counts[term] = count_term(term)
             self._largest = max(self._largest, abs(count.amount))
         return count
+
+    def _count_of_other(self, term: PodAffinityTerm, count_term: CountTerm) -> TermCount:
+        """Return the count of a term that cannot match the pod: 0, for the same steps as every such term."""
+        if self._other is None:
+            self._other = count_term(term)
+        return self._other
 
     def _follow(self, index: TermIndex, moves: Sequence[Move], count_term: CountTerm) -> bool:
         """Apply the moves of terms to the sums. Return false if the sums may be out of range."""
         sums, terms = self.latest, index.count + len(moves)
         for term, number, pods, is_first_or_last in moves:
-            count = self._count_of(term, count_term)
+            count = self._count_of(index, term, count_term)
             if is_first_or_last:
                 sums.steps += pods * count.steps
                 self._errors += pods * bool(count.error)
@@ -149,7 +160,7 @@ class TermTally(StoredTally):
         others = len(index.domains) - len(asked)
         if others:
             other = next(term for term in index.domains if term not in self._counts)
-            steps += others * count_term(other).steps
+            steps += others * self._count_of_other(other, count_term).steps
         self.latest = TermSums({}, 0, steps, object())
         if self._largest * index.count > INT_MAX:
             # The sums are not read, and later moves cannot be applied.

@@ -319,9 +319,10 @@ _OVERHEAD: Final = 4096
 
 
 class Memo(Generic[E]):
-    """Entries by signature, the most recently used ones."""
+    """Entries by signature, the most recently used ones, of at most `most` bytes together."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_BYTES) -> None:
+        self._most = most
         self._seen = SeenSignatures()
         self._entries: OrderedDict[Hashable, E] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
@@ -348,7 +349,7 @@ class Memo(Generic[E]):
             size = entry.nbytes + _OVERHEAD
             self._bytes += size - self._sizes.get(signature, 0)
             self._sizes[signature] = size
-            while self._bytes > MAX_BYTES and len(self._entries) > MIN_SIGNATURES:
+            while self._bytes > self._most and len(self._entries) > MIN_SIGNATURES:
                 oldest, _ = self._entries.popitem(last=False)
                 self._bytes -= self._sizes.pop(oldest)
             self._latest = (signature, entry)

@@ -22,8 +22,9 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
 from kdsl.plan.compile.verdicts import Verdicts
-from kdsl.plan.memo.answers import Answers, Memo, answers_of
+from kdsl.plan.memo.answers import Answers, Memo, Uncached, answers_of
 from kdsl.plan.memo.frames import with_residuals
+from kdsl.plan.memo.rule_memo import RuleMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.signatures import Signatures
@@ -64,6 +65,10 @@ class _Statuses:
     def of(self, name: str) -> Verdicts:
         """Return the numbering of one predicate's statuses."""
         return self._verdicts[name]
+
+    def position(self, name: str) -> int:
+        """Return the position of a predicate."""
+        return self._positions[name]
 
     def positions(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the positions of the predicates of these statuses; success is last."""
@@ -135,6 +140,24 @@ class _Entry:
         return sum([answers.nbytes for _, answers in self.verdicts])
 
 
+@dataclass(frozen=True, slots=True)
+class _RuleEntry:
+    """The memo entry of one predicate: its PreFilter answer, and the parts that apply with their answers.
+
+    A part without answers runs for each pod: its signature is new, or it reads the pods on a node, which
+    change with every placement.
+    """
+
+    snapshot: LiveSnapshot
+    epoch: tuple[int, ...]
+    answer: Status | Narrowed | None
+    parts: tuple[tuple[_Part, Answers | None], ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum([answers.nbytes for _, answers in self.parts if answers is not None])
+
+
 class JoinedPredicates:
     """Adjacent predicates of a profile as one."""
 
@@ -174,6 +197,11 @@ class JoinedPredicates:
             for part in plugin.parts
         }
         self._memo: Memo[_Entry] = Memo()
+        self._rules: dict[str, RuleMemo[_RuleEntry]] = {
+            plugin.name: RuleMemo(frozenset().union(*(part.reads for part in plugin.parts)), signatures)
+            for plugin in plugins
+            if plugin.name in self._kept
+        }
         self._table = _Statuses(self.names)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
@@ -181,6 +209,8 @@ class JoinedPredicates:
         snapshot = nodes.snapshot.live
         if self._table.is_full:
             self._memo.clear()
+            for rule in self._rules.values():
+                rule.clear()
             self._table = _Statuses(self.names)
         epoch = self._dependencies.epoch(snapshot)
         entry = self._memo.of(
@@ -225,7 +255,10 @@ class JoinedPredicates:
         for parts, answers in entry.verdicts:
             only = answers.only
             if only is None:
-                found, only = answers.get(nodes.rows, partial(_evaluate, parts, pod, nodes.snapshot, table))
+                # Answers that are not kept are not needed where an earlier predicate rejects.
+                before = ids if isinstance(answers, Uncached) else None
+                evaluate = partial(_evaluate, parts, pod, nodes.snapshot, table, before)
+                found, only = answers.get(nodes.rows, evaluate)
             elif only != 0:
                 found = np.full(len(nodes), only, _IDS)
             if only != 0:
@@ -237,7 +270,7 @@ class JoinedPredicates:
         table, row, ids = entry.table, int(nodes.rows[0]), None
         node = nodes.snapshot.info(row)
         for parts, answers in entry.verdicts:
-            answer = answers.what_if(row, node, partial(_evaluate, parts, pod, nodes.snapshot, table))
+            answer = answers.what_if(row, node, partial(_evaluate, parts, pod, nodes.snapshot, table, None))
             if answer:
                 found = np.array([answer], _IDS)
                 ids = found if ids is None else table.first(ids, found)
@@ -255,17 +288,20 @@ class JoinedPredicates:
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...], is_new: bool) -> _Entry:
         live = nodes.snapshot.live
         answers: dict[str, Status | Narrowed] = {}
+        verdicts: list[tuple[tuple[_Part, ...], Answers]] = []
+        parts: dict[tuple[bool, bool], list[_Part]] = {}
         applying: list[_Part] = []
         for plugin in self._plugins:
             if plugin.name not in self._kept:
                 continue
-            state = CycleState()
-            answer = plugin.pre_filter(state, pod, nodes)
-            if answer is not None:
-                answers[plugin.name] = answer
-            if not isinstance(answer, Status) or answer.code is not Code.SKIP:
-                applying += [self._parts[part.key] for part in plugin.applying(state)]
-        parts: dict[tuple[bool, bool], list[_Part]] = {}
+            rule = self._rules[plugin.name].of(pod, live, partial(self._rule_entry, plugin, pod, nodes))
+            if rule.answer is not None:
+                answers[plugin.name] = rule.answer
+            for part, kept in rule.parts:
+                if is_new and kept is not None:
+                    verdicts.append(((part,), kept))
+                else:
+                    applying.append(part)
         if is_new and applying:
             # Nothing is kept, so each part gets only the nodes that are left.
             parts[all(each.by_node_class for each in applying), any(each.on_usage for each in applying)] = (
@@ -274,14 +310,36 @@ class JoinedPredicates:
         else:
             for part in applying:
                 parts.setdefault((part.by_node_class, part.on_usage), []).append(part)
-        verdicts = tuple(
+        verdicts += [
             (
                 tuple(group),
                 answers_of(live, _IDS, *how, all(part.plugin.is_columnar for part in group), is_new),
             )
             for how, group in parts.items()
+        ]
+        return _Entry(live, epoch, self._table, answers, tuple(verdicts))
+
+    def _rule_entry(
+        self, plugin: Predicate, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...], is_new: bool
+    ) -> _RuleEntry:
+        live, state = nodes.snapshot.live, CycleState()
+        answer = plugin.pre_filter(state, pod, nodes)
+        is_skipped = isinstance(answer, Status) and answer.code is Code.SKIP
+        applying = [] if is_skipped else [self._parts[part.key] for part in plugin.applying(state)]
+        return _RuleEntry(
+            live,
+            epoch,
+            answer,
+            tuple(
+                (
+                    part,
+                    None
+                    if is_new or part.on_usage
+                    else answers_of(live, _IDS, part.by_node_class, False, part.plugin.is_columnar, False),
+                )
+                for part in applying
+            ),
         )
-        return _Entry(live, epoch, self._table, answers, verdicts)
 
     def _run_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Run one predicate after the other, for a snapshot without a memo."""
@@ -306,13 +364,25 @@ def _has_other_pods_only(nodes: NodeSet) -> bool:
 
 
 def _evaluate(
-    parts: Sequence[_Part], pod: PodInfo, snapshot: Snapshot, table: _Statuses, rows: Rows
+    parts: Sequence[_Part],
+    pod: PodInfo,
+    snapshot: Snapshot,
+    table: _Statuses,
+    before: NDArray[np.int32] | None,
+    rows: Rows,
 ) -> NDArray[np.int32]:
+    """Return the status of each row by these parts. If given, `before` are the statuses of other predicates:
+    a part need not run where an earlier one rejects.
+    """
     nodes, ids = NodeSet(snapshot, rows), np.zeros(len(rows), _IDS)
+    positions = None if before is None else table.positions(before)
     for part in parts:
-        left = np.flatnonzero(ids == 0)
+        is_left = ids == 0
+        if positions is not None:
+            is_left &= positions > table.position(part.name)
+        left = np.flatnonzero(is_left)
         if not len(left):
-            break
+            continue
         remaining = nodes if len(left) == len(nodes) else nodes.take(left)
         ids[left] = part.plugin.statuses_of(pod, remaining, table.of(part.name))
     return ids

@@ -23,6 +23,7 @@ from kdsl.lang.tree import ErrorAction, Normalization
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.memo.answers import Answers, Memo, answers_of
 from kdsl.plan.memo.frames import with_residuals
+from kdsl.plan.memo.rule_memo import RuleMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.signatures import Signatures
@@ -84,6 +85,24 @@ class _Entry:
         return sum([answers.nbytes for _, answers in (*self.sums, *self.raw)])
 
 
+@dataclass(frozen=True, slots=True)
+class _RuleEntry:
+    """The memo entry of one score: whether it skips the pod, and its raw scores.
+
+    There are none if the signature is new, or if the score reads the pods on a node. A plain score keeps
+    its weighted points instead.
+    """
+
+    snapshot: LiveSnapshot
+    epoch: tuple[int, ...]
+    is_skipped: bool
+    raw: Answers | None
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if self.raw is None else self.raw.nbytes
+
+
 class JoinedScores:
     """The rules among the scores of a profile, with their weights."""
 
@@ -110,6 +129,7 @@ class JoinedScores:
             for each in kept
         )
         self._memo: Memo[_Entry] = Memo()
+        self._rules: list[RuleMemo[_RuleEntry]] = [RuleMemo(each.reads, signatures) for each in kept]
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
         """Return the scores that skip the pod."""
@@ -175,18 +195,32 @@ class JoinedScores:
         skipped: set[str] = set()
         plain: dict[tuple[bool, bool], list[_Part]] = {}
         raw: list[tuple[_Part, Answers]] = []
-        for part in self._parts:
-            if part.plugin.pre_score(CycleState(), pod, nodes) is not None:
+        sums: list[tuple[tuple[_Part, ...], Answers]] = []
+        for part, rules in zip(self._parts, self._rules, strict=True):
+            rule = rules.of(pod, live, partial(_rule_entry, part, pod, nodes))
+            kept = rule.raw if is_new else None
+            if rule.is_skipped:
                 skipped.add(part.plugin.name)
-            elif part.is_plain:
-                plain.setdefault((part.by_node_class, part.on_usage), []).append(part)
+            elif not part.is_plain:
+                raw.append((part, kept or part.answers(live, is_new)))
+            elif kept is not None:
+                sums.append(((part,), kept))
             else:
-                raw.append((part, part.answers(live, is_new)))
-        sums = tuple(
+                plain.setdefault((part.by_node_class, part.on_usage), []).append(part)
+        sums += [
             (tuple(parts), answers_of(live, _INT64, *how, all(part.can_prefetch for part in parts), is_new))
             for how, parts in plain.items()
-        )
-        return _Entry(live, epoch, frozenset(skipped), sums, tuple(raw))
+        ]
+        return _Entry(live, epoch, frozenset(skipped), tuple(sums), tuple(raw))
+
+
+def _rule_entry(
+    part: _Part, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...], is_new: bool
+) -> _RuleEntry:
+    live = nodes.snapshot.live
+    is_skipped = part.plugin.pre_score(CycleState(), pod, nodes) is not None
+    is_kept = not (is_new or is_skipped or part.on_usage)
+    return _RuleEntry(live, epoch, is_skipped, part.answers(live, False) if is_kept else None)
 
 
 def _plain_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:

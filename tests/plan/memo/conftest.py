@@ -8,6 +8,6 @@ from kdsl.plan.memo.seen_signatures import SeenSignatures
 
 @pytest.fixture(autouse=True)
 def signatures_were_seen_before(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Treat every signature as seen, except in the tests of joined rules, which need new ones."""
-    if not request.module.__name__.endswith((".test_joined", ".test_new_signatures")):
+    """Treat every signature as seen, except in tests that need new ones."""
+    if not request.module.__name__.endswith((".test_joined", ".test_new_signatures", ".test_rule_memo")):
         monkeypatch.setattr(SeenSignatures, "add", lambda self, signature: True)

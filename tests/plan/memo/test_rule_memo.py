@@ -1,0 +1,101 @@
+"""Pods that are new to a profile share the answers of the rules in which they are equal."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.hooks.state import CycleState
+from kdsl.plan.memo.predicates import JoinedPredicates
+from kdsl.plan.memo.scores import JoinedScores
+from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
+
+from tests.plan.lab import DEFAULT_QUEUE, compile_rules
+from tests.plan.memo.test_joined import column_of
+
+RULES = f"""
+predicate Zone {{ require node.labels[?"zone"] == pod.labels[?"zone"] else "zone" }}
+predicate Busy {{ require node.podCount < pod.priority else "busy" }}
+score Near {{ value node.labels[?"zone"] == pod.labels[?"zone"] ? 7 : 0 }}
+score Free {{ value pod.priority - node.podCount normalize minmax }}
+{DEFAULT_QUEUE}
+profile p {{
+  scheduler "t"
+  queue Q
+  predicates {{ Zone Busy }}
+  scores {{ Near weight 2 Free weight 1 }}
+}}
+"""
+
+
+@pytest.fixture
+def cache() -> ClusterCache:
+    cache = ClusterCache()
+    for name in "abc":
+        cache.add_node(NodeFacts(name, labels=FrozenMap({"zone": name})))
+    return cache
+
+
+def pod(priority: int, zone: str) -> PodInfo:
+    return PodInfo("p", labels=FrozenMap({"zone": zone}), priority=priority)
+
+
+def runs(monkeypatch: pytest.MonkeyPatch, plugin: type, method: str) -> Counter[str]:
+    """Count the runs of each rule."""
+    count: Counter[str] = Counter()
+    run = getattr(plugin, method)
+
+    def counted(self: PredicatePlugin | ScorePlugin, *args: object) -> object:
+        count[self.name] += 1
+        return run(self, *args)
+
+    monkeypatch.setattr(plugin, method, counted)
+    return count
+
+
+def reasons(joined: JoinedPredicates, one: PodInfo, cache: ClusterCache) -> list[str]:
+    nodes, state = NodeSet.all(cache.snapshot()), CycleState()
+    joined.pre_filter(state, one, nodes)
+    column = column_of(joined, state, one, nodes)
+    return [" ".join(column.table[number].reasons) for number in column.ids.tolist()]
+
+
+def test_a_predicate_runs_for_the_first_two_pods_that_it_cannot_distinguish(
+    cache: ClusterCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined = JoinedPredicates(compile_rules(RULES).predicates)
+    count = runs(monkeypatch, PredicatePlugin, "statuses_of")
+    for priority in range(1, 6):
+        assert reasons(joined, pod(priority, "b"), cache) == ["zone", "", "zone"]
+    assert count == {"Zone": 2, "Busy": 5}
+    cache.update_node(NodeFacts("a", labels=FrozenMap({"zone": "b"})))
+    assert reasons(joined, pod(6, "b"), cache) == ["", "", "zone"]
+    assert reasons(joined, pod(7, "b"), cache) == ["", "", "zone"]
+    assert count == {"Zone": 3, "Busy": 7}
+
+
+def test_the_first_rejection_is_reported_whichever_rule_is_kept(cache: ClusterCache) -> None:
+    joined = JoinedPredicates(compile_rules(RULES.replace("{ Zone Busy }", "{ Busy Zone }")).predicates)
+    for priority in (1, 2, 0, 3):
+        busy = "busy" if priority == 0 else ""
+        assert reasons(joined, pod(priority, "b"), cache) == [busy or "zone", busy, busy or "zone"]
+
+
+def test_a_score_runs_for_the_first_two_pods_that_it_cannot_distinguish(
+    cache: ClusterCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined = JoinedScores(compile_rules(RULES).scores)
+    count = runs(monkeypatch, ScorePlugin, "raw_of")
+    cache.add_pod(PodInfo("q", node_name="a"))
+    nodes = NodeSet.all(cache.snapshot())
+    for priority in range(1, 6):
+        state, one = CycleState(), pod(priority, "b")
+        assert joined.pre_score(state, one, nodes) == set()
+        totals = joined.totals(state, one, nodes)
+        assert totals is not None and totals.tolist() == [0, 114, 100]
+    assert count == {"Near": 2, "Free": 5}
