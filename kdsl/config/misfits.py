@@ -128,15 +128,18 @@ def _describe(root: YamlNode, error: ValidationError, schema: Mapping[str, Any])
 
 def _is_required(error: ValidationError, schema: Mapping[str, Any]) -> bool:
     """Return whether the key of a value that does not fit is required."""
-    *above, keyword, key, _ = (None, None, *error.absolute_schema_path)
+    path: list[Any] = list(error.absolute_schema_path)
+    if path[-3:-2] != ["properties"]:
+        return False
     part: Any = schema
-    for step in above[2:]:
-        if step == "$ref":
-            # A path goes on in the schema that is referred to.
-            part = reduce(getitem, part[step].split("/")[1:], schema)
-        else:
-            part = part[step]
-    return keyword == "properties" and key in part.get("required", ())
+    required: Sequence[str] = ()
+    for step in path[:-2]:
+        if step not in part and "$ref" in part:
+            # jsonschema's paths do not name references.
+            part = reduce(getitem, part["$ref"].split("/")[1:], schema)
+        required = part.get("required", ()) if step == "properties" else ()
+        part = part[step]
+    return path[-2] in required
 
 
 def written(value: object) -> str:

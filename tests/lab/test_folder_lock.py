@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from kdsl.base.errors import InvalidInputError, KdslError
-from kdsl.lab import executors, jobs
+from kdsl.lab import executors, jobs, running
 from kdsl.lab.executors import Processes
 from kdsl.lab.experiment import load_experiment
 from kdsl.lab.folder_lock import locked
@@ -81,7 +81,7 @@ def test_a_folder_that_cannot_be_locked_is_a_diagnostic(tmp_path: Path) -> None:
 def test_the_reason_of_a_failure_goes_when_the_run_succeeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = jobs.run
+    original = running.run
 
     def broken(rules: object, profile: str, trace: object, seed: int, tie_break: object) -> object:
         if seed == 43:
@@ -119,12 +119,13 @@ def _wait_for_end(processes: Sequence[int]) -> None:
 
 
 def _is_running(process: int) -> bool:
-    found = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True)
+    command = ["ps", "-o", "stat=", "-p", str(process)]
+    found = subprocess.run(command, check=False, capture_output=True, text=True)
     return bool(found.stdout.strip()) and not found.stdout.startswith("Z")
 
 
 def _sweep_that_sleeps(path: str, folder: str) -> None:
-    executors.do = _sleep
+    vars(executors)["do"] = _sleep
     list(Processes(2).run(jobs_of(load_experiment(Path(path)), Path(folder))))
 
 

@@ -180,12 +180,8 @@ def read_row(folder: ResultFolder, digest: str) -> dict[str, Any]:
     found = json.loads(about[_SUMMARY])
     figures = {name: found[name] for name in _COLUMNS[len(_ABOUT) :]}
     for name, value in figures.items():
-        kinds = int if name in _COUNTS else (int, float, type(None))
-        if (
-            not isinstance(value, kinds)
-            or isinstance(value, bool)
-            or (value is not None and not isfinite(value))
-        ):
+        is_number = type(value) is int or (type(value) is float and isfinite(value) and name not in _COUNTS)
+        if not is_number and (value is not None or name in _COUNTS):
             raise ValueError(f"`{name}` of run {digest} is {value}")
     return figures
 

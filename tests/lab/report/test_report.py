@@ -202,6 +202,8 @@ def test_a_page_over_time(tmp_path: Path) -> None:
         "pareto-0",
         "reasons-0",
     }
+    text = " ".join(_Elements((tmp_path / "out.html").read_text(encoding="utf-8")).text)
+    assert "cards come free again in runs over time, so the page shows none" in text
     front = data["plots"]["pareto-0"]["data"]["front"]
     # One costs half, the other waits less: both are on the front.
     assert [row[front["names"].index("v")] for row in front["rows"]] == ["Small nodes", "Large nodes"]
