@@ -26,7 +26,7 @@ def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
     if experiment.time is not None:
         raise KdslError(
             "this is a run over time: only runs whose pods arrive one after the other are explained; the"
-            " reasons why its pods wait are in the column `reason` of its file, and on the page of `kdsl lab report`"
+            " reasons why its pods wait are in the column `reason` of its file, and in `kdsl lab report`"
         )
     contender = experiment.contenders[planned.name]
     recorded = trace_of(experiment.traces[planned.trace])
