@@ -241,9 +241,9 @@ def test_a_recorded_simulation_reads_back_as_the_same_pods(tmp_path: Path) -> No
     again = {info.key: info for info in map(PodInfo.of, read.pods)}
     assert again == {one.pod.key: one.pod for one in reading.workload.arrivals}
     lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
-    # The start, which holds nodes and pods, and a decision for each pod.
-    assert [line["kind"] for line in lines[:1]] == ["TraceStart"]
-    assert len(lines) == 1 + len(again)
+    # The start, which holds nodes and pods, a decision for each pod, and the end.
+    assert [lines[at]["kind"] for at in (0, -1)] == ["TraceStart", "TraceEnd"]
+    assert len(lines) == len(again) + 2
     facts = [NodeFacts.of(node) for node in read.nodes]
     assert facts == list(reading.workload.nodes)
 
