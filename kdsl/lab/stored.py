@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import pyarrow
 
 OF_RUNS: Final = {"trace": "text", "profile": "text", "parameters": "text", "seed": "number", "run": "text"}
-"""The columns that every table of results has, and what they hold."""
+"""The columns that every table of results has, and their meaning."""
 OF_LOADS: Final = frozenset({"load", "allocation", "lost_of_idle", "lost_of_all"})
 """The columns with a value for each load; all others have one for each run."""
 DECISIONS: Final = {"pod": "text", "node": "text", "cards": "numbers", "reason": "text"}
-"""The columns that the decisions of every run have, and what they hold."""
+"""The columns that the decisions of every run have, and their meaning."""
 _SAMPLES: Final = {"arrived": "number", "used": "number", "lost": "number"}
 _NODES: Final = {"node": "text", "cards": "number", "model": "text"}
 LARGEST_TABLE: Final = 2**20
@@ -48,7 +48,7 @@ class Results:
 
     @property
     def is_timed(self) -> bool:
-        """Whether the runs are over time: they have a row each then, otherwise one for each load."""
+        """Return whether the runs are over time: such a run has one row, any other one row for each load."""
         return "load" not in self._all.column_names
 
     def table(self) -> pyarrow.Table:
@@ -103,7 +103,7 @@ class Results:
         )
 
     def inputs(self, run: str) -> Mapping[str, Any]:
-        """Return what a run depends on: digests of its tables and rules, the preparation, the seed, …"""
+        """Return the inputs of a run: digests of its tables and rules, the preparation, the seed, …"""
         path = self._folder.file_of(self.digest(run))
         metadata: Mapping[bytes, bytes] = (
             _opened(self.path, path, lambda file: file.schema_arrow.metadata) or {}
@@ -190,7 +190,7 @@ def _check_runs(file: Path, table: Any) -> None:
 
 
 def _name(value: object) -> str:
-    """Return a digest or qualified name as a part of a file's name; what is neither names no file."""
+    """Return a digest or qualified name as a part of a file's name; any other text names no file."""
     text = value if isinstance(value, str) else ""
     return text if text.replace(".", "").replace("_", "").isalnum() else "-"
 
