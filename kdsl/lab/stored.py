@@ -177,7 +177,7 @@ def _check_runs(file: Path, table: Any) -> None:
     if table.num_rows > LARGEST_TABLE:
         raise refused(file, f"`{file}` has {table.num_rows} rows: at most {LARGEST_TABLE} are read")
     for name in table.column_names:
-        if name not in OF_RUNS and not _holds(table.schema.field(name).type, "number"):
+        if name not in {*OF_RUNS, "load"} and not _holds(table.schema.field(name).type, "number"):
             raise refused(file, f"column `{name}` of `{file}` does not hold numbers")
     for name in (*OF_RUNS, *({"load"} & set(table.column_names))):
         values = table.column(name).to_pylist()
