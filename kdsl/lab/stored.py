@@ -176,6 +176,9 @@ def _check_runs(file: Path, table: Any) -> None:
     """Raise InvalidInputError if columns that identify runs have values of other types or of no use."""
     if table.num_rows > LARGEST_TABLE:
         raise refused(file, f"`{file}` has {table.num_rows} rows: at most {LARGEST_TABLE} are read")
+    for name in table.column_names:
+        if name not in {*OF_RUNS, "load"} and not _holds(table.schema.field(name).type, "number"):
+            raise refused(file, f"column `{name}` of `{file}` does not hold numbers")
     for name in (*OF_RUNS, *({"load"} & set(table.column_names))):
         values = table.column(name).to_pylist()
         kind = str if OF_RUNS.get(name) == "text" else int

@@ -59,7 +59,9 @@ def test_a_value_is_found_under_an_equal_one_in_another_process(text: str, seed:
 def test_a_pickled_value_is_equal(text: str) -> None:
     value = _made(text)
     again = pickle.loads(pickle.dumps(value))
-    assert again == value and hash(again) == hash(value) and repr(again) == repr(value)
+    assert again == value and hash(again) == hash(value)
+    if isinstance(value, (FrozenMap, Resources)):
+        assert list(again.items()) == list(value.items())
 
 
 def test_the_keys_of_a_pickled_selector_count_in_another_process() -> None:

@@ -14,6 +14,8 @@ from kdsl.lab.intervals import Interval, interval_of
 from kdsl.lab.report.metrics import OF_LOADS, OVER_TIME, Metric
 from kdsl.lab.stored import Results, refused
 
+LARGEST: Final = 1e100
+"""The largest number that counts as a figure."""
 LONGEST_LABEL: Final = 40
 USUAL_LOAD: Final = 100
 """The load at which policies are compared, in percent, if it was measured."""
@@ -151,8 +153,8 @@ def study_of(results: Results, load: int | None = None) -> Study:
 
 
 def number_of(value: object) -> float | None:
-    """Return a value as a number; None if it is none, or not finite."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    """Return a value as a number; None if it is none, not finite, or so large that squares of it are not."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= LARGEST:
         return None
     return float(value)
 
@@ -216,6 +218,6 @@ def _parameters(text: str) -> dict[str, Any]:
     """Return the parameters of a run; a text that is none stands for itself."""
     try:
         values = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"parameters": text}
     return values if isinstance(values, dict) else {"parameters": text}

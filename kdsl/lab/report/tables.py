@@ -202,7 +202,7 @@ def settings_of(text: str) -> str:
     """Return parameters as people write them: `name = value`, one after the other."""
     try:
         values = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     if not isinstance(values, dict) or not values:
         return "–" if not values else text

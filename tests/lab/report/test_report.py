@@ -267,6 +267,25 @@ def test_no_cell_of_a_csv_file_is_a_formula(tmp_path: Path) -> None:
         assert {row["profile"] for row in rows} == {"'=cmd|' /C calc'!A0"}
 
 
+def test_figures_beyond_reason_are_none(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "out", traces=["t"], profiles=["P"], seeds=[1, 2])
+    table = parquet.read_table(folder / "results.parquet").to_pydict()
+    count = len(table["run"])
+    odd = {
+        "allocation": [1e308] * count,
+        "lost_of_all": [-1e308] * count,
+        "parameters": ["[" * 100_000] * count,
+    }
+    write_table(folder / "results.parquet", {**table, **odd})
+    text = _report(folder)
+    # Of the figures only those that are left are shown.
+    assert not {name for name in _data(text)["plots"] if "allocation" in name or "lost_of_all" in name}
+    assert "seeds-pending-0" in _data(text)["plots"]
+    write_table(folder / "results.parquet", {**table, "allocation": ["95"] * count})
+    result = kdsl("lab", "report", str(folder))
+    assert result.exit_code == 2 and "column `allocation` of" in result.stderr
+
+
 def test_negative_numbers_of_a_csv_file_stay_numbers(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "out", traces=["t"], profiles=["P"], seeds=[1])
     table = parquet.read_table(folder / "results.parquet").to_pydict()
