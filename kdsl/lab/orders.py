@@ -3,7 +3,7 @@
 The table of pods has the column `pod`, a name as in the trace: `NAME`, or `NAMESPACE/NAME` in traces of other
 forms than openb's. `NAME-tuned-K` and `NAME-inflated-K` are clones of `NAME`. A pod of the trace that no row
 names is not in the run. Its columns `cpu_milli`, `num_gpu`, `gpu_milli` and `gpu_spec`, if it has them, must
-agree with the trace. The table of nodes has the column `name`, which may begin with a rank, as in `0007-NAME`.
+agree with the trace. The table of nodes has the column `name`, which may begin with a rank: `0007-NAME`.
 """
 
 from __future__ import annotations
