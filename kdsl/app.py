@@ -21,7 +21,8 @@ from kdsl.check.views.view import load_views
 from kdsl.config.codes import ConfigCode
 from kdsl.config.configuration import KdslConfiguration, Limits, OnInvalid
 from kdsl.cycle.decision import TieBreak
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.ports import ClusterSource, Evictor, Router, Tracer
 from kdsl.cycle.search import ALL_NODES
 from kdsl.cycle.waiting import WaitingPods

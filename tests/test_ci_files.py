@@ -1,4 +1,4 @@
-"""What other repositories use of this one: the pre-commit hooks and the GitHub action."""
+"""The parts that other repositories use: the pre-commit hooks and the GitHub action."""
 
 from __future__ import annotations
 

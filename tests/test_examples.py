@@ -1,4 +1,4 @@
-"""What README.md, `docs/` and `examples/` show is what happens.
+"""The outputs shown in README.md, `docs/` and `examples/` are those of the commands.
 
 `UPDATE_GOLDEN=1 pytest tests/test_examples.py` writes the expected texts of `examples/broken-rules` anew.
 """

@@ -1,4 +1,4 @@
-"""What goes wrong is seen: the same faults in every back end, whatever is kept, and in every report."""
+"""Faults are reported: the same ones in every back end, with and without memos, and in every report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two teams can own the same pod: a search for a witness among the distinguishable pods.
+"""Overlap of two teams: a search for a pod that both own, among the distinguishable pods.
 
 Conditions made of `==`, `!=`, `in`, `startsWith` and presence of labels distinguish pods only by their
 constants: a namespace, service account or label equals one, begins with one, or neither. Then one pod of each

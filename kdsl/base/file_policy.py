@@ -110,7 +110,7 @@ def read_written(folder: Path, name: str, most: int) -> bytes:
 def open_written(folder: Path, name: str) -> BinaryIO:
     """Open a file that another file names, for readers that take it piece by piece; see `read_written`.
 
-    Its size has no limit here. Raises OSError, and RefusedError for what is no regular file.
+    Its size has no limit here. Raises OSError, and RefusedError for anything but a regular file.
     """
     path = follow(folder, name)
     file = os.fdopen(os.open(path, _READ | _AT_ONCE | _NO_LINK), "rb")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import (
     fault_options,
     print_slow_hooks,
@@ -41,7 +42,7 @@ class _Wanted:
     traceback: bool
 
 
-@click.command("explain")
+@click.command("explain", epilog=examples_of("explain"))
 @click.argument("pod")
 @session_or_live_options
 @live_options
@@ -129,7 +130,7 @@ def command(
 
 
 def _explain(wanted: _Wanted, rules: RuleSet, settings: Settings, workload: Workload) -> Explanation:
-    from kdsl.explain.findings import Inspection
+    from kdsl.explain.inspection import Inspection
     from kdsl.sim.run import explain
     from kdsl.sim.what_if import changed, read_changes
 

@@ -102,7 +102,7 @@ _OPTIONS = (
         shell_complete=complete_profiles,
         help="Use this profile for every pod, not its schedulerName's.",
     ),
-    click.option("--seed", type=int, show_default="0", help="Seed of `--tie-break random`."),
+    click.option("--seed", type=int, help="Seed of `--tie-break random` (default: 0)."),
     click.option(
         "--tie-break",
         type=click.Choice(["heap", "first", "random"]),

@@ -1,4 +1,4 @@
-"""`kdsl lab inspect`: what a trace holds, before an experiment uses it."""
+"""`kdsl lab inspect`: the contents of a trace, before an experiment uses it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kdsl.lab.inputs.reading import Reading
 
 
-@click.command("inspect")
+@click.command("inspect", short_help="print what a trace holds")
 @click.argument("trace", type=GivenPath())
 @click.option(
     "--format",

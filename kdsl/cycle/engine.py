@@ -7,10 +7,10 @@ outlives an attempt: the start of the next search, nominations, held pods and th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from kdsl.base.clock import Clock
 from kdsl.base.events import Action, Resource
@@ -21,16 +21,16 @@ from kdsl.cycle.advice import fit_on
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.bindings import BindAtOnce, BindingResult, Bindings, Reserved
 from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.fit_error import NO_NODES
-from kdsl.cycle.judging import Contested, Judge
+from kdsl.cycle.gate import GatedPod
+from kdsl.cycle.judging import Contested
+from kdsl.cycle.making_room import RoomMaker
 from kdsl.cycle.nominator import Nominator
 from kdsl.cycle.pending import rejectors_of
 from kdsl.cycle.placing import Placer
 from kdsl.cycle.ports import AttemptState, ClusterSource, DecisionSink, Evictor, Router, Tracer
-from kdsl.cycle.postfilter import MakeRoom, run_post_filters
-from kdsl.cycle.preemption.budgets import read_budgets
-from kdsl.cycle.preemption.preempt import Preemption
-from kdsl.cycle.queue import GatedPod, SchedulingQueue
+from kdsl.cycle.queue import SchedulingQueue
 from kdsl.cycle.record import Record
 from kdsl.cycle.routing import Routes
 from kdsl.cycle.scoring import score_nodes
@@ -41,29 +41,10 @@ from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.faults import merged
 from kdsl.hooks.specs import QueuedPod
-from kdsl.hooks.table import Calls, HookTable
+from kdsl.hooks.table import HookTable
 from kdsl.hooks.wake import waking_events
 
-
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """Settings outside the profile. `percentage` is the percentage of nodes to find (0: adaptive) where the
-    profile has none; `rules` is the digest of the rule set.
-
-    `parallelism` and `run_length` (nodes judged at once) change the time of a decision, never its result. An
-    engine that continues another one's work has that engine's `start` of the next search and number of
-    `attempts`.
-    """
-
-    seed: int = 0
-    tie_break: TieBreak = TieBreak.HEAP
-    parallelism: int = 1
-    percentage: int = 0
-    run_length: int | None = None
-    detail: Detail = Detail.SUMMARY
-    rules: str = ""
-    start: int = 0
-    attempts: int = 0
+_DEFAULTS: Final = EngineOptions()
 
 
 class Engine:
@@ -74,7 +55,7 @@ class Engine:
         tables: Iterable[HookTable],
         cluster: ClusterSource,
         clock: Clock,
-        options: EngineOptions = EngineOptions(),
+        options: EngineOptions = _DEFAULTS,
         *,
         waiting: WaitingPods[Reserved] | None = None,
         sinks: Iterable[DecisionSink] = (),
@@ -91,13 +72,13 @@ class Engine:
         self._tracer = tracer
         self._sinks = (*sinks, tracer) if tracer is not None else tuple(sinks)
         self._attempts = options.attempts
-        self._evictor = evictor
         self._workers = Workers(options.parallelism)
         self._settings = SearchSettings(self._workers, options.percentage, options.run_length)
         self._start = options.start
         self.nominator = Nominator(self._leaves_room)
         self.waiting = waiting if waiting is not None else WaitingPods[Reserved]()
         self._placer = Placer(cluster, clock, self.nominator, self.waiting, bindings or BindAtOnce())
+        self._room_maker = RoomMaker(cluster, self.nominator, self._placer, self._draws, evictor)
         self.queue = SchedulingQueue(
             self._routes,
             clock,
@@ -148,8 +129,9 @@ class Engine:
 
     def settle(self) -> Iterator[Decision]:
         """Continue with held pods that were allowed, rejected or timed out; the others stay held."""
-        self.waiting.expire(self._clock.now())
-        for reserved, rejection in self.waiting.take_settled():
+        now = self._clock.now()
+        self.waiting.expire(now)
+        for reserved, rejection in self.waiting.take_settled(now):
             placer = self._placer
             yield self._publish(
                 placer.bind(reserved) if rejection is None else placer.turn_away(reserved, rejection)
@@ -172,23 +154,6 @@ class Engine:
         """
         self.nominator.delete(pod, placed_on=pod.node_name)
         self.queue.delete(pod.key)
-
-    def renominate(self, before: PodInfo, after: PodInfo) -> None:
-        """Apply the changed nomination in a pending pod's status.
-
-        An unchanged one is ignored: the engine's own nomination is newer, since the status is written later.
-        """
-        old, new = before.nominated_node_name, after.nominated_node_name
-        current = self.nominator.node_of(before)
-        if new != old:
-            if new:
-                self.nominator.add(after)
-            elif current == old:
-                self.nominator.clear(after)
-            elif current:
-                self.nominator.add(after, current)
-        elif current:
-            self.nominator.add(after, current)
 
     def takes(self, pod: PodInfo) -> bool:
         """Return whether a profile decides the pod."""
@@ -378,7 +343,7 @@ class Engine:
         try:
             node = self._find(attempt, record)
             if not node:
-                return self._make_room(attempt, record)
+                return self._room_maker.make_room(attempt, record)
         except PluginError as error:
             self.nominator.clear(pod)
             return record.decision(Outcome.ERROR, message=str(error), fault=error.fault)
@@ -418,68 +383,3 @@ class Engine:
             choice = select(scores.totals, by, self._draws() if by is TieBreak.RANDOM else None)
         record.choice = choice
         return attempt.snapshot.names[rows.item(choice.index)]
-
-    def _make_room(self, attempt: Attempt, record: Record) -> Decision:
-        """Run PostFilter for a pod without a feasible node; the pod stays unschedulable, perhaps
-        nominated.
-        """
-        diagnosis = record.diagnosis
-        record.postfilter = result = run_post_filters(attempt, diagnosis, self._preemption(attempt))
-        if result.nominated is not None:
-            self._nominate(attempt, result.nominated.node)
-        message = replace(diagnosis, postfilter_message=result.message).message()
-        decision = record.decision(Outcome.UNSCHEDULABLE, message=message)
-        self._evict(attempt, decision)
-        return decision
-
-    def _preemption(self, attempt: Attempt) -> Calls[MakeRoom]:
-        """Return the preemption hook for the pod; empty where its profile has no preemption."""
-        hooks, pod = attempt.table.preemption, attempt.pod
-        if hooks is None:
-            return ()
-        preemption = Preemption(
-            attempt,
-            hooks,
-            Judge.of(attempt, rivals_by_row(attempt, self.nominator.rivals(pod))),
-            read_budgets(attempt.snapshot.catalog.budgets),
-            self._draws(),
-            self.nominator.node_of(pod),
-        )
-        return ((hooks.plugin, preemption.run),)
-
-    def _nominate(self, attempt: Attempt, node: str) -> None:
-        """Nominate the pod for a node, or withdraw its nomination where `node` is empty.
-
-        Pods nominated for the node that this pod could preempt lose their nomination.
-        """
-        pod, hooks = attempt.pod, attempt.table.preemption
-        if not node:
-            self.nominator.clear(pod)
-            return
-        if hooks is not None:
-            try:
-                others = hooks.find_victims(pod, self.nominator.pods_of(node))
-            except Exception as cause:
-                raise PluginError.raised(hooks.plugin, "find_victims", cause) from cause
-            for other in others:
-                self.nominator.clear(other)
-        self.nominator.add(pod, node)
-
-    def _evict(self, attempt: Attempt, decision: Decision) -> None:
-        """Evict the victims of a decision; a victim that a Permit hook holds is only sent back.
-
-        Without an evictor, the decision has no effect on the cluster.
-        """
-        if self._evictor is None:
-            return
-        for victim in decision.victims:
-            pod = self._cluster.pod(victim.pod)
-            if pod is not None and not self._stop(victim.pod):
-                self._evictor.evict(pod, victim.condition, attempt.pod)
-
-    def _stop(self, victim: str) -> bool:
-        """Send back a victim that is not bound yet; return False where it is bound, or will be."""
-        reserved = self._placer.under_way.get(victim)
-        if reserved is not None:
-            return self._placer.bindings.stop(reserved)
-        return self.waiting.reject(victim, "preemption", "preempted")

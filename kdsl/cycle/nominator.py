@@ -41,6 +41,23 @@ class Nominator:
         for pod, node in promised:
             self.add(pod, node)
 
+    def renominate(self, before: PodInfo, after: PodInfo) -> None:
+        """Apply the changed nomination in a pending pod's status.
+
+        An unchanged one is ignored: the own nomination is newer, since the status is written later.
+        """
+        old, new = before.nominated_node_name, after.nominated_node_name
+        current = self.node_of(before)
+        if new != old:
+            if new:
+                self.add(after)
+            elif current == old:
+                self.clear(after)
+            elif current:
+                self.add(after, current)
+        elif current:
+            self.add(after, current)
+
     def clear(self, pod: PodInfo) -> None:
         """Withdraw the nomination of a pod that stays pending, whatever its status says."""
         self.delete(pod)

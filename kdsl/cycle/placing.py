@@ -96,7 +96,7 @@ class Placer:
 
         The rest is undone at once as well unless a binding is under way, else when the binding ends.
         """
-        held = self.waiting.take(key)
+        held = self.waiting.take(key, self.clock.now())
         reserved = held or self.under_way.pop(key, None)
         if reserved is None:
             return False

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
 
 from kdsl.base.clock import Clock
 from kdsl.base.events import Action, Resource
@@ -23,15 +22,14 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent, pending_pod_event
 from kdsl.cycle.event_labels import event_label
 from kdsl.cycle.flight import InFlight
+from kdsl.cycle.gate import ROOM_IS_BEING_MADE, GatedPod, refusal_of
 from kdsl.cycle.heaps import Heaps
 from kdsl.cycle.pending import PendingPod, Rejectors
 from kdsl.cycle.routing import Routes
 from kdsl.cycle.sleepers import Sleepers
-from kdsl.cycle.waking import Urgency, urgency_of
+from kdsl.cycle.waking import Urgency, urgency_for_kind, urgency_of
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Backoff, QueuedPod
-from kdsl.hooks.status import Code, Status
-from kdsl.hooks.table import HookTable
 
 SECOND = 10**9
 FLUSH_EVERY = 30 * SECOND
@@ -43,14 +41,6 @@ every pod that is placed because of it is counted, since an event is missing in 
 POD_ADD = "UnschedulablePodAdd"
 FAILURE = "ScheduleAttemptFailure"
 TIMEOUT = ClusterEvent(Resource.ANY, Action.ALL, label="UnschedulableTimeout")
-
-
-@dataclass(frozen=True, slots=True)
-class GatedPod:
-    """A pod that is not let into the queue, and the reason."""
-
-    queued: QueuedPod
-    status: Status
 
 
 class SchedulingQueue:
@@ -86,9 +76,7 @@ class SchedulingQueue:
         # Returns the kind of a pod, if it is known that pods of one kind are rejected, and cured, alike:
         # then an event is weighed once for each kind.
         self.kind_of: Callable[[PodInfo], Hashable] | None = None
-        self.flushed = 0
         self.placed_after_flush = 0
-        self.wakes: Counter[str] = Counter()
         # Number of pods that entered a part of the queue, by the part and the cause.
         self.incoming: Counter[tuple[str, str]] = Counter()
 
@@ -252,14 +240,13 @@ class SchedulingQueue:
         pending.fail(rejectors)
         pending.queued = self._queued(pending.queued.pod, pending.queued.attempts)
         if not rejectors:
-            self._wake(pending, Urgency.AFTER_BACKOFF, FAILURE, FAILURE)
+            self._wake(pending, Urgency.AFTER_BACKOFF, FAILURE)
             return
         table = self._routes.table_of(pending.queued.pod)
         self._asleep.add(pending, table)
-        urgencies = ((urgency_of(pending, table, event), event) for event in events)
-        urgency, event = max(urgencies, key=lambda one: one[0], default=(Urgency.NONE, TIMEOUT))
+        urgency = max((urgency_of(pending, table, event) for event in events), default=Urgency.NONE)
         if urgency is not Urgency.NONE:
-            self._wake(pending, urgency, _label(event), FAILURE)
+            self._wake(pending, urgency, FAILURE)
         else:
             self.incoming["unschedulable", FAILURE] += 1
 
@@ -282,21 +269,10 @@ class SchedulingQueue:
         known: dict[Hashable, Urgency] = {}
         for key in self._asleep.concerned(event):
             pending = self._pods[key]
-            urgency = self._urgency(pending, event, known)
+            table = self._routes.table_of(pending.queued.pod)
+            urgency = urgency_for_kind(pending, table, event, known)
             if urgency is not Urgency.NONE:
-                self._wake(pending, urgency, _label(event), event_label(event))
-
-    def _urgency(self, pending: PendingPod, event: ClusterEvent, known: dict[Hashable, Urgency]) -> Urgency:
-        """Return the effect of an event on a sleeping pod; `known` are the answers for kinds of pods."""
-        table = self._routes.table_of(pending.queued.pod)
-        is_own = event.pod is not None and event.pod.key == pending.key
-        if pending.kind is None or pending.refusal is not None or is_own:
-            return urgency_of(pending, table, event)
-        kind = pending.kind, pending.rejectors
-        urgency = known.get(kind)
-        if urgency is None:
-            urgency = known[kind] = urgency_of(pending, table, event)
-        return urgency
+                self._wake(pending, urgency, event_label(event))
 
     def activate(self, keys: Iterable[str]) -> None:
         """Let pods be tried at once; a pod in flight is tried again at once if it fails."""
@@ -308,7 +284,7 @@ class SchedulingQueue:
             elif pending is not None and key not in self._active:
                 self._backoff.remove(key)
                 self._error_backoff.remove(key)
-                self._wake(pending, Urgency.AT_ONCE, force.label, force.label)
+                self._wake(pending, Urgency.AT_ONCE, force.label)
 
     def flush(self) -> None:
         """Activate the pods whose backoff is over, and wake the pods that slept for more than five
@@ -327,10 +303,9 @@ class SchedulingQueue:
             pending = self._pods[key]
             if now - pending.queued.queued_at > MAX_ASLEEP:
                 is_gated = pending.refusal is not None
-                self._wake(pending, Urgency.AFTER_BACKOFF, TIMEOUT.label, TIMEOUT.label)
+                self._wake(pending, Urgency.AFTER_BACKOFF, TIMEOUT.label)
                 if not is_gated:
                     pending.is_flushed = True
-                    self.flushed += 1
 
     def hold(self, key: str) -> None:
         """Keep the pod `namespace/name` from being tried until `let_go`: room is being made for it."""
@@ -346,8 +321,8 @@ class SchedulingQueue:
         """End a hold; a pod that was woken meanwhile is tried after its backoff."""
         self._held.discard(key)
         pending = self._pods.get(key)
-        if pending is not None and pending.refusal is _HELD:
-            self._wake(pending, Urgency.AFTER_BACKOFF, "RoomIsMade", "RoomIsMade")
+        if pending is not None and pending.refusal is ROOM_IS_BEING_MADE:
+            self._wake(pending, Urgency.AFTER_BACKOFF, "RoomIsMade")
 
     @property
     def next_due(self) -> int | None:
@@ -367,16 +342,15 @@ class SchedulingQueue:
             for key in heaps.clear():
                 self._enter(heaps, self._pods[key])
         for key in asleep:
-            self._wake(self._pods[key], Urgency.AFTER_BACKOFF, "RulesChanged", "RulesChanged")
+            self._wake(self._pods[key], Urgency.AFTER_BACKOFF, "RulesChanged")
 
     # ---- moving ------------------------------------------------------------------------------------------
 
-    def _wake(self, pending: PendingPod, urgency: Urgency, label: str, cause: str) -> None:
+    def _wake(self, pending: PendingPod, urgency: Urgency, cause: str) -> None:
         """Move a sleeping pod to the active or backoff part, unless it is gated.
 
-        `label` is the event that woke it, `cause` the cause in the words of kube-scheduler's metrics.
+        `cause` is the cause in the words of kube-scheduler's metrics.
         """
-        self.wakes[label] += 1
         heaps = self._active
         if urgency is not Urgency.AT_ONCE and self._due(pending) >= self._clock.now() // SECOND:
             heaps = self._backoff if pending.rejectors else self._error_backoff
@@ -392,9 +366,9 @@ class SchedulingQueue:
         self._asleep.remove(pending.key)
         try:
             if pending.key in self._held:
-                pending.refusal = _HELD
+                pending.refusal = ROOM_IS_BEING_MADE
             else:
-                pending.refusal = None if table is None else _refusal(table, pod)
+                pending.refusal = None if table is None else refusal_of(table, pod)
             if pending.refusal is None:
                 due = 0 if heaps is self._active else self._due(pending)
                 heaps.push(table, pending.key, pending.queued, due)
@@ -416,21 +390,3 @@ class SchedulingQueue:
     def _queued(self, pod: PodInfo, attempts: int) -> QueuedPod:
         self._sequence += 1
         return QueuedPod(pod, self._clock.now(), self._sequence - 1, attempts)
-
-
-_HELD: Final = Status(Code.UNSCHEDULABLE, ("room is being made for the pod",), "DefaultPreemption")
-
-
-def _label(event: ClusterEvent) -> str:
-    return event.label or str(event.resource)
-
-
-def _refusal(table: HookTable, pod: PodInfo) -> Status | None:
-    for plugin, call in table.pre_enqueues:
-        try:
-            status = call(pod)
-        except Exception as cause:
-            raise PluginError.raised(plugin, "pre_enqueue", cause) from cause
-        if status is not None and status.code is not Code.SUCCESS:
-            return status.by(plugin)
-    return None

@@ -1,7 +1,6 @@
 """Tentative changes that can be undone: the cycle changes the cluster only through them.
 
-Every step records how it is undone. A gang or a preemption takes checkpoints between pods and rolls back to
-one of them.
+Every step records how it is undone.
 """
 
 from __future__ import annotations
@@ -31,23 +30,15 @@ class Statement(Struct, eq=False):
     _has_room: bool = True
     faults: list[PluginError] = []
 
-    def checkpoint(self) -> int:
-        """Return a mark for `rollback`."""
-        return len(self._undo)
-
-    def rollback(self, mark: int) -> None:
-        """Undo everything since `mark`, last first."""
-        while len(self._undo) > mark:
-            self._undo.pop()()
-
     def commit(self) -> None:
         """Keep the changes; the statement is over."""
         self._undo.clear()
         self._is_open = False
 
     def discard(self) -> None:
-        """Undo the changes; the statement is over."""
-        self.rollback(0)
+        """Undo the changes, last first; the statement is over."""
+        while self._undo:
+            self._undo.pop()()
         self._is_open = False
 
     def release(self, pod: str) -> None:

@@ -4,6 +4,7 @@ engine to settle, and the clock shows which pods have timed out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -32,6 +33,15 @@ class WaitingPods(Generic[T]):
 
     def __init__(self) -> None:
         self._held: dict[str, _Held[T]] = {}
+        self._listeners: list[Callable[[Code, int], object]] = []
+
+    def listen(self, listener: Callable[[Code, int], object]) -> None:
+        """Call `listener` at the end of each wait, with its result and its nanoseconds.
+
+        The result is SUCCESS where all plugins allowed the pod, else UNSCHEDULABLE: a plugin rejected it, its
+        time is over, or it was deleted.
+        """
+        self._listeners.append(listener)
 
     def __contains__(self, pod: str) -> bool:
         return pod in self._held
@@ -58,10 +68,13 @@ class WaitingPods(Generic[T]):
         held.rejection = Status(Code.UNSCHEDULABLE, (reason,), plugin)
         return True
 
-    def take(self, pod: str) -> T | None:
+    def take(self, pod: str, now: int) -> T | None:
         """Remove a pod, settled or not, and return its ticket; None where it is not held."""
         held = self._held.pop(pod, None)
-        return None if held is None else held.ticket
+        if held is None:
+            return None
+        self._end(held, now)
+        return held.ticket
 
     @property
     def deadline(self) -> int | None:
@@ -83,12 +96,19 @@ class WaitingPods(Generic[T]):
                 text = f"rejected due to timeout after waiting {go_duration(timeout)} at plugin {plugin}"
                 self.reject(pod, plugin, text)
 
-    def take_settled(self) -> list[tuple[T, Status | None]]:
+    def take_settled(self, now: int) -> list[tuple[T, Status | None]]:
         """Remove and return the settled pods in the order of their arrival, with their rejections."""
         settled = {pod: held for pod, held in self._held.items() if held.is_settled}
-        for pod in settled:
+        for pod, held in settled.items():
             del self._held[pod]
+            self._end(held, now)
         return [(held.ticket, held.rejection) for held in settled.values()]
+
+    def _end(self, held: _Held[T], now: int) -> None:
+        is_allowed = held.rejection is None and held.is_settled
+        result = Code.SUCCESS if is_allowed else Code.UNSCHEDULABLE
+        for listener in self._listeners:
+            listener(result, now - held.since)
 
 
 def go_duration(nanoseconds: int) -> str:

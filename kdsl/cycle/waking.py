@@ -4,6 +4,7 @@ decision.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from enum import IntEnum
 
 from kdsl.base.events import Resource
@@ -52,3 +53,17 @@ def urgency_of(pending: PendingPod, table: HookTable | None, event: ClusterEvent
 def _wakes(table: HookTable | None, plugin: str, pending: PendingPod, event: ClusterEvent) -> bool:
     wakes = (UNDECLARED,) if table is None else table.wakes.get(plugin, (UNDECLARED,))
     return any(wake.concerns(event) and wake.is_worth_it(pending.queued.pod, event) for wake in wakes)
+
+
+def urgency_for_kind(
+    pending: PendingPod, table: HookTable | None, event: ClusterEvent, known: dict[Hashable, Urgency]
+) -> Urgency:
+    """Return the effect of an event on a sleeping pod; `known` are the answers for kinds of pods."""
+    is_own = event.pod is not None and event.pod.key == pending.key
+    if pending.kind is None or pending.refusal is not None or is_own:
+        return urgency_of(pending, table, event)
+    kind = pending.kind, pending.rejectors
+    urgency = known.get(kind)
+    if urgency is None:
+        urgency = known[kind] = urgency_of(pending, table, event)
+    return urgency

@@ -27,7 +27,7 @@ class Mode(StrEnum):
 
 
 class DifferenceKind(StrEnum):
-    """What is different under the new rules: the pod has another node, waits, has a node, has other cards of
+    """The difference under the new rules: the pod has another node, waits, has a node, has other cards of
     the same node, or waits as before with other victims or another nominated node.
     """
 

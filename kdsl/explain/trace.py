@@ -24,10 +24,10 @@ from kdsl.eval.values import EvalError
 from kdsl.explain.atoms import Atom
 from kdsl.explain.deciding import Deciding, Why, with_items
 from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.compile.failures import error_text
 from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
 from kdsl.plan.compile.statements import Block, Chosen
 from kdsl.plan.compile.template import compile_template, text_in
-from kdsl.plan.compile.verdicts import error_text
 
 
 @dataclass(frozen=True, slots=True)

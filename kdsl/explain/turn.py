@@ -17,7 +17,8 @@ from kdsl.cycle.engine import Engine
 from kdsl.eval.scalar.meter import Steps
 from kdsl.explain.cards import CardExplainer, CardsOfNode
 from kdsl.explain.explanation import Explanation
-from kdsl.explain.findings import Findings, Inspection, inspect
+from kdsl.explain.findings import Findings
+from kdsl.explain.inspection import Inspection, inspect
 from kdsl.explain.placement import placement_of
 
 

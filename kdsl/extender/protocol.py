@@ -166,7 +166,7 @@ class AdmissionStatus(Struct, frozen=True, omit_defaults=True):
 
 
 class AdmissionResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Whether the object is allowed, and its JSON patch: bytes, which are encoded as base64."""
+    """The answer to a review: `allowed`, and the JSON patch as bytes, which are encoded as base64."""
 
     uid: str
     allowed: bool

@@ -1,4 +1,4 @@
-"""Whether an event justifies another attempt for a rejected pod, plugin by plugin, by a profile's hooks."""
+"""Events that justify another attempt for a rejected pod, plugin by plugin, by a profile's hooks."""
 
 from __future__ import annotations
 

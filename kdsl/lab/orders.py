@@ -44,7 +44,7 @@ def _named(path: Path, trace: str, seed: int) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A row of an order file: the name there, its line, and what it says about a pod."""
+    """A row of an order file: the name of the pod, its line, and its values."""
 
     name: str
     where: str

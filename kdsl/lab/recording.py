@@ -20,7 +20,7 @@ from kdsl.sim.run import simulated_engine
 from kdsl.trace.writing import open_trace
 
 Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
-"""Opens the display of so many decisions; what it yields is called after each."""
+"""Opens the display of so many decisions; the function that it yields is called after each."""
 
 
 def record(experiment: Experiment, run: str, file: Path, watch: Watch) -> int:

@@ -58,7 +58,7 @@ def rules_of(
 ) -> RunRules:
     """Check a profile of the rule files in `paths`, else of the shipped ones, with values for `Rule.param`.
 
-    `typical` and `supply` are what the words `TYPICAL` and `SUPPLY` in values stand for. Raises
+    `typical` and `supply` replace the words `TYPICAL` and `SUPPLY` in values. Raises
     InvalidInputError with the diagnostics.
     """
     draft = {_FILE: f"kdsl 1\npackage {_PACKAGE}\nimport {_package(profile)} as base\n".encode()}

@@ -74,7 +74,7 @@ class Trace:
     recorded.
 
     `placed` are pods that are on nodes from the start, by the names of the nodes' `facts`; `catalog` are the
-    other objects, `warnings` are about what was left out of the recording.
+    other objects, `warnings` name the parts that were left out of the recording.
     """
 
     nodes: tuple[TraceNode, ...]

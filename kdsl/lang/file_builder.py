@@ -140,8 +140,8 @@ class FileBuilder(DeviceBuilder):
     def dotted(self, meta: Meta, name: tree.Name, word: Token) -> tree.Name:
         return tree.Name(f"{name.text}.{word}", span=self._span(meta))
 
-    def code(self, meta: Meta, word: Token) -> tree.Code:
-        return tree.Code(str(word))
+    def code(self, meta: Meta, word: Token) -> tree.RejectionCode:
+        return tree.RejectionCode(str(word))
 
     def reason(self, meta: Meta, token: Token) -> tree.Template:
         start = self._span(token).start
@@ -171,12 +171,16 @@ class FileBuilder(DeviceBuilder):
         return tree.Let(name, value, span=self._span(meta))
 
     def require(
-        self, meta: Meta, condition: expression_tree.Expr, code: tree.Code | None, reason: tree.Template
+        self,
+        meta: Meta,
+        condition: expression_tree.Expr,
+        code: tree.RejectionCode | None,
+        reason: tree.Template,
     ) -> tree.Require:
         return tree.Require(condition, code, reason, span=self._span(meta))
 
     def narrow(
-        self, meta: Meta, names: expression_tree.Expr, code: tree.Code | None, reason: tree.Template
+        self, meta: Meta, names: expression_tree.Expr, code: tree.RejectionCode | None, reason: tree.Template
     ) -> tree.Narrow:
         return tree.Narrow(names, code, reason, span=self._span(meta))
 

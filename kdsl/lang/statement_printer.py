@@ -189,7 +189,7 @@ def _line(head: str, expr: expression_tree.Expr) -> Doc:
 
 
 def _otherwise(
-    head: str, condition: expression_tree.Expr, code: tree.Code | None, reason: tree.Template
+    head: str, condition: expression_tree.Expr, code: tree.RejectionCode | None, reason: tree.Template
 ) -> Doc:
     """Return the document of a condition, and below it the `else` for its failure."""
     tail = concat(HardLine(), f"else {f'{code} ' if code else ''}{_reason(reason)}")

@@ -45,7 +45,7 @@ class Template(Node):
     raw: str = field(compare=False)
 
 
-class Code(StrEnum):
+class RejectionCode(StrEnum):
     """The codes a rule may reject with."""
 
     UNSCHEDULABLE = "unschedulable"
@@ -113,7 +113,7 @@ class Require(Statement):
     """`require condition else [code] reason`; `code` is None where it is not written (unschedulable)."""
 
     condition: Expr
-    code: Code | None
+    code: RejectionCode | None
     reason: Template
 
 
@@ -125,7 +125,7 @@ class Narrow(Statement):
     """
 
     names: Expr
-    code: Code | None
+    code: RejectionCode | None
     reason: Template
 
 

@@ -54,7 +54,9 @@ _PARAM_VALUE = (
     Field("final", "final", Flag(), default=False),
 )
 _WEIGHTED = (Field("name", "name", NAME), Field("weight", "weight", INTEGER))
-_ELSE = Group("else", (Field("code", "code", member_of(tree.Code), None), Field("reason", "reason", REASON)))
+_ELSE = Group(
+    "else", (Field("code", "code", member_of(tree.RejectionCode), None), Field("reason", "reason", REASON))
+)
 _KEYS = Many(
     Record(
         tree.SortKey, (Field("key", "value", EXPRESSION), Field("descending", "descending", Flag(), False))

@@ -1,7 +1,7 @@
 """Run requests on the event loop for threads that block, such as those of plugins' ports.
 
 A port may also be called on the scheduling thread, while a statement is discarded. That thread never blocks:
-the request is sent, and its result is only counted.
+the request is sent, and its failure is only logged.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ class Bridge:
         self._waited: set[Future[Any]] = set()
         self._loop_thread = 0
         self._scheduling_thread = 0
-        self.unwaited = 0
-        """The number of requests sent without waiting."""
 
     def connect(self) -> None:
         """Use the running event loop."""
@@ -80,7 +78,6 @@ class Bridge:
         if loop is None or loop.is_closed():
             work.close()
             return
-        self.unwaited += 1
         asyncio.run_coroutine_threadsafe(_logged(work), loop)
 
 

@@ -153,7 +153,7 @@ class CacheFeed:
             if decision is not None:
                 self._listeners.gated(decision, pod)
             return
-        self._engine.renominate(before, pod)
+        self._engine.nominator.renominate(before, pod)
         self._engine.queue.update(pod)
 
     def reroute(self) -> None:

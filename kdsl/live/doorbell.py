@@ -6,9 +6,8 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-_CHECK_EVERY: Final = 0.01
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -90,23 +89,3 @@ class Crew:
         if error is not None:
             _LOG.error("%s ended with an error", self._name, exc_info=error)
         self._is_free()
-
-
-class Worker(Protocol):
-    """A worker that carries out queued work."""
-
-    @property
-    def is_idle(self) -> bool:
-        """Return whether no work is queued or under way."""
-        ...
-
-
-async def until_idle(seconds: float, *workers: Worker) -> bool:
-    """Wait until all work is done, at most `seconds`; return whether it is."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + seconds
-    while not all(worker.is_idle for worker in workers):
-        if loop.time() >= end:
-            return False
-        await asyncio.sleep(_CHECK_EVERY)
-    return True

@@ -155,13 +155,15 @@ class Endpoints:
         schedulers = {table.profile: table.scheduler for table in self._facts.made().tables}
         return SchedulerState(
             queue_state(scheduler.engine.queue, schedulers),
-            len(scheduler.known.nodes()),
-            cache.pod_count,
-            cache.assumed_count,
-            scheduler.binder.under_way,
-            self._facts.inbox.backlog,
-            dict(self._facts.measures.outbox),
-            scheduler.feed.counts.foreign_binds,
+            nodes=len(scheduler.known.nodes()),
+            pods=cache.pod_count,
+            assumed_pods=cache.assumed_count,
+            bindings=scheduler.binder.under_way,
+            inbox=self._facts.inbox.backlog,
+            replaced_changes=self._facts.inbox.replaced,
+            loop_errors=scheduler.loop.counts.crashes,
+            outbox=dict(self._facts.measures.outbox),
+            foreign_binds=scheduler.feed.counts.foreign_binds,
         )
 
 

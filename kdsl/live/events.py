@@ -20,7 +20,7 @@ _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-
 
 
 class EventType(StrEnum):
-    """Whether an event needs attention."""
+    """The type of an event: a warning needs attention."""
 
     NORMAL = "Normal"
     WARNING = "Warning"

@@ -24,11 +24,12 @@ from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.bindings import Reserved
 from kdsl.cycle.decision import Condition, Decision
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.explain.changes import PODS, Change
 from kdsl.explain.explanation import Explanation
-from kdsl.explain.findings import Inspection
+from kdsl.explain.inspection import Inspection
 from kdsl.explain.supposed import parse_changes
 from kdsl.explain.turn import Turns
 from kdsl.hooks.context import Manifests, PluginContext
@@ -221,7 +222,7 @@ class _Beside:
             turns = Turns(engine, cluster, made.rules, made.settings.steps)
             explanation = turns.explain((pod,), pod, inspection)
         # Keep nothing of the copy, nor a pod that a plugin holds back.
-        self._waiting.take(pod.key)
+        self._waiting.take(pod.key, self._clock.now())
         self._cluster = self._volumes.cluster = self._annotations.cluster = ClusterCache()
         if explanation is None:
             raise RuntimeError(f"pod {pod.key} got no decision")

@@ -41,7 +41,7 @@ class Inbox:
         self._number = 0
         self._taken = 0
         self._done = 0
-        self._coalesced = 0
+        self._replaced = 0
         self._is_closed = False
         self._waiters: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
 
@@ -102,9 +102,9 @@ class Inbox:
         return len(self._changes)
 
     @property
-    def coalesced(self) -> int:
-        """Return the number of changes replaced by a later one of their object."""
-        return self._coalesced
+    def replaced(self) -> int:
+        """Return the number of changes that a later change of their object replaced."""
+        return self._replaced
 
     @property
     def _has_any(self) -> bool:
@@ -118,7 +118,7 @@ class Inbox:
                 known = (change.resource, change.key, change.uid)
                 if len(self._changes) > self._coalesce_from and known in self._latest:
                     del self._changes[self._latest.pop(known)]
-                    self._coalesced += 1
+                    self._replaced += 1
                 elif len(self._changes) >= self._capacity:
                     break
                 self._number += 1

@@ -63,7 +63,7 @@ class BindsPods(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Whether pods are decided now: `leads` and `is_synced` are called before each decision.
+    """The conditions for deciding pods: `leads` and `is_synced` are called before each decision.
 
     Without `takes_pods` pods stay in the queue: the loop only completes bindings that others start.
     """

@@ -110,6 +110,7 @@ class SchedulerProcess:
         )
         self.scheduler = LiveScheduler(self._make, self.inbox, client, gates, live, measures)
         self.scheduler.loop.listen(measures)
+        self.scheduler.engine.waiting.listen(measures.decisions.permitted)
         self._explainer = PodExplainer(self.scheduler, lambda: self._sets.scheduler, self.ask, time.time_ns)
         controller = self._sets.scheduler.tables[0].scheduler
         self._own_events = OwnEvents(self.scheduler, options, controller, lambda: self.leader)
@@ -256,7 +257,7 @@ class SchedulerProcess:
             self.inbox.post(partial(self._canary.begin, sets.digests))
 
     def _follow(self, sets: RuleSets) -> None:
-        """Count for rule sets and watch what they read; decisions pause until that is synced.
+        """Count for rule sets and watch the resources that they read; decisions pause until those are synced.
 
         The handshakes with device plugins are those of the rules from now on.
         """

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from random import Random
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from kdsl.base.heap import growing_heap
 from kdsl.live import queries
@@ -26,11 +25,12 @@ from kdsl.live.decode import (
     read_page,
     read_status,
 )
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import Answer, NoAnswerError
 from kdsl.live.mirror import Mirror, Replacement
 from kdsl.live.queries import Trouble, trouble_of
 from kdsl.live.recovery import Backoff, Recovery
 from kdsl.live.standing import Standing
+from kdsl.live.watch_source import DEFAULT_TIMES, Lines, Source, WatchTimes
 
 Deliver: TypeAlias = Callable[[Sequence[Change]], Awaitable[int]]
 
@@ -47,50 +47,6 @@ _MISSING: Final = frozenset({Trouble.FORBIDDEN, Trouble.UNAUTHORIZED, Trouble.AB
 """The causes for which a plain list would fail like a watch that begins with a list."""
 _FRAMES: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 _UNUSABLE: Final = frozenset({Trouble.EXPIRED, Trouble.TOO_NEW})
-
-
-class Lines(Protocol):
-    """An answer read line by line, such as `kdsl.live.http1.LineStream`."""
-
-    async def lines(self, timeout: float) -> list[bytes]:
-        """Return the new lines; none at the end. Raises NoAnswerError."""
-        ...
-
-    def close(self) -> None:
-        """Close the stream."""
-        ...
-
-
-class Source(Protocol):
-    """The server of a reflector, such as `kdsl.live.client.Client`."""
-
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
-        """Return the answer; raise NoAnswerError."""
-        ...
-
-    async def open_lines(self, request: Request, *, timeout: float) -> Answer | Lines:
-        """Return the stream, or an answer other than 200; raise NoAnswerError."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class WatchTimes:
-    """Times in seconds. A watch requests a random duration between `shortest` and `longest`, and is abandoned
-    `grace` after it; a watch with bookmarks is abandoned after `silence` without data. `opening` is the
-    limit for the head of an answer, `listing` for a complete list and for the initial objects of a watch.
-    """
-
-    shortest: float = 300.0
-    longest: float = 600.0
-    grace: float = 30.0
-    silence: float = 90.0
-    opening: float = 30.0
-    listing: float = 120.0
-
-
-DEFAULT_TIMES: Final = WatchTimes()
-BRISK_TIMES: Final = WatchTimes(shortest=30.0, longest=45.0, grace=10.0)
-"""For resources whose silence must be detected within a minute: shorter watches, each with a bookmark."""
 
 
 class _Next(Enum):

@@ -33,7 +33,8 @@ from kdsl.cluster.read.reader import Manifest
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.decision import Decision
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.ports import AttemptState
 from kdsl.live.known import KnownObjects
 from kdsl.trace.manifests import ObjectId, catalog_manifest, object_id

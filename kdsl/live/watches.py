@@ -12,9 +12,10 @@ from kdsl.live.inbox import Inbox
 from kdsl.live.mirror import Mirror
 from kdsl.live.needs import Needs
 from kdsl.live.recovery import Recovery
-from kdsl.live.reflector import BRISK_TIMES, DEFAULT_TIMES, Reflector, Source, WatchTimes
+from kdsl.live.reflector import Reflector
 from kdsl.live.resources import NODES, PODS, ApiResource
 from kdsl.live.standing import Standing
+from kdsl.live.watch_source import BRISK_TIMES, DEFAULT_TIMES, Source, WatchTimes
 
 _ESSENTIAL = frozenset({PODS.name, NODES.name})
 """The resources without which nothing can be decided: if a server does not serve them, that is a failure, and

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kdsl.cycle.decision import Decision, Outcome
+from kdsl.hooks.status import Code
 from kdsl.hooks.table import HookTable
 from kdsl.obs.evaluations import Evaluations
 from kdsl.obs.registry import Registry
@@ -40,11 +41,7 @@ class SchedulerMetrics:
         self._sli = histogram("scheduler_pod_scheduling_sli_duration_seconds")
         self._to_bound = histogram("kdsl_decision_to_bound_seconds")
         self._permits = histogram("scheduler_permit_wait_duration_seconds")
-        self._handling = histogram("scheduler_event_handling_duration_seconds")
         self._rules = numbers("kdsl_rules_info")
-        self._sampled = numbers("kdsl_rule_sampled_seconds_total")
-        self._samples = numbers("kdsl_rule_samples_total")
-        self._executions = histogram("scheduler_plugin_execution_duration_seconds")
         self._evaluations = Evaluations(
             numbers("scheduler_plugin_evaluation_total"),
             numbers("kdsl_rule_evaluations_total"),
@@ -125,19 +122,9 @@ class SchedulerMetrics:
         """Add the time of an extension point, in kube-scheduler's words: `Bind`, `Success`."""
         self._points.observe(seconds, (point, self._scheduler(profile), status))
 
-    def permitted(self, result: str, seconds: float) -> None:
-        """Add the time that a pod waited on Permit, by result."""
-        self._permits.observe(seconds, (result,))
-
-    def handled(self, event: str, seconds: float) -> None:
-        """Add the time of handling a change of the cluster; `event` is a name of `cycle.event_labels`."""
-        self._handling.observe(seconds, (event,))
-
-    def sampled(self, profile: str, rule: str, point: str, seconds: float, status: str = "Success") -> None:
-        """Add the time of one rule, evaluated separately (`rule_times.py`)."""
-        self._sampled.add((point, profile, rule), seconds)
-        self._samples.add((point, profile, rule))
-        self._executions.observe(seconds, (point, rule, status))
+    def permitted(self, result: Code, nanoseconds: int) -> None:
+        """Add the time that a pod waited on Permit, by result (a listener of `WaitingPods`)."""
+        self._permits.observe(nanoseconds / 1e9, (result.label,))
 
 
 class StateMetrics:
@@ -153,6 +140,8 @@ class StateMetrics:
         self._sizes = numbers("scheduler_cache_size")
         self._work = numbers("scheduler_goroutines")
         self._inbox = numbers("kdsl_inbox_depth")
+        self._replaced = numbers("kdsl_inbox_replaced_total")
+        self._crashes = numbers("kdsl_loop_errors_total")
         self._outbox = numbers("kdsl_outbox_depth")
         self._bindings = numbers("kdsl_bindings_inflight")
         self._foreign = numbers("kdsl_foreign_binds_total")
@@ -170,6 +159,8 @@ class StateMetrics:
         self._sizes.replace({(kind,): size for kind, size in sizes.items()})
         self._work.set(state.bindings, ("binding",))
         self._inbox.set(state.inbox)
+        self._replaced.set(state.replaced_changes)
+        self._crashes.set(state.loop_errors)
         self._outbox.replace({(kind,): size for kind, size in state.outbox.items()})
         self._bindings.set(state.bindings)
         self._foreign.set(state.foreign_binds)

@@ -11,7 +11,6 @@ from kdsl.obs.family import Family, Kind, Stability, exponential, named
 
 _ATTEMPT: Final = exponential(0.001, 2, 15)
 _POINT: Final = exponential(0.0001, 2, 12)
-_FINE: Final = exponential(0.00001, 1.5, 20)
 _LONG: Final = exponential(0.01, 2, 20)
 _REQUEST: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
 _BYTES: Final = (64, 256, 512, *exponential(1024, 4, 8))
@@ -52,8 +51,6 @@ SCHEDULER: Final = named(
                ("extension_point", "plugin", "profile")),
         Family("scheduler_scheduling_algorithm_duration_seconds", _HISTOGRAM, _ALPHA,
                "Time of a decision, without the binding.", (), _ATTEMPT),
-        Family("scheduler_event_handling_duration_seconds", _HISTOGRAM, _ALPHA,
-               "Time to apply a change of the cluster.", ("event",), _POINT),
         Family("scheduler_inflight_events", _GAUGE, _ALPHA,
                "Events that the queue keeps while a pod is being tried.", ("event",)),
         Family("scheduler_cache_size", _GAUGE, _ALPHA,
@@ -64,9 +61,6 @@ SCHEDULER: Final = named(
                "Preemptions carried out, by result.", ("result",)),
         Family("scheduler_preemption_goroutines_duration_seconds", _HISTOGRAM, _ALPHA,
                "Time to delete the victims of one preemption.", ("result",), _LONG),
-        Family("scheduler_plugin_execution_duration_seconds", _HISTOGRAM, _ALPHA,
-               "Time of one rule or plugin for one sampled pod.",
-               ("extension_point", "plugin", "status"), _FINE),
     ]
 )  # fmt: skip
 
@@ -115,6 +109,10 @@ LEFT_OUT: Final = {
     "scheduler_batch_cache_flushed_total": _NO_BATCH,
     "scheduler_get_node_hint_duration_seconds": _NO_BATCH,
     "scheduler_store_schedule_results_duration_seconds": _NO_BATCH,
+    "scheduler_event_handling_duration_seconds":
+        "one thread applies changes between decisions: `kdsl_inbox_depth` shows those that wait",
+    "scheduler_plugin_execution_duration_seconds":
+        "the rules of a profile run as one: a clock around each would cost more than most rules",
     "scheduler_queueing_hint_execution_duration_seconds":
         "the reads of rules decide which events wake pods, for all pods of a kind at once: no hint runs",
     **dict.fromkeys(

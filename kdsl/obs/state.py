@@ -25,7 +25,11 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerState:
-    """The scheduling thread at one moment."""
+    """The scheduling thread at one moment.
+
+    `inbox` are waiting changes, `replaced_changes` those that a later change of the same object replaced,
+    `loop_errors` the attempts, changes and messages with an unexpected error.
+    """
 
     queue: QueueState
     nodes: int = 0
@@ -33,6 +37,8 @@ class SchedulerState:
     assumed_pods: int = 0
     bindings: int = 0
     inbox: int = 0
+    replaced_changes: int = 0
+    loop_errors: int = 0
     outbox: Mapping[str, int] = field(default_factory=dict)
     foreign_binds: int = 0
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import ChangedRows
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 
 CardsOf: TypeAlias = Callable[[NodeInfo], tuple[Card, ...]]
 """Returns the cards of a node, with the parts of its pods taken."""

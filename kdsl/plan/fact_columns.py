@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeFacts
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.values import NONE, Optional, Value
 from kdsl.plan.card_table import CardsOf, CardTable
 

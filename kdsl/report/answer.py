@@ -14,7 +14,8 @@ from kdsl.check.model.sharing import DEVICES
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.explain.cards import count_refused
 from kdsl.explain.explanation import Explanation
-from kdsl.explain.findings import SHOWN, Findings, Group, JudgedNode, Rejected
+from kdsl.explain.findings import Findings, Group, JudgedNode, Rejected
+from kdsl.explain.inspection import SHOWN
 from kdsl.explain.patience import SECONDS
 from kdsl.explain.placement import Placement
 from kdsl.explain.trace import Failed

@@ -12,7 +12,8 @@ from kdsl.base.visible import visible_lines
 from kdsl.check.views.view import load_views
 from kdsl.cycle.decision import Decision, NodeVerdict
 from kdsl.explain.explanation import Explanation
-from kdsl.explain.findings import SHOWN, Findings, JudgedNode, Rejected
+from kdsl.explain.findings import Findings, JudgedNode, Rejected
+from kdsl.explain.inspection import SHOWN
 from kdsl.report.answer import (
     answer_lines,
     asked_lines,

@@ -37,7 +37,7 @@ _SHORT = {
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """A replay and what it was asked: names of the record and both sides, thresholds and those passed."""
+    """A replay and its question: names of the record and both sides, thresholds and those passed."""
 
     replayed: Replayed
     record: str
@@ -105,7 +105,7 @@ def unlike_record(replayed: Replayed) -> str:
 
 
 def what_is_counted(mode: Mode) -> str:
-    """Return the noun of what a mode counts."""
+    """Return the noun for the things that a mode counts."""
     return "decision" if mode is Mode.INDEPENDENT else "pod"
 
 

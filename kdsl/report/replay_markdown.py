@@ -1,7 +1,7 @@
 """A replay as the comment of a pull request: a summary, counts, and folded tables.
 
 Names and reasons come from anywhere: as code they cannot become links, mentions, HTML or columns. The
-comment stays below GitHub's limit, and says what it leaves out.
+comment stays below GitHub's limit, and names the parts that it leaves out.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Condition, Decision, Detail
 from kdsl.cycle.engine import Engine
 from kdsl.explain.explanation import Explanation
-from kdsl.explain.findings import Inspection
+from kdsl.explain.inspection import Inspection
 from kdsl.explain.turn import Turns
 from kdsl.hooks.context import NO_MANIFESTS
 from kdsl.hooks.status import Status

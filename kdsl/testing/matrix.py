@@ -11,7 +11,8 @@ from kdsl.base.span import Span
 from kdsl.lang.yaml_tree import Plain
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place
-from kdsl.testing.fixtures import Change, Fixtures, Kind, check_fixture
+from kdsl.testing.fixture_reading import check_fixture
+from kdsl.testing.fixtures import Change, Fixtures, Kind
 from kdsl.testing.shape import misfit_of
 
 _MAPS = ("labels", "annotations", "requests", "allocatable", "nodeSelector", "images")

@@ -20,7 +20,6 @@ from kdsl.lang.tree import (
     AdmitWhen,
     AppliesWhen,
     ChooseBy,
-    Code,
     Declaration,
     Device,
     EligibleWhen,
@@ -33,6 +32,7 @@ from kdsl.lang.tree import (
     Preemption,
     Profile,
     Queue,
+    RejectionCode,
     Require,
     Score,
     SortKey,
@@ -158,10 +158,12 @@ def _own(node: Node) -> Iterator[Mutation]:
         case Require(condition=condition, code=code):
             negated = Unary(span=condition.span, op="!", operand=condition)
             yield Mutation(condition.span, "negated", replace(node, condition=negated))
-            if code in (None, Code.UNSCHEDULABLE):
-                yield Mutation(node.span, "made unresolvable", replace(node, code=Code.UNRESOLVABLE))
+            if code in (None, RejectionCode.UNSCHEDULABLE):
+                yield Mutation(node.span, "made unresolvable", replace(node, code=RejectionCode.UNRESOLVABLE))
             else:
-                yield Mutation(node.span, "made unschedulable", replace(node, code=Code.UNSCHEDULABLE))
+                yield Mutation(
+                    node.span, "made unschedulable", replace(node, code=RejectionCode.UNSCHEDULABLE)
+                )
         case (
             AppliesWhen(condition=condition)
             | IgnoreWhen(condition=condition)

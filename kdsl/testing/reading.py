@@ -24,7 +24,8 @@ from kdsl.lang.loader import Program
 from kdsl.testing.cases import Arrival, Case, PodCase, PropertyCase, QueueCase, RuleTest
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place, read_document
-from kdsl.testing.fixtures import Fixtures, Kind, read_fixtures
+from kdsl.testing.fixture_reading import read_fixtures
+from kdsl.testing.fixtures import Fixtures, Kind
 from kdsl.testing.laws import read_law
 from kdsl.testing.matrix import read_matrix
 from kdsl.testing.shape import check_shape, fitting

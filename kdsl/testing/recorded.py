@@ -14,7 +14,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.files import read_written_file
 from kdsl.cluster.read.reader import Manifest, read_values
 from kdsl.cycle.decision import TieBreak
-from kdsl.cycle.engine import EngineOptions
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place
 from kdsl.trace.lines import Start

@@ -22,7 +22,8 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.record import Record
 from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.search import SearchSettings, search

@@ -22,7 +22,7 @@ from kdsl.cluster.read.problems import InputCode
 from kdsl.cluster.read.reader import Manifest, read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, TieBreak
-from kdsl.cycle.engine import EngineOptions
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.trace.lines import Change, Cycle, End, EngineLine, Line, Placed, Put, Removed, Settled, Start
 from kdsl.trace.manifests import ObjectId, object_id, pod_manifest
 from kdsl.trace.reading import LineError, lines_of

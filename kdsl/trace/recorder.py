@@ -13,7 +13,7 @@ from kdsl.cluster.read.reader import Manifest
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.decision import Decision
-from kdsl.cycle.engine import EngineOptions
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.ports import AttemptState
 from kdsl.report.decisions import API_VERSION, decision_document
 from kdsl.trace.lines import (

@@ -1,1 +1,1 @@
-"""What somebody does on purpose who may write into one folder: each attack is tried, and has to be seen."""
+"""Attacks by somebody who may write into one folder: each is tried, and must be noticed."""

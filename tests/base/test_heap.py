@@ -1,4 +1,4 @@
-"""What is there before a run is out of the collector's sight while it lasts, and only then."""
+"""During a run, and only then, the garbage collector skips the objects that existed before it."""
 
 from __future__ import annotations
 

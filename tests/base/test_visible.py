@@ -1,4 +1,4 @@
-"""What a terminal would obey is shown as its escape, and a line is one line."""
+"""Control characters of terminals are shown as escapes, and a line stays one line."""
 
 from __future__ import annotations
 

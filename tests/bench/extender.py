@@ -37,7 +37,7 @@ _READY_WITHIN = 120.0
 
 @dataclass(frozen=True)
 class Load:
-    """What came of calls: seconds of each, of all, and processor seconds of the extender."""
+    """The times of calls: seconds of each, of all, and processor seconds of the extender."""
 
     seconds: Sequence[float]
     whole: float

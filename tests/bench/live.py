@@ -1,4 +1,4 @@
-"""What `kdsl run` costs and how fast it is: python -m tests.bench.live --nodes 1000 --pods 1000
+"""The cost and speed of `kdsl run`: python -m tests.bench.live --nodes 1000 --pods 1000
 
 The API server is `kdsl sandbox` in another process, pods are created by a third; processor time is that of the
 scheduler's process alone. Each round lets pods come while nothing is decided, and then has them decided and
@@ -82,7 +82,7 @@ class Bench(SchedulerProcess):
 
     @property
     def is_quiet(self) -> bool:
-        """Tell whether all that was seen is bound, known as such and told of."""
+        """Return whether all pods are bound, known to be bound, and reported."""
         known = self.scheduler.known
         return not known.pending() and self.scheduler._writers.recorder.is_idle and not self.inbox.backlog
 

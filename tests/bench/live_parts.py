@@ -1,4 +1,4 @@
-"""What `tests.bench.live` needs around the scheduler it measures: a sandbox and a feeder, each in a process.
+"""The sandbox and the feeder of `tests.bench.live`, each in a process of its own.
 
 Their processor time must not count as the scheduler's.
 """

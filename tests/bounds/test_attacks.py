@@ -1,4 +1,4 @@
-"""What never ended, or filled the memory: each is an answer now, and soon."""
+"""Inputs that never ended or filled the memory: each gets an answer now, and soon."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from kdsl.cli.main import run
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a command left behind."""
+    """The result of a command."""
 
     exit_code: int
     stdout: str

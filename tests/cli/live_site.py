@@ -75,7 +75,7 @@ class Site:
         self._sandbox.__exit__(kind, error, trace)
 
     def _has_settled(self) -> bool:
-        """Tell whether the pod that fits nowhere has been tried, and the one that fits is placed."""
+        """Return whether the pod that fits nowhere has been tried, and the one that fits is placed."""
         process = self._process
         if process is None or process.endpoints is None:
             return False

@@ -1,4 +1,4 @@
-"""What the shell completes: names of profiles, codes and commands, and nothing where anything is wrong."""
+"""Completions of the shell: names of profiles, codes and commands, and none after a mistake."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Whether kube-scheduler 1.36.2 takes an extender's answer, and what it makes of it: `spec/live.md` 9.1.
+"""Acceptance of an extender's answer by kube-scheduler 1.36.2, and its effect: `spec/live.md` 9.1.
 
-Written from what it does with answers, without a line of what gives them. Keys are read in any case.
+Written from kube-scheduler's handling of answers, without a line of the code that gives them. Keys are read in any case.
 """
 
 from __future__ import annotations

@@ -250,7 +250,7 @@ def read_value(entry: dict[str, Any]) -> Value:
 
 
 def is_same(result: Value, expected: Value) -> bool:
-    """Tell whether two values are the same, types included; NaN is the same as NaN."""
+    """Return whether two values are the same, types included; NaN is the same as NaN."""
     if kind_of(result) != kind_of(expected):
         return False
     match kind_of(expected):

@@ -27,7 +27,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_objects, read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Outcome
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from msgspec import structs
 
 from tests.conformance.kube import BackEnd, Json, judged_by, table_of
@@ -46,7 +47,7 @@ class Script:
 
     @property
     def makes_room(self) -> bool:
-        """Whether pods may make room for each other: elsewhere messages say nothing of preemption."""
+        """Return whether pods may preempt each other; elsewhere messages do not mention preemption."""
         return any(
             "nominated" in answer or "preemption:" in answer.get("message", "")
             for answer in self.answers.values()
@@ -190,7 +191,7 @@ class Replay:
         return answer
 
     def _settle(self, pod: PodInfo, answer: Json, decided: Json) -> None:
-        """Make of the cluster what it is once the answer `decided` holds, where the engine gave `answer`."""
+        """Apply the recorded answer `decided` to the cluster, where the engine gave `answer`."""
         node = decided.get("node", "")
         if node != answer.get("node", ""):
             self.cluster.remove_pod(pod.key)

@@ -172,7 +172,7 @@ def _difference(theirs: float, own: float | None) -> str:
 
 
 def _beyond(seen: Sequence[float], spread: float, own: float | None) -> list[str]:
-    """Tell whether a value is farther from those of the reference than its seeds are from each other, at the
+    """Return whether a value is farther from those of the reference than its seeds are from each other, at the
     load where they differ most.
     """
     if not seen:

@@ -39,7 +39,8 @@ from kdsl.config.kube_rules import convert_kube_scheduler
 from kdsl.config.kube_scheduler import read_kube_scheduler
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.decision import Decision, Detail, Outcome
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.eval.scalar import Closure
@@ -55,8 +56,8 @@ Json = dict[str, Any]
 
 
 class BackEnd(StrEnum):
-    """What judges nodes: columns where they are many enough, columns in any case, the scalar back end alone, or rules
-    that are rewritten for every pod.
+    """The back end that judges nodes: columns for many nodes, columns in any case, the scalar back end alone, or
+    rules that are rewritten for every pod.
     """
 
     AUTO = "auto"
@@ -295,7 +296,7 @@ def _scores_of(attempt: Attempt, node: str) -> tuple[Json, dict[str, int]]:
 
 
 class _Head(msgspec.Struct):
-    """What of a vector is read to tell whether it is wanted."""
+    """The part of a vector that decides whether the vector is wanted."""
 
     family: str
 

@@ -17,7 +17,7 @@ from kdsl.base.quantity import Quantity
 from kdsl.check.model.traversal import frame_size
 from kdsl.check.model.typed import Const, TypedExpr, Var
 from kdsl.check.model.types import BOOL, DOUBLE, INT, STRING, UINT, BindingTime, Type
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.ir import map_children
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.meter import POD_STEPS, Meter
@@ -85,7 +85,7 @@ class _Watched(RuleColumns):
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """What each row gives in both back ends; an EvalError stands for one that fails."""
+    """The value of each row in both back ends; an EvalError stands for a row that fails."""
 
     columns: list[Value]
     scalar: list[Value]

@@ -18,7 +18,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_objects
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Outcome, TieBreak
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.report.simulation import placement_lines
 
 from tests.conformance.kube import table_of

@@ -1,4 +1,4 @@
-"""What conformance runners print: a line per failure, a table per family, and `N passed, M failed` last."""
+"""The output of conformance runners: a line per failure, a table per family, and `N passed, M failed` last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 
 class _Absent:
-    """What stands for a key that is not there; it is no value, not even null."""
+    """A missing key: it is no value, not even null."""
 
     def __repr__(self) -> str:
         return "nothing"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdsl.cycle.decision import Detail, Outcome, Rejection
-from kdsl.cycle.engine import EngineOptions
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.hooks.status import Code, Status
 
 from tests.cycle.world import engine, pod, rejecting

@@ -21,7 +21,8 @@ from kdsl.cycle.decision import (
     TieBreak,
     Victim,
 )
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.ports import AttemptState
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed, Nominated

@@ -1,6 +1,4 @@
-"""What plugins say beside the rules of a profile: `filter_feasible`, `add_scores` and `trim_candidates`, whatever they
-answer.
-"""
+"""Answers of plugins beside the rules of a profile: `filter_feasible`, `add_scores` and `trim_candidates`."""
 
 from __future__ import annotations
 
@@ -10,7 +8,8 @@ import numpy as np
 import pytest
 from kdsl.base.clock import ManualClock
 from kdsl.cycle.decision import Decision, Detail, Outcome
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.hooks.specs import AddedScores
 from kdsl.hooks.status import Code, Status, StatusColumn
 

@@ -27,7 +27,7 @@ RAISES = Status(Code.SKIP)  # stands for an exception in a script of answers
 
 @dataclass(frozen=True)
 class Script:
-    """What each filter answers for each row."""
+    """The answers of each filter, row by row."""
 
     answers: tuple[Mapping[int, Status], ...]
 

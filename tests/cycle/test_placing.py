@@ -20,7 +20,7 @@ REFUSAL = Status(Code.UNSCHEDULABLE, ("taken",))
 
 
 class World:
-    """An engine whose plugin `P` logs what it is asked and answers as told."""
+    """An engine whose plugin `P` logs its calls and gives the answers of the test."""
 
     def __init__(self, **answers: Callable[[], Any]) -> None:
         self.log: list[str] = []
@@ -42,7 +42,7 @@ class World:
 
     @property
     def is_clean(self) -> bool:
-        """Whether no pod is left on the node and no nomination is left either."""
+        """Return whether neither a pod on the node nor a nomination is left."""
         return not self.cache.snapshot().info(0).pods and not self.engine.nominator.node_of(pod())
 
 

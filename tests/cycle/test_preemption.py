@@ -16,7 +16,8 @@ from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Condition, Decision, Outcome
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.preemption.budgets import Budget, split_by_budgets
 from kdsl.hooks.specs import Candidate, Wait
 from kdsl.hooks.state import CycleState

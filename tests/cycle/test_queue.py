@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
 from kdsl.cluster.api.objects import Namespace, ObjectMeta
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.queue import SchedulingQueue
 from kdsl.cycle.routing import Routes
 from kdsl.hooks.specs import QueuedPod

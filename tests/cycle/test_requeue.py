@@ -13,7 +13,7 @@ from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.pending import NOBODY, Rejectors
-from kdsl.cycle.queue import FLUSH_EVERY, MAX_ASLEEP, SECOND, SchedulingQueue
+from kdsl.cycle.queue import FLUSH_EVERY, MAX_ASLEEP, SECOND, TIMEOUT, SchedulingQueue
 from kdsl.cycle.routing import Routes
 from kdsl.hooks.specs import Backoff
 from kdsl.hooks.status import Code, Status
@@ -228,10 +228,10 @@ def test_pods_that_nothing_wakes_are_woken_after_five_minutes_and_counted(clock:
     clock.advance(MAX_ASLEEP)
     assert queue.pop() is None
     clock.advance(FLUSH_EVERY)
-    assert queue.flushed == 0
+    assert queue.incoming["active", TIMEOUT.label] == 0
     queued = queue.pop()
     assert queued is not None
-    assert queue.flushed == 2
+    assert queue.incoming["active", TIMEOUT.label] == 2
     queue.done(queued.pod.key)
     fail(queue)
     queue.notice(NODE_ADDED)
@@ -247,7 +247,7 @@ def test_sleepers_may_be_left_asleep(clock: ManualClock) -> None:
     queue.add(pod("a"))
     fail(queue)
     clock.advance(MAX_ASLEEP + 10 * FLUSH_EVERY)
-    assert (queue.pop(), queue.next_due, queue.flushed) == (None, None, 0)
+    assert (queue.pop(), queue.next_due) == (None, None)
     queue.notice(NODE_ADDED)
     assert queue.place_of("default/a") == "active"
 

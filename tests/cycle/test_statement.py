@@ -21,23 +21,20 @@ def contents(cache: ClusterCache) -> dict[str, list[str]]:
     }
 
 
-@given(st.lists(st.integers(0, 2), max_size=8), st.integers(0, 8), st.booleans())
-def test_discard_and_rollback_restore_what_was(nodes: list[int], mark: int, is_kept: bool) -> None:
-    """Assume pods one by one; rolling back to any point leaves exactly the pods assumed before it."""
+@given(st.lists(st.integers(0, 2), max_size=8), st.booleans())
+def test_a_commit_keeps_the_assumed_pods_and_a_discard_removes_them(nodes: list[int], is_kept: bool) -> None:
     cache, empty = cluster(3), table({})
-    statement = Statement(cache)
-    states, marks = [contents(cache)], [statement.checkpoint()]
+    statement, before = Statement(cache), contents(cache)
     for at, node in enumerate(nodes):
         statement.assume(Attempt(empty, pod(f"p{at}"), cache.snapshot()), f"n{node}")
-        states.append(contents(cache))
-        marks.append(statement.checkpoint())
-    mark = min(mark, len(nodes))
-    statement.rollback(marks[mark])
-    assert contents(cache) == states[mark]
+    assumed = contents(cache)
+    assert sorted(name for names in assumed.values() for name in names) == [
+        f"p{at}" for at in range(len(nodes))
+    ]
     (statement.commit if is_kept else statement.discard)()
-    assert contents(cache) == states[mark if is_kept else 0]
+    assert contents(cache) == (assumed if is_kept else before)
     statement.discard()
-    assert contents(cache) == states[mark if is_kept else 0]
+    assert contents(cache) == (assumed if is_kept else before)
 
 
 def test_a_statement_that_is_over_takes_no_more_changes() -> None:

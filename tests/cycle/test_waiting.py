@@ -18,9 +18,9 @@ def held(**timeouts: int) -> WaitingPods[str]:
 def test_every_plugin_must_allow() -> None:
     pods = held(A=SECOND, B=SECOND)
     assert pods.allow("ns/p", "A")
-    assert pods.take_settled() == []
+    assert pods.take_settled(111 * SECOND) == []
     assert pods.allow("ns/p", "B")
-    assert pods.take_settled() == [("ticket", None)]
+    assert pods.take_settled(111 * SECOND) == [("ticket", None)]
     assert "ns/p" not in pods
 
 
@@ -28,7 +28,25 @@ def test_one_rejection_is_enough_and_the_first_counts() -> None:
     pods = held(A=SECOND, B=SECOND)
     assert pods.reject("ns/p", "B", "no")
     assert not pods.reject("ns/p", "A", "too late")
-    assert pods.take_settled() == [("ticket", Status(Code.UNSCHEDULABLE, ("no",), "B"))]
+    assert pods.take_settled(111 * SECOND) == [("ticket", Status(Code.UNSCHEDULABLE, ("no",), "B"))]
+
+
+def test_each_wait_is_reported_once_with_its_result_and_length() -> None:
+    waits: list[tuple[str, int]] = []
+    pods = WaitingPods[str]()
+    pods.listen(lambda result, waited: waits.append((result.label, waited)))
+    for at, name in enumerate(("allowed", "rejected", "late", "deleted", "held")):
+        pods.hold(name, {"A": (100 if name == "held" else 9) * SECOND}, (100 + at) * SECOND, name)
+    pods.allow("allowed", "A")
+    pods.reject("rejected", "A", "no")
+    pods.expire(111 * SECOND)
+    assert waits == []
+    pods.take_settled(112 * SECOND)
+    assert waits == [("Success", 12 * SECOND), ("Unschedulable", 11 * SECOND), ("Unschedulable", 10 * SECOND)]
+    assert pods.take("deleted", 113 * SECOND) == "deleted"
+    assert pods.take("deleted", 114 * SECOND) is None
+    assert waits[3:] == [("Unschedulable", 10 * SECOND)]
+    assert "held" in pods
 
 
 def test_what_is_not_held_cannot_be_settled() -> None:
@@ -42,9 +60,9 @@ def test_what_is_not_held_cannot_be_settled() -> None:
 def test_time_runs_out_at_the_deadline_for_the_most_impatient_plugin() -> None:
     pods = held(A=20 * SECOND, B=10 * SECOND)
     pods.expire(110 * SECOND - 1)
-    assert pods.take_settled() == []
+    assert pods.take_settled(111 * SECOND) == []
     pods.expire(110 * SECOND)
-    (settled,) = pods.take_settled()
+    (settled,) = pods.take_settled(111 * SECOND)
     assert settled == (
         "ticket",
         Status(Code.UNSCHEDULABLE, ("rejected due to timeout after waiting 10s at plugin B",), "B"),
@@ -55,7 +73,7 @@ def test_a_plugin_that_allowed_does_not_time_out() -> None:
     pods = held(A=20 * SECOND, B=10 * SECOND)
     pods.allow("ns/p", "B")
     pods.expire(115 * SECOND)
-    assert pods.take_settled() == []
+    assert pods.take_settled(111 * SECOND) == []
 
 
 @pytest.mark.parametrize(

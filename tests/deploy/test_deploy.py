@@ -1,4 +1,4 @@
-"""What is deployed: each overlay renders, runs confined, and has the rights that its rules need and no more."""
+"""The overlays: each renders, runs confined, and has exactly the rights that its rules need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `annotate` writes, where its expressions have no value."""
+"""The output of `annotate` where its expressions have no value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of nodes and shared between them is what each node answers by itself."""
+"""Cached answers that nodes share equal the answer of each node alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.plan.compile.scope import Functions
-from kdsl.plan.devices.answers import Answers
+from kdsl.plan.devices.answers import CardAnswers
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import NodeCards, Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
@@ -75,7 +75,7 @@ def devices_of(farm: Farm) -> DevicesPlugin:
 def check(farm: Farm, plugin: DevicesPlugin) -> None:
     """Compare what is kept with what every node says to one who keeps nothing."""
     snapshot = farm.cluster.snapshot()
-    fresh = Answers(Inventories(plugin.inventories.programs))
+    fresh = CardAnswers(Inventories(plugin.inventories.programs))
     for wanted in KINDS.values():
         demand = plugin.demand(wanted, snapshot)
         assert isinstance(demand, Demand)
@@ -122,13 +122,13 @@ def test_nodes_that_look_alike_are_asked_once(found: RuleSet, monkeypatch: pytes
     farm = Farm(found, "pack", *NODES)
     plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
     asked: list[str] = []
-    place = Answers._place
+    place = CardAnswers._place
 
-    def counted(self: Answers, demand: Demand, at: NodeCards, *others: Any) -> object:
+    def counted(self: CardAnswers, demand: Demand, at: NodeCards, *others: Any) -> object:
         asked.append(at.node.name)
         return place(self, demand, at, *others)
 
-    monkeypatch.setattr(Answers, "_place", counted)
+    monkeypatch.setattr(CardAnswers, "_place", counted)
     demand = plugin.demand(KINDS["small"], snapshot)
     assert isinstance(demand, Demand)
     plugin.answers.column(demand, snapshot, snapshot.order)

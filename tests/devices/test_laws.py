@@ -151,7 +151,7 @@ def test_no_card_gives_more_than_it_has(found: RuleSet, steps: list[Any], profil
 
 
 def assert_no_more_is_given(card: Card, before: Card | None, is_forged: bool) -> None:
-    """What is taken of a card is what its tenants say, none of it negative. No more is given than is left; only who
+    """The used part of a card is the sum of its tenants, none of it negative. No more is given than is left; only who
     makes up a record claims more.
     """
     assert card.used >= len(card.tenants)

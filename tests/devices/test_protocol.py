@@ -1,4 +1,4 @@
-"""What schedulers and device plugins tell each other in annotations of nodes: locks and handshakes."""
+"""Messages of schedulers and device plugins in annotations of nodes: locks and handshakes."""
 
 from __future__ import annotations
 

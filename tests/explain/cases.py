@@ -15,7 +15,8 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint
 from kdsl.explain.explanation import Explanation
-from kdsl.explain.findings import Findings, Inspection
+from kdsl.explain.findings import Findings
+from kdsl.explain.inspection import Inspection
 from kdsl.report.atoms import AtomPrinter, step_text
 from kdsl.report.values import ValuePrinter
 from kdsl.sim.run import explain

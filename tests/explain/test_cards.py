@@ -13,7 +13,7 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.explain.cards import CardOutcome, CardsOfNode, RefusedCards, count_refused
 from kdsl.explain.explanation import Explanation
-from kdsl.explain.findings import Inspection
+from kdsl.explain.inspection import Inspection
 from kdsl.report.explanation import wide_text
 from kdsl.report.explanation_document import explanation_envelope
 from kdsl.report.schemas import output_schema

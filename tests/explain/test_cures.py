@@ -1,4 +1,4 @@
-"""What would make a rule pass: the smallest change, found for any rule, and true."""
+"""Cures: the smallest change that makes a rule pass, found for any rule, and verified."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kdsl.cluster.objects.taints import Taint
 from kdsl.cycle.decision import Outcome
 from kdsl.explain.changes import Change, Operation
 from kdsl.explain.cures import _closest, _fewest
-from kdsl.explain.findings import Inspection
+from kdsl.explain.inspection import Inspection
 from kdsl.explain.levers import Amount
 from kdsl.explain.worlds import WorldChange
 from kdsl.sim.run import explain
@@ -155,7 +155,7 @@ NODES = st.builds(
 def test_every_fit_fits(
     shipped: RuleSet, nodes: list[tuple[int, str, bool, bool]], used: list[int], cpu: int, zone: str
 ) -> None:
-    """What can be tried with `--what-if` places the pod on the node that was named."""
+    """Every proposed fit, tried with `--what-if`, places the pod on the named node."""
     facts = [
         node(f"n{at}", {"zone": zone_}, (Taint("t", "", "NoSchedule"),) * taint, cordoned, cpu=str(size))
         for at, (size, zone_, taint, cordoned) in enumerate(nodes)

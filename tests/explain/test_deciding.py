@@ -1,4 +1,4 @@
-"""What decided a condition, for rules that nobody foresaw."""
+"""The values that decided a condition, for random rules."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from kdsl.explain.cures import CureFinder
-from kdsl.explain.findings import SHOWN, Inspection
+from kdsl.explain.inspection import SHOWN, Inspection
 from kdsl.explain.judgement import Rule
 from kdsl.explain.patience import SECONDS, Patience
 from kdsl.explain.trace import Traces

@@ -1,4 +1,4 @@
-"""What rules say to a call: order, codes, points, and what goes wrong in a rule."""
+"""Answers of rules to a call: order, codes, points, and errors of rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an extender does while the API server, a right or a watch is away: it lives, says so, and recovers."""
+"""An extender without the API server, a right or a watch: it survives, reports the fault, and recovers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of calls, in any case and with care, and how answers are written."""
+"""Reading of calls, in any case of letters and with limits, and writing of answers."""
 
 from __future__ import annotations
 

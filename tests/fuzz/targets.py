@@ -1,4 +1,4 @@
-"""What is fed: each target takes the bytes of one file and may answer with diagnostics, with nothing else."""
+"""The targets: each takes the bytes of one file and may answer with diagnostics only."""
 
 from __future__ import annotations
 

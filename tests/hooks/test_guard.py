@@ -54,7 +54,7 @@ def test_without_a_threshold_nothing_is_slow() -> None:
 
 @pytest.fixture
 def release() -> Iterator[threading.Event]:
-    """What a hook waits for; it comes back when the test is over."""
+    """The event that a hook waits for; the test sets it at its end."""
     event = threading.Event()
     yield event
     event.set()

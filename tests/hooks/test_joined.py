@@ -1,4 +1,4 @@
-"""What plugins answer as one."""
+"""Answers of joined plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the manager lets in, what it refuses, and how it says so."""
+"""Plugins that the manager accepts and refuses, with its messages."""
 
 from __future__ import annotations
 

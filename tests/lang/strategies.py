@@ -101,7 +101,7 @@ templates = st.builds(
     st.just(""),
     span=st.just(SPAN),
 )
-codes = st.one_of(st.none(), st.sampled_from(tree.Code))
+codes = st.one_of(st.none(), st.sampled_from(tree.RejectionCode))
 
 
 def _statements(*kinds: st.SearchStrategy[T]) -> st.SearchStrategy[tuple[T, ...]]:

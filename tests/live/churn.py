@@ -293,7 +293,7 @@ class Churn:
             self._blame(f"pod {key} is not bound, but its condition is {condition!r}")
 
     def _has_room(self, thing: Json, name: str, used: dict[str, int]) -> bool:
-        """Tell whether a pod fits on a node."""
+        """Return whether a pod fits on a node."""
         return 4 - used.get(name, 0) >= _cpu(thing)
 
     def _check_knowledge(self, world: World) -> None:

@@ -24,7 +24,7 @@ _DECODERS = {name: ObjectDecoder(RESOURCES[name]) for name in RESOURCES}
 
 @dataclass
 class Fault:
-    """What goes wrong with the next requests that match: an answer, or no answer after or without doing it.
+    """A fault of the next matching requests: an answer, or no answer, with or without doing the request.
 
     `delay` are seconds before the server looks at the request. It is used up after `times`.
     """
@@ -89,7 +89,7 @@ class ClusterApi:
         return [one for one in self.requests if one.method == method and one.path.endswith(ends)]
 
     def changes_of_all(self) -> list[Change]:
-        """What a first list gives."""
+        """Return the changes of a first list."""
         return [
             change_of(Verb.PUT, resource, thing)
             for resource in ("nodes", *(name for name in self.objects if name != "nodes"))

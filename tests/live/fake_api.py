@@ -224,7 +224,7 @@ class FakeApi:
 
     @property
     def kinds(self) -> list[str]:
-        """What the requests were, in short."""
+        """The kinds of the requests."""
         return [_kind(query) for _, query in self.requests]
 
 

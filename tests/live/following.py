@@ -12,16 +12,17 @@ from kdsl.live.changes import Change, Verb
 from kdsl.live.health import ResourceHealth, SilentObserver
 from kdsl.live.mirror import Mirror
 from kdsl.live.recovery import Recovery
-from kdsl.live.reflector import Reflector, WatchTimes
+from kdsl.live.reflector import Reflector
 from kdsl.live.resources import RESOURCES
 from kdsl.live.standing import Standing
+from kdsl.live.watch_source import WatchTimes
 
 from tests.live.fake_api import FakeApi
 
 
 @dataclass
 class Heard:
-    """What was delivered, and what of the cluster that makes. It checks the laws of delivery."""
+    """The delivered changes, and the cluster that they make. It checks the laws of delivery."""
 
     state: dict[str, tuple[str, str]] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
@@ -59,7 +60,7 @@ class Following:
 
     @property
     def is_equal(self) -> bool:
-        """Tell whether what was heard, what is mirrored and what the server has are one."""
+        """Return whether the delivered objects, the mirrored ones and those of the server are equal."""
         there = {name: _known(thing) for name, thing in self.api.objects.items()}
         mirrored = {key: (known.uid, known.version) for key, known in self.mirror.known().items()}
         return self.heard.state == there == mirrored

@@ -9,7 +9,7 @@ from typing import Any
 
 from kdsl.app import Scheduler, Settings, build_scheduler, check_rules, shipped_rules
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.cycle.engine import EngineOptions
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.hooks.context import PluginContext
 from kdsl.live.assembly import LiveOptions, LiveScheduler
 from kdsl.live.changes import Change, Verb
@@ -148,7 +148,7 @@ class World:
 
 
 def drops_since(scheduler: LiveScheduler, api: ClusterApi) -> list[Change]:
-    """What a relist finds to be gone: as the scheduler last knew it."""
+    """Return the drops of objects that a relist misses, as the scheduler last knew them."""
     found: list[Change] = []
     known = scheduler.known
     for live in (*known.pending(), *known.placed()):

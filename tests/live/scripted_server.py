@@ -25,7 +25,7 @@ class Asked:
 
 @dataclass
 class Scripted:
-    """What was asked, on how many connections; `handler` answers."""
+    """The requests, and the number of connections; `handler` answers."""
 
     handler: Handler
     port: int = 0

@@ -98,7 +98,7 @@ def _kind(request: dict[str, Any]) -> str:
 
 
 def _made(pods: Pods, request: dict[str, Any]) -> bytes | None:
-    """What kdsl sends where kube-scheduler sent this; None for what is compared elsewhere."""
+    """Return the request of kdsl for one of kube-scheduler; None where another test compares it."""
     body = request["body"]
     match _kind(request):
         case "binding":
@@ -158,7 +158,7 @@ def _event(body: dict[str, Any], pods: Pods) -> Event:
 
 
 def _expected(request: dict[str, Any], pods: Pods) -> dict[str, Any]:
-    """What was recorded, with the pod that is meant: kdsl writes to no other under its name."""
+    """Return the recorded request with the uid of the pod: kdsl writes to no other pod of this name."""
     kind, body = _kind(request), request["body"]
     if kind == "status":
         return {**body, "metadata": {"uid": pods.at(request["path"]).info.uid}}

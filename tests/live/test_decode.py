@@ -1,4 +1,4 @@
-"""What is kept of the objects of an API server."""
+"""Decoding of the objects of an API server."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_41_what_cards_have_left_is_the_same_after_a_restart() -> None:
 
 @cache
 def inventories() -> Inventories:
-    """What finds the cards, compiled once."""
+    """The programs that find cards, compiled once."""
     devices = next(devices_in_use(shipped(), Settings(profile="devices.profiles.gpu"), [SCHEDULER]))
     assert devices is not None
     return devices.inventories

@@ -1,4 +1,4 @@
-"""What tells two decisions about one pod apart."""
+"""Differences of two decisions about one pod."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import logging
 import threading
 
 import pytest
-from kdsl.live.doorbell import Crew, Doorbell, until_idle
+from kdsl.live.doorbell import Crew, Doorbell
 
 from tests.live.timeless import run
 
@@ -78,21 +78,3 @@ def test_a_ring_of_another_thread_wakes_a_loop_that_sleeps() -> None:
         return answers[0]
 
     assert asyncio.run(go()) == threading.get_ident()
-
-
-def test_waiting_for_workers_ends_when_all_are_idle_or_time_is_up() -> None:
-    class Busy:
-        def __init__(self, until: float) -> None:
-            self.until = until
-
-        @property
-        def is_idle(self) -> bool:
-            return asyncio.get_running_loop().time() >= self.until
-
-    async def go(*untils: float) -> tuple[bool, float]:
-        done = await until_idle(5.0, *map(Busy, untils))
-        return done, round(asyncio.get_running_loop().time(), 1)
-
-    assert run(go()) == (True, 0.0)
-    assert run(go(1.0, 3.0)) == (True, 3.0)
-    assert run(go(1.0, 30.0)) == (False, 5.0)

@@ -60,7 +60,7 @@ def carried_out(script: Script, *these: Preemption) -> tuple[list[tuple[str, str
 
 
 def of(script: Script, name: str) -> list[str]:
-    """What was sent for one pod: its patch, deletion and event."""
+    """Return the requests for one pod: its patch, deletion and event."""
     found = []
     for _, request in script.sent:
         if f"/pods/{name}" in request.path:

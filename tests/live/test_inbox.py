@@ -57,7 +57,7 @@ def test_a_backlog_holds_the_last_change_of_each_object() -> None:
     inbox = Inbox(coalesce_from=2)
     number = fill(inbox, put("a", 1), put("b", 2), put("c", 3), put("a", 4), put("b", 5), put("a", 6))
     assert inbox.take(10)[1] == [put("c", 3), put("b", 5), put("a", 6)]
-    assert inbox.coalesced == 3
+    assert inbox.replaced == 3
     inbox.take(1, timeout=0)
     assert inbox.done == number
 

@@ -1,4 +1,4 @@
-"""What is watched follows from what rules and plugins read."""
+"""The watched resources follow from the reads of rules and plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kdsl sends of its own accord, beside what kube-scheduler was recorded to send in the same situation."""
+"""Requests of kdsl beside those recorded of kube-scheduler in the same situation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from kdsl.cycle.decision import Condition, Decision, Outcome
 from kdsl.live.api import Api
 from kdsl.live.changes import LivePod
-from kdsl.live.doorbell import until_idle
 from kdsl.live.evictions import Eviction, Evictions, Preemption
 from kdsl.live.http import Answer, Request
 from kdsl.live.recorder import Recorder
@@ -19,6 +18,7 @@ from kdsl.live.reporter import Reporter
 from kdsl.live.status_writer import StatusWriter
 from msgspec.structs import replace
 
+from tests.live.idle import until_idle
 from tests.live.recorded import SCHEDULER, Pods, scenarios
 from tests.live.timeless import OK, LoopClock, Script, run, status
 
@@ -37,7 +37,7 @@ def requests(scenario: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def about(request: dict[str, Any], pod: str) -> str:
-    """What a request is to a pod; empty for nothing."""
+    """Return the kind of a request about a pod; empty for none."""
     body = request.get("body") or {}
     if request["path"].endswith((f"/pods/{pod}/status", f"/pods/{pod}")):
         return f"{request['method']} {request['path']}"

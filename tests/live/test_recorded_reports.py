@@ -1,4 +1,4 @@
-"""What people are told of decisions of the shipped rules is what kube-scheduler was recorded to tell them."""
+"""Reports about decisions of the shipped rules equal those recorded of kube-scheduler."""
 
 from __future__ import annotations
 

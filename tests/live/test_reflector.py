@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.live.reflector import WatchTimes
+from kdsl.live.watch_source import WatchTimes
 
 from tests.live.fake_api import EXPIRED, FakeApi, answer, status
 from tests.live.following import Following, following

@@ -1,4 +1,4 @@
-"""What a process decides by: one rule set, or two of which each pod has one by its uid."""
+"""The rule sets of a process: one, or two of which each pod gets one by its uid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the endpoints answer, and to whom."""
+"""Answers of the endpoints, and who gets them."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ from kdsl.cycle.decision import Condition
 from kdsl.live.api import Api
 from kdsl.live.changes import LivePod, PodCondition
 from kdsl.live.conditions import StatusWish
-from kdsl.live.doorbell import until_idle
 from kdsl.live.http import Answer, NoAnswerError, Request
 from kdsl.live.outcomes import Done
 from kdsl.live.status_writer import StatusWriter
 
+from tests.live.idle import until_idle
 from tests.live.pods import live_pod
 from tests.live.timeless import LOST, OK, REFUSED, Counts, LoopClock, Script, run, status
 

@@ -108,7 +108,7 @@ class Script:
 
 
 class Counts:
-    """An observer that keeps what it is told."""
+    """An observer that keeps all its observations."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, int]] = []

@@ -359,7 +359,7 @@ def _is_alias(node: ast.AnnAssign) -> bool:
 
 
 def _is_declaring(value: ast.expr) -> bool:
-    """Tell whether a module-level value is a type: an alias or a type variable."""
+    """Return whether a module-level value is a type: an alias or a type variable."""
     if isinstance(value, ast.Call):
         return _called(value) in _DECLARING
     if isinstance(value, ast.Subscript):

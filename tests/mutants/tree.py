@@ -35,7 +35,7 @@ _PYTEST = ("-m", "pytest", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovide
 
 
 class Verdict(StrEnum):
-    """What became of a mutant. `late`: the tests did not end in time, which somebody would notice."""
+    """The fate of a mutant. `late`: the tests did not end in time, which somebody would notice."""
 
     KILLED = "killed"
     LATE = "late"

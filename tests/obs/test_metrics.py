@@ -1,9 +1,8 @@
-"""What decisions, bindings, the queue and the client come to in the numbers of a scrape."""
+"""Decisions, bindings, the queue and the client in the numbers of a scrape."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from functools import cache
 
 from kdsl.app import Settings, build_engine, check_rules, hook_tables, shipped_rules
@@ -25,7 +24,6 @@ from kdsl.obs.kdsl_families import KDSL
 from kdsl.obs.metrics import SchedulerMetrics, StateMetrics
 from kdsl.obs.pod_resources import resource_lines
 from kdsl.obs.registry import Registry
-from kdsl.obs.rule_times import RuleSampler
 from kdsl.obs.scheduler_families import CLIENT, SCHEDULER
 from kdsl.obs.state import SchedulerState, queue_state
 
@@ -143,19 +141,23 @@ def test_rejections_leave_fewer_nodes_to_the_rules_behind() -> None:
     assert value(exposed.text(), POINT, plugin="NodeResourcesFit", **asked) == 3
 
 
-def test_each_rule_is_timed_alone() -> None:
-    engine, metrics, exposed, _, _ = world()
-    found = engine.attempt(pod("a", 100))
-    assert found is not None
-    ticks: Iterator[int] = iter(range(0, 10**9, 1000))
-    sampler = RuleSampler(metrics, lambda: next(ticks))
-    asked = [sampler.sample(found[0])]
-    while (name := sampler.sample(found[0])) not in asked:
-        asked.append(name)
-    assert name == asked[0] and {"NodeResourcesFit", "ImageLocality", "TaintToleration"} <= set(asked)
-    at = {"extension_point": "Filter", "profile": found[0].table.profile}
-    assert value(exposed.text(), "kdsl_rule_samples_total", rule="TaintToleration", **at) == 1
-    assert value(exposed.text(), "kdsl_rule_sampled_seconds_total", rule="TaintToleration", **at) == 1e-6
+def test_waits_on_permit_are_counted_by_result_and_in_seconds() -> None:
+    exposed, waiting = registry(), WaitingPods[str]()
+    waiting.listen(SchedulerMetrics(exposed).permitted)
+    name = "scheduler_permit_wait_duration_seconds"
+    waiting.hold("a/allowed", {"P": 10**10}, 10**9, "1")
+    waiting.hold("a/rejected", {"P": 10**10}, 10**9, "2")
+    waiting.hold("a/deleted", {"P": 10**10}, 10**9, "3")
+    waiting.allow("a/allowed", "P")
+    waiting.reject("a/rejected", "P", "no")
+    assert not any(at.startswith(name) for at, _ in samples(exposed.text()))
+    waiting.take_settled(3 * 10**9)
+    waiting.take("a/deleted", 4 * 10**9)
+    text = exposed.text()
+    assert value(text, f"{name}_count", result="Success") == 1
+    assert value(text, f"{name}_sum", result="Success") == 2
+    assert value(text, f"{name}_count", result="Unschedulable") == 2
+    assert value(text, f"{name}_sum", result="Unschedulable") == 5
 
 
 def test_the_client_tells_of_requests_and_of_silence() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 from kdsl.base.clock import ManualClock
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision, Detail, Outcome
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.status import Code

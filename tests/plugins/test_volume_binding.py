@@ -15,7 +15,8 @@ from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision, Detail, Outcome
-from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.specs import Wait

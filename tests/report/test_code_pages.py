@@ -1,4 +1,4 @@
-"""What codes mean: every one that is emitted has its page, as a command, and beside findings in SARIF."""
+"""Pages of codes: every emitted code has one, as a command, and beside findings in SARIF."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_every_outcome_is_seen(coverage: Coverage) -> None:
 
 
 def _makes_room(text: str, at: int) -> bool:
-    """Tell whether a place is in a `preemption` block: those are held to the reference vectors instead."""
+    """Return whether a place is in a `preemption` block: the reference vectors test those instead."""
     start = text.find("\npreemption ")
     return start >= 0 and start < at < text.index("\n}", start)
 

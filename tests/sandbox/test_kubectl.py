@@ -1,4 +1,4 @@
-"""What people type: kubectl against a sandbox."""
+"""Commands that people type: kubectl against a sandbox."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_what_create_sends_is_read_as_its_json_would_be(kubectl: Kubectl) -> Non
 
 
 def test_lists_are_applied(kubectl: Kubectl) -> None:
-    """What `kubectl get -o json` shows of several objects is one."""
+    """A list that `kubectl get -o json` prints of several objects can be applied."""
     shown = kubectl.run("get", "-o", "json", "pod/web", "node/n1")
     assert json.loads(shown)["kind"] == "List"
     assert "node/n1" in kubectl.run("apply", "-f", "-", stdin=shown)

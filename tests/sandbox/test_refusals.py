@@ -1,4 +1,4 @@
-"""What the sandbox refuses as an API server does, with the same field and text; and what it completes."""
+"""Objects that the sandbox refuses as an API server does, with the same field and text; and its defaults."""
 
 from __future__ import annotations
 

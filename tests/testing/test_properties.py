@@ -179,7 +179,7 @@ def test_a_fixture_proves_what_nobody_could_guess(tmp_path: Path) -> None:
 
 
 def test_a_counterexample_can_be_pasted(tmp_path: Path) -> None:
-    """What a failure prints are the fixtures of a case that shows it."""
+    """A failure prints the fixtures of a case that shows it."""
     statements = f'{FALSE["affinity"]} else "no"'
     failed = _run(tmp_path, statements, "feasible(lax) subsetOf feasible(strict)")
     lines = [line.removeprefix("  ") for line in failed.mismatches[0].trace[1:]]

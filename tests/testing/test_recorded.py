@@ -20,7 +20,8 @@ from kdsl.sim.run import simulate
 from kdsl.sim.workload import read_kubernetes
 from kdsl.testing.cases import Setting
 from kdsl.testing.document import parse_document
-from kdsl.testing.fixtures import Kind, read_fixtures
+from kdsl.testing.fixture_reading import read_fixtures
+from kdsl.testing.fixtures import Kind
 from kdsl.testing.session import Session
 from kdsl.testing.suite import Suite, read_suite, run_suite
 

@@ -24,7 +24,6 @@ from kdsl.lang.profile_tree import Tighten
 from kdsl.lang.statement_printer import statement_doc
 from kdsl.lang.templates import spell_template
 from kdsl.lang.tree import (
-    Code,
     Declaration,
     Declared,
     Device,
@@ -33,6 +32,7 @@ from kdsl.lang.tree import (
     Predicate,
     Preemption,
     Queue,
+    RejectionCode,
     Require,
     Score,
     Statement,
@@ -84,7 +84,7 @@ def _statement(subject: str, old: Statement, new: Statement) -> Iterator[Change]
         if old.condition != new.condition:
             conditions = format_expr(old.condition), format_expr(new.condition)
             yield Change(subject, ChangeKind.CHANGED, "condition", *conditions, site)
-        codes = str(old.code or Code.UNSCHEDULABLE), str(new.code or Code.UNSCHEDULABLE)
+        codes = str(old.code or RejectionCode.UNSCHEDULABLE), str(new.code or RejectionCode.UNSCHEDULABLE)
         if codes[0] != codes[1]:
             yield Change(subject, ChangeKind.CHANGED, "code", *codes, site)
         if old.reason != new.reason:

@@ -14,7 +14,7 @@ from kdsl.check.expressions.mismatch import listing
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.devices import (
     AdmitStep,
-    CheckedAdmit,
+    CheckedAdmission,
     CheckedAnnotation,
     CheckedChange,
     CheckedChooser,
@@ -130,7 +130,7 @@ class Sections:
 
     # ---- statements --------------------------------------------------------------------------------------
 
-    def admit(self, statement: Admit | None, span: Span) -> CheckedAdmit:
+    def admit(self, statement: Admit | None, span: Span) -> CheckedAdmission:
         """Check the admission of a container; the condition of `applies when` holds below it."""
         steps: list[AdmitStep] = []
         with self.within("admit", span) as scope:
@@ -149,7 +149,7 @@ class Sections:
                         steps += [change] if change else []
                         # Facts proven so far hold for the pod before the change.
                         self.block.facts = NO_FACTS
-        return CheckedAdmit(scope, tuple(steps))
+        return CheckedAdmission(scope, tuple(steps))
 
     def _change(self, change: Change) -> CheckedChange | None:
         target, block = change.target, self.block

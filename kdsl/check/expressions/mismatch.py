@@ -1,25 +1,33 @@
-"""Diagnostics for types that do not fit: the type found, the alternatives, and a fix where it is obvious."""
+"""Diagnostics for types that do not fit: the type found, the alternatives, and a fix where it is obvious
+(`type_fixes.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, suggest
+from kdsl.base.diagnostic import Diagnostic, Fix, Label, suggest
 from kdsl.base.span import Span
 from kdsl.check.expressions.unify import Unifier
 from kdsl.check.library import LIBRARY, Function, Overload
 from kdsl.check.model.codes import CheckCode
-from kdsl.check.model.typed import CallOf, Const, TypedExpr
-from kdsl.check.model.types import BOOL, DOUBLE, DYN, INT, QUANTITY, STRING, UINT, Type, optional_of
+from kdsl.check.model.typed import Const, TypedExpr
+from kdsl.check.model.types import BOOL, DOUBLE, INT, Type
 from kdsl.check.views.view import View
 
 if TYPE_CHECKING:
     from kdsl.check.expressions.infer import Inference
+from kdsl.check.expressions.type_fixes import (
+    align_fixes,
+    conversion_fixes,
+    default_fixes,
+    number_fixes,
+    optional_fixes,
+    parsing_fixes,
+    symbol_of,
+)
 
-_NUMBERS = (INT, UINT, DOUBLE)
-# The most likely default of each type.
-_EMPTY = {STRING: '""', INT: "0", DOUBLE: "0.0", BOOL: "false", QUANTITY: 'quantity("0")'}
 _LOGIC = frozenset({"_&&_", "_||_", "!_"})
 _MOST_LISTED = 12
 
@@ -30,16 +38,29 @@ def listing(intro: str, names: Iterable[str], most: int = _MOST_LISTED) -> tuple
     return (f"{intro}: {', '.join(f'`{name}`' for name in names)}",) if 0 < len(names) <= most else ()
 
 
+_AS_CONDITION = {
+    "int": "compare it with a number, such as `… > 0`",
+    "double": "compare it with a number, such as `… > 0`",
+    "quantity": 'compare it with an amount, such as `… > quantity("1Gi")`',
+    "string": 'compare it with a text, such as `… != ""`',
+    "list": "ask `….size() > 0`, or `….exists(x, C)`",
+    "map": 'ask `….size() > 0`, or `"key" in …`',
+}
+"""How a value of a type becomes a condition."""
+
+
 def unexpected(expr: TypedExpr, wanted: Type, what: str) -> Diagnostic:
     """Return the error for an expression of a type that its place, named `what`, does not accept."""
-    fixes = _conversion(expr, wanted) or _default_of(expr, wanted)
+    fixes = conversion_fixes(expr, wanted) or default_fixes(expr, wanted)
     title = f"{what} must be `{wanted}`, not `{expr.type}`"
-    return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, f"this is `{expr.type}`", fixes=fixes)
+    hint = _AS_CONDITION.get(expr.type.name) if wanted == BOOL and not fixes else None
+    label, help_ = f"this is `{expr.type}`", (hint,) if hint else ()
+    return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, label, help=help_, fixes=fixes)
 
 
 def no_number(expr: TypedExpr, what: str) -> Diagnostic:
     """Return the error for an expression that is no number where the place `what` needs one."""
-    fixes = _default_of(expr, INT) or _default_of(expr, DOUBLE) or _number(expr)
+    fixes = default_fixes(expr, INT) or default_fixes(expr, DOUBLE) or number_fixes(expr)
     title = f"{what} must be `int` or `double`, not `{expr.type}`"
     return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, f"this is `{expr.type}`", fixes=fixes)
 
@@ -103,7 +124,7 @@ def mixed(types: Sequence[Type], exprs: Sequence[TypedExpr], what: str, unifier:
     odd = next(at for at in range(1, len(types)) if unifier.join_all(types[: at + 1]) is None)
     before = unifier.join_all(types[:odd])
     assert before is not None
-    fixes = _align(exprs[0], exprs[odd]) or _conversion(exprs[odd], before)
+    fixes = align_fixes(exprs[0], exprs[odd]) or conversion_fixes(exprs[odd], before)
     return Diagnostic(
         CheckCode.MIXED_TYPES,
         f"a {what} holds one type, not `{before}` and `{types[odd]}`",
@@ -133,7 +154,7 @@ def compared_views(function: Function, type_: Type, span: Span) -> Diagnostic:
         CheckCode.COMPARED_VIEWS,
         f"values of type `{type_}` cannot be compared",
         span,
-        f"`{_symbol(function.name)}` compares plain values",
+        f"`{symbol_of(function.name)}` compares plain values",
         help=("compare the fields that matter, such as `a.name == b.name`",),
     )
 
@@ -175,12 +196,12 @@ def no_overload(
 ) -> Diagnostic:
     """Return the error where no overload takes the arguments: a wrong form, count or type."""
     if function.name in _LOGIC:
-        return unexpected(_first_unfit(inf, args, BOOL), BOOL, f"an operand of `{_symbol(function.name)}`")
+        return unexpected(_first_unfit(inf, args, BOOL), BOOL, f"an operand of `{symbol_of(function.name)}`")
     if function.name == "_?_:_":
         return _branches(inf, args)
     if function.name in ("_[_]", "_[?_]"):
         return _index(args, span)
-    symbol = _symbol(function.name)
+    symbol = symbol_of(function.name)
     if symbol != function.name:
         return _operands(symbol, offered, args, span)
     same_form = [each for each in offered if each.member == member]
@@ -203,7 +224,7 @@ def _operands(symbol: str, offered: Sequence[Overload], args: Sequence[TypedExpr
     if symbol in ("==", "!="):
         title = f"`{left.type}` and `{right.type}` cannot be compared"
     labels = (Label(left.span, f"`{left.type}`"), Label(right.span, f"`{right.type}`"))
-    fixes = _without_optional(left, right) or _align(left, right) or _parsed(symbol, left, right)
+    fixes = optional_fixes(left, right) or align_fixes(left, right) or parsing_fixes(symbol, left, right)
     help_: tuple[str, ...] = ()
     if symbol == "in":
         help_ = ("`in` looks for an item of a list, a key of a map, or the name of a resource",)
@@ -249,7 +270,7 @@ def _branches(inf: Inference, args: Sequence[TypedExpr]) -> Diagnostic:
     condition, then, otherwise = args
     if not inf.unifier.accepts(BOOL, condition.type):
         return unexpected(condition, BOOL, "the condition of `?:`")
-    fixes = _align(then, otherwise)
+    fixes = align_fixes(then, otherwise)
     return Diagnostic(
         CheckCode.NO_OVERLOAD,
         f"the two sides of `?:` have different types: `{then.type}` and `{otherwise.type}`",
@@ -297,9 +318,9 @@ def _arguments(
     forms = [_form(name, each) for each in offered]
     fixes: tuple[Fix, ...] = ()
     if len(args) == 2:
-        fixes = _align(args[0], args[1])
+        fixes = align_fixes(args[0], args[1])
     elif len(offered) == 1 and len(args) > member:
-        fixes = _conversion(args[member], offered[0].args[member])
+        fixes = conversion_fixes(args[member], offered[0].args[member])
     return Diagnostic(
         CheckCode.NO_OVERLOAD,
         title,
@@ -318,105 +339,6 @@ def _form(name: str, overload: Overload) -> str:
     return f"{name}({', '.join(args)}{dots})"
 
 
-def _align(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
-    """Return the fixes that give two expressions one type by a conversion without loss."""
-    for one, other in ((left, right), (right, left)):
-        if other.type == QUANTITY and (one.type == STRING or (one.type == INT and isinstance(one, Const))):
-            return _conversion(one, QUANTITY)
-        if one.type == INT and other.type == QUANTITY:
-            return _conversion(other, INT)
-    if left.type in _NUMBERS and right.type in _NUMBERS and left.type != right.type:
-        one, other = (left, right) if right.type == DOUBLE else (right, left)
-        return _conversion(one, other.type)
-    return ()
-
-
-def _conversion(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
-    """Return the fixes that convert the expression to the type; none where there is no obvious conversion."""
-    text = expr.span.text
-    number = isinstance(expr, Const) and text.isdigit()
-    if wanted == DOUBLE and number:
-        new = f"{text}.0"
-    elif wanted in _NUMBERS and expr.type in _NUMBERS and wanted != expr.type:
-        new = f"{wanted}({text})"
-    elif wanted == QUANTITY and number:
-        new = f'quantity("{text}")'
-    elif wanted == QUANTITY and expr.type == STRING:
-        new = f"quantity({text})"
-    elif wanted == INT and expr.type == QUANTITY:
-        new = f"{_target(expr)}.asInteger()"
-    elif wanted == STRING and number:
-        new = f'"{text}"'
-    elif expr.type == DYN and wanted in (*_NUMBERS, BOOL, STRING):
-        new = f"{wanted}({text})"
-    elif wanted == STRING and expr.type in (*_NUMBERS, BOOL, QUANTITY):
-        new = f"string({text})"
-    else:
-        return ()
-    if "\n" in new:
-        return ()
-    # A literal means the same in the other type; for a computed value the intent is uncertain.
-    is_certain = isinstance(expr, Const)
-    applicability = Applicability.CERTAIN if is_certain else Applicability.MAYBE
-    return (Fix(f"write `{new}`", (Edit(expr.span, new),), applicability),)
-
-
-def _parsed(symbol: str, left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
-    """Return the fixes that parse a text as the number that it is compared or combined with."""
-    for one, other in ((left, right), (right, left)):
-        if one.type == optional_of(STRING) and other.type in _NUMBERS:
-            return _replaced(one, f'{other.type}({_target(one)}.orValue("0"))')
-        if one.type == STRING and other.type in _NUMBERS:
-            if symbol == "+":
-                return _conversion(other, STRING)
-            if not isinstance(one, Const):
-                return _replaced(one, _call(other.type, one))
-            if isinstance(one.value, str) and one.value.isascii() and one.value.isdigit():
-                return _replaced(one, one.value)
-    return ()
-
-
-def _without_optional(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
-    """Return the fixes that compare the value inside an optional, with a default for an empty one."""
-    return _default_of(left, right.type) or _default_of(right, left.type)
-
-
-def _default_of(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
-    """Return the fixes that take a value of the type out of an optional."""
-    default = _EMPTY.get(wanted)
-    if default is None or expr.type != optional_of(wanted):
-        return ()
-    return _replaced(expr, f"{_target(expr)}.orValue({default})")
-
-
-def _number(expr: TypedExpr) -> tuple[Fix, ...]:
-    """Return the fixes that convert an expression to a number."""
-    if expr.type == BOOL:
-        is_choice = isinstance(expr, CallOf) and expr.function == "_?_:_"
-        return _replaced(expr, f"{_target(expr) if is_choice else expr.span.text} ? 100 : 0")
-    if expr.type == optional_of(STRING):
-        return _replaced(expr, f'int({_target(expr)}.orValue("0"))')
-    if expr.type == STRING:
-        return _replaced(expr, _call(INT, expr))
-    return _conversion(expr, INT)
-
-
-def _target(expr: TypedExpr) -> str:
-    """Return the text of an expression before a dot: an operator needs parentheses."""
-    function = expr.function if isinstance(expr, CallOf) else ""
-    is_operator = _symbol(function) != function and function not in ("_[_]", "_[?_]")
-    return f"({expr.span.text})" if is_operator else expr.span.text
-
-
-def _call(function: Type, expr: TypedExpr) -> str:
-    return f"{function}({expr.span.text})"
-
-
-def _replaced(expr: TypedExpr, new: str) -> tuple[Fix, ...]:
-    """Return the fix, marked as uncertain, that replaces the expression by another text."""
-    return () if "\n" in new else (Fix(f"write `{new}`", (Edit(expr.span, new),), Applicability.MAYBE),)
-
-
 def _first_unfit(inf: Inference, args: Sequence[TypedExpr], wanted: Type) -> TypedExpr:
     return next(arg for arg in args if not inf.unifier.accepts(wanted, arg.type))
 
@@ -427,11 +349,6 @@ def _members(type_: Type) -> set[str]:
         for function in LIBRARY.values()
         if any(each.member and each.args[0].name == type_.name for each in function.overloads)
     }
-
-
-def _symbol(name: str) -> str:
-    """Return the symbol of an operator, and any other name unchanged."""
-    return "in" if name == "@in" else name.replace("_", "") if name.strip("_!-+*/%<>=&|?:[]") == "" else name
 
 
 def _plain(type_: Type) -> str:

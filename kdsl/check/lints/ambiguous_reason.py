@@ -25,7 +25,7 @@ from kdsl.base.diagnostic import Diagnostic, Label, Severity
 from kdsl.base.span import Span
 from kdsl.check.lints.lint import Lint, Subject, requirements
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedTemplate
-from kdsl.lang.tree import Code
+from kdsl.lang.tree import RejectionCode
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
@@ -37,7 +37,7 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _in_profile(profile: CheckedProfile) -> Iterator[Diagnostic]:
-    first: dict[str, tuple[str, Code, Span]] = {}
+    first: dict[str, tuple[str, RejectionCode, Span]] = {}
     for predicate in profile.predicates:
         for text, code, span in _reasons(predicate):
             owner, earlier, where = first.setdefault(text, (predicate.qualified, code, span))
@@ -53,7 +53,7 @@ def _in_profile(profile: CheckedProfile) -> Iterator[Diagnostic]:
                 )
 
 
-def _reasons(predicate: CheckedPredicate) -> Iterator[tuple[str, Code, Span]]:
+def _reasons(predicate: CheckedPredicate) -> Iterator[tuple[str, RejectionCode, Span]]:
     """Yield the constant reasons of a predicate and of its tightenings."""
     for rule in (predicate, *predicate.tightenings):
         if rule.narrow is not None:
@@ -63,7 +63,9 @@ def _reasons(predicate: CheckedPredicate) -> Iterator[tuple[str, Code, Span]]:
             yield from _constant(statement.reason, statement.code, statement.span)
 
 
-def _constant(reason: CheckedTemplate, code: Code, span: Span) -> Iterator[tuple[str, Code, Span]]:
+def _constant(
+    reason: CheckedTemplate, code: RejectionCode, span: Span
+) -> Iterator[tuple[str, RejectionCode, Span]]:
     texts = [part for part in reason.parts if isinstance(part, str)]
     if len(texts) == len(reason.parts):
         yield "".join(texts), code, span

@@ -1,4 +1,4 @@
-"""Whether conditions can hold together, by the range, the choice or the order that they allow an expression.
+"""Conditions that cannot hold together: they leave an expression no range, no choice or no order.
 
 Conditions are split into cases (their disjunctive normal form). A case that leaves an expression without a
 value is impossible. Sound rather than sharp: a condition that is not understood is a fact of its own, and too

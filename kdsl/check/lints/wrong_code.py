@@ -23,7 +23,7 @@ from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Severity
 from kdsl.base.span import Span
 from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint, Requirement, Subject, requirements
-from kdsl.lang.tree import Code
+from kdsl.lang.tree import RejectionCode
 
 _FIXED = frozenset(
     {
@@ -41,7 +41,7 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
     """
     for predicate in subject.predicates():
         narrow = predicate.narrow
-        if narrow is not None and narrow.code is Code.UNSCHEDULABLE:
+        if narrow is not None and narrow.code is RejectionCode.UNSCHEDULABLE:
             yield _incurable("narrow to", narrow.names.span)
         certain = Certain.of(predicate)
         for requirement in requirements(predicate.body):
@@ -49,10 +49,10 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
                 continue  # it reads facts, but does not depend on them: that is K0601
             code, span = requirement.statement.code, requirement.statement.condition.span
             reads = _reads(requirement)
-            if code is Code.UNSCHEDULABLE and reads and all(map(_is_fixed, reads)):
+            if code is RejectionCode.UNSCHEDULABLE and reads and all(map(_is_fixed, reads)):
                 yield _incurable("require", span)
-            elif code is Code.UNRESOLVABLE and reads & _EVICTABLE:
-                fixes = _fixes(span, Code.UNSCHEDULABLE)
+            elif code is RejectionCode.UNRESOLVABLE and reads & _EVICTABLE:
+                fixes = _fixes(span, RejectionCode.UNSCHEDULABLE)
                 yield Diagnostic(
                     LINT.code,
                     "this `require` is `unresolvable`, but eviction may cure it",
@@ -65,7 +65,7 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _incurable(what: str, span: Span) -> Diagnostic:
-    fixes = _fixes(span, Code.UNRESOLVABLE)
+    fixes = _fixes(span, RejectionCode.UNRESOLVABLE)
     return Diagnostic(
         LINT.code,
         f"this `{what}` is `unschedulable`, but no eviction can cure it",
@@ -77,7 +77,7 @@ def _incurable(what: str, span: Span) -> Diagnostic:
     )
 
 
-def _fixes(condition: Span, code: Code) -> tuple[Fix, ...]:
+def _fixes(condition: Span, code: RejectionCode) -> tuple[Fix, ...]:
     """Return the fix that gives the statement of a condition another code.
 
     That no eviction helps follows from the reads; that one may help, only the author of the rule can decide.
@@ -86,8 +86,8 @@ def _fixes(condition: Span, code: Code) -> tuple[Fix, ...]:
     found = _ELSE.match(source.text, condition.end)
     if found is None:
         return ()
-    edit = Edit(Span(source, *found.span("code")), "" if code is Code.UNSCHEDULABLE else f"{code} ")
-    is_certain = code is Code.UNRESOLVABLE
+    edit = Edit(Span(source, *found.span("code")), "" if code is RejectionCode.UNSCHEDULABLE else f"{code} ")
+    is_certain = code is RejectionCode.UNRESOLVABLE
     applicability = Applicability.CERTAIN if is_certain else Applicability.MAYBE
     title = 'write `else unresolvable "…"`' if is_certain else 'write `else "…"`, without `unresolvable`'
     return (Fix(title, (edit,), applicability),)

@@ -74,7 +74,7 @@ FitStep = CheckedLet | CheckedTest | CheckedTogether
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedAdmit:
+class CheckedAdmission:
     scope: Mapping[str, Var]
     steps: tuple[AdmitStep, ...]
 
@@ -153,7 +153,7 @@ class CheckedDevice:
     kind: TypedExpr
     record: TypedExpr
     inventory: CheckedInventory
-    admit: CheckedAdmit
+    admit: CheckedAdmission
     request: CheckedFields
     quota: CheckedFields
     lock: CheckedFields

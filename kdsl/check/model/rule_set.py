@@ -11,7 +11,7 @@ from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.check.model.types import Type
 from kdsl.lang.profile_tree import Tighten
-from kdsl.lang.tree import Code, ErrorAction, Normalization
+from kdsl.lang.tree import ErrorAction, Normalization, RejectionCode
 
 if TYPE_CHECKING:
     from kdsl.check.model.devices import CheckedDevice
@@ -49,7 +49,7 @@ class CheckedLet:
 @dataclass(frozen=True, slots=True)
 class CheckedRequire:
     condition: TypedExpr
-    code: Code
+    code: RejectionCode
     reason: CheckedTemplate
     span: Span = field(compare=False, repr=False)
 
@@ -76,7 +76,7 @@ class CheckedNarrow:
     """A `narrow` statement. `names` is an `optional(list(string))` that does not depend on the node."""
 
     names: TypedExpr
-    code: Code
+    code: RejectionCode
     reason: CheckedTemplate
     span: Span = field(compare=False, repr=False)
 

@@ -22,7 +22,6 @@ from kdsl.check.names.declarations import Located
 from kdsl.check.rules.block import Block, incomplete, once
 from kdsl.lang.tree import (
     AppliesWhen,
-    Code,
     ErrorAction,
     ForEach,
     Let,
@@ -30,6 +29,7 @@ from kdsl.lang.tree import (
     OnError,
     Param,
     Predicate,
+    RejectionCode,
     Report,
     Require,
     RuleStatement,
@@ -130,7 +130,9 @@ class _Body:
         reason = self._block.template(statement.reason, self._block.guards.when(condition, False))
         if keep:
             self._block.facts |= self._block.guards.when(condition, True)
-        return CheckedRequire(condition, statement.code or Code.UNSCHEDULABLE, reason, statement.span)
+        return CheckedRequire(
+            condition, statement.code or RejectionCode.UNSCHEDULABLE, reason, statement.span
+        )
 
     def _narrow(self, statement: Narrow) -> CheckedNarrow:
         names = self._block.expression(statement.names, _NODE_NAMES, "what `narrow to` names")
@@ -139,7 +141,7 @@ class _Body:
         for part in reason.parts:
             if not isinstance(part, str):
                 self._block.known_by(part, BindingTime.CLUSTER, "the reason of `narrow to`")
-        return CheckedNarrow(names, statement.code or Code.UNSCHEDULABLE, reason, statement.span)
+        return CheckedNarrow(names, statement.code or RejectionCode.UNSCHEDULABLE, reason, statement.span)
 
     def _for_each(self, statement: ForEach) -> CheckedForEach:
         """Check a loop; proofs inside it hold there only, also under `report all`."""

@@ -25,7 +25,7 @@ _WITH_SELECTOR: Final = frozenset(
 Policy = Literal["Honor", "Ignore"]
 
 
-class Owner(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class OwnerKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """A kind of object that makes pods."""
 
     api_version: str
@@ -38,7 +38,7 @@ class SpreadDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     min_domains: Annotated[int, msgspec.Meta(ge=1)]
     node_affinity_policy: Policy
     node_taints_policy: Policy
-    owners: frozenset[Owner]
+    owners: frozenset[OwnerKind]
 
 
 class PodDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

@@ -17,7 +17,8 @@ from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.catalog import Catalog, key_of
 from kdsl.cluster.snapshot.events import ClusterEvent, assigned_pod_events, node_event, object_event
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cluster.snapshot.zones import ZoneOrder
 
 Listens = Callable[[str], bool]

@@ -201,10 +201,6 @@ class Catalog:
         return self._of(CSIStorageCapacity)
 
     @property
-    def volume_attachments(self) -> Mapping[str, VolumeAttachment]:
-        return self._of(VolumeAttachment)
-
-    @property
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """The disruption budgets, in the order in which they were added."""
         return tuple(self._of(PodDisruptionBudget).values())

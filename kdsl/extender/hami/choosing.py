@@ -22,7 +22,7 @@ from kdsl.eval.values import EvalError
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
 from kdsl.hooks.status import Code, Status, StatusColumn
-from kdsl.plan.devices.answers import UNREGISTERED, Answers
+from kdsl.plan.devices.answers import UNREGISTERED, CardAnswers
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
@@ -156,7 +156,7 @@ class Simulator:
         if isinstance(demand, Status):
             return Answer(problem=demand.message)
         # These nodes are not in the cluster, and may have names of ours: their answers must not be cached.
-        answers, found = Answers(Inventories(self._devices.inventories.programs)), _Found()
+        answers, found = CardAnswers(Inventories(self._devices.inventories.programs)), _Found()
         found.reject([node.name for node in nodes if not self._options.selects(node.facts)])
         asked = [node for node in nodes if self._options.selects(node.facts)]
         results = [answers.ask(demand, node) for node in asked]

@@ -17,8 +17,8 @@ from kdsl.lab.inputs.objects import (
     MAX_CARDS,
     MAX_KINDS,
     MOST_PODS,
-    Kinds,
     PodKind,
+    ReadPods,
     Strings,
     amount,
     card_label,
@@ -105,7 +105,7 @@ def _nanoseconds(value: Value, place: str) -> int | None:
 class PodKinds:
     """The kinds of the pods of one table: what their fields give for equal values of the columns is kept."""
 
-    def __init__(self, objects: Objects, kinds: Kinds) -> None:
+    def __init__(self, objects: Objects, kinds: ReadPods) -> None:
         self._kinds = kinds
         self._known: dict[tuple[Value, ...], tuple[PodKind, PodInfo, Strings]] = {}
         formulas = [objects.fields[key] for key in _KIND_FIELDS if key in objects.fields]

@@ -20,8 +20,8 @@ from kdsl.lab.inputs.fields import Fields, PodKinds, labels_of, manifest_of_node
 from kdsl.lab.inputs.ledger import Ledger
 from kdsl.lab.inputs.mapping import Mapping, Objects
 from kdsl.lab.inputs.objects import (
-    Kinds,
     PodKind,
+    ReadPods,
     created,
     node_facts,
 )
@@ -74,7 +74,7 @@ class _Run:
     found: list[Diagnostic] = field(default_factory=list)
     ledgers: list[Ledger] = field(default_factory=list)
     manifests: dict[ObjectId, Manifest] = field(default_factory=dict)
-    kinds: Kinds = field(default_factory=Kinds)
+    kinds: ReadPods = field(default_factory=ReadPods)
     pods: list[_Pod] = field(default_factory=list)
     pod_names: set[tuple[str, str]] = field(default_factory=set)
     changes: list[_Change] = field(default_factory=list)

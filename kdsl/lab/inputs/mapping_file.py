@@ -162,7 +162,7 @@ class _Reader:
     # ---- tables ----
 
     def _table(self, node: YamlMapping, columns: tuple[Column, ...]) -> Table | None:
-        """Return the table of a mapping; None, with what is written about it refused, without a file."""
+        """Return the table of a mapping; None without a file, with all keys about the table refused."""
         file = node.get("file")
         if not isinstance(file, YamlScalar):
             for key in ("columns", "header", "delimiter"):

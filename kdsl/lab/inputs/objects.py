@@ -169,13 +169,13 @@ def models_of(value: Value) -> tuple[str, ...]:
 
 
 @dataclass(slots=True)
-class Kinds:
+class ReadPods:
     """Pods as engines read them: each kind is read once."""
 
     _pods: dict[PodKind, PodInfo] = field(default_factory=dict)
 
     def pod(self, kind: PodKind) -> PodInfo:
-        """Return a pod of a kind, with any name and no labels. Raises RowError with what the API refuses."""
+        """Return a pod of a kind, with any name and no labels. Raises RowError where the API refuses it."""
         known = self._pods.get(kind)
         if known is None:
             if len(self._pods) >= MAX_KINDS:
@@ -201,7 +201,7 @@ def node_manifest(name: str, labels: Strings, annotations: Strings, allocatable:
 
 
 def node_facts(manifest: Manifest) -> NodeFacts:
-    """Return a node as engines read it. Raises RowError with what the API refuses."""
+    """Return a node as engines read it. Raises RowError for a value that the API refuses."""
     return NodeFacts.of(_read(manifest, Node))
 
 

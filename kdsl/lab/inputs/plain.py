@@ -55,7 +55,7 @@ def without_time(reading: Reading) -> tuple[Workload, tuple[Diagnostic, ...]]:
 
 
 def left_out(timed: TimedWorkload) -> tuple[Diagnostic, ...]:
-    """Return the warning about what a run without time leaves out."""
+    """Return the warning about the parts that a run without time leaves out."""
     if not timed.node_changes:
         return ()
     count = len(timed.node_changes)

@@ -135,7 +135,10 @@ class Recording:
     # ---- the workload ----
 
     def workload(self, found: list[Diagnostic]) -> tuple[TimedWorkload, dict[ObjectId, Manifest]]:
-        """Return the workload with the manifests of its objects; what is left out is in `found`."""
+        """Return the workload with the manifests of its objects.
+
+        `found` gets a warning for each part that is left out.
+        """
         manifests = dict(self._sources)
         placed: list[PodInfo] = []
         arrivals: list[Arrival] = []

@@ -32,7 +32,7 @@ def snapshot_files(folder: Path) -> tuple[Path, ...]:
 
 
 def read_snapshots(folder: Path, *, keeps_manifests: bool = False) -> Reading:
-    """Read the snapshots of a folder in order of time. What is not in a snapshot is gone at its time."""
+    """Read the snapshots of a folder in order of time; an object that a snapshot lacks is gone then."""
     found: list[Diagnostic] = []
     files = _in_order(folder, found)
     if not files:

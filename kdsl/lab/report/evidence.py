@@ -57,8 +57,8 @@ class Evidence:
     """The facts found in the files of runs.
 
     `reasons` counts the pods that wait by their main reason, for each run; `cards` and `excerpts` are of
-    example runs, by trace and variant, and by run. `inputs` is what each run depends on, `rules` the text of
-    the rules of example runs.
+    example runs, by trace and variant, and by run. `inputs` are the digests on which each run depends,
+    `rules` the text of the rules of example runs.
     """
 
     reasons: Mapping[str, Counter[str]]

@@ -33,8 +33,8 @@ class ModelCards:
 def cards_held(results: Results, run: str, decisions: Any) -> tuple[ModelCards, ...]:
     """Return the cards at the end of a run, the most frequent model first; () if the folder lacks the nodes.
 
-    A pod's share of its cards is what the used parts rose by with it. Raises InvalidInputError if decisions
-    and nodes do not fit together.
+    A pod's share of its cards is the rise of the used parts at its binding. Raises InvalidInputError if
+    decisions and nodes do not fit together.
     """
     table = results.nodes(run)
     if table is None or "used" not in decisions.column_names:

@@ -1,4 +1,4 @@
-"""HTML from values: what is not markup is escaped, so no name or text of a result becomes any."""
+"""HTML from values: all text but markup is escaped, so no name or text of a result becomes markup."""
 
 from __future__ import annotations
 

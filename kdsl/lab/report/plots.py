@@ -1,4 +1,4 @@
-"""The parts that plots share: what a plot is, its frame in Vega-Lite, the looks of variants."""
+"""The parts that plots share: the type of a plot, its frame in Vega-Lite, the looks of variants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentences of a report: what the figures say, how they were computed, what is left out."""
+"""The sentences of a report: the result, the computation of figures, and the parts left out."""
 
 from __future__ import annotations
 
@@ -26,10 +26,15 @@ _NO_CARDS: Final = (
     "Cards: the folder does not have the nodes of the traces, so the page shows no cards. `kdsl lab run` adds"
     " them, and runs nothing again."
 )
+_NO_CARDS_OVER_TIME: Final = (
+    "Cards and decisions: cards come free again in runs over time, so the page shows none at their end, and"
+    " `kdsl lab explain` and `kdsl lab record` do not repeat their decisions. A decision has the last reason"
+    " for which its pod waits."
+)
 
 
 def sentence(study: Study, trace: int) -> str | None:
-    """Return what the first metric says: the best variant, and the next one."""
+    """Return the result by the first metric: the best variant, and the next one."""
     metric = study.metrics[0]
     known = [
         (each, variant)
@@ -51,7 +56,7 @@ def sentence(study: Study, trace: int) -> str | None:
 
 
 def cards_note(contents: Contents) -> Markup | None:
-    """Return what the section on cards leaves out; None if that is nothing."""
+    """Return the note on the parts that the section on cards leaves out; None if there are none."""
     held, all_of_them = len(contents.evidence.cards), len(contents.evidence.excerpts)
     if held == all_of_them:
         return None
@@ -61,7 +66,7 @@ def cards_note(contents: Contents) -> Markup | None:
 
 
 def about(contents: Contents) -> list[Markup]:
-    """Return how figures were computed, and what each is."""
+    """Return the computation and the meaning of each figure."""
     study, evidence = contents.study, contents.evidence
     shown = sum(len(each.places) for each in evidence.excerpts.values())
     total = sum(each.total for each in evidence.excerpts.values())
@@ -71,7 +76,9 @@ def about(contents: Contents) -> list[Markup]:
         f" are in the folder: kdsl.lab.open(“{shortened(study.name, 80)}”).decisions(“RUN”)."
     )
     texts = [_INTERVALS, _DIFFERENCES, decisions]
-    if not study.is_timed and not evidence.cards:
+    if study.is_timed:
+        texts.append(_NO_CARDS_OVER_TIME)
+    elif not evidence.cards:
         texts.append(_NO_CARDS)
     terms = ((tag("dt", metric.axis), tag("dd", metric.about)) for metric in study.metrics)
     return [*(tag("p", text) for text in texts), tag("dl", *terms, class_="metrics")]

@@ -1,4 +1,4 @@
-"""The nodes of node groups: how many there are, which ones start, and what they cost."""
+"""The nodes of node groups: their number, the starting ones, and their cost."""
 
 from __future__ import annotations
 

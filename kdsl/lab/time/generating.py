@@ -77,7 +77,7 @@ class Generation:
 
 
 def generated(trace: Trace, times: Mapping[str, PodTimes], how: Generation, seed: int) -> TimedWorkload:
-    """Draw a workload over the nodes of a trace. `times` are needed for what is fitted to them."""
+    """Draw a workload over the nodes of a trace. Distributions that are fitted to `times` need them."""
     workload = workload_of(trace)
     gaps = _chosen(how.arrivals, lambda: gaps_of(times))
     durations = draws(_chosen(how.durations, lambda: durations_of(times)), seed, _DURATIONS)

@@ -1,4 +1,4 @@
-"""Measures a cluster over time: what is used and there, integrals over time, and samples."""
+"""Measures a cluster over time: used and existing resources, integrals over time, and samples."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class Meter:
 
     @property
     def cost(self) -> float:
-        """What all nodes have cost since the start."""
+        """The cost of all nodes since the start."""
         return sum(rate * (time / (3600 * SECOND)) for rate, time in self._paid.items())
 
     @property

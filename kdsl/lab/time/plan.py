@@ -1,5 +1,5 @@
-"""What a run over time needs beside a workload and rules: when it ends, what is measured when, node groups
-and an autoscaler.
+"""The plan of a run over time, beside its workload and rules: the end, the measurements and their times, node
+groups and an autoscaler.
 """
 
 from __future__ import annotations

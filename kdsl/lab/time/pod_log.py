@@ -1,4 +1,4 @@
-"""What happened to a pod. Times are nanoseconds after the start of the run."""
+"""The history of a pod. Times are nanoseconds after the start of the run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PodLog:
         self.life += 1
 
     def evict(self, now: int, continues: bool) -> None:
-        """Take the node away. What the pod has done so far counts only if it `continues`."""
+        """Take the node away. The work of the pod so far counts only if it `continues`."""
         if continues and self.left is not None:
             self.left = max(0, self.left - (now - self.bound))
         self.node, self.cards, self.waiting_since = None, (), now

@@ -1,4 +1,4 @@
-"""One run over time: a workload under a profile, with what happened to its pods and what was measured."""
+"""One run over time: a workload under a profile, with the history of its pods and the measurements."""
 
 from __future__ import annotations
 

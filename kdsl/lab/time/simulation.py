@@ -20,7 +20,7 @@ from kdsl.lab.time.fleet import Fleet
 from kdsl.lab.time.meter import Meter
 from kdsl.lab.time.plan import AfterEviction, Stop, TimePlan, nanoseconds
 from kdsl.lab.time.pod_log import PodLog
-from kdsl.lab.time.world import EPOCH, Kinds, World
+from kdsl.lab.time.world import EPOCH, KindNumbers, World
 from kdsl.lab.timed import Arrival, NodeChange, TimedWorkload
 
 MOST_EVICTIONS: Final = 1000
@@ -42,7 +42,7 @@ class Simulation:
     ) -> None:
         self._world, self._engine, self._cluster = world, world.engine, world.cluster
         self._plan, self._fleet, self._meter, self._scaler = plan, fleet, meter, scaler
-        self._kinds = Kinds() if shares_kinds else None
+        self._kinds = KindNumbers() if shares_kinds else None
         if self._kinds is not None:
             world.engine.queue.kind_of = self._kinds.of
         self._until = None if plan.until is None else nanoseconds(plan.until)
@@ -100,7 +100,7 @@ class Simulation:
     # ---- time --------------------------------------------------------------------------------------------
 
     def _next(self) -> int | None:
-        """Return the time of what comes next, None if nothing can happen any more."""
+        """Return the time of the next event, None if nothing can happen any more."""
         now = self._world.now
         times = [self._agenda.next]
         if self._scaler is not None:

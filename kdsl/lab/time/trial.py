@@ -19,13 +19,13 @@ from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.lab.time.fleet import node_of
 from kdsl.lab.time.plan import NodeGroup
-from kdsl.lab.time.world import Kinds, open_world
+from kdsl.lab.time.world import KindNumbers, open_world
 from kdsl.plan.card_table import CardsOf
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What fresh nodes of a group would do: so many would take so many pods, and waste these shares."""
+    """The effect of fresh nodes of a group: their number, the pods they take, and the wasted shares."""
 
     nodes: int
     pods: int
@@ -51,7 +51,7 @@ class Trial:
         self._cards_of = cards_of
         self._has_catalog = has_catalog
         self._stack = ExitStack()
-        self._kinds = Kinds()
+        self._kinds = KindNumbers()
         self._copy = ClusterCache()
         self._engine: Engine | None = None
         self._seen: Mapping[str, NodeInfo] = {}

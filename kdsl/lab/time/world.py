@@ -92,7 +92,7 @@ def open_world(
         yield World(cluster, engine, clock, evicted)
 
 
-class Kinds:
+class KindNumbers:
     """Numbers for kinds of pods: those of one kind are equal in all but their names and times of creation."""
 
     def __init__(self) -> None:

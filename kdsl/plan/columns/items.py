@@ -36,7 +36,7 @@ from kdsl.plan.columns.column import (
     spread,
 )
 from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
-from kdsl.plan.columns.logic import Operand, Tally, plain
+from kdsl.plan.columns.logic import OpenRows, Operand, plain
 from kdsl.plan.columns.node_lists import ItemCodes
 from kdsl.plan.columns.numbers import card_field
 from kdsl.plan.columns.traced import is_traced
@@ -160,14 +160,14 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
         if items.bad is not None:
             raise NotColumnar
         is_only = len(items.entries) == 1 and items.entries[0].present is None
-        tally = Tally(len(batch), decider)
+        state = OpenRows(len(batch), decider)
         for place, entry in enumerate(items.entries):
             _bind(batch, slots, items, place)
             present = entry.present
             try:
                 value = body(batch)
             except AllBad:
-                tally.fail(None if present is None else np.flatnonzero(present))
+                state.fail(None if present is None else np.flatnonzero(present))
                 continue
             if isinstance(value, Same) and value.value is not decider:
                 continue
@@ -178,10 +178,10 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
                 absent = ~present
                 values = (values & present) if decider else (values | absent)
                 bad = None if bad is None else bad & present
-            tally.add(values, bad, None)
-            if not is_traced(values) and not len(tally.open_rows()):
+            state.add(values, bad, None)
+            if not is_traced(values) and not len(state.open_rows()):
                 break
-        return tally.result()
+        return state.result()
 
     return evaluate
 

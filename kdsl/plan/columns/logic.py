@@ -35,7 +35,7 @@ from kdsl.plan.columns.traced import is_traced
 Operand = Callable[[Batch], ColumnValue]
 
 
-class Tally:
+class OpenRows:
     """The rows of `all` or `exists`: those still open, and those for which an operand failed.
 
     `decider` is the value that decides a row: false for `all` and `&&`, true for `exists` and `||`.
@@ -83,39 +83,39 @@ def _connective(operands: Sequence[Operand], decider: bool) -> Operand:
     last = len(operands) - 1
 
     def evaluate(batch: Batch) -> ColumnValue:
-        tally: Tally | None = None
+        state: OpenRows | None = None
         part, among = batch, None
         for place, each in enumerate(operands):
             try:
                 value = each(part)
             except AllBad:
-                tally = tally or Tally(len(batch), decider)
-                tally.fail(among)
+                state = state or OpenRows(len(batch), decider)
+                state.fail(among)
                 continue
             if isinstance(value, Same):
                 if value.value is decider:
-                    if tally is None:
+                    if state is None:
                         return value
-                    tally.add(np.full(len(part), decider), None, among)
+                    state.add(np.full(len(part), decider), None, among)
                     break
                 continue
             values, bad = spread(value, len(part), np.bool_)
-            if tally is None:
+            if state is None:
                 if place == last:
                     # The other operands are the same for all rows.
                     return value
-                tally = Tally(len(batch), decider)
-            tally.add(values, bad, among)
+                state = OpenRows(len(batch), decider)
+            state.add(values, bad, among)
             if place == last:
                 break
             if is_traced(values):
                 continue
-            open_rows = tally.open_rows()
+            open_rows = state.open_rows()
             if not len(open_rows):
                 break
             if len(open_rows) * 2 < len(part):
                 part, among = batch.part(open_rows), open_rows
-        return Same(not decider) if tally is None else tally.result()
+        return Same(not decider) if state is None else state.result()
 
     return evaluate
 

@@ -6,17 +6,39 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kdsl.check.model.typed import Comprehension, FieldOf, Macro, Var
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.scalar import Closure
 from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import EvalError
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
+from kdsl.plan.columns.context import Context
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.counts.store import TallyStore
+
+
+def pods_of_node(expr: Comprehension, at: Context) -> Operand | None:
+    """Lower the number of pods of the node that a filter keeps; None if no selector decides it."""
+    match expr.iterable, expr.variables:
+        case FieldOf(operand=Var(slot=node), field="pods"), [variable] if (
+            node == at.node and expr.macro is Macro.FILTER
+        ):
+            pass
+        case _:
+            return None
+    needs = at.slots_of(expr.body) - {variable.slot}
+    if at.node in needs or (not at.in_fn and at.rule.reads_node(needs)):
+        return None
+    compile = at.rule.fn_compiler().compile if at.in_fn else at.rule.closure
+    selector = selector_of(expr.body, variable, at.rule.fns, compile)
+    if selector is None:
+        return None
+    return count_selected(variable.slot, sorted(needs & at.captured), compile(expr.body), selector)
 
 
 def count_selected(slot: int, captured: Sequence[int], condition: Closure, selector: Closure) -> Operand:

@@ -37,7 +37,7 @@ MAX_WIDTH: Final = 64
 
 
 def is_numbers(value: ColumnValue) -> bool:
-    """Tell whether a value is lists of numbers or cards that differ from row to row."""
+    """Return whether a value is lists of numbers or cards that differ from row to row."""
     return isinstance(value, (Numbers, CardLists))
 
 

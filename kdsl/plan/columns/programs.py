@@ -22,9 +22,9 @@ from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import disjunction
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
-from kdsl.plan.columns.statements import ColumnBlock, Step, expressions_of, holes_of, loop_slots, reject
+from kdsl.plan.columns.statements import BatchStep, ColumnBlock, expressions_of, holes_of, loop_slots, reject
+from kdsl.plan.compile.failures import OnError, StatusNumbers
 from kdsl.plan.compile.scope import RuleScope
-from kdsl.plan.compile.verdicts import OnError, Verdicts
 
 Ids = NDArray[np.int32]
 ScalarStatuses = Callable[[Batch], Ids]
@@ -37,7 +37,7 @@ class DistinctPredicate:
     def __init__(self, atoms: Sequence[Atom]) -> None:
         self._atoms = tuple(atoms)
 
-    def statuses(self, batch: Batch, verdicts: Verdicts, scalar: ScalarStatuses) -> Ids:
+    def statuses(self, batch: Batch, numbers: StatusNumbers, scalar: ScalarStatuses) -> Ids:
         digits = fact_digits(self._atoms, batch)
         if digits is None:
             return scalar(batch)
@@ -50,19 +50,19 @@ class DistinctPredicate:
 class ColumnPredicate:
     """A predicate whose statements run over columns, unless the nodes fall into few groups."""
 
-    def __init__(self, steps: Sequence[Step], report_all: bool, groups: NodeGroups | None) -> None:
+    def __init__(self, steps: Sequence[BatchStep], report_all: bool, groups: NodeGroups | None) -> None:
         self._steps = tuple(steps)
         self._report_all = report_all
         self._groups = groups
 
-    def statuses(self, batch: Batch, verdicts: Verdicts, scalar: ScalarStatuses) -> Ids:
+    def statuses(self, batch: Batch, numbers: StatusNumbers, scalar: ScalarStatuses) -> Ids:
         by_group = None if self._groups is None else self._groups.evaluate(batch, scalar)
         if by_group is not None:
             return by_group
         try:
             with np.errstate(all="ignore"):
                 found = reject(batch, self._steps, self._report_all)
-                ids = found.ids(verdicts, self._report_all)
+                ids = found.ids(numbers, self._report_all)
         except NotColumnar:
             return scalar(batch)
         left = rows_of(found.bad)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdsl.plan.columns.column import Array, Bad, Mask, either, rows_of
 from kdsl.plan.columns.traced import Untraceable
-from kdsl.plan.compile.verdicts import Failure, Verdicts
+from kdsl.plan.compile.failures import Failure, StatusNumbers
 
 _BITS: Final = 8
 
@@ -84,18 +84,18 @@ class Rejections:
         if rows is not None:
             self._open = ~rows if self._open is None else self._open & ~rows
 
-    def ids(self, verdicts: Verdicts, report_all: bool) -> NDArray[np.int32]:
+    def ids(self, numbers: StatusNumbers, report_all: bool) -> NDArray[np.int32]:
         """Return the number of each row's status; those of bad rows are arbitrary."""
-        numbers = np.zeros(self._rows, dtype=np.int32)
+        column = np.zeros(self._rows, dtype=np.int32)
         if not report_all:
             # The first failure closes a row.
             for failure, rows in self.failures:
-                numbers[rows] = verdicts.id_of((failure,))
-            return numbers
+                column[rows] = numbers.id_of((failure,))
+            return column
         if not self.failures:
-            return numbers
+            return column
         chosen, places = _combinations([rows for _, rows in self.failures])
-        ids = [verdicts.id_of(tuple(dict.fromkeys(self.failures[one][0] for one in each))) for each in chosen]
+        ids = [numbers.id_of(tuple(dict.fromkeys(self.failures[one][0] for one in each))) for each in chosen]
         return np.array(ids, dtype=np.int32)[places]
 
 

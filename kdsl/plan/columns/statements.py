@@ -31,12 +31,12 @@ from kdsl.plan.columns.logic import scattered
 from kdsl.plan.columns.node_lists import chosen_items, over_items
 from kdsl.plan.columns.rejections import Rejections, TracedRejections
 from kdsl.plan.columns.tape import Tapes
+from kdsl.plan.compile.failures import MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.statements import CODES, Block
 from kdsl.plan.compile.template import compile_template, text_in
-from kdsl.plan.compile.verdicts import MAX_FAILURES, Failure, OnError
 
-Step = Callable[[Batch, Rejections], None]
+BatchStep = Callable[[Batch, Rejections], None]
 """Runs one statement for the open rows of a batch and closes those that it rejects."""
 
 
@@ -57,7 +57,7 @@ class ColumnBlock:
         self._on_error = on_error
         self._error_parts = tuple(error_parts)
 
-    def steps(self, statements: Sequence[CheckedStatement]) -> list[Step]:
+    def steps(self, statements: Sequence[CheckedStatement]) -> list[BatchStep]:
         """Compile the statements of a rule."""
         steps = self._steps(statements, frozenset())
         reads = (each.reads for each in expressions_of(statements))
@@ -65,8 +65,8 @@ class ColumnBlock:
         recorded.tapes = self._compiler.tapes.add(frozenset().union(*reads), recorded.evaluate)
         return steps if recorded.tapes is None else [recorded]
 
-    def _steps(self, statements: Iterable[CheckedStatement], shared: frozenset[int]) -> list[Step]:
-        found: list[Step] = []
+    def _steps(self, statements: Iterable[CheckedStatement], shared: frozenset[int]) -> list[BatchStep]:
+        found: list[BatchStep] = []
         for statement in statements:
             match statement:
                 case CheckedRequire():
@@ -77,7 +77,7 @@ class ColumnBlock:
                     pass
         return found
 
-    def _require(self, statement: CheckedRequire, shared: frozenset[int]) -> Step:
+    def _require(self, statement: CheckedRequire, shared: frozenset[int]) -> BatchStep:
         condition = self._compiler.lower(self._scope.optimised(statement.condition), shared)
         code, site = CODES[statement.code], statement.span.site
         reason = self._reason(statement.reason, shared)
@@ -127,7 +127,7 @@ class ColumnBlock:
 
         return failure
 
-    def _for_each(self, statement: CheckedForEach, shared: frozenset[int]) -> Step:
+    def _for_each(self, statement: CheckedForEach, shared: frozenset[int]) -> BatchStep:
         slots = tuple(variable.slot for variable in statement.variables)
         inside = shared.union(slots)
         scope, on_error = self._scope, self._on_error
@@ -187,18 +187,18 @@ class ColumnBlock:
 
     def is_over_items(self, statement: CheckedStatement) -> bool:
         """Return whether a statement is a loop over a list of the node."""
-        return isinstance(statement, CheckedForEach) and self._compiler.lowering(frozenset()).is_node_list(
+        return isinstance(statement, CheckedForEach) and self._compiler.lowering(frozenset()).at.is_node_list(
             self._scope.optimised(statement.iterable)
         )
 
-    def _over_items(self, statement: CheckedForEach, shared: frozenset[int]) -> Step | None:
+    def _over_items(self, statement: CheckedForEach, shared: frozenset[int]) -> BatchStep | None:
         """Return a step for a loop over a list of the node, such as its taints, that evaluates all distinct
         items at once; None if the body is more than one `require` about the item.
         """
         scope, lowering = self._scope, self._compiler.lowering(shared)
         iterable = scope.optimised(statement.iterable)
         match statement.body, statement.variables:
-            case [CheckedRequire() as require], [variable] if lowering.is_node_list(iterable):
+            case [CheckedRequire() as require], [variable] if lowering.at.is_node_list(iterable):
                 pass
             case _:
                 return None
@@ -233,7 +233,7 @@ class ColumnBlock:
 
         return step
 
-    def _by_scalar(self, statement: CheckedForEach) -> Step:
+    def _by_scalar(self, statement: CheckedForEach) -> BatchStep:
         """Return a step that runs a loop in the scalar back end, for one node of each group."""
         block = Block(self._scope, self._report_all)
         block.add(statement, self._on_error)
@@ -269,14 +269,14 @@ class ColumnBlock:
         return step
 
 
-def reject(batch: Batch, steps: Iterable[Step], report_all: bool) -> Rejections:
+def reject(batch: Batch, steps: Iterable[BatchStep], report_all: bool) -> Rejections:
     """Run the steps of a predicate for a batch."""
     found = Rejections(len(batch))
     _run(steps, batch, found, report_all)
     return found
 
 
-def _run(steps: Iterable[Step], batch: Batch, found: Rejections, report_all: bool) -> None:
+def _run(steps: Iterable[BatchStep], batch: Batch, found: Rejections, report_all: bool) -> None:
     for step in steps:
         before = found.mark()
         step(batch, found)
@@ -289,7 +289,7 @@ def _run(steps: Iterable[Step], batch: Batch, found: Rejections, report_all: boo
 class _Recorded:
     """The statements of a rule as one step with tapes."""
 
-    def __init__(self, steps: Sequence[Step], report_all: bool) -> None:
+    def __init__(self, steps: Sequence[BatchStep], report_all: bool) -> None:
         self._steps = tuple(steps)
         self._report_all = report_all
         self.tapes: Tapes[list[Failure]] | None = None

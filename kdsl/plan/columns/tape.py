@@ -20,7 +20,7 @@ import numpy as np
 
 from kdsl.base.resources import Resources
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of

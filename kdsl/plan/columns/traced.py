@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from kdsl.base.resources import Resources
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.plan.columns.ranges import (
     ALL_INTS,
     OPPOSITES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kdsl.base.span import Span
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import MOST_NAMED, Fault
-from kdsl.plan.compile.verdicts import fault_of
+from kdsl.plan.compile.failures import fault_of
 
 
 class FaultLog:

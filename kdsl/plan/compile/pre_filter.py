@@ -9,7 +9,7 @@ from kdsl.check.model.rule_set import (
     CheckedRequire,
     CheckedTemplate,
 )
-from kdsl.lang.tree import Code
+from kdsl.lang.tree import RejectionCode
 
 
 def narrows_in_pre_filter(rule: CheckedPredicate) -> bool:
@@ -42,7 +42,7 @@ def split_body(
 def _is_in_pre_filter(statement: CheckedRequire) -> bool:
     # PreFilter has no answer that keeps a pod pending.
     is_known = statement.condition.time.is_lasting and _is_known(statement.reason)
-    return is_known and statement.code is not Code.PENDING
+    return is_known and statement.code is not RejectionCode.PENDING
 
 
 def _is_known(text: CheckedTemplate) -> bool:

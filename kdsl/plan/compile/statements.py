@@ -10,18 +10,18 @@ from kdsl.eval.scalar.comprehensions import elements_of, pairs_of
 from kdsl.eval.scalar.meter import spend
 from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.status import Code
-from kdsl.lang.tree import Code as RuleCode
+from kdsl.lang.tree import RejectionCode
+from kdsl.plan.compile.failures import FURTHER, MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.template import compile_template, text_in
-from kdsl.plan.compile.verdicts import FURTHER, MAX_FAILURES, Failure, OnError
 
-Step = Callable[[Frame, list[Failure]], bool]
+StatementStep = Callable[[Frame, list[Failure]], bool]
 """Runs one statement, appends failures, and returns whether there were any."""
 
 CODES = {
-    RuleCode.UNSCHEDULABLE: Code.UNSCHEDULABLE,
-    RuleCode.UNRESOLVABLE: Code.UNRESOLVABLE,
-    RuleCode.PENDING: Code.PENDING,
+    RejectionCode.UNSCHEDULABLE: Code.UNSCHEDULABLE,
+    RejectionCode.UNRESOLVABLE: Code.UNRESOLVABLE,
+    RejectionCode.PENDING: Code.PENDING,
 }
 
 Chosen = tuple[Value, EvalError | None]
@@ -35,7 +35,7 @@ class Block:
         self._scope = scope
         self._report_all = report_all
         self.resets: list[int] = []
-        self.steps: list[Step] = []
+        self.steps: list[StatementStep] = []
 
     def let(self, statement: CheckedLet) -> None:
         """Declare a `let`."""
@@ -73,7 +73,7 @@ class Block:
         self.reset(frame)
         return any(step(frame, failures) for step in self.steps)
 
-    def require(self, statement: CheckedRequire, on_error: OnError) -> Step:
+    def require(self, statement: CheckedRequire, on_error: OnError) -> StatementStep:
         """Compile a `require`."""
         condition = self._scope.compile(statement.condition)
         reason = compile_template(statement.reason, self._scope)
@@ -93,7 +93,7 @@ class Block:
 
         return step
 
-    def _for_each(self, statement: CheckedForEach, on_error: OnError) -> Step:
+    def _for_each(self, statement: CheckedForEach, on_error: OnError) -> StatementStep:
         choose = self.chosen_items(statement)
         bind = _binder(tuple(variable.slot for variable in statement.variables))
         block = Block(self._scope, self._report_all)

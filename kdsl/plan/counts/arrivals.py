@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.changed_rows import ChangedRows
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 
 _SPARE: Final = 1024
 """The least number of arrivals to keep; otherwise one per row."""

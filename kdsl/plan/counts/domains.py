@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.fact_columns import ABSENT, FactColumn, FactColumns
 
 NO_DOMAIN: Final = ABSENT

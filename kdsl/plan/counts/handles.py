@@ -43,7 +43,7 @@ class Handle(Generic[TallyT]):
     """A repeated request for one tally. Requests for the same counts have one `key`; without a key the tally
     is not stored.
 
-    The reference to the tally is weak: the store decides what is kept.
+    The reference to the tally is weak: the store decides which tallies are kept.
     """
 
     __slots__ = ("key", "tally")

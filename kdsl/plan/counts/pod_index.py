@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival, Pods
 
 MAX_KEYS: Final = 64

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 from kdsl.eval.values import INT_MAX
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
 from kdsl.plan.counts.measures import Measure

@@ -8,7 +8,8 @@ from typing import Final
 
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
 from kdsl.plan.counts.handles import Handle, StoredTally, TallyKey, TallyT
 from kdsl.plan.counts.measures import Measure

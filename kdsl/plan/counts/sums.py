@@ -17,7 +17,7 @@ _FEW: Final = 4096
 """The largest range of amounts that is counted with a cell per amount."""
 
 
-class Amounts:
+class DomainSums:
     """One int64 per domain of a topology key; `ids` are the numbers of the domains by row, None over an
     overlay.
 
@@ -88,7 +88,7 @@ class Amounts:
         return other
 
 
-class Sums(Amounts):
+class Sums(DomainSums):
     """Sums over the nodes of each domain. A domain needs a node that takes part.
 
     `total` is the sum over all domains, `steps` the steps of counting everything. `mark` is replaced at each

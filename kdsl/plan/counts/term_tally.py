@@ -14,7 +14,7 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.values import INT_MAX, EvalError
 from kdsl.plan.counts.handles import StoredTally
-from kdsl.plan.counts.sums import Amounts
+from kdsl.plan.counts.sums import DomainSums
 from kdsl.plan.counts.terms import Move, TermIndex, placed_terms
 
 _PER_TERM: Final = 128
@@ -53,7 +53,7 @@ class TermSums:
     `steps` is the cost of asking all distinct terms. `mark` is replaced at each change.
     """
 
-    by_key: dict[str, Amounts]
+    by_key: dict[str, DomainSums]
     total: int
     steps: int
     mark: object
@@ -173,10 +173,10 @@ class TermTally(StoredTally):
                     amounts.add(number, pods * count.amount)
                 self.latest.total += count.amount * sum(domains.values())
 
-    def _amounts(self, index: TermIndex, key: str) -> Amounts:
+    def _amounts(self, index: TermIndex, key: str) -> DomainSums:
         by_key = self.latest.by_key
         if key not in by_key:
-            by_key[key] = Amounts(index.column(key))
+            by_key[key] = DomainSums(index.column(key))
         return by_key[key]
 
     def _corrected(self, index: TermIndex, overlay: Snapshot, count_term: CountTerm) -> TermSums:
@@ -211,7 +211,7 @@ class TermTally(StoredTally):
                     key = term.topology_key
                     amounts = sums.by_key.get(key)
                     if amounts is None:
-                        amounts = sums.by_key[key] = Amounts(index.column(key)).of_overlay()
+                        amounts = sums.by_key[key] = DomainSums(index.column(key)).of_overlay()
                     amounts.add(amounts.number_of(domain), amount)
                     sums.total += amount
         return sums

@@ -16,7 +16,7 @@ import numpy as np
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
 from kdsl.plan.counts.term_labels import TermLabels
@@ -38,7 +38,7 @@ class TermKind(StrEnum):
     __hash__ = str.__hash__
 
 
-class Placed(NamedTuple):
+class PlacedTerm(NamedTuple):
     """A term and the number of the domain that a pod with it runs in."""
 
     term: PodAffinityTerm
@@ -74,7 +74,7 @@ class TermIndex:
         self.terms_of: Callable[[PodInfo], tuple[PodAffinityTerm, ...]] = attrgetter(kind.value)
         # The columns of the keys of terms, each with the numbers that are in use.
         self._columns: dict[str, tuple[FactColumn, object]] = {}
-        self._rows: dict[int, tuple[Placed, ...]] = {}
+        self._rows: dict[int, tuple[PlacedTerm, ...]] = {}
         self._moves: list[Move] = []
         # The number of dropped moves.
         self._first = 0
@@ -114,10 +114,10 @@ class TermIndex:
         for term in terms:
             number = self.column(term.topology_key).codes.item(row)
             if number != NO_DOMAIN:
-                self._rows[row] = (*self._rows.get(row, ()), Placed(term, number))
+                self._rows[row] = (*self._rows.get(row, ()), PlacedTerm(term, number))
                 self._move(term, number, 1)
 
-    def placed_on(self, row: int) -> tuple[Placed, ...]:
+    def placed_on(self, row: int) -> tuple[PlacedTerm, ...]:
         """Return the terms of the pods on a row of the live snapshot."""
         return self._rows.get(row, ())
 

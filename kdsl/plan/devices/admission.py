@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.quantity import Quantity
-from kdsl.check.model.devices import CheckedAdmit, CheckedChange, CheckedDevice, CheckedGate, CheckedTest
+from kdsl.check.model.devices import CheckedAdmission, CheckedChange, CheckedDevice, CheckedGate, CheckedTest
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.cluster.devices.pods import DevicePod
 from kdsl.eval.scalar import Frame
@@ -37,7 +37,7 @@ class AdmitProgram:
     """A compiled `admit`."""
 
     def __init__(self, device: CheckedDevice, functions: Functions) -> None:
-        checked: CheckedAdmit = device.admit
+        checked: CheckedAdmission = device.admit
         self._section = Section(checked.scope, device, functions)
         self._lets: list[int] = []
         self._steps = [self._step(step) for step in checked.steps]

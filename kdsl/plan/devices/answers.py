@@ -18,7 +18,8 @@ from kdsl.check.model.sharing import DEVICES
 from kdsl.cluster.devices.cards import Card, Shape
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.cluster.objects.node import NodeInfo
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
@@ -98,7 +99,7 @@ class _Known:
     number: int
 
 
-class Answers:
+class CardAnswers:
     """Asks nodes for cards, and keeps the answers of the live snapshot."""
 
     def __init__(self, inventories: Inventories) -> None:

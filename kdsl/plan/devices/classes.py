@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import NodeCards, is_of

@@ -38,7 +38,7 @@ from kdsl.hooks.specs import hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.scope import Functions
-from kdsl.plan.devices.answers import Answers
+from kdsl.plan.devices.answers import CardAnswers
 from kdsl.plan.devices.inventories import Inventories, device_node
 from kdsl.plan.devices.locks import Locks, NodeLock
 from kdsl.plan.devices.placing import Placed
@@ -103,7 +103,7 @@ class DevicesPlugin:
         self._reviews = Reviews(tuple(self._programs.values()))
         self._admitted = Reviews(tuple(self._programs.values()), review_admitted)
         self.inventories = Inventories(self._programs)
-        self.answers = Answers(self.inventories)
+        self.answers = CardAnswers(self.inventories)
         self._annotator, self._clock = annotator, clock
         self._locks = None if nodes is None else Locks(nodes, clock)
 

@@ -16,8 +16,8 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import QuotaNames
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Timestamp
+from kdsl.plan.compile.failures import error_text
 from kdsl.plan.compile.scope import Functions
-from kdsl.plan.compile.verdicts import error_text
 from kdsl.plan.devices.admission import AdmitProgram
 from kdsl.plan.devices.card_tests import SortKeys
 from kdsl.plan.devices.fitting import FitProgram

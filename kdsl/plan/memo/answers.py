@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import ChangedRows, Changes
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.node_classes import node_class_of
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows
+from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.memo.seen_signatures import SeenSignatures
 

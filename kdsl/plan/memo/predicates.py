@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.hooks.joined import PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
-from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.memo.answers import Answers, Memo, Uncached, answers_of
 from kdsl.plan.memo.frames import with_residuals
 from kdsl.plan.memo.rule_memo import RuleMemo
@@ -55,14 +56,14 @@ class _Statuses:
     def __init__(self, names: Iterable[str]) -> None:
         self.statuses = StatusTable()
         self._positions = {name: position for position, name in enumerate(names)}
-        self._verdicts = {name: Verdicts(self.statuses, name) for name in self._positions}
+        self._verdicts = {name: StatusNumbers(self.statuses, name) for name in self._positions}
         self._column = np.array([_LAST], _IDS)
 
     @property
     def is_full(self) -> bool:
         return len(self.statuses) >= MAX_STATUSES
 
-    def of(self, name: str) -> Verdicts:
+    def of(self, name: str) -> StatusNumbers:
         """Return the numbering of one predicate's statuses."""
         return self._verdicts[name]
 
@@ -158,8 +159,8 @@ class _RuleEntry:
         return sum([answers.nbytes for _, answers in self.parts if answers is not None])
 
 
-class JoinedPredicates:
-    """Adjacent predicates of a profile as one."""
+class PredicateMemo:
+    """Adjacent predicates of a profile as one, with their cached answers."""
 
     def __init__(self, plugins: Sequence[Predicate], signatures: Signatures | None = None) -> None:
         """Join predicates; `signatures` are shared by all joined rules of one profile."""

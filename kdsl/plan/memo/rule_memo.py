@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.memo.answers import Memo
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.signatures import Signatures

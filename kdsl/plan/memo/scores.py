@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import MAX_NODE_SCORE
 from kdsl.lang.tree import ErrorAction, Normalization
@@ -103,8 +104,8 @@ class _RuleEntry:
         return 0 if self.raw is None else self.raw.nbytes
 
 
-class JoinedScores:
-    """The rules among the scores of a profile, with their weights."""
+class ScoreMemo:
+    """The scores of a profile that are rules, with their weights and their cached answers."""
 
     def __init__(self, plugins: Sequence[ScorePlugin], signatures: Signatures | None = None) -> None:
         """Join scores; `signatures` are shared by all joined rules of one profile."""

@@ -9,7 +9,8 @@ from threading import Lock
 from typing import Final, Generic, Protocol, TypeVar
 
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.frames import EpochOf, Frames
 from kdsl.plan.compile.passes import RESIDUAL_PASSES, Pass

@@ -27,9 +27,9 @@ from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.nodes import lower_macro
+from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import EpochOf
 from kdsl.plan.compile.scope import REWRITE_AFTER, Functions
-from kdsl.plan.compile.verdicts import Verdicts
 from kdsl.plan.reads.dependencies import expressions_of, reads_of
 from kdsl.plan.reads.selected_labels import signature_reads
 from kdsl.plan.reads.signatures import SignatureOf
@@ -73,7 +73,7 @@ class _Attempt(NamedTuple):
 
 
 class PredicatePlugin:
-    """A predicate. `key` is unique among the plugins of all profiles, `name` is shown in verdicts."""
+    """A predicate. `key` is unique among the plugins of all profiles, `name` is shown in statuses."""
 
     def __init__(self, rule: CheckedPredicate, key: str, functions: Functions) -> None:
         self.key = key
@@ -126,28 +126,28 @@ class PredicatePlugin:
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
-        verdicts = Verdicts()
-        ids = self.statuses(state, pod, nodes, verdicts)
-        return None if ids is None else StatusColumn(ids, verdicts.table)
+        numbers = StatusNumbers()
+        ids = self.statuses(state, pod, nodes, numbers)
+        return None if ids is None else StatusColumn(ids, numbers.table)
 
     def statuses(
-        self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers
     ) -> NDArray[np.int32] | None:
-        """Return the status of each node, as a number in `verdicts`; None if all pass."""
+        """Return the status of each node, as a number in `numbers`; None if all pass."""
         attempt = state.get(self.key)
         if isinstance(attempt, _Attempt) and attempt.snapshot is nodes.snapshot:
-            return self._statuses(attempt, nodes, verdicts)
+            return self._statuses(attempt, nodes, numbers)
         # PreFilter had another snapshot (as in a what-if) or did not run, so its result may not hold.
         attempt = self._begin(pod, nodes.snapshot)
         match attempt.program.decide(attempt.frame):
             case None:
-                return self._statuses(attempt, nodes, verdicts)
+                return self._statuses(attempt, nodes, numbers)
             case Narrowed(names=names):
-                return self._statuses_within(names, attempt, nodes, verdicts)
+                return self._statuses_within(names, attempt, nodes, numbers)
             case decided:
                 if decided.code is Code.SKIP:
                     return None
-                return np.full(len(nodes), verdicts.number(decided), _IDS)
+                return np.full(len(nodes), numbers.number(decided), _IDS)
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
         """Return whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
@@ -161,24 +161,24 @@ class PredicatePlugin:
         """Return the errors on nodes that are not in the answers."""
         return self._program.faults_at(self._program.begin(pod, ClusterView(nodes.snapshot)), nodes.nodes())
 
-    def statuses_of(self, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
-        """Return the status of each node, as a number in `verdicts`, for a pod that passed PreFilter."""
+    def statuses_of(self, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
+        """Return the status of each node, as a number in `numbers`, for a pod that passed PreFilter."""
         program = self._program_for(pod, nodes.snapshot)
-        return program.statuses(program.begin(pod, ClusterView(nodes.snapshot)), nodes, verdicts)
+        return program.statuses(program.begin(pod, ClusterView(nodes.snapshot)), nodes, numbers)
 
-    def _statuses(self, attempt: _Attempt, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
+    def _statuses(self, attempt: _Attempt, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
         frame = attempt.take_frame()
-        ids = attempt.program.statuses(frame, nodes, verdicts)
+        ids = attempt.program.statuses(frame, nodes, numbers)
         attempt.spare.append(frame)
         return ids
 
     def _statuses_within(
-        self, names: Collection[str], attempt: _Attempt, nodes: NodeSet, verdicts: Verdicts
+        self, names: Collection[str], attempt: _Attempt, nodes: NodeSet, numbers: StatusNumbers
     ) -> NDArray[np.int32]:
         """Evaluate the nodes that `narrow to` names, and reject the others."""
         inside = np.array([name in names for name in nodes.names()], dtype=np.bool_)
-        ids = np.full(len(nodes), verdicts.number(attempt.program.outside(attempt.frame)), _IDS)
-        ids[inside] = self._statuses(attempt, nodes.take(inside), verdicts)
+        ids = np.full(len(nodes), numbers.number(attempt.program.outside(attempt.frame)), _IDS)
+        ids[inside] = self._statuses(attempt, nodes.take(inside), numbers)
         return ids
 
     def _begin(self, pod: PodInfo, snapshot: Snapshot) -> _Attempt:

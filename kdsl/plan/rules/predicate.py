@@ -15,20 +15,20 @@ from kdsl.eval.values import EvalError, Optional, Value
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
-from kdsl.lang.tree import Code as RuleCode
+from kdsl.lang.tree import RejectionCode
 from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
 from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.columns.tape import RuleTapes
+from kdsl.plan.compile.failures import Failure, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
 from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.pre_filter import narrows_in_pre_filter, split_body
 from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
-from kdsl.plan.compile.statements import CODES, Block, Step
+from kdsl.plan.compile.statements import CODES, Block, StatementStep
 from kdsl.plan.compile.template import compile_template, text_in
-from kdsl.plan.compile.verdicts import Failure, Verdicts, compile_on_error, status_of
 
 SKIP = Status(Code.SKIP)
 
@@ -140,20 +140,20 @@ class PredicateProgram:
         assert self._narrow is not None
         return status_of((self._narrow.failure(frame),))
 
-    def statuses(self, frame: Frame, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
-        """Return the status of each node, as a number in `verdicts`, over columns if that pays."""
+    def statuses(self, frame: Frame, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
+        """Return the status of each node, as a number in `numbers`, over columns if that pays."""
 
         def scalar(batch: Batch) -> NDArray[np.int32]:
-            return np.fromiter(self.scalar_statuses(frame, batch.nodes(), verdicts), np.int32, len(batch))
+            return np.fromiter(self.scalar_statuses(frame, batch.nodes(), numbers), np.int32, len(batch))
 
         has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
         if self.columns is None or not is_worth_columns(nodes, has_tapes):
-            return np.fromiter(self.scalar_statuses(frame, nodes.nodes(), verdicts), np.int32, len(nodes))
+            return np.fromiter(self.scalar_statuses(frame, nodes.nodes(), numbers), np.int32, len(nodes))
         frame[-1] = self._share.meter_over(frame[self._cluster])
-        return self.columns.statuses(batch_of(nodes, frame), verdicts, scalar)
+        return self.columns.statuses(batch_of(nodes, frame), numbers, scalar)
 
-    def scalar_statuses(self, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts) -> Iterator[int]:
-        """Yield the number in `verdicts` of the status of each node. `frame` must not be in use elsewhere."""
+    def scalar_statuses(self, frame: Frame, nodes: Iterable[Value], numbers: StatusNumbers) -> Iterator[int]:
+        """Yield the number in `numbers` of the status of each node. `frame` must not be in use elsewhere."""
         failures: list[Failure] = []
         block, node_slot = self._block, self._node
         meter = frame[-1] = self._share.meter_over(frame[self._cluster])
@@ -163,12 +163,12 @@ class PredicateProgram:
             if self._node_applies and not self._node_applies.hold(frame):
                 yield 0
             elif block.run(frame, failures):
-                yield verdicts.id_of(tuple(dict.fromkeys(failures)))
+                yield numbers.id_of(tuple(dict.fromkeys(failures)))
                 failures.clear()
             else:
                 yield 0
 
-    def _stay_narrow(self, narrow: _Narrow) -> Step:
+    def _stay_narrow(self, narrow: _Narrow) -> StatementStep:
         """Return a step that rejects nodes outside of `narrow`: for rules that do not apply to all nodes, or
         whose error text depends on the node.
         """
@@ -195,7 +195,7 @@ class _Narrow:
         self._names = scope.compile(narrow.names)
         self._reason = compile_template(narrow.reason, scope)
         # PreFilter rejects a pod or lets it pass, it does not keep it pending.
-        self._code = Code.UNSCHEDULABLE if narrow.code is RuleCode.PENDING else CODES[narrow.code]
+        self._code = Code.UNSCHEDULABLE if narrow.code is RejectionCode.PENDING else CODES[narrow.code]
         self.span = narrow.span
 
     def names(self, frame: Frame) -> tuple[str, ...] | None:

@@ -17,11 +17,11 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.eval.views import attribute_of
 from kdsl.hooks.specs import Candidate, hookimpl
 from kdsl.hooks.status import Code, Status
+from kdsl.plan.compile.failures import error_text
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.scope import Functions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys
 from kdsl.plan.compile.template import compile_template, text_in
-from kdsl.plan.compile.verdicts import error_text
 
 _PLAIN: Final = frozenset(("bool", "int", "string", "timestamp", "duration"))
 """Types whose equal values are equal for every expression."""

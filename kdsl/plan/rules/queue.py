@@ -19,11 +19,11 @@ from kdsl.eval.views import attribute_of
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, QueuedPod
 from kdsl.hooks.status import Code, Status
+from kdsl.plan.compile.failures import error_text, fault_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.scope import Functions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys
 from kdsl.plan.compile.template import compile_template, text_in
-from kdsl.plan.compile.verdicts import error_text, fault_of
 from kdsl.plan.reads.dependencies import Dependencies, reads_of
 
 BAD_BACKOFF = "K0217"

@@ -16,7 +16,7 @@ from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.hooks.specs import Narrowed
-from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.rules.predicate import SKIP, PredicateProgram
 
@@ -38,7 +38,7 @@ class HintRule:
                 return False
         elif decided is not None:
             return decided == SKIP
-        return next(self._program.scalar_statuses(frame, (node,), Verdicts())) == 0
+        return next(self._program.scalar_statuses(frame, (node,), StatusNumbers())) == 0
 
 
 class QueueingHints:

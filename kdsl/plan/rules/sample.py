@@ -8,8 +8,8 @@ from kdsl.check.model.rule_set import CheckedSample
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
+from kdsl.plan.compile.failures import fault_of
 from kdsl.plan.compile.scope import Functions, RuleScope
-from kdsl.plan.compile.verdicts import fault_of
 
 MAX_KNOWN: Final = 1024
 """So many answers are kept: the number of candidates changes with the cluster and with PreFilter."""

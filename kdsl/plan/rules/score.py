@@ -28,11 +28,11 @@ from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.programs import ColumnScore
 from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.columns.tape import RuleTapes
+from kdsl.plan.compile.failures import error_text, fault_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
 from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
-from kdsl.plan.compile.verdicts import error_text, fault_of
 from kdsl.plan.rules.normalize import Scores, normalize, normalize_few, whole
 
 NO_SCORE_INT = INT_MIN

@@ -19,7 +19,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
-from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.rules.queueing_hints import HintRule, QueueingHints
 
 
@@ -34,7 +34,7 @@ class Part(Protocol):
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None: ...
 
     def statuses(
-        self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers
     ) -> NDArray[np.int32] | None: ...
 
 
@@ -90,17 +90,17 @@ class TightenedPlugin(Generic[P]):
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
-        verdicts = Verdicts()
-        return StatusColumn(self.statuses(state, pod, nodes, verdicts), verdicts.table)
+        numbers = StatusNumbers()
+        return StatusColumn(self.statuses(state, pod, nodes, numbers), numbers.table)
 
     def statuses(
-        self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers
     ) -> NDArray[np.int32]:
-        """Return each node's status as a number in `verdicts`; every part gets the nodes that are left."""
+        """Return each node's status as a number in `numbers`; every part gets the nodes that are left."""
         ids = np.zeros(len(nodes), np.int32)
         for part in self.applying(state):
             left = (ids == 0).nonzero()[0]
-            found = part.statuses(state, pod, nodes.take(left), verdicts) if len(left) else None
+            found = part.statuses(state, pod, nodes.take(left), numbers) if len(left) else None
             if found is not None:
                 ids[left] = found
         return ids

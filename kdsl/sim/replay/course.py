@@ -1,9 +1,9 @@
 """One side of the mode `cumulative`: a cluster with the side's own placements, on which the run takes its
 course.
 
-The record gives what the scheduler does not decide: arrivals, ends of pods, nodes, other objects, and the
-order of the attempts. Effects of the recorded decisions are left out, since the side has its own: placements,
-evictions, and the binding of claims of placed pods.
+The record gives everything that the scheduler does not decide: arrivals, ends of pods, nodes, other objects,
+and the order of the attempts. Effects of the recorded decisions are left out, since the side has its own:
+placements, evictions, and the binding of claims of placed pods.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ class _NoBinder:
 
 @dataclass(slots=True)
 class _LentVolumes:
-    """Assumes volumes, and keeps what it would bind until `undo`."""
+    """Assumes volumes, and keeps the bindings it would make until `undo`."""
 
     cluster: ClusterCache
     _plans: list[VolumePlan] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What both modes of a replay use: the cards of pods, and the recorded clock."""
+"""The parts that both modes of a replay use: the cards of pods, and the recorded clock."""
 
 from __future__ import annotations
 

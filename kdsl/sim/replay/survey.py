@@ -1,4 +1,4 @@
-"""What a whole record says about its pods: read once, before anything is decided again."""
+"""The facts of a whole record about its pods: read once, before anything is decided again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.files import InputFile
 from kdsl.cycle.decision import Decision, Outcome
-from kdsl.cycle.engine import EngineOptions
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.explain.differences import node_of
 from kdsl.trace.record import Attempt, PodPlaced, Reading, Step
 

@@ -1,4 +1,4 @@
-"""Whether a class can make a volume for a node: its provisioner, allowed topologies, and free storage."""
+"""Provisioning of volumes for a node: the provisioner of the class, allowed topologies, free storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What checked predicates, scores and queues hold."""
+"""The contents of checked predicates, scores and queues."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedForEach, CheckedLet, CheckedRequire
 from kdsl.check.model.types import DOUBLE, INT, BindingTime
 from kdsl.check.views.view import time_of
-from kdsl.lang.tree import Code, ErrorAction, Normalization
+from kdsl.lang.tree import ErrorAction, Normalization, RejectionCode
 
 from tests.check.programs import check_predicate, check_queue, check_score, findings
 
@@ -40,8 +40,8 @@ def test_codes_and_reasons() -> None:
       require node.podCount > 2 else pending "b ${node.name} c"
     """)
     first, second = (statement for statement in predicate.body if isinstance(statement, CheckedRequire))
-    assert (first.code, first.reason.parts) == (Code.UNSCHEDULABLE, ("a",))
-    assert second.code is Code.PENDING
+    assert (first.code, first.reason.parts) == (RejectionCode.UNSCHEDULABLE, ("a",))
+    assert second.code is RejectionCode.PENDING
     assert [part if isinstance(part, str) else part.span.text for part in second.reason.parts] == [
         "b ",
         "node.name",
@@ -71,7 +71,7 @@ def test_narrow() -> None:
         'narrow to pod.requiredNodeAffinity.nodeNames else unresolvable "none of them"'
     )
     assert predicate.narrow is not None
-    assert predicate.narrow.code is Code.UNRESOLVABLE
+    assert predicate.narrow.code is RejectionCode.UNRESOLVABLE
     assert predicate.narrow.names.time is BindingTime.POD
 
 

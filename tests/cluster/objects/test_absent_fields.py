@@ -1,4 +1,4 @@
-"""What an object leaves out is nothing: no text, 0, no entries. What the API gives it instead is the work of `defaults`."""
+"""A field that an object leaves out is empty: no text, 0, no entries. `defaults` sets the defaults of the API."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from kdsl.cluster.objects.pod_defaults import Owner, pod_defaults, read_pod_defaults
+from kdsl.cluster.objects.pod_defaults import OwnerKind, pod_defaults, read_pod_defaults
 
 DOCUMENT: dict[str, Any] = {
     "scoredRequests": {"cpu": "1", "example.com/gpu": 2},
@@ -35,7 +35,7 @@ def test_the_shipped_defaults_are_kube_schedulers() -> None:
 def test_a_document() -> None:
     found = read_pod_defaults(DOCUMENT)
     assert found.scored_requests == {"cpu": "1", "example.com/gpu": 2}
-    assert found.spread.owners == {Owner("apps/v1", "ReplicaSet")}
+    assert found.spread.owners == {OwnerKind("apps/v1", "ReplicaSet")}
 
 
 @pytest.mark.parametrize(

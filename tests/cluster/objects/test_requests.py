@@ -1,4 +1,4 @@
-"""What a pod asks for: sidecars, init containers, overhead, pod level, defaults for scores, resizes under way."""
+"""Requests of pods: sidecars, init containers, overhead, pod level, defaults for scores, resizes under way."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Snapshot
 
 from tests.cluster.build import container, facts, pod_info
 
@@ -173,7 +174,7 @@ class CacheMachine(RuleBasedStateMachine):
         self.check_versions(snapshot)
 
     def check_versions(self, snapshot: Snapshot) -> None:
-        """What changed has another version."""
+        """Assert that each changed part has another version."""
         now: dict[str, tuple[object, ...]] = {}
         for row in snapshot.order.tolist():
             info = snapshot.info(row)

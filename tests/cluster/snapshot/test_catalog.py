@@ -125,10 +125,8 @@ def test_objects_are_found_by_their_keys() -> None:
     )
     catalog = cache.snapshot().catalog
     assert [*catalog.claims] == ["ns/x"] and [*catalog.storage_capacities] == ["ns/x"]
-    by_name = (
-        catalog.volumes, catalog.storage_classes, catalog.csi_nodes, catalog.csi_drivers, catalog.volume_attachments,
-    )  # fmt: skip
-    assert [[*objects] for objects in by_name] == [["x"]] * 5
+    by_name = (catalog.volumes, catalog.storage_classes, catalog.csi_nodes, catalog.csi_drivers)
+    assert [[*objects] for objects in by_name] == [["x"]] * 4
     assert [budget.metadata.name for budget in catalog.budgets] == ["x"]
     cache.remove("PersistentVolumeClaim", "ns/x")
     assert not cache.snapshot().catalog.claims

@@ -1,4 +1,4 @@
-"""Logs of changed rows, and what of them a reader has not seen."""
+"""Logs of changed rows, and the part that a reader has not seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change of the cluster is, as an event."""
+"""Changes of the cluster as events."""
 
 from __future__ import annotations
 

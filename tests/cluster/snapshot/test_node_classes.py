@@ -14,8 +14,8 @@ from kdsl.cluster.objects.ports import HostPort
 from kdsl.cluster.objects.taints import Taint
 from kdsl.cluster.snapshot import node_classes
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.node_classes import NO_CLASS, NODE_CLASS_FIELDS
-from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 
 OF_FACTS = ("unschedulable", "taints", "allocatable")
 NAMES = st.sampled_from("abcd")

@@ -1,4 +1,4 @@
-"""What counts as a volume that a CSI driver attaches, and under which name."""
+"""The volumes that a CSI driver attaches, and their names."""
 
 from __future__ import annotations
 

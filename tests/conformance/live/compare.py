@@ -21,7 +21,7 @@ _LISTS = re.compile(r"List$|^Table$")
 
 @dataclass(slots=True)
 class Bindings:
-    """What the placeholders of one scenario stand for."""
+    """The values of the placeholders of one scenario."""
 
     values: dict[str, str] = field(default_factory=dict)
     times: dict[tuple[str, str], str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 @dataclass(slots=True)
 class Answer:
-    """What came back. Repeated headers are joined by a comma."""
+    """The answer to a request. Repeated headers are joined by a comma."""
 
     status: int
     headers: dict[str, str]

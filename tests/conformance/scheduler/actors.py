@@ -37,21 +37,21 @@ class Actor(Protocol):
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """Return whether the actor still runs."""
 
     @property
     def exit_code(self) -> int | None:
-        """What it ended with."""
+        """The exit code, None while the actor runs."""
 
     @property
     def log(self) -> str:
-        """What it wrote, and why it failed."""
+        """The output, and the cause of a failure."""
 
     async def idle(self) -> None:
         """Wait until it knows the cluster."""
 
     async def signal(self, *, is_kill: bool) -> None:
-        """Tell it to end."""
+        """Ask the actor to end."""
 
     async def end(self) -> None:
         """End it, and wait for that."""
@@ -80,7 +80,7 @@ async def start(scenario: Scenario, sandbox: Sandbox, folder: Path, extender_url
 
 
 class LoopActor:
-    """What `kdsl run` runs, on this event loop."""
+    """The parts that `kdsl run` runs, on this event loop."""
 
     def __init__(self, options: RunOptions) -> None:
         self._process = SchedulerProcess(options, Random(1))

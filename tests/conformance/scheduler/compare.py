@@ -57,7 +57,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What differs in a scenario, and which rewordings were needed."""
+    """The differences in a scenario, and the rewordings that were needed."""
 
     findings: list[Finding]
     reworded: frozenset[str]

@@ -37,7 +37,7 @@ class Listed:
     may: bool = False
 
     def matches(self, scenario: str, finding: str) -> bool:
-        """Tell whether a finding in a scenario is this difference."""
+        """Return whether a finding in a scenario is this difference."""
         return scenario in self.scenarios and re.search(self.pattern, finding) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a scheduler listed and watched, made comparable: per resource, in which forms, in which order."""
+"""The lists and watches of a scheduler, made comparable: per resource, with their forms and their order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _COMPARED = ("startup", "watch", "apiserver")
 
 
 def are_compared(family: str) -> bool:
-    """Tell whether the lists and watches of a family of scenarios are compared."""
+    """Return whether the lists and watches of a family of scenarios are compared."""
     return family in _COMPARED
 
 

@@ -1,4 +1,4 @@
-"""What the recorder did to single requests, done by the sandbox to the same requests."""
+"""The recorder's interventions in single requests, repeated by the sandbox on the same requests."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def action_of(step: Step, start: str = "") -> Action:
 
 
 def is_intervention(step: Step) -> bool:
-    """Tell whether the script acts while the request waits."""
+    """Return whether the script acts while the request waits."""
     return step.fault.startswith(_INTERVENED)
 
 

@@ -35,7 +35,7 @@ class Step:
 
     @property
     def is_write(self) -> bool:
-        """Tell whether the scheduler changed something by it."""
+        """Return whether the request changed something."""
         return self.kind is Kind.REQUEST and self.what["method"] != "GET"
 
 
@@ -57,7 +57,7 @@ class Scenario:
 
     @property
     def depends_on_timing(self) -> bool:
-        """Tell whether only the kinds of requests and the final state can be compared."""
+        """Return whether only the kinds of requests and the final state can be compared."""
         return self.repeats == "differs"
 
 

@@ -25,7 +25,7 @@ EXTENDER_FILE = "extender.jsonl.gz"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one scenario."""
+    """The result of one scenario."""
 
     scenario: Scenario
     compared: Compared

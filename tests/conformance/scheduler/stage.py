@@ -37,7 +37,7 @@ _NOWHERE = "http://127.0.0.1:9"
 
 @dataclass(slots=True)
 class Played:
-    """What came of a scenario here."""
+    """The result of a scenario in this process."""
 
     requests: list[Request]
     """Of the scheduler, since it was idle, or from its start where the recording begins there."""
@@ -314,12 +314,12 @@ _JSON = "application/json"
 
 
 def _starts(step: Step) -> bool:
-    """Tell whether a request is the first one of a scheduler."""
+    """Return whether a request is the first one of a scheduler."""
     return step.kind is Kind.REQUEST and step.what["path"] == _FIRST_REQUEST
 
 
 def _is_asked(steps: tuple[Step, ...], index: int) -> bool:
-    """Tell whether a step is a question to the extender."""
+    """Return whether a step is a question to the extender."""
     return index < len(steps) and steps[index].kind is Kind.EXTENDER
 
 

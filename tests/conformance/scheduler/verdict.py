@@ -1,4 +1,4 @@
-"""Tells meant differences from others, and which of the list occurred."""
+"""Separates intended differences from others, and names those of the list that occurred."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.conformance.scheduler.differences import LISTED, NOT_BUILT, REWORDING
 
 @dataclass(slots=True)
 class Verdict:
-    """What was seen of the list in one run."""
+    """The differences of the list that occurred in one run."""
 
     used: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By difference and scenario."""

@@ -1,4 +1,4 @@
-"""What a scheduler changed, made comparable: two schedulers that do the same send equal writes.
+"""The writes of a scheduler, made comparable: two schedulers that do the same send equal writes.
 
 Times, resource versions, generated names and uids are replaced by placeholders; a uid that the script knows
 keeps its own, so that a write to the wrong pod differs.
@@ -44,7 +44,7 @@ class Write:
 
 @dataclass(slots=True)
 class Words:
-    """What stands for what: placeholders of the recording by the uids of this run, and this run's host."""
+    """The replacements in texts: placeholders of the recording by the uids of this run, and this run's host."""
 
     uids: dict[str, str] = field(default_factory=dict)
     host: str = ""

@@ -1,4 +1,4 @@
-"""What filter has given: it counts until the pod is bound or gone, whatever comes in between and in which order."""
+"""Reservations of filter: each counts until the pod is bound or gone, whatever happens in between."""
 
 from __future__ import annotations
 

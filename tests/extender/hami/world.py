@@ -62,7 +62,7 @@ class Extender:
         faults.remove(lost)
 
     async def knows(self, nodes: dict[str, Json], pods: dict[str, Json]) -> bool:
-        """Tell whether the extender has taken in these objects, and has no others."""
+        """Return whether the extender knows these objects and no others."""
         process = self.instance.process
 
         def look() -> bool:

@@ -83,7 +83,7 @@ def _snapshots(folder: Path) -> Path:
 
 
 def _events() -> list[dict[str, Any]]:
-    """What a watch would have written of the same cluster at the times of the snapshots."""
+    """Return the events that a watch of the same cluster would have written at the times of the snapshots."""
     events: list[dict[str, Any]] = []
     before: dict[tuple[str, str], dict[str, Any]] = {}
     for time, objects in SNAPSHOTS.items():

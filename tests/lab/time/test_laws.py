@@ -1,4 +1,4 @@
-"""What holds for every run: no node is over-committed, events are in order, equal runs are equal."""
+"""Laws of every run: no node is over-committed, events are in order, equal runs are equal."""
 
 from __future__ import annotations
 

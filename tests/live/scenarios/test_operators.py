@@ -1,4 +1,4 @@
-"""What operators do: two commands, kubectl, rules that are edited while it runs, and the signals that end it."""
+"""Actions of operators: two commands, kubectl, edits of running rules, and the signals that end the scheduler."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ class World:
         return found["spec"].get("nodeName", "") if found else ""
 
     def bound(self, *names: str) -> bool:
-        """Tell whether pods are bound, all of them."""
+        """Return whether all pods are bound."""
         return all(self.at(name) for name in names)
 
     def condition(self, name: str, kind: str = "PodScheduled") -> Json:

@@ -13,8 +13,8 @@ from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.nodes import lower_macro
+from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.scope import Functions
-from kdsl.plan.compile.verdicts import Verdicts
 from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
 
@@ -56,16 +56,16 @@ def both_verdicts(
     assert len(nodes) >= MIN_ROWS
     answers: list[list[object]] = []
     for is_columns in (True, False):
-        frame, verdicts = program.begin(pod, ClusterView(nodes.snapshot)), Verdicts()
+        frame, numbers = program.begin(pod, ClusterView(nodes.snapshot)), StatusNumbers()
         decided = program.decide(frame)
         if decided is not None:
             return [decided], [decided]
         ids = (
-            program.statuses(frame, nodes, verdicts).tolist()
+            program.statuses(frame, nodes, numbers).tolist()
             if is_columns
-            else list(program.scalar_statuses(frame, nodes.nodes(), verdicts))
+            else list(program.scalar_statuses(frame, nodes.nodes(), numbers))
         )
-        statuses = [verdicts.table[one] for one in ids]
+        statuses = [numbers.table[one] for one in ids]
         answers.append([(status.code, status.reasons, status.sites) for status in statuses])
     return answers[0], answers[1]
 

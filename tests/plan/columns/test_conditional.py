@@ -12,7 +12,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
-from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
 
@@ -72,11 +72,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     evaluate, evaluate_score = PredicateProgram.scalar_statuses, ScoreProgram.scalar_scores
 
     def watched(
-        program: PredicateProgram, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts
+        program: PredicateProgram, frame: Frame, nodes: Iterable[Value], numbers: StatusNumbers
     ) -> Iterator[int]:
         given = list(nodes)
         found.append(len(given))
-        return evaluate(program, frame, given, verdicts)
+        return evaluate(program, frame, given, numbers)
 
     def watched_score(program: ScoreProgram, frame: Frame, nodes: Iterable[Value]) -> Iterator[int | float]:
         given = list(nodes)

@@ -17,7 +17,7 @@ from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
-from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
 
@@ -165,7 +165,7 @@ def test_one_node_of_each_domain_is_evaluated(monkeypatch: pytest.MonkeyPatch) -
     candidates = NodeSet.all(zones(4).snapshot())
     pod = PodInfo("x", labels=FrozenMap({"zone": ""}))
     frame = program.begin(pod, ClusterView(candidates.snapshot))
-    ids = program.statuses(frame, candidates, Verdicts()).tolist()
+    ids = program.statuses(frame, candidates, StatusNumbers()).tolist()
     assert evaluated.names == ["n0", "n1", "n2"]
     assert [at for at, one in enumerate(ids) if one] == list(range(0, 30, 3))
 

@@ -17,7 +17,7 @@ from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.tape import MAX_TAPES
-from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
 
@@ -119,7 +119,7 @@ def _answers(program: Program, frame: Frame, nodes: NodeSet, over_columns: bool)
         return list(map(repr, raw))
     if (decided := program.decide(frame)) is not None:
         return [decided]
-    found = Verdicts()
+    found = StatusNumbers()
     ids = (
         program.statuses(frame, nodes, found)
         if over_columns

@@ -20,8 +20,8 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.state import CycleState
 from kdsl.plan.memo import skips as skips_module
-from kdsl.plan.memo.predicates import JoinedPredicates
-from kdsl.plan.memo.scores import JoinedScores
+from kdsl.plan.memo.predicates import PredicateMemo
+from kdsl.plan.memo.scores import ScoreMemo
 
 from tests.plan.lab import compile_rules, predicate, score
 from tests.plan.memo.test_joined import column_of, joined_answers, profile_of
@@ -29,13 +29,13 @@ from tests.plan.memo.test_joined import column_of, joined_answers, profile_of
 ZONE = FrozenMap({"zone": "z"})
 
 
-def rejected(joined: JoinedPredicates, pod: PodInfo, nodes: NodeSet) -> list[bool]:
+def rejected(joined: PredicateMemo, pod: PodInfo, nodes: NodeSet) -> list[bool]:
     """Return for each node whether it is rejected."""
     _, statuses = joined_answers(joined, pod, nodes)
     return [bool(status) for status in statuses]
 
 
-def skipping(joined: JoinedPredicates, pod: PodInfo, cache: ClusterCache) -> bool:
+def skipping(joined: PredicateMemo, pod: PodInfo, cache: ClusterCache) -> bool:
     """Return whether the only predicate skips a pod."""
     return bool(joined.pre_filter(CycleState(), pod, NodeSet.all(cache.snapshot())).skipping)
 
@@ -49,7 +49,7 @@ def skipping(joined: JoinedPredicates, pod: PodInfo, cache: ClusterCache) -> boo
 )
 def test_a_node_that_is_another_one_in_an_overlay_is_judged_as_it_is_there(condition: str) -> None:
     joined, cache, pod = (
-        JoinedPredicates([predicate(f'require {condition} else "no"')]),
+        PredicateMemo([predicate(f'require {condition} else "no"')]),
         ClusterCache(),
         PodInfo("p"),
     )
@@ -69,7 +69,7 @@ def test_a_node_that_is_another_one_in_an_overlay_is_judged_as_it_is_there(condi
 
 def test_a_node_of_an_overlay_of_many_is_judged_as_it_is_there() -> None:
     joined, cache, pod = (
-        JoinedPredicates([predicate('require node.podCount < 1 else "no"')]),
+        PredicateMemo([predicate('require node.podCount < 1 else "no"')]),
         ClusterCache(),
         PodInfo("p"),
     )
@@ -131,7 +131,7 @@ def load(cache: ClusterCache, counts: tuple[int, int]) -> None:
 @pytest.mark.usefixtures("few_numbers")
 def test_predicates_are_right_after_node_classes_were_renumbered() -> None:
     joined, cache = (
-        JoinedPredicates([predicate('require node.podCount < 2 else "${node.podCount}"')]),
+        PredicateMemo([predicate('require node.podCount < 2 else "${node.podCount}"')]),
         ClusterCache(),
     )
     for name in ("n1", "n2"):
@@ -149,7 +149,7 @@ def test_predicates_are_right_after_node_classes_were_renumbered() -> None:
 
 @pytest.mark.usefixtures("few_numbers")
 def test_scores_are_right_after_node_classes_were_renumbered() -> None:
-    joined, cache = JoinedScores([score("value node.podCount * 10")]), ClusterCache()
+    joined, cache = ScoreMemo([score("value node.podCount * 10")]), ClusterCache()
     for name in ("n1", "n2"):
         cache.add_node(NodeFacts(name))
     for counts in LOADS:
@@ -164,7 +164,7 @@ def test_scores_are_right_after_node_classes_were_renumbered() -> None:
 @pytest.mark.usefixtures("few_numbers")
 def test_facts_are_right_after_node_classes_were_renumbered() -> None:
     joined, cache = (
-        JoinedPredicates([predicate('require node.allocatable["cpu"] > quantity("2") else "no"')]),
+        PredicateMemo([predicate('require node.allocatable["cpu"] > quantity("2") else "no"')]),
         ClusterCache(),
     )
     for cpu in (1, 3, 2, 4, 1, 2, 3, 5, 4, 1, 3, 2) * 2:
@@ -174,7 +174,7 @@ def test_facts_are_right_after_node_classes_were_renumbered() -> None:
 
 def test_rows_get_other_nodes() -> None:
     """A new node has the row of a removed one; answers that depend on labels are kept by row."""
-    joined, cache = JoinedPredicates([predicate('require "zone" in node.labels else "no"')]), ClusterCache()
+    joined, cache = PredicateMemo([predicate('require "zone" in node.labels else "no"')]), ClusterCache()
     for number in range(6):
         cache.remove_node(f"n{number - 1}")
         labels = ZONE if number % 3 else FrozenMap({})
@@ -195,7 +195,7 @@ require cluster.requiredAntiAffinityTerms.count(t, t.matches(pod)).here(node) ==
 
 
 def test_a_rule_about_terms_applies_as_soon_as_a_pod_has_one() -> None:
-    joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
+    joined, cache = PredicateMemo([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     web, database = PodInfo("p", labels=WEB), PodInfo("p", labels=DATABASE)
     for _ in range(2):
@@ -209,7 +209,7 @@ def test_a_rule_about_terms_applies_as_soon_as_a_pod_has_one() -> None:
 
 
 def test_a_rule_about_terms_applies_once_one_of_many_matches() -> None:
-    joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
+    joined, cache = PredicateMemo([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     other = replace(TERM, selector=LabelSelector.of_labels({"app": "cache"}))
     cache.add_pod(PodInfo("r", node_name="n1", required_anti_affinity=(other,)))
@@ -233,7 +233,7 @@ def test_a_rule_about_terms_applies_once_one_of_many_matches() -> None:
     ],
 )
 def test_a_rule_about_other_pods_applies_as_soon_as_they_are_there(condition: str) -> None:
-    joined = JoinedPredicates([predicate(f'applies when {condition}\nrequire node.podCount < 0 else "no"')])
+    joined = PredicateMemo([predicate(f'applies when {condition}\nrequire node.podCount < 0 else "no"')])
     cache = ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     cache.add_pod(PodInfo("r", node_name="n1"))
@@ -247,7 +247,7 @@ def test_a_rule_about_other_pods_applies_as_soon_as_they_are_there(condition: st
 
 def test_a_rule_about_the_number_of_nodes_applies_as_soon_as_there_are_enough() -> None:
     body = 'applies when cluster.nodeCount > 1\nrequire node.podCount + cluster.pods.size() < 0 else "no"'
-    joined, cache = JoinedPredicates([predicate(body)]), ClusterCache()
+    joined, cache = PredicateMemo([predicate(body)]), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     for _ in range(2):
         assert skipping(joined, PodInfo("p"), cache)
@@ -257,7 +257,7 @@ def test_a_rule_about_the_number_of_nodes_applies_as_soon_as_there_are_enough() 
 
 
 def test_answers_are_not_shared_between_clusters() -> None:
-    joined, one, other = JoinedPredicates([predicate(REPELLED)]), ClusterCache(), ClusterCache()
+    joined, one, other = PredicateMemo([predicate(REPELLED)]), ClusterCache(), ClusterCache()
     for cache in (one, other):
         cache.add_node(NodeFacts("n1", labels=ZONE))
     other.add_pod(PodInfo("q", node_name="n1", required_anti_affinity=(TERM,)))
@@ -274,7 +274,7 @@ def test_a_rule_that_reads_a_unique_field_is_not_known_to_skip(unknown: str) -> 
         f"{REPELLED.strip()}",
         'applies when pod.priority > 5 && cluster.pods.size() >= 0\nrequire node.podCount < 0 else "urgent"',
     ]
-    joined, cache = JoinedPredicates(compile_rules(profile_of(bodies)).predicates), ClusterCache()
+    joined, cache = PredicateMemo(compile_rules(profile_of(bodies)).predicates), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     for pod, skips in ((PodInfo("p", uid="1"), True), (PodInfo("q", uid="2"), False)) * 2:
         nodes = NodeSet.all(cache.snapshot())
@@ -288,7 +288,7 @@ def test_a_rule_that_reads_a_unique_field_is_not_known_to_skip(unknown: str) -> 
 
 
 def test_known_skips_of_the_live_cluster_do_not_hold_for_an_overlay() -> None:
-    joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
+    joined, cache = PredicateMemo([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     web, nodes = PodInfo("p", labels=WEB), NodeSet.all(cache.snapshot())
     assert skipping(joined, web, cache)
@@ -302,7 +302,7 @@ def test_known_skips_of_the_live_cluster_do_not_hold_for_an_overlay() -> None:
 
 def test_known_skips_of_few_signatures_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skips_module, "MAX_SIGNATURES", 3)
-    joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
+    joined, cache = PredicateMemo([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     for number in range(10):
         assert skipping(joined, PodInfo("p", labels=FrozenMap({"app": f"{number}"})), cache)
@@ -320,7 +320,7 @@ def test_a_rule_that_skips_a_signature_runs_once(monkeypatch: pytest.MonkeyPatch
         return ask(skips, pod, snapshot, epoch)
 
     monkeypatch.setattr(skips_module.Skips, "_record", watched)
-    joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
+    joined, cache = PredicateMemo([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     for name in ("a", "b", "c"):
         assert skipping(joined, PodInfo(name, labels=WEB), cache)

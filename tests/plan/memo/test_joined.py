@@ -28,8 +28,8 @@ from kdsl.plan.columns import batch
 from kdsl.plan.memo import answers as answers_module
 from kdsl.plan.memo import predicates as predicates_module
 from kdsl.plan.memo.answers import ByNodeClass
-from kdsl.plan.memo.predicates import JoinedPredicates
-from kdsl.plan.memo.scores import JoinedScores
+from kdsl.plan.memo.predicates import PredicateMemo
+from kdsl.plan.memo.scores import ScoreMemo
 from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
 from kdsl.plan.rules.predicate import SKIP
 from kdsl.plan.rules.score import ScoreError
@@ -188,13 +188,13 @@ def answers_of(found: PreFilterAnswers) -> list[tuple[str, Status | Narrowed]]:
     return [*((name, SKIP) for name in found.skipping), *found.answers]
 
 
-def column_of(joined: JoinedPredicates, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
+def column_of(joined: PredicateMemo, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
     """Return the answer of joined predicates for each node."""
     column = joined.filter(state, pod, nodes)
     return StatusColumn.of([None] * len(nodes)) if column is None else column
 
 
-def joined_answers(joined: JoinedPredicates, pod: PodInfo, nodes: NodeSet) -> Answers:
+def joined_answers(joined: PredicateMemo, pod: PodInfo, nodes: NodeSet) -> Answers:
     """Return the same of joined predicates."""
     state = CycleState()
     found = answers_of(joined.pre_filter(state, pod, nodes))
@@ -230,7 +230,7 @@ def test_joined_predicates_answer_as_they_do_alone(
     bodies: list[str], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]]
 ) -> None:
     compiled = compiler(profile_of(bodies))
-    warm, cache = JoinedPredicates(compiled().predicates), ClusterCache()
+    warm, cache = PredicateMemo(compiled().predicates), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     for change, pod in steps:
         change(cache)
@@ -249,7 +249,7 @@ def test_statuses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             'require cluster.pods.size() == pod.priority else "not ${pod.priority} on ${node.name}"',
         ]
     )
-    joined, cache = JoinedPredicates(compile_rules(text).predicates), ClusterCache()
+    joined, cache = PredicateMemo(compile_rules(text).predicates), ClusterCache()
     for at in range(3):
         cache.add_node(NodeFacts(f"n{at}"))
     nodes = NodeSet.all(cache.snapshot())
@@ -283,8 +283,8 @@ def test_joined_rules_answer_for_one_node_after_the_other_as_they_do_alone(
 ) -> None:
     compiled = compiler(profile_of(bodies))
     scoring = compiler(profile_of_scores([*score_bodies, ("value 1", "")]))
-    warm, cache = JoinedPredicates(compiled().predicates), ClusterCache()
-    warm_scores = JoinedScores(scoring().scores)
+    warm, cache = PredicateMemo(compiled().predicates), ClusterCache()
+    warm_scores = ScoreMemo(scoring().scores)
     cache.add_node(NodeFacts("n1"))
     for change, pod in steps:
         change(cache)
@@ -302,7 +302,7 @@ def test_joined_rules_answer_for_one_node_after_the_other_as_they_do_alone(
 
 @pytest.mark.usefixtures("over_columns")
 def test_a_score_that_may_abort_is_not_prefetched() -> None:
-    joined = JoinedScores([score('value 8 / (node.allocatable["cpu"] / quantity("1"))\non error abort')])
+    joined = ScoreMemo([score('value 8 / (node.allocatable["cpu"] / quantity("1"))\non error abort')])
     cache, pod, state = ClusterCache(), PodInfo("p"), CycleState()
     for cpu in (2, 0):
         cache.add_node(NodeFacts(f"n{cpu}", allocatable=Resources({"cpu": cpu * 1000})))
@@ -321,7 +321,7 @@ def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
     bodies: list[str], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]], added: list[PodInfo]
 ) -> None:
     compiled = compiler(profile_of(bodies))
-    warm, cache = JoinedPredicates(compiled().predicates), ClusterCache()
+    warm, cache = PredicateMemo(compiled().predicates), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     for change, pod in steps:
         change(cache)
@@ -355,7 +355,7 @@ def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
 )
 def test_what_ifs_of_a_node_are_separate_from_its_answer(condition: str) -> None:
     """Nothing is kept for another node, whether or not the rule depends on pods."""
-    joined = JoinedPredicates([predicate(f'require {condition} else "no"')])
+    joined = PredicateMemo([predicate(f'require {condition} else "no"')])
     good, bad_ = NodeFacts("n", labels=FrozenMap({"k": "a"})), NodeFacts("n", unschedulable=True)
     for facts, other in ((good, bad_), (bad_, good)):
         cache, pod, state = ClusterCache(), PodInfo("p"), CycleState()
@@ -379,7 +379,7 @@ def test_a_what_if_is_evaluated_once_for_all_nodes_of_the_resulting_class(
         judged.extend(nodes.names())
         return statuses_of(plugin, pod, nodes, *rest)
 
-    joined = JoinedPredicates([predicate('require node.podCount < 2 else "full"')])
+    joined = PredicateMemo([predicate('require node.podCount < 2 else "full"')])
     cache, pod, state = ClusterCache(), PodInfo("p"), CycleState()
     for name in ("n0", "n1", "n2"):
         cache.add_node(NodeFacts(name))
@@ -442,7 +442,7 @@ def test_joined_scores_add_up_to_the_sum_of_each(
     bodies: list[tuple[str, str]], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]]
 ) -> None:
     compiled = compiler(profile_of_scores(bodies))
-    warm, cache = JoinedScores(compiled().scores), ClusterCache()
+    warm, cache = ScoreMemo(compiled().scores), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     for change, pod in steps:
         change(cache)
@@ -471,7 +471,7 @@ def sum_of_each(plugins: Iterable[ScorePlugin], pod: PodInfo, nodes: NodeSet) ->
 
 
 def test_the_order_of_a_map_is_part_of_the_signature() -> None:
-    joined = JoinedPredicates([predicate('for k in pod.labels { require k == node.name else "not ${k}" }')])
+    joined = PredicateMemo([predicate('for k in pod.labels { require k == node.name else "not ${k}" }')])
     cache = ClusterCache()
     cache.add_node(NodeFacts("n1"))
     nodes = NodeSet.all(cache.snapshot())

@@ -9,7 +9,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.state import CycleState
 from kdsl.plan.memo import seen_signatures
-from kdsl.plan.memo.predicates import JoinedPredicates
+from kdsl.plan.memo.predicates import PredicateMemo
 
 from tests.plan.lab import predicate
 from tests.plan.memo.test_joined import column_of
@@ -25,7 +25,7 @@ def test_a_signature_is_new_once_and_forgotten_after_many(monkeypatch: pytest.Mo
 
 
 def test_answers_are_kept_from_the_second_pod_on() -> None:
-    joined, cache = JoinedPredicates([predicate('require node.podCount < 1 else "no"')]), ClusterCache()
+    joined, cache = PredicateMemo([predicate('require node.podCount < 1 else "no"')]), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     nodes = NodeSet.all(cache.snapshot())
     held: list[int] = []
@@ -38,7 +38,7 @@ def test_answers_are_kept_from_the_second_pod_on() -> None:
 
 
 def test_what_ifs_of_a_new_signature_are_kept_for_its_attempt() -> None:
-    joined, cache = JoinedPredicates([predicate('require node.podCount < 1 else "no"')]), ClusterCache()
+    joined, cache = PredicateMemo([predicate('require node.podCount < 1 else "no"')]), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     nodes, state, pod = NodeSet.all(cache.snapshot()), CycleState(), PodInfo("a")
     joined.pre_filter(state, pod, nodes)

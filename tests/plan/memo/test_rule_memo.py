@@ -11,8 +11,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.state import CycleState
-from kdsl.plan.memo.predicates import JoinedPredicates
-from kdsl.plan.memo.scores import JoinedScores
+from kdsl.plan.memo.predicates import PredicateMemo
+from kdsl.plan.memo.scores import ScoreMemo
 from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules
@@ -58,7 +58,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, plugin: type, method: str) -> Counter[
     return count
 
 
-def reasons(joined: JoinedPredicates, one: PodInfo, cache: ClusterCache) -> list[str]:
+def reasons(joined: PredicateMemo, one: PodInfo, cache: ClusterCache) -> list[str]:
     nodes, state = NodeSet.all(cache.snapshot()), CycleState()
     joined.pre_filter(state, one, nodes)
     column = column_of(joined, state, one, nodes)
@@ -68,7 +68,7 @@ def reasons(joined: JoinedPredicates, one: PodInfo, cache: ClusterCache) -> list
 def test_a_predicate_runs_for_the_first_two_pods_that_it_cannot_distinguish(
     cache: ClusterCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    joined = JoinedPredicates(compile_rules(RULES).predicates)
+    joined = PredicateMemo(compile_rules(RULES).predicates)
     count = runs(monkeypatch, PredicatePlugin, "statuses_of")
     for priority in range(1, 6):
         assert reasons(joined, pod(priority, "b"), cache) == ["zone", "", "zone"]
@@ -80,7 +80,7 @@ def test_a_predicate_runs_for_the_first_two_pods_that_it_cannot_distinguish(
 
 
 def test_the_first_rejection_is_reported_whichever_rule_is_kept(cache: ClusterCache) -> None:
-    joined = JoinedPredicates(compile_rules(RULES.replace("{ Zone Busy }", "{ Busy Zone }")).predicates)
+    joined = PredicateMemo(compile_rules(RULES.replace("{ Zone Busy }", "{ Busy Zone }")).predicates)
     for priority in (1, 2, 0, 3):
         busy = "busy" if priority == 0 else ""
         assert reasons(joined, pod(priority, "b"), cache) == [busy or "zone", busy, busy or "zone"]
@@ -89,7 +89,7 @@ def test_the_first_rejection_is_reported_whichever_rule_is_kept(cache: ClusterCa
 def test_a_score_runs_for_the_first_two_pods_that_it_cannot_distinguish(
     cache: ClusterCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    joined = JoinedScores(compile_rules(RULES).scores)
+    joined = ScoreMemo(compile_rules(RULES).scores)
     count = runs(monkeypatch, ScorePlugin, "raw_of")
     cache.add_pod(PodInfo("q", node_name="a"))
     nodes = NodeSet.all(cache.snapshot())

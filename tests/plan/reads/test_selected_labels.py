@@ -12,7 +12,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.plan.memo.predicates import JoinedPredicates
+from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.selected_labels import BY_SELECTORS, LABELS, SELECTED_LABELS
 from kdsl.plan.reads.signatures import Signatures
@@ -120,7 +120,7 @@ def test_with_too_many_keys_all_labels_count(keys: SelectedKeys, monkeypatch: py
 
 
 def test_a_new_term_rejects_the_pod_that_it_names_and_no_other(keys: SelectedKeys) -> None:
-    joined = JoinedPredicates(
+    joined = PredicateMemo(
         [
             predicate(
                 "let existing = cluster.requiredAntiAffinityTerms.count(t, t.matches(pod))\n"

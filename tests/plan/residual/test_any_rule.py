@@ -12,9 +12,9 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed
 from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.passes import RESIDUAL_PASSES
 from kdsl.plan.compile.scope import Functions
-from kdsl.plan.compile.verdicts import Verdicts
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.residual.folder import TooMuch
 from kdsl.plan.rules.predicate import PredicateProgram
@@ -32,7 +32,7 @@ def verdicts(program: PredicateProgram, pod: PodInfo, nodes: NodeSet) -> list[li
     """Return the PreFilter answer, or the answers of columns and of the scalar back end for every node."""
     answers: list[list[object]] = []
     for is_columns in (True, False):
-        frame, table = program.begin(pod, ClusterView(nodes.snapshot)), Verdicts()
+        frame, table = program.begin(pod, ClusterView(nodes.snapshot)), StatusNumbers()
         decided = program.decide(frame)
         if isinstance(decided, Narrowed):
             return [[decided.names]]

@@ -6,12 +6,12 @@ from kdsl.check.model.typed import CallOf, Var
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.ir import Known
 from kdsl.eval.values import EvalError
+from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.passes import PASSES, RESIDUAL_PASSES
 from kdsl.plan.compile.passes.capture import capture
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.hoist import hoist_lasting
 from kdsl.plan.compile.scope import Functions, RuleScope
-from kdsl.plan.compile.verdicts import Verdicts
 from kdsl.plan.rules.predicate import PredicateProgram
 
 from tests.plan.lab import DEFAULT_QUEUE, node, nodes_of, rules
@@ -97,7 +97,7 @@ def test_parts_that_depend_on_the_pod_are_computed_once_for_all_nodes() -> None:
         FUNCTIONS,
     )
     pod, nodes = Counting(), nodes_of(*(node(f"n{at}") for at in range(20)))
-    ids = program.scalar_statuses(program.begin(pod, None), nodes.nodes(), Verdicts())
+    ids = program.scalar_statuses(program.begin(pod, None), nodes.nodes(), StatusNumbers())
     assert list(ids) == [0] * 20
     # Once for `twice`, once for `pod.priority + 10`.
     assert pod.reads == 2
@@ -108,7 +108,9 @@ def test_a_hoisted_part_that_is_not_reached_does_not_fail() -> None:
         rule('require node.podCount == 0 || 1 / (pod.priority - pod.priority) > 0 else ""'), FUNCTIONS
     )
     nodes = nodes_of(node("a"))
-    assert list(program.scalar_statuses(program.begin(PodInfo("p"), None), nodes.nodes(), Verdicts())) == [0]
+    assert list(
+        program.scalar_statuses(program.begin(PodInfo("p"), None), nodes.nodes(), StatusNumbers())
+    ) == [0]
 
 
 def test_an_error_of_a_parameter_is_an_error_of_its_users() -> None:

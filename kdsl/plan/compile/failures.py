@@ -61,7 +61,7 @@ def status_of(failures: tuple[Failure, ...]) -> Status:
     )
 
 
-class Verdicts:
+class StatusNumbers:
     """The statuses of a rule, as numbers in a table; 0 is success. Joined rules share a table, in which each
     has the name of its `plugin`. Thread-safe.
     """

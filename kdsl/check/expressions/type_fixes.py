@@ -1,0 +1,115 @@
+"""Fixes for expressions whose types do not fit."""
+
+from __future__ import annotations
+
+from kdsl.base.diagnostic import Applicability, Edit, Fix
+from kdsl.check.model.typed import CallOf, Const, TypedExpr
+from kdsl.check.model.types import BOOL, DOUBLE, DYN, INT, QUANTITY, STRING, UINT, Type, optional_of
+
+_NUMBERS = (INT, UINT, DOUBLE)
+# The most likely default of each type.
+_EMPTY = {STRING: '""', INT: "0", DOUBLE: "0.0", BOOL: "false", QUANTITY: 'quantity("0")'}
+
+
+def align_fixes(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
+    """Return the fixes that give two expressions one type by a conversion without loss."""
+    for one, other in ((left, right), (right, left)):
+        if other.type == QUANTITY and (one.type == STRING or (one.type == INT and isinstance(one, Const))):
+            return conversion_fixes(one, QUANTITY)
+        if one.type == INT and other.type == QUANTITY:
+            return conversion_fixes(other, INT)
+    if left.type in _NUMBERS and right.type in _NUMBERS and left.type != right.type:
+        one, other = (left, right) if right.type == DOUBLE else (right, left)
+        return conversion_fixes(one, other.type)
+    return ()
+
+
+def conversion_fixes(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
+    """Return the fixes that convert the expression to the type; none where there is no obvious conversion."""
+    text = expr.span.text
+    number = isinstance(expr, Const) and text.isdigit()
+    if wanted == DOUBLE and number:
+        new = f"{text}.0"
+    elif wanted in _NUMBERS and expr.type in _NUMBERS and wanted != expr.type:
+        new = f"{wanted}({text})"
+    elif wanted == QUANTITY and number:
+        new = f'quantity("{text}")'
+    elif wanted == QUANTITY and expr.type == STRING:
+        new = f"quantity({text})"
+    elif wanted == INT and expr.type == QUANTITY:
+        new = f"{_target(expr)}.asInteger()"
+    elif wanted == STRING and number:
+        new = f'"{text}"'
+    elif expr.type == DYN and wanted in (*_NUMBERS, BOOL, STRING):
+        new = f"{wanted}({text})"
+    elif wanted == STRING and expr.type in (*_NUMBERS, BOOL, QUANTITY):
+        new = f"string({text})"
+    else:
+        return ()
+    if "\n" in new:
+        return ()
+    # A literal means the same in the other type; for a computed value the intent is uncertain.
+    is_certain = isinstance(expr, Const)
+    applicability = Applicability.CERTAIN if is_certain else Applicability.MAYBE
+    return (Fix(f"write `{new}`", (Edit(expr.span, new),), applicability),)
+
+
+def parsing_fixes(symbol: str, left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
+    """Return the fixes that parse a text as the number that it is compared or combined with."""
+    for one, other in ((left, right), (right, left)):
+        if one.type == optional_of(STRING) and other.type in _NUMBERS:
+            return _replaced(one, f'{other.type}({_target(one)}.orValue("0"))')
+        if one.type == STRING and other.type in _NUMBERS:
+            if symbol == "+":
+                return conversion_fixes(other, STRING)
+            if not isinstance(one, Const):
+                return _replaced(one, _call(other.type, one))
+            if isinstance(one.value, str) and one.value.isascii() and one.value.isdigit():
+                return _replaced(one, one.value)
+    return ()
+
+
+def optional_fixes(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
+    """Return the fixes that compare the value inside an optional, with a default for an empty one."""
+    return default_fixes(left, right.type) or default_fixes(right, left.type)
+
+
+def default_fixes(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
+    """Return the fixes that take a value of the type out of an optional."""
+    default = _EMPTY.get(wanted)
+    if default is None or expr.type != optional_of(wanted):
+        return ()
+    return _replaced(expr, f"{_target(expr)}.orValue({default})")
+
+
+def number_fixes(expr: TypedExpr) -> tuple[Fix, ...]:
+    """Return the fixes that convert an expression to a number."""
+    if expr.type == BOOL:
+        is_choice = isinstance(expr, CallOf) and expr.function == "_?_:_"
+        return _replaced(expr, f"{_target(expr) if is_choice else expr.span.text} ? 100 : 0")
+    if expr.type == optional_of(STRING):
+        return _replaced(expr, f'int({_target(expr)}.orValue("0"))')
+    if expr.type == STRING:
+        return _replaced(expr, _call(INT, expr))
+    return conversion_fixes(expr, INT)
+
+
+def _target(expr: TypedExpr) -> str:
+    """Return the text of an expression before a dot: an operator needs parentheses."""
+    function = expr.function if isinstance(expr, CallOf) else ""
+    is_operator = symbol_of(function) != function and function not in ("_[_]", "_[?_]")
+    return f"({expr.span.text})" if is_operator else expr.span.text
+
+
+def _call(function: Type, expr: TypedExpr) -> str:
+    return f"{function}({expr.span.text})"
+
+
+def _replaced(expr: TypedExpr, new: str) -> tuple[Fix, ...]:
+    """Return the fix, marked as uncertain, that replaces the expression by another text."""
+    return () if "\n" in new else (Fix(f"write `{new}`", (Edit(expr.span, new),), Applicability.MAYBE),)
+
+
+def symbol_of(name: str) -> str:
+    """Return the symbol of an operator, and any other name unchanged."""
+    return "in" if name == "@in" else name.replace("_", "") if name.strip("_!-+*/%<>=&|?:[]") == "" else name

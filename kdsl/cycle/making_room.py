@@ -1,0 +1,97 @@
+"""Makes room for a pod that fits on no node: PostFilter, nomination, and the eviction of victims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.decision import Decision, Outcome
+from kdsl.cycle.judging import Judge
+from kdsl.cycle.nominator import Nominator
+from kdsl.cycle.placing import Placer
+from kdsl.cycle.ports import ClusterSource, Evictor
+from kdsl.cycle.postfilter import MakeRoom, run_post_filters
+from kdsl.cycle.preemption.budgets import read_budgets
+from kdsl.cycle.preemption.preempt import Preemption
+from kdsl.cycle.record import Record
+from kdsl.cycle.search import rivals_by_row
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.table import Calls
+
+
+@dataclass(frozen=True, slots=True)
+class RoomMaker:
+    """Makes room for the pods of one engine; `draws` returns the random generator of the present attempt."""
+
+    cluster: ClusterSource
+    nominator: Nominator
+    placer: Placer
+    draws: Callable[[], Random]
+    evictor: Evictor | None = None
+
+    def make_room(self, attempt: Attempt, record: Record) -> Decision:
+        """Run PostFilter for a pod without a feasible node; the pod stays unschedulable, perhaps
+        nominated.
+        """
+        diagnosis = record.diagnosis
+        record.postfilter = result = run_post_filters(attempt, diagnosis, self._preemption(attempt))
+        if result.nominated is not None:
+            self._nominate(attempt, result.nominated.node)
+        message = replace(diagnosis, postfilter_message=result.message).message()
+        decision = record.decision(Outcome.UNSCHEDULABLE, message=message)
+        self._evict(attempt, decision)
+        return decision
+
+    def _preemption(self, attempt: Attempt) -> Calls[MakeRoom]:
+        """Return the preemption hook for the pod; empty where its profile has no preemption."""
+        hooks, pod = attempt.table.preemption, attempt.pod
+        if hooks is None:
+            return ()
+        preemption = Preemption(
+            attempt,
+            hooks,
+            Judge.of(attempt, rivals_by_row(attempt, self.nominator.rivals(pod))),
+            read_budgets(attempt.snapshot.catalog.budgets),
+            self.draws(),
+            self.nominator.node_of(pod),
+        )
+        return ((hooks.plugin, preemption.run),)
+
+    def _nominate(self, attempt: Attempt, node: str) -> None:
+        """Nominate the pod for a node, or withdraw its nomination where `node` is empty.
+
+        Pods nominated for the node that this pod could preempt lose their nomination.
+        """
+        pod, hooks = attempt.pod, attempt.table.preemption
+        if not node:
+            self.nominator.clear(pod)
+            return
+        if hooks is not None:
+            try:
+                others = hooks.find_victims(pod, self.nominator.pods_of(node))
+            except Exception as cause:
+                raise PluginError.raised(hooks.plugin, "find_victims", cause) from cause
+            for other in others:
+                self.nominator.clear(other)
+        self.nominator.add(pod, node)
+
+    def _evict(self, attempt: Attempt, decision: Decision) -> None:
+        """Evict the victims of a decision; a victim that a Permit hook holds is only sent back.
+
+        Without an evictor, the decision has no effect on the cluster.
+        """
+        if self.evictor is None:
+            return
+        for victim in decision.victims:
+            pod = self.cluster.pod(victim.pod)
+            if pod is not None and not self._stop(victim.pod):
+                self.evictor.evict(pod, victim.condition, attempt.pod)
+
+    def _stop(self, victim: str) -> bool:
+        """Send back a victim that is not bound yet; return False where it is bound, or will be."""
+        reserved = self.placer.under_way.get(victim)
+        if reserved is not None:
+            return self.placer.bindings.stop(reserved)
+        return self.placer.waiting.reject(victim, "preemption", "preempted")
