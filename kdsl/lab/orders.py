@@ -1,8 +1,9 @@
 """Order files: the pods of a run in order of arrival, and its nodes in the order in which they win ties.
 
-The table of pods has the column `pod`; `NAME-tuned-K` and `NAME-inflated-K` are clones of `NAME`. Its columns
-`cpu_milli`, `num_gpu`, `gpu_milli` and `gpu_spec`, if it has them, must agree with the trace. The table of
-nodes has the column `name`, which may begin with a rank, as in `0007-NAME`.
+The table of pods has the column `pod`, a name as in the trace: `NAME`, or `NAMESPACE/NAME` in traces of other
+forms than openb's. `NAME-tuned-K` and `NAME-inflated-K` are clones of `NAME`. A pod of the trace that no row
+names is not in the run. Its columns `cpu_milli`, `num_gpu`, `gpu_milli` and `gpu_spec`, if it has them, must
+agree with the trace. The table of nodes has the column `name`, which may begin with a rank: `0007-NAME`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.cluster.api.names import is_dns_subdomain
 from kdsl.cluster.read.problems import InputCode
 from kdsl.lab.traces import CARD, Trace, TraceNode, TracePod
 from kdsl.sim.openb import Row, models_of, read_rows
@@ -80,7 +82,16 @@ def _pod(row: Row) -> _Listed:
     if row.has("gpu_spec"):
         models_of(row)
         given["models"] = row.text("gpu_spec")
-    return _Listed(row.name("pod"), row.where, given)
+    return _Listed(_pod_name(row), row.where, given)
+
+
+def _pod_name(row: Row) -> str:
+    """Return the name of a pod, `NAME` or `NAMESPACE/NAME`."""
+    text = row.text("pod")
+    parts = text.split("/")
+    if len(parts) > 2 or not all(map(is_dns_subdomain, parts)):
+        row.complain("pod", f"`{text}` is not a name")
+    return text
 
 
 def _node(row: Row) -> _Listed:
@@ -120,7 +131,9 @@ def _nodes(rows: list[_Listed], known: Mapping[str, TraceNode], found: list[Diag
             nodes[node.name] = replace(node, name=row.name)
     missing = known.keys() - nodes.keys()
     if missing and not wrong and rows:
-        title = f"{len(missing)} nodes of the trace are not in this file, such as `{min(missing)}`"
+        count = len(missing)
+        lacking = "1 node of the trace is" if count == 1 else f"{count:,} nodes of the trace are"
+        title = f"{lacking} not in this file, such as `{min(missing)}`"
         wrong.append(Diagnostic(InputCode.INCOMPLETE, title, where=rows[-1].where))
     found += _shortened(wrong)
     return list(nodes.values())
@@ -134,5 +147,5 @@ def _unknown(kind: str, row: _Listed, known: Mapping[str, object]) -> Diagnostic
 def _shortened(wrong: list[Diagnostic]) -> list[Diagnostic]:
     if len(wrong) <= _MOST_NAMED:
         return wrong
-    title = f"{len(wrong) - _MOST_NAMED} more rows of this file are wrong"
+    title = f"{len(wrong) - _MOST_NAMED:,} more mistakes in this file"
     return [*wrong[:_MOST_NAMED], Diagnostic(InputCode.TRACE, title, where=wrong[_MOST_NAMED].where)]

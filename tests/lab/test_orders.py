@@ -16,6 +16,7 @@ from kdsl.lab.orders import ordered
 from kdsl.lab.sweep import inputs_of, sweep
 from kdsl.lab.traces import Preparation, Trace, prepared
 
+from tests.lab.inputs.tables import write_mapping
 from tests.lab.small import small_trace
 
 EXPERIMENT = """
@@ -91,7 +92,7 @@ def test_a_file_without_rows_and_missing_nodes_are_mistakes(tmp_path: Path) -> N
     nodes = write(tmp_path / "n.csv", ("name",), [(node.name,) for node in trace.nodes[1:]])
     assert titles(trace, pods, nodes) == [
         "p.csv: this file has no row",
-        f"n.csv:{len(trace.nodes)}: 1 nodes of the trace are not in this file, such as `{trace.nodes[0].name}`",
+        f"n.csv:{len(trace.nodes)}: 1 node of the trace is not in this file, such as `{trace.nodes[0].name}`",
     ]
 
 
@@ -100,7 +101,7 @@ def test_many_mistakes_are_counted(tmp_path: Path) -> None:
     pods = write(tmp_path / "p.csv", ("pod",), [(f"nobody-{each}",) for each in range(25)])
     nodes = write(tmp_path / "n.csv", ("name",), [(node.name,) for node in trace.nodes])
     found = titles(trace, pods, nodes)
-    assert len(found) == 11 and found[-1] == "p.csv:12: 15 more rows of this file are wrong"
+    assert len(found) == 11 and found[-1] == "p.csv:12: 15 more mistakes in this file"
 
 
 def test_an_experiment_runs_in_the_order_of_its_files(tmp_path: Path) -> None:
@@ -168,9 +169,58 @@ def test_an_experiment_with_wrong_order_files_does_not_run(tmp_path: Path) -> No
     assert not (tmp_path / "out" / "runs").exists()
 
 
-def test_order_files_exclude_the_other_steps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", ["shuffle: false", "load: 1.3", "inflation: 2"])
+def test_order_files_exclude_the_other_steps(tmp_path: Path, step: str) -> None:
     small_trace(tmp_path)
     file = tmp_path / "experiment.yaml"
-    file.write_text(EXPERIMENT.replace("  orders:", "  load: 1.3\n  orders:"))
-    with pytest.raises(InvalidInputError, match="orders"):
+    file.write_text(EXPERIMENT.replace("  orders:", f"  {step}\n  orders:"))
+    with pytest.raises(InvalidInputError) as error:
         load_experiment(file)
+    (found,) = error.value.diagnostics
+    assert found.title == f"`orders` and `{step.split(':')[0]}` exclude each other"
+
+
+def test_pods_of_your_own_trace_are_ordered_by_namespace_and_name(tmp_path: Path) -> None:
+    node = {"name": '"node-" + row.id', "cpu": 8, "memory": '"8Gi"', "cards": 2, "model": '"T4"'}
+    write_mapping(
+        tmp_path,
+        pods={"file": "pods.csv", "columns": {"id": "text"}, "name": "row.id", "cpu": 1, "cards": 1},
+        nodes=node | {"file": "nodes.csv", "columns": {"id": "text"}},
+        pods_csv="id\nb\na\nc\n",
+        nodes_csv="id\nx\ny\n",
+    )
+    file = tmp_path / "experiment.yaml"
+    file.write_text(EXPERIMENT.replace("{nodes: nodes.csv, pods: pods.csv}", "{mapping: mapping.yaml}"))
+    order = ["default/c", "default/a", "default/c-tuned-0"]
+    for seed in (1, 2):
+        write(tmp_path / f"small-{seed}-pods.csv", ("pod",), [(name,) for name in order])
+        write(tmp_path / f"small-{seed}-nodes.csv", ("name",), [("0000-node-y",), ("0001-node-x",)])
+    done = sweep(load_experiment(file), tmp_path / "out")
+    assert (done.runs, done.failures) == (2, ())
+    runs = list((tmp_path / "out" / "runs").glob("*.parquet"))
+    assert len(runs) == 2
+    for run in runs:
+        rows = pyarrow.parquet.read_table(run).to_pylist()
+        assert [row["pod"] for row in rows] == order
+        assert [row["node"] for row in rows] == ["0000-node-y", "0000-node-y", "0001-node-x"]
+
+
+def test_names_and_repeated_pods_of_order_files_are_checked(tmp_path: Path) -> None:
+    trace = small_trace(tmp_path)
+    pods = write(tmp_path / "p.csv", ("pod",), [("pod-00",), ("a/b/c",), ("/pod-01",), ("pod-00",)])
+    nodes = write(tmp_path / "n.csv", ("name",), [(node.name,) for node in trace.nodes])
+    assert titles(trace, pods, nodes) == [
+        "p.csv:3: pod: `a/b/c` is not a name",
+        "p.csv:4: pod: `/pod-01` is not a name",
+        "p.csv:5: pod: a second row is named `pod-00`",
+    ]
+
+
+def test_a_run_has_the_listed_pods_alone(tmp_path: Path) -> None:
+    trace = small_trace(tmp_path)
+    pods = write(tmp_path / "p.csv", ("pod",), [("pod-04",), ("pod-02",)])
+    nodes = write(tmp_path / "n.csv", ("name",), [(node.name,) for node in trace.nodes])
+    found, problems = ordered(trace, pods, nodes)
+    assert not problems
+    assert [pod.name for pod in found.pods] == ["pod-04", "pod-02"]
+    assert found.typical == trace.typical
