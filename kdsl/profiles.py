@@ -112,7 +112,8 @@ def find_profile(rules: RuleSet, name: str, where: str = "--profile") -> Checked
         return found[0]
     if found:
         names = ", ".join(f"`{profile.qualified}`" for profile in found)
-        problem = Diagnostic("K0301", f"several profiles are called `{name}`: {names}", where=where)
+        title = f"several profiles are called `{name}`: {names}"
+        problem = Diagnostic("K0301", title, where=where, help=("write its full name",))
     else:
         known = [*rules.profiles, *(profile.name for profile in rules.profiles.values())]
         help_ = (*did_you_mean(name, known), f"profiles: {', '.join(rules.profiles)}")

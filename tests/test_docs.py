@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -127,3 +128,26 @@ def test_the_glossary_is_short() -> None:
     glossary = page.partition("## Glossary\n")[2].partition("\n## ")[0]
     assert 1 <= len(re.findall(r"^\| (?!term |---)", glossary, re.MULTILINE)) <= 15
     assert all(len(line) < 120 for line in page.splitlines())
+
+
+def test_the_index_of_the_docs_lists_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", index))
+    assert linked == {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    links = {link.partition("#")[0] for link in re.findall(r"\]\(([^):]+)\)", text)}
+    assert {link for link in links if link and not (page.parent / link).exists()} == set()
+
+
+def test_extras_of_the_pages_exist() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = {
+        extra
+        for page in PAGES
+        for extra in re.findall(r"(?:kdsl|'\.)\[([a-z]+)\]", page.read_text(encoding="utf-8"))
+    }
+    assert named - set(project["optional-dependencies"]) == set()

@@ -23,6 +23,10 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
+# Of difflib, from 0 to 1. At 0.6 `images` would be near to `age`, and `flatten` to `len`.
+_NEAR = 0.7
+
+
 @dataclass(frozen=True, slots=True)
 class Label:
     """A secondary place that explains the primary one."""
@@ -113,7 +117,27 @@ def suggest(span: Span, name: str, known: Iterable[str]) -> tuple[tuple[str, ...
 
 
 def _near(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known names near to `name`, nearest first."""
+    """Return the known names near to `name`, nearest first.
+
+    Names of one qualifier, such as `plugins.`, are compared without it: it would make all of them near. A
+    name without one is compared with the last word of the others.
+    """
     candidates = sorted(set(known))
     folded = {candidate.lower(): candidate for candidate in reversed(candidates)}
-    return [folded[each] for each in difflib.get_close_matches(name.lower(), folded, n=2, cutoff=0.6)]
+    qualifier, _, word = name.lower().rpartition(".")
+    compared = {each: _compared(each, qualifier) for each in folded}
+    by_full = difflib.get_close_matches(name.lower(), folded, n=4, cutoff=_NEAR)
+    full = [each for each in by_full if compared[each] == each or _are_near(compared[each], word)]
+    last = [each for each in folded if not qualifier and "." in each and _are_near(compared[each], word)]
+    return [folded[each] for each in dict.fromkeys((*full, *last))][:2]
+
+
+def _compared(name: str, qualifier: str) -> str:
+    """Return the part of a known name to compare with a word behind `qualifier`."""
+    if not qualifier:
+        return name.rpartition(".")[2]
+    return name.removeprefix(f"{qualifier}.")
+
+
+def _are_near(known: str, word: str) -> bool:
+    return difflib.SequenceMatcher(None, known, word).ratio() >= _NEAR

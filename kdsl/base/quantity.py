@@ -32,6 +32,7 @@ _DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL_EX
 _BINARY_SUFFIXES: Final = ("", *_BINARY_SHIFTS)
 
 _NUMBER: Final = re.compile(r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))", re.ASCII)
+_NUMBER_AND_LETTERS: Final = re.compile(r"([0-9.]+)([A-Za-z]+)")
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
 
 # A longer text is a mistake: the largest quantity has 19 digits before the point and 9 behind it.
@@ -221,6 +222,16 @@ def _unknown_suffix(text: str, number: str, suffix: str) -> str:
         else "known are n u m k M G T P E, Ki Mi Gi Ti Pi Ei, and exponents such as e3"
     )
     return f"`{text}` is not a quantity, `{suffix}` is no suffix: {hint}"
+
+
+def meant_quantity(text: str) -> str:
+    """Return the quantity that `text`, a number and letters, probably means; an empty text if none is near.
+
+    `4GiB` means `4Gi`, `4GB` means `4G`.
+    """
+    match = _NUMBER_AND_LETTERS.fullmatch(text)
+    meant = _meant_suffixes(match[2]) if match else ()
+    return f"{match[1]}{meant[0]}" if match and meant else ""
 
 
 def _meant_suffixes(suffix: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import click
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.disk_cache import DiskCache, disk_cache
 from kdsl.cli.completion import complete_codes, complete_profiles
+from kdsl.cli.examples import examples_of
 from kdsl.cli.fixing import fix_options, settle_fixes
 from kdsl.cli.inputs import GivenPath, config_option, format_option
 from kdsl.cli.output import emit, emit_legend, wants_colour
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _TEXTS = ("full", "concise")
 
 
-@click.command("check")
+@click.command("check", epilog=examples_of("check"))
 @click.argument("paths", nargs=-1, type=GivenPath())
 @config_option
 @format_option

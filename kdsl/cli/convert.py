@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdsl.base.diagnostic import has_errors
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import emit, print_diagnostics
 
@@ -20,7 +21,7 @@ _DOCUMENTS = (".yaml", ".yml", ".json")
 """The suffixes of files that may be a configuration of another scheduler."""
 
 
-@click.command("convert")
+@click.command("convert", epilog=examples_of("convert"))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=GivenPath())
 @click.option(
     "--to",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdsl.cli.completion import complete_profiles
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath, config_option, print_slow_hooks, read_config, read_workload, settle
 from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from kdsl.sim.comparison import Side
 
 
-@click.command("diff")
+@click.command("diff", epilog=examples_of("diff"))
 @click.argument("old")
 @click.argument("new")
 @config_option

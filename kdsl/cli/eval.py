@@ -12,6 +12,7 @@ import click
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import KdslError
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath, config_option, read_config
 from kdsl.cli.output import emit, print_diagnostics, print_document
 
@@ -27,7 +28,7 @@ _NEEDS = {"pod": "pod", "node": "node", "cluster": "cluster", "topology": "clust
 """The option that defines each name; `topology(key)` is short for `cluster.topology(key)`."""
 
 
-@click.command("eval")
+@click.command("eval", epilog=examples_of("eval"))
 @click.argument("expression", metavar="EXPR")
 @click.option(
     "--pod",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import (
     fault_options,
     print_slow_hooks,
@@ -41,7 +42,7 @@ class _Wanted:
     traceback: bool
 
 
-@click.command("explain")
+@click.command("explain", epilog=examples_of("explain"))
 @click.argument("pod")
 @session_or_live_options
 @live_options

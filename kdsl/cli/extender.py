@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kdsl.cli.completion import complete_profiles
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import config_option
 from kdsl.cli.process_options import (
     ACCESS,
@@ -22,7 +23,7 @@ from kdsl.cli.process_options import (
 )
 
 
-@click.command("extender")
+@click.command("extender", epilog=examples_of("extender"))
 @config_option
 @with_options(RULES)
 @click.option(

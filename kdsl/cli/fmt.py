@@ -11,6 +11,7 @@ import click
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import KdslError
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import emit, print_diagnostics
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _STDIN = Path("-")
 
 
-@click.command("fmt")
+@click.command("fmt", epilog=examples_of("fmt"))
 @click.argument("paths", nargs=-1, type=GivenPath())
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file is not formatted.")
 @click.option(

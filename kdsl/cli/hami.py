@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.process_options import run_process
 
@@ -42,7 +43,7 @@ def _switch(name: str, default: bool, text: str) -> Callable[[Any], Any]:
     )
 
 
-@click.command("hami", context_settings=_SETTINGS)
+@click.command("hami", epilog=examples_of("hami"), context_settings=_SETTINGS)
 @click.option(
     "--http-bind", type=_ADDRESS, default="127.0.0.1:8080", show_default=True, help="Where to listen."
 )

@@ -9,6 +9,7 @@ import click
 from kdsl import __version__
 from kdsl.base.errors import KdslError
 from kdsl.base.file_policy import RefusedError, follow
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import emit
 
@@ -24,7 +25,7 @@ FILES = {
 """The files to write, and the template of each."""
 
 
-@click.command("init")
+@click.command("init", epilog=examples_of("init"))
 @click.argument("folder", metavar="[DIR]", default=".", type=GivenPath())
 def command(folder: Path) -> None:
     """Write a starter folder: rules that extend kube-scheduler's default profile by a predicate and a score,

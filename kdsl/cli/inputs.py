@@ -40,6 +40,8 @@ class GivenPath(click.Path):
 
 
 format_option = click.option(
+    "-o",
+    "--output",
     "--format",
     "style",
     type=click.Choice(["full", "concise", "json", "sarif", "junit", "github"]),
@@ -110,7 +112,7 @@ _OPTIONS = (
         shell_complete=complete_profiles,
         help="Use this profile for every pod, not its schedulerName's.",
     ),
-    click.option("--seed", type=int, show_default="0", help="Seed of `--tie-break random`."),
+    click.option("--seed", type=int, help="Seed of `--tie-break random` (default: 0)."),
     click.option(
         "--tie-break",
         type=click.Choice(["heap", "first", "random"]),

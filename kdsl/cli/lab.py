@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kdsl.cli.examples import examples_of
 from kdsl.cli.lab_inspect import command as inspect_command
 from kdsl.cli.output import emit, print_diagnostics, print_document, text_width
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group("lab")
+@click.group("lab", epilog=examples_of("lab"))
 def command() -> None:
     """Compare policies on traces, reproducibly."""
 
@@ -29,7 +30,7 @@ def command() -> None:
 command.add_command(inspect_command)
 
 
-@command.command("run")
+@command.command("run", short_help="run an experiment")
 @click.argument("experiment", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option(
     "--out",
@@ -80,7 +81,7 @@ def run_command(experiment: Path, out: Path | None, processes: int, on: str) -> 
     sys.exit(1 if done.failures else 0)
 
 
-@command.command("explain")
+@command.command("explain", short_help="explain a decision of a run")
 @click.argument("experiment", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("run")
 @click.argument("pod")
@@ -111,7 +112,7 @@ def explain_command(experiment: Path, run: str, pod: str, output: str) -> None:
         print_document(explanation_envelope(explanation, False), output)
 
 
-@command.command("record")
+@command.command("record", short_help="write the decisions of a run, for a replay")
 @click.argument("experiment", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
@@ -135,7 +136,7 @@ def _folder_option(name: str, help: str) -> Callable[[F], F]:
     return click.option(name, type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help=help)
 
 
-@command.command("report")
+@command.command("report", short_help="write an HTML page about results")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option(
     "--out",
@@ -208,7 +209,7 @@ def _metrics(pareto: str | None) -> tuple[str, str] | None:
     return names[0], names[1]
 
 
-@command.command("fit")
+@command.command("fit", short_help="fit distributions to arrivals and durations of a trace")
 @click.argument("pods", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def fit_command(pods: Path) -> None:
     """Fit distributions to the gaps between arrivals and to the durations of PODS, a pod table with times.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kdsl.lab.inputs.reading import Reading
 
 
-@click.command("inspect")
+@click.command("inspect", short_help="print what a trace holds")
 @click.argument("trace", type=GivenPath())
 @click.option(
     "--format",

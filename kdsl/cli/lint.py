@@ -13,6 +13,7 @@ import click
 from kdsl.base.diagnostic import did_you_mean, has_errors
 from kdsl.base.disk_cache import DiskCache, disk_cache
 from kdsl.cli.completion import complete_lints
+from kdsl.cli.examples import examples_of
 from kdsl.cli.fixing import fix_options, settle_fixes
 from kdsl.cli.inputs import GivenPath, config_option, format_option, read_config
 from kdsl.cli.output import emit, emit_legend, wants_colour
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from kdsl.base.diagnostic import Diagnostic
 
 
-@click.command("lint")
+@click.command("lint", epilog=examples_of("lint"))
 @click.argument("paths", nargs=-1, type=GivenPath())
 @config_option
 @format_option

@@ -21,12 +21,12 @@ from kdsl.cli.output import abandon, answering, emit, print_diagnostics
 
 COMMANDS = {
     "check": "parse and check rule files",
-    "convert": "rewrite rule files as YAML, or back",
-    "diff": "compare two versions of rules, and list pods that move",
-    "eval": "evaluate an expression",
+    "convert": "turn other schedulers' configurations into rules; rules to YAML",
+    "diff": "compare rules or profiles, and list pods that move",
+    "eval": "evaluate an expression about a pod and a node",
     "explain": "explain why a pod is pending, or why it has its node",
     "extender": "answer the extender calls of kube-scheduler by rules",
-    "hami": "take the place of HAMi's scheduler extender",
+    "hami": "take the place of HAMi's scheduler extender and webhook",
     "fmt": "format rule files",
     "init": "write a starter folder: rules, a test, a configuration, CI files",
     "lab": "compare policies on traces",
@@ -34,14 +34,22 @@ COMMANDS = {
     "plugins": "list, describe and examine installed plugins",
     "rbac": "print the rights that a scheduler with these rules needs",
     "rules": "print the folder of the shipped rules",
-    "run": "schedule a cluster",
+    "run": "schedule the pods of a cluster",
     "sandbox": "run a Kubernetes API server in this process, to try things on",
-    "schema": "print the JSON Schema of a kind of document",
+    "schema": "print a JSON Schema, such as that of the configuration",
     "show": "print an effective profile, with the origin of each line",
     "simulate": "schedule pods on a recorded cluster",
     "test": "run the tests of rules",
     "version": "print the version",
 }
+
+SECTIONS = {
+    "Write rules": ("init", "check", "lint", "fmt", "test", "show", "eval", "convert", "rules"),
+    "See their effect": ("simulate", "explain", "diff", "lab"),
+    "Run them": ("run", "extender", "hami", "rbac", "sandbox"),
+    "About kdsl": ("plugins", "schema", "version"),
+}
+"""The commands in the order and under the titles of `kdsl --help`."""
 
 
 class LazyGroup(click.Group):
@@ -72,14 +80,18 @@ class LazyGroup(click.Group):
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, COMMANDS[name]) for name in names])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+_EPILOG = "Begin with `kdsl init DIR`. `kdsl COMMAND --help` has options and examples."
+
+
+@click.group(cls=LazyGroup, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="kdsl %(version)s")
 def cli() -> None:
-    """A Kubernetes-compatible scheduler whose behaviour is a folder of rule files."""
+    """A Kubernetes scheduler whose behaviour is a folder of rule files."""
 
 
 def main(name: str = "kdsl") -> None:

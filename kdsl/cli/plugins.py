@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from kdsl.base.diagnostic import did_you_mean, has_errors
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import config_option, read_config
 from kdsl.cli.output import emit, print_diagnostics, print_document, wants_colour
 
@@ -23,12 +24,12 @@ _output_option = click.option(
 )
 
 
-@click.group("plugins")
+@click.group("plugins", epilog=examples_of("plugins"))
 def command() -> None:
     """List, describe and examine installed plugins. Plugins are code: install only those that you trust."""
 
 
-@command.command("list")
+@command.command("list", short_help="list installed plugins")
 @config_option
 @_output_option
 def list_command(config: Path | None, output: str) -> None:
@@ -48,7 +49,7 @@ def list_command(config: Path | None, output: str) -> None:
         print_document(plugins_document(*found), output)
 
 
-@command.command("describe")
+@command.command("describe", short_help="print the contents of a plugin")
 @click.argument("name")
 @config_option
 @_output_option
@@ -80,7 +81,7 @@ def describe_command(name: str, config: Path | None, output: str) -> None:
         sys.exit(1)
 
 
-@command.command("doctor")
+@command.command("doctor", short_help="find errors of plugins")
 @click.argument("names", nargs=-1)
 @config_option
 @click.option(
@@ -106,7 +107,7 @@ def doctor_command(names: tuple[str, ...], config: Path | None, output: str) -> 
     installed = {plugin.name for plugin in installed_plugins()}
     for name in names:
         if name not in installed:
-            known = did_you_mean(name, installed)
+            known = did_you_mean(name, installed) or ("`kdsl plugins list` shows the installed ones",)
             raise click.UsageError("; ".join((f"plugin `{name}` is not installed", *known)))
     chosen = names or tuple(sorted(installed))
     found = examine_plugins(chosen, None if config is None else read_config(config))

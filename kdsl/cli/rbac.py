@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import config_option, read_config
 from kdsl.cli.output import emit
 from kdsl.cli.rule_sets import read_rule_set
@@ -21,7 +22,7 @@ def _object_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return value
 
 
-@click.command("rbac")
+@click.command("rbac", epilog=examples_of("rbac"))
 @config_option
 @click.option(
     "--rules",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from kdsl.cli.examples import examples_of
 from kdsl.cli.output import emit
 
 
-@click.command("rules")
+@click.command("rules", epilog=examples_of("rules"))
 def command() -> None:
     """Print the folder of the shipped rules: `cp -r "$(kdsl rules)" my-rules` makes a copy to edit."""
     from kdsl.rulebook.texts import shipped_rules

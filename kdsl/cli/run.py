@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kdsl.cli.completion import complete_profiles
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import config_option
 from kdsl.cli.output import emit
 from kdsl.cli.process_options import (
@@ -23,7 +24,7 @@ from kdsl.cli.process_options import (
 )
 
 
-@click.command("run")
+@click.command("run", epilog=examples_of("run"))
 @config_option
 @with_options(RULES)
 @click.option(

@@ -10,10 +10,11 @@ import click
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import KdslError
 from kdsl.base.interrupt import Interrupted
+from kdsl.cli.examples import examples_of
 from kdsl.cli.output import emit, print_diagnostics
 
 
-@click.command("sandbox")
+@click.command("sandbox", epilog=examples_of("sandbox"))
 @click.option(
     "--cluster",
     multiple=True,

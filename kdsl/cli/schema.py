@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kdsl.cli.examples import examples_of
 from kdsl.cli.output import print_document
 
 
@@ -69,8 +70,12 @@ SCHEMAS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
 }
 
 
-@click.command("schema")
-@click.argument("kind", type=click.Choice(list(SCHEMAS)))
+@click.command("schema", epilog=examples_of("schema"))
+@click.argument("kind", type=click.Choice(list(SCHEMAS)), metavar="KIND")
 def command(kind: str) -> None:
-    """Print the JSON Schema (2020-12) of a KIND of document."""
+    """Print the JSON Schema (2020-12) of a KIND of document.
+
+    KIND is changes, config, decision, experiment, explanation, findings, mapping, plugin, rules, simulation,
+    test or trace.
+    """
     print_document(SCHEMAS[kind](), "json")

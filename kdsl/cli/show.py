@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from kdsl.cli.completion import complete_profiles
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import config_option
 from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
 
-@click.command("show")
+@click.command("show", epilog=examples_of("show"))
 @click.argument("profile", shell_complete=complete_profiles)
 @config_option
 @click.option(

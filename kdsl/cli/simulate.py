@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kdsl.base.errors import KdslError
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import (
     fault_options,
     print_slow_hooks,
@@ -19,7 +20,7 @@ from kdsl.cli.inputs import (
 from kdsl.cli.output import emit, lines_to, print_diagnostics, print_document
 
 
-@click.command("simulate")
+@click.command("simulate", epilog=examples_of("simulate"))
 @session_options
 @click.option(
     "--placements",

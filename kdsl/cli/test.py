@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
+from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath, config_option, read_config, traceback_option
 from kdsl.cli.output import emit, print_diagnostics, print_document
 
 
-@click.command("test")
+@click.command("test", epilog=examples_of("test"))
 @click.argument("paths", nargs=-1, type=GivenPath())
 @config_option
 @click.option("-k", "word", default="", metavar="WORD", help="Run the cases with WORD in their name or file.")
@@ -26,6 +27,8 @@ from kdsl.cli.output import emit, print_diagnostics, print_document
     help="Rule files to test, instead of those that the test files name.",
 )
 @click.option(
+    "-o",
+    "--output",
     "--format",
     "style",
     type=click.Choice(["text", "json", "junit"]),

@@ -47,7 +47,8 @@ def check_gaps(
         ]
         if halves:
             done = "left out" if point is Point.PRE_FILTER else "used whole"
-            title = f"enabled at `{point}` and not at `{other}`: {', '.join(halves)}; rules are {done}"
+            which = ", ".join(halves)
+            title = f"enabled at `{point}` and not at `{other}`: {which}; one rule does both and is {done}"
             yield _warning(title, place, sets, other)
     for name, point in _WHOLE.items():
         yield from _parts(enabled, sets, name, point, place)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import getitem
 from typing import TYPE_CHECKING, Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, suggest
@@ -29,6 +31,7 @@ TYPES: Final = {
     "null": "nothing",
 }
 """The types of JSON in words."""
+_LEAST: Final = ("minItems", "minLength", "minProperties")
 _BOUNDS: Final = {"minimum": "at least", "maximum": "at most"}
 
 
@@ -38,7 +41,7 @@ def misfits(root: YamlNode, schema: Mapping[str, Any]) -> tuple[Diagnostic, ...]
     from jsonschema import Draft202012Validator
 
     errors = Draft202012Validator(schema).iter_errors(to_plain(root))
-    found = [diagnostic for error in errors for diagnostic in _describe(root, error)]
+    found = [diagnostic for error in errors for diagnostic in _describe(root, error, schema)]
     # A mapping that lacks several keys gives as many errors, and each of them lists all missing keys.
     return tuple(
         sorted(dict.fromkeys(found), key=lambda each: (each.span.start if each.span else 0, each.title))
@@ -101,7 +104,7 @@ def _child(node: YamlNode, step: str | int) -> YamlNode | None:
     return None
 
 
-def _describe(root: YamlNode, error: ValidationError) -> Iterator[Diagnostic]:
+def _describe(root: YamlNode, error: ValidationError, schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
     path = tuple(error.absolute_path)
     name = f"`{path_text(path)}`" if path else "the configuration"
     rule: Any = error.validator_value
@@ -118,7 +121,25 @@ def _describe(root: YamlNode, error: ValidationError) -> Iterator[Diagnostic]:
         case validator:
             code = ConfigCode.WRONG_TYPE if validator == "type" else ConfigCode.WRONG_VALUE
             fault, help_ = fault_of(error)
+            if validator in _LEAST and rule == 1 and _is_required(error, schema):
+                help_ = (f"`{path[-1]}` is required: fill it in",)
             yield _misfit(root, path, code, f"{name} {fault}", help_)
+
+
+def _is_required(error: ValidationError, schema: Mapping[str, Any]) -> bool:
+    """Return whether the key of a value that does not fit is required."""
+    path: list[Any] = list(error.absolute_schema_path)
+    if path[-3:-2] != ["properties"]:
+        return False
+    part: Any = schema
+    required: Sequence[str] = ()
+    for step in path[:-2]:
+        if step not in part and "$ref" in part:
+            # jsonschema's paths do not name references.
+            part = reduce(getitem, part["$ref"].split("/")[1:], schema)
+        required = part.get("required", ()) if step == "properties" else ()
+        part = part[step]
+    return path[-2] in required
 
 
 def written(value: object) -> str:
@@ -143,7 +164,7 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
             return f"must be one of {allowed}", did_you_mean(str(error.instance), known)
         case "minimum" | "maximum" as bound:
             return f"must be {_BOUNDS[bound]} {rule}", ()
-        case "minItems" | "minLength" | "minProperties" if rule == 1:
+        case each if each in _LEAST and rule == 1:
             return "is empty", ("leave it out, or fill it in",)
         case "minItems":
             return f"must hold at least {rule}", ()

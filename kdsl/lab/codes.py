@@ -9,3 +9,4 @@ class LabCode(StrEnum):
     """K117x: results of experiments."""
 
     RESULTS = "K1175"  # a folder or file of results that cannot be read
+    IN_USE = "K1176"  # a folder of results that another process is writing to

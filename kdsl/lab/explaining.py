@@ -20,9 +20,15 @@ from kdsl.sim.run import PLAIN_INSPECTION, explain
 def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
     """Explain the decision about a pod in the run whose digest begins with `run`.
 
-    Raises KdslError if the experiment has no such run, or the run no such pod.
+    Raises KdslError if the experiment has no such run, the run no such pod, and for a run over time.
     """
     planned = planned_run(experiment, run)
+    if experiment.time is not None:
+        raise KdslError(
+            "this is a run over time: only runs whose pods arrive one after the other are explained; why its"
+            " pods wait is in the column `reason` of the file of the run, and in the page of"
+            " `kdsl lab report`"
+        )
     contender = experiment.contenders[planned.name]
     recorded = trace_of(experiment.traces[planned.trace])
     checked = rules_of(contender.profile, planned.values, recorded.typical, experiment.rules, recorded.supply)

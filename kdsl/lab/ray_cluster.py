@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kdsl.base.errors import KdslError
-from kdsl.lab.executors import ATTEMPTS, lost
+from kdsl.lab.executors import ATTEMPTS, Ends, lost
 from kdsl.lab.jobs import Failure, Job, do_with_files, files_of, write_files
 
 
@@ -24,7 +24,7 @@ class RayCluster:
     address: str | None
     count: int
 
-    def run(self, jobs: Sequence[Job]) -> Iterator[Failure | None]:
+    def run(self, jobs: Sequence[Job]) -> Ends:
         """Do jobs, and yield for each, as it ends, its failure. Raises KdslError if there is no cluster."""
         if not jobs:
             return

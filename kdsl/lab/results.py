@@ -10,14 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import numpy as np
 
 from kdsl.base.errors import KdslError
+from kdsl.base.file_policy import open_written
 from kdsl.lab.running import Run, Samples, allocation, by_load, lost_of_all, lost_of_idle
 from kdsl.lab.traces import TraceNode
 
@@ -80,13 +81,30 @@ class ResultFolder:
         text = json.dumps({**inputs, "cards": samples.total}, sort_keys=True)
         self.put(self.file_of(digest), table.replace_schema_metadata({INPUTS: text.encode()}))
 
+    def opened(self, path: Path) -> BinaryIO:
+        """Open a file of the folder. Raises OSError, also for what is no regular file and for a link that
+        leaves the folder it stands in.
+        """
+        return open_written(self.path, str(path.relative_to(self.path)))
+
     def read(self, digest: str) -> tuple[Samples, int]:
-        """Return the samples of a run and the number of its pods without a node."""
-        table = arrow().parquet.read_table(self.file_of(digest))
-        inputs = json.loads(table.schema.metadata[INPUTS])
-        columns = (table.column(name).to_numpy() for name in ("arrived", "used", "lost"))
+        """Return the samples of a run and the number of its pods without a node.
+
+        Raises OSError, ArrowException, KeyError, TypeError, ValueError or RecursionError if its file is not
+        one that `write` wrote.
+        """
+        names = ("arrived", "used", "lost")
+        with self.opened(self.file_of(digest)) as file:
+            # All columns: a file with a broken one is made again.
+            table = arrow().parquet.read_table(file)
+        cards = json.loads(table.schema.metadata[INPUTS])["cards"]
+        columns = [table.column(name).to_numpy() for name in names]
+        if [column.dtype.kind for column in columns] != ["i", "i", "f"] or not np.isfinite(columns[2]).all():
+            raise ValueError(f"the samples of run {digest} are no numbers")
+        if not isinstance(cards, int) or cards <= 0:
+            raise ValueError(f"run {digest} has {cards} cards")
         arrived, used, lost = map(np.ascontiguousarray, columns)
-        return Samples(inputs["cards"], arrived, used, lost), table.column("node").null_count
+        return Samples(cards, arrived, used, lost), table.column("node").null_count
 
     def rules_file(self, rules: str, profile: str) -> Path:
         """Return the file with the text of a profile in the rules of this digest."""
@@ -99,6 +117,13 @@ class ResultFolder:
     def write_failure(self, digest: str, text: str) -> None:
         """Write why a run failed."""
         self.put_bytes(self.path / "failures" / f"{digest}.txt", f"{text.rstrip()}\n".encode())
+
+    def remove_failures(self, digests: Iterable[str]) -> None:
+        """Remove why runs failed, those of which that is known."""
+        known = {path.name for path in (self.path / "failures").glob("*.txt")}
+        for digest in digests if known else ():
+            if f"{digest}.txt" in known:
+                (self.path / "failures" / f"{digest}.txt").unlink(missing_ok=True)
 
     def write_rules(self, rules: str, profile: str, text: str) -> None:
         """Write the text of a profile, if it is not there."""

@@ -6,6 +6,7 @@ Tables are pyarrow's. A folder or file that is missing or no such file is a diag
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError, KdslError
+from kdsl.base.file_policy import read_written
 from kdsl.lab.codes import LabCode
 from kdsl.lab.results import INPUTS, ResultFolder, arrow
 
@@ -31,6 +33,8 @@ _SAMPLES: Final = {"arrived": "number", "used": "number", "lost": "number"}
 _NODES: Final = {"node": "text", "cards": "number", "model": "text"}
 LARGEST_TABLE: Final = 2**20
 """The most rows of the table of all runs: a thousand times the runs of a paper."""
+LARGEST_TEXT: Final = 2**24
+"""The most bytes of the text of rules."""
 LARGEST_FILE: Final = 2**24
 """The most rows of any file."""
 
@@ -72,7 +76,7 @@ class Results:
 
         `run` is its digest, or the first characters of it.
         """
-        return _read(self._folder.file_of(self.digest(run)), DECISIONS, columns)
+        return self._read(self._folder.file_of(self.digest(run)), DECISIONS, columns)
 
     def series(self, run: str) -> pyarrow.Table:
         """Return the measures of a run in order: over time, a row for each sample; otherwise a row for each
@@ -80,14 +84,14 @@ class Results:
         """
         digest = self.digest(run)
         if self.is_timed:
-            return _read(self.path / "series" / f"{digest}.parquet", {"time": "number"})
+            return self._read(self._folder.series_of(digest), {"time": "number"})
         from kdsl.lab.running import allocation, lost_of_all, lost_of_idle
 
         path = self._folder.file_of(digest)
-        _read(path, {**DECISIONS, **_SAMPLES}, [])
+        self._read(path, {**DECISIONS, **_SAMPLES}, [])
         try:
             samples, _ = self._folder.read(digest)
-        except (KeyError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise refused(path, f"`{path}` does not say how many cards there were") from error
         return arrow().table(
             {
@@ -101,10 +105,12 @@ class Results:
     def inputs(self, run: str) -> Mapping[str, Any]:
         """Return the inputs of a run: digests of its tables and rules, the preparation, the seed, …"""
         path = self._folder.file_of(self.digest(run))
-        found = _metadata(path).get(INPUTS)
+        metadata: Mapping[bytes, bytes] = (
+            _opened(self.path, path, lambda file: file.schema_arrow.metadata) or {}
+        )
         try:
-            values = json.loads(found or b"")
-        except ValueError as error:
+            values = json.loads(metadata.get(INPUTS, b""))
+        except (ValueError, RecursionError) as error:
             raise refused(path, f"`{path}` does not say what the run depends on") from error
         if not isinstance(values, dict):
             raise refused(path, f"`{path}` does not say what the run depends on")
@@ -115,9 +121,12 @@ class Results:
         inputs = self.inputs(run)
         path = self._folder.rules_file(_name(inputs.get("rules")), _name(inputs.get("profile")))
         try:
-            return path.read_text(encoding="utf-8", errors="replace")
-        except OSError:
+            content = read_written(self.path, str(path.relative_to(self.path)), LARGEST_TEXT)
+        except FileNotFoundError:
             return None
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        return content.decode("utf-8", errors="replace")
 
     def nodes(self, run: str) -> pyarrow.Table | None:
         """Return the nodes of the trace of a run, by the names in the trace; None if the folder lacks them.
@@ -125,13 +134,13 @@ class Results:
         Where a run was prepared with `shuffle`, its nodes have their rank before these names.
         """
         path = self._folder.nodes_file(_name(self.inputs(run).get("nodes")))
-        return _read(path, _NODES) if path.exists() else None
+        return self._read(path, _NODES) if os.path.lexists(path) else None
 
     def digest(self, run: str) -> str:
         """Return the digest of the run whose digest begins with `run`; InvalidInputError unless it is one."""
-        found = [each for each in self._digests if each.startswith(run)]
         if run in self._digests:
             return run
+        found = [each for each in self._digests if each.startswith(run)]
         if len(found) != 1:
             many = (
                 f"{len(found)} runs have a digest that begins" if found else "no run has a digest that begins"
@@ -143,6 +152,9 @@ class Results:
     def _digests(self) -> Mapping[str, None]:
         return dict.fromkeys(self._all.column("run").to_pylist())
 
+    def _read(self, path: Path, wanted: Mapping[str, str], columns: list[str] | None = None) -> Any:
+        return _read(self.path, path, wanted, columns)
+
     @property
     def _folder(self) -> ResultFolder:
         return ResultFolder(self.path)
@@ -152,10 +164,10 @@ def open_results(path: str | Path) -> Results:
     """Open the folder that `kdsl lab run` wrote. Raises InvalidInputError if it holds no table of results."""
     folder = Path(path)
     file = folder / "results.parquet"
-    if not file.exists():
+    if not os.path.lexists(file):
         hint = "write it with `kdsl lab run EXPERIMENT.yaml --out DIR`"
         raise refused(folder, f"`{folder}` holds no results.parquet", hint)
-    table = _read(file, OF_RUNS)
+    table = _read(folder, file, OF_RUNS)
     _check_runs(file, table)
     return Results(folder, table)
 
@@ -180,14 +192,8 @@ def _name(value: object) -> str:
     return text if text.replace(".", "").replace("_", "").isalnum() else "-"
 
 
-def _metadata(path: Path) -> Mapping[bytes, bytes]:
-    """Return the metadata of a Parquet file."""
-    metadata: Mapping[bytes, bytes] = _opened(path, lambda file: file.schema_arrow.metadata) or {}
-    return metadata
-
-
-def _read(path: Path, wanted: Mapping[str, str], columns: list[str] | None = None) -> Any:
-    """Read a Parquet file, or those of `columns` that it has.
+def _read(folder: Path, path: Path, wanted: Mapping[str, str], columns: list[str] | None = None) -> Any:
+    """Read a Parquet file of a folder of results, or those of `columns` that it has.
 
     Raises InvalidInputError if it is none, lacks one of the `wanted` columns, or holds something else there.
     """
@@ -209,7 +215,7 @@ def _read(path: Path, wanted: Mapping[str, str], columns: list[str] | None = Non
         table.validate(full=True)
         return table
 
-    return _opened(path, read)
+    return _opened(folder, path, read)
 
 
 _IN_WORDS: Final = {"text": "text", "number": "numbers", "numbers": "lists of whole numbers"}
@@ -232,17 +238,22 @@ def _holds(kind: Any, wanted: str) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind))
 
 
-def _opened(path: Path, use: Callable[[Any], Any]) -> Any:
-    """Return what `use` makes of a Parquet file. Raises InvalidInputError if it is none."""
+def _opened(folder: Path, path: Path, use: Callable[[Any], Any]) -> Any:
+    """Return what `use` makes of a Parquet file of a folder of results.
+
+    Raises InvalidInputError if it is none, or a link that leaves its folder.
+    """
     pa = arrow()
     try:
-        with pa.parquet.ParquetFile(path) as file:
+        with ResultFolder(folder).opened(path) as content, pa.parquet.ParquetFile(content) as file:
             return use(file)
-    except OSError as error:
-        reason = error.strerror or str(error)
-    except pa.ArrowException as error:
-        reason = str(error)
-    raise refused(path, f"cannot read `{path}`: {reason.splitlines()[0].lower()}")
+    except (OSError, pa.ArrowException) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> InvalidInputError:
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    return refused(path, f"cannot read `{path}`: {reason.splitlines()[0].lower()}")
 
 
 def rows_at(table: Any, places: Sequence[int]) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +12,7 @@ from typing import Any, Final
 from kdsl import __version__
 from kdsl.lab.executors import Executor, InProcess
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles
+from kdsl.lab.folder_lock import locked
 from kdsl.lab.jobs import Failure, Job
 from kdsl.lab.results import ResultFolder, arrow, digest_of, rows_of
 from kdsl.lab.rules import rules_of, text_of
@@ -47,9 +48,9 @@ def sweep(
 ) -> Sweep:
     """Make the runs that a folder does not have yet, and write the table of all runs.
 
-    A run that fails does not end the sweep; its traceback is in `failures/DIGEST.txt`. A result that cannot
-    be read is made again. Raises InvalidInputError if the rules, parameters or traces of the experiment have
-    mistakes: nothing runs then.
+    A run that fails does not end the sweep; its traceback is in `failures/DIGEST.txt` until it succeeds. A
+    result that cannot be read is made again. Raises InvalidInputError if the rules, parameters or traces of
+    the experiment have mistakes, or if another process writes to the folder: nothing runs then.
     """
     arrow()
     results = ResultFolder(folder)
@@ -58,19 +59,33 @@ def sweep(
         Job(experiment, planned, digest_of(inputs), inputs, folder)
         for planned, inputs in inputs_of(experiment, texts)
     ]
+    with locked(folder):
+        return _swept(experiment, results, jobs, texts, executor, watch)
+
+
+def _swept(
+    experiment: Experiment,
+    results: ResultFolder,
+    jobs: Sequence[Job],
+    texts: Mapping[tuple[str, str], str],
+    executor: Executor,
+    watch: Watch,
+) -> Sweep:
+    """Make the runs of `jobs` that are not there, and write the table; the lock of the folder is held."""
     _write_what_reports_show(experiment, results, texts)
     rows = {job.digest: found for job in jobs if (found := _rows(results, job)) is not None}
     missing = [job for job in jobs if job.digest not in rows]
     failures: list[Failure] = []
-    with watch(len(missing)) as advance:
-        for failure in executor.run(missing):
+    # Closing ends the processes of an executor, whatever is raised here.
+    with watch(len(missing)) as advance, closing(executor.run(missing)) as ended:
+        for failure in ended:
             if failure is not None:
                 failures.append(failure)
+                results.write_failure(failure.digest, failure.details or failure.reason)
             advance()
-    for failure in failures:
-        results.write_failure(failure.digest, failure.details or failure.reason)
     for job in missing:
         rows[job.digest] = _rows(results, job) or []
+    results.remove_failures(digest for digest, found in rows.items() if found)
     table = [row for job in jobs for row in rows[job.digest]]
     write = timed.write_table if experiment.time is not None else ResultFolder.write_table
     return Sweep(len(jobs), len(jobs) - len(missing), tuple(failures), write(results, table))
@@ -92,7 +107,7 @@ def _rows(results: ResultFolder, job: Job) -> list[dict[str, Any]] | None:
         if is_timed:
             return [{**about, **timed.read_row(results, job.digest)}]
         return rows_of(about, *results.read(job.digest), job.experiment.loads)
-    except (arrow().ArrowException, OSError, KeyError, TypeError, ValueError):
+    except (arrow().ArrowException, OSError, KeyError, TypeError, ValueError, RecursionError):
         return None
 
 

@@ -120,7 +120,9 @@ def read_source(path: Path, content: bytes, places: tuple[str, ...] = ()) -> Sou
         line = content.count(b"\n", 0, error.start) + 1
         note = f"byte 0x{error.object[error.start]:02x} in line {line} starts no character"
         title = f"`{path}` is not UTF-8 text"
-        return Diagnostic(LangCode.NOT_UTF8, title, where=str(path), notes=(note,))
+        return Diagnostic(
+            LangCode.NOT_UTF8, title, where=str(path), notes=(note,), help=("save the file as UTF-8",)
+        )
 
 
 def unreadable(path: Path, error: OSError | ValueError) -> Diagnostic:

@@ -278,6 +278,7 @@ def _duplicates(files: Sequence[File]) -> Iterator[Diagnostic]:
                     f"{kind} `{declaration.name.text}` is declared twice",
                     declaration.name.span,
                     secondary=(Label(earlier.name.span, "first declared here"),),
+                    help=("rename or remove one of them",),
                 )
 
 

@@ -15,7 +15,7 @@ from kdsl.lang.codes import LangCode
 from kdsl.lang.problem import OPENERS, Problem
 from kdsl.lang.scan import CLOSER, PieceKind, is_first_on_line
 from kdsl.lang.templates import Hole, cut_template, unclosed_hole
-from kdsl.lang.unexpected import FOREIGN_WORDS, unexpected
+from kdsl.lang.unexpected import FOREIGN_DECLARATIONS, FOREIGN_WORDS, unexpected
 from kdsl.lang.words import DECLARATIONS, HEADER, STARTERS, STATEMENTS, SYMBOLS, TERMINAL_OF_STARTER, word_of
 
 RESERVED_WORDS = """
@@ -30,6 +30,12 @@ _OPERATOR_SLIPS = {
     "and": ("&&", ""),
     "or": ("||", ""),
     "is": ("==", ""),
+}
+_RESERVED_SLIPS = {
+    "if": "an expression chooses with `C ? a : b`",
+    "function": "a function is declared with `fn`",
+    "var": "`let name = E` names a value",
+    "const": "`let name = E` names a value",
 }
 _DOUBLED_SLIPS = {
     ("==", "="): ("==", "there is one equality, `==`"),
@@ -53,6 +59,7 @@ _CHARACTER_SLIPS = {
     "\ufeff": "remove the byte order mark",
     "\u00a0": "replace the non-breaking space by a plain one",
 }
+_HEADER = re.compile(r"^kdsl\s+\d", re.MULTILINE)
 _BEFORE_WEIGHT = re.compile(r"\b(?:weight|reweight(?:\s+[\w.]+)?(?:\s+\d+\s+to)?)\s+(?P<digits>\d*)$")
 _NUMBER = re.compile(r"-\s*[\d.]*|\d*\.\d*")
 _CHARACTER_FIXES = {
@@ -93,6 +100,9 @@ def _unterminated_string(problem: Problem) -> Diagnostic | None:
 
 
 def _header(problem: Problem) -> Diagnostic | None:
+    if problem.found is not None and problem.found.text in _CHARACTER_SLIPS and _HEADER.search(problem.text):
+        # The header is there, behind something else.
+        return None
     if problem.accepts == {"_KDSL"}:
         place = problem.locate(problem.at, problem.at)
         fix = Fix("add the header", (Edit(place, "kdsl 1\n"),), Applicability.CERTAIN)
@@ -141,7 +151,10 @@ def _unclosed(problem: Problem) -> Diagnostic | None:
         return None
     noticed = Label(problem.span, where)
     title = f"this `{symbol}` is not closed"
-    return Diagnostic(LangCode.UNBALANCED, title, problem.span_of(opener), secondary=(noticed,))
+    help_line = f"write `{CLOSER[symbol]}` where it ends"
+    return Diagnostic(
+        LangCode.UNBALANCED, title, problem.span_of(opener), secondary=(noticed,), help=(help_line,)
+    )
 
 
 def _message_construction(problem: Problem) -> Diagnostic | None:
@@ -297,10 +310,12 @@ def _reserved_word(problem: Problem) -> Diagnostic | None:
     if problem.is_at_line_start or problem.word == "else":
         return None
     help_lines = (
-        ('after a dot it may be written in brackets: `m["in"]`',) if "FIELD" in problem.accepts else ()
+        ('after a dot it may be written in brackets: `m["in"]`',)
+        if "FIELD" in problem.accepts
+        else filter(None, (_RESERVED_SLIPS.get(problem.word),))
     )
     title = f"`{problem.word}` is a reserved word and cannot be a name"
-    return Diagnostic(LangCode.RESERVED_WORD, title, problem.span, help=help_lines)
+    return Diagnostic(LangCode.RESERVED_WORD, title, problem.span, help=tuple(help_lines))
 
 
 def _unknown_keyword(problem: Problem) -> Diagnostic | None:
@@ -321,8 +336,9 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
         title = f"`{problem.word}` starts no {kind}"
         words = sorted(word_of(terminal) for terminal in starters)
         help_lines, fixes = suggest(problem.span, problem.word, words)
-        if problem.word in FOREIGN_WORDS:
-            help_lines, fixes = (FOREIGN_WORDS[problem.word],), ()
+        foreign = FOREIGN_WORDS if problem.block else FOREIGN_DECLARATIONS
+        if problem.word in foreign:
+            help_lines, fixes = (foreign[problem.word],), ()
         elif not fixes:
             help_lines = help_lines or (f"known here: {', '.join(words)}",)
     return Diagnostic(LangCode.UNKNOWN_KEYWORD, title, problem.span, help=help_lines, fixes=fixes)

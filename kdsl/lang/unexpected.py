@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdsl.base.diagnostic import Diagnostic, Label, suggest
+from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, suggest
+from kdsl.base.quantity import meant_quantity
 from kdsl.lang.codes import LangCode
 from kdsl.lang.problem import Problem
 from kdsl.lang.scan import PieceKind
@@ -22,7 +23,23 @@ FOREIGN_WORDS = {
     ),
     "return": "a predicate has `require`, a score has `value`",
 }
-"""Words of other languages, and their replacements in kdsl."""
+"""Words of other languages that stand for statements, and their replacements in kdsl."""
+FOREIGN_DECLARATIONS = {
+    **dict.fromkeys(
+        ("filter", "rule", "constraint", "deny", "allow"),
+        "a `predicate` says which nodes a pod may use",
+    ),
+    **dict.fromkeys(("prioritize", "priority"), "a `score` says which of the possible nodes are better"),
+    **dict.fromkeys(("def", "func", "function"), "`fn name(x: int): int = E` declares a function"),
+    **dict.fromkeys(("let", "const", "var", "val"), "`param name: int = 1` declares a value"),
+    **dict.fromkeys(("policy", "scheduler"), "a `profile` lists the rules that decide about a pod"),
+}
+"""The same for declarations, at the level of the file."""
+_DURATIONS = {"s": "s", "sec": "s", "min": "m", "h": "h", "hours": "h", "ms": "ms"}
+_EXAMPLES = {
+    "param": ("a parameter has a value: `param x: int = 1`",),
+    "weight": ("the weight of a score is a whole number, such as `weight 1`",),
+}
 _BLOCKS = frozenset({"predicate", "score", "queue", "preemption"})
 
 
@@ -34,16 +51,20 @@ def unexpected(problem: Problem) -> Diagnostic:
     if previous is not None and problem.is_at_line_start and _is_next(problem):
         end = problem.locate(problem.end_of_previous, problem.end_of_previous)
         title = f"expected {problem.expected} after `{_shown(str(previous))}`"
-        help_ = ("a parameter has a value: `param x: int = 1`",) if problem.statement == "param" else ()
+        help_ = _EXAMPLES.get(_missing(problem), ())
         return Diagnostic(LangCode.UNEXPECTED, title, end, help=help_)
     words = [word_of(name) for name in problem.accepts if name not in {*KINDS, *SYMBOLS, END}]
-    near, fixes = suggest(problem.span, problem.word, words) if problem.word else ((), ())
+    hints = tuple(_hints(problem))
+    near, fixes = suggest(problem.span, problem.word, words) if problem.word and not hints else ((), ())
+    if problem.accepts == {"STRING"} and problem.word:
+        quoted = f'"{problem.word}"'
+        fixes = (Fix(f"write `{quoted}`", (Edit(problem.span, quoted),), Applicability.CERTAIN),)
     return Diagnostic(
         LangCode.UNEXPECTED,
         f"expected {problem.expected}, found {problem.described}",
         problem.span,
         secondary=tuple(_string_before(problem)),
-        help=(*near, *_hints(problem)),
+        help=(*near, *hints),
         fixes=fixes,
     )
 
@@ -64,13 +85,36 @@ def _string_before(problem: Problem) -> Iterator[Label]:
         yield Label(problem.span_of(previous), "this string ends here: is a quote missing in it?")
 
 
+def _missing(problem: Problem) -> str:
+    """Return the statement that is not complete, or the one clause that it must have."""
+    return "weight" if problem.accepts == {"_WEIGHT"} else str(problem.statement)
+
+
 def _hints(problem: Problem) -> Iterator[str]:
-    if problem.found is None or problem.found.text != "(":
+    previous = problem.previous
+    if problem.found is None:
+        return
+    if problem.block == "score" and "_VALUE" in problem.accepts and not problem.word:
+        yield "a score says `value E`"
+    if previous is not None and previous.end_pos == problem.at:
+        yield from _hints_beside(str(previous), previous.type, problem)
+    if problem.found.text != "(":
         return
     if problem.previous is not None and problem.previous.type == "_FOR":
         yield "write it without parentheses: `for x in LIST { … }`"
     elif problem.statement in _BLOCKS and problem.accepts == {"_LBRACE"}:
         yield "it takes no arguments: a parameter is a line in its block, `param x: int = 1`"
+
+
+def _hints_beside(before: str, type_: str, problem: Problem) -> Iterator[str]:
+    """Yield hints about a token right behind another one: a unit or a hyphen."""
+    if type_ in ("INT", "FLOAT") and (unit := problem.word):
+        if unit in _DURATIONS:
+            yield f'a time is written `duration("{before}{_DURATIONS[unit]}")`'
+        elif meant := meant_quantity(f"{before}{unit}"):
+            yield f'an amount is written `quantity("{meant}")`'
+    if type_ == "IDENT" and problem.found is not None and problem.found.text == "-":
+        yield "a name consists of letters, digits and `_`"
 
 
 def _shown(text: str) -> str:

@@ -280,12 +280,28 @@ class _Builder:
         raise _TooLarge
 
 
+# What libyaml and PyYAML say where the indentation of a line fits no block.
+_INDENT_PROBLEMS = frozenset(
+    {
+        "did not find expected key",
+        "did not find expected '-' indicator",
+        "mapping values are not allowed in this context",
+    }
+)
+
+
 def _not_yaml(source: Source, error: yaml.YAMLError) -> Diagnostic:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
     at = min(mark.index if mark is not None else getattr(error, "position", 0) or 0, len(source.text))
     title = f"this is not YAML: {problem}"
-    return Diagnostic(LangCode.YAML_SYNTAX, title, Span(source, at, min(at + 1, len(source.text))))
+    help_: tuple[str, ...] = ()
+    if source.text[at : at + 1] == "\t":
+        title, help_ = "this is not YAML: a tab cannot indent a line", ("indent with spaces",)
+    elif problem in _INDENT_PROBLEMS:
+        help_ = ("is this line indented as far as the lines it belongs to?",)
+    span = Span(source, at, min(at + 1, len(source.text)))
+    return Diagnostic(LangCode.YAML_SYNTAX, title, span, help=help_)
 
 
 # ---- places inside scalars ---------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
@@ -21,6 +21,9 @@ from kdsl.sim.gaps import gaps
 from kdsl.sim.openb import read_openb
 from kdsl.sim.openb_manifests import openb_manifests
 from kdsl.trace.manifests import ObjectId, object_id
+
+# How many names a help line lists.
+_FEW = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class Workload:
         names = [node.name for node in self.nodes]
         if name not in names:
             title = f"no node in the input is called `{name}`"
-            help = did_you_mean(name, names)
+            help = did_you_mean(name, names) or _listed("nodes", names)
             raise InvalidInputError([Diagnostic(InputCode.INCOMPLETE, title, where="--node", help=help)])
 
     def _not_found(self, name: str, found: Sequence[PodInfo]) -> Diagnostic:
@@ -93,9 +96,17 @@ class Workload:
             title = f"pod `{finished.key}` has finished: nothing is decided for it"
         else:
             title = f"no pod in the input is called `{name}`"
-            names = (pod.key if "/" in name else pod.name for pod in (*self.pending, *self.placed))
-            help = did_you_mean(name, names)
+            names = {pod.key if "/" in name else pod.name for pod in (*self.pending, *self.placed)}
+            help = did_you_mean(name, names) or _listed("pods", names)
         return Diagnostic(InputCode.INCOMPLETE, title, where="POD", help=help)
+
+
+def _listed(what: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return a help line with the first few names."""
+    first, more = sorted(names)[:_FEW], len(set(names)) - _FEW
+    if not first:
+        return (f"there are no {what}",)
+    return (f"{what} in the input: {', '.join(first)}{f' and {more} more' if more > 0 else ''}",)
 
 
 @growing_heap()

@@ -215,11 +215,11 @@ def test_all_at_once() -> None:
         ),
         (
             "profiles: [{plugins: {preScore: {disabled: [{name: NodeAffinity}]}}}]",
-            "enabled at `score` and not at `preScore`: `NodeAffinity`; rules are used whole",
+            "enabled at `score` and not at `preScore`: `NodeAffinity`; one rule does both and is used whole",
         ),
         (
             "profiles: [{plugins: {filter: {disabled: [{name: NodeAffinity}]}}}]",
-            "enabled at `preFilter` and not at `filter`: `NodeAffinity`; rules are left out",
+            "enabled at `preFilter` and not at `filter`: `NodeAffinity`; one rule does both and is left out",
         ),
         (
             "profiles: [{plugins: {reserve: {disabled: [{name: VolumeBinding}]}}}]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -160,6 +161,56 @@ def test_names_in_metadata_reach_no_other_file(tmp_path: Path) -> None:
         results.inputs(run)
     with pytest.raises(InvalidInputError, match="does not say how many cards"):
         results.series(run)
+
+
+def test_links_that_leave_the_folder_and_pipes_are_not_read(tmp_path: Path) -> None:
+    results = lab.open(write_results(tmp_path / "out"))
+    run, other = digest_of("default", "FGD", 42), digest_of("default", "FGD", 43)
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret", encoding="utf-8")
+    inputs = results.inputs(run)
+    text = tmp_path / "out" / "rules" / f"{inputs['rules']}-{inputs['profile']}.txt"
+    text.unlink()
+    text.symlink_to(secret)
+    with pytest.raises(InvalidInputError, match="a link that leads out of the folder"):
+        results.rules(run)
+    text.unlink()
+    os.mkfifo(text)
+    with pytest.raises(InvalidInputError, match="no regular file"):
+        results.rules(run)
+    nodes, moved = tmp_path / "out" / "nodes" / "aaaa.parquet", tmp_path / "nodes.parquet"
+    nodes.rename(moved)
+    nodes.symlink_to(moved)
+    with pytest.raises(InvalidInputError, match="a link that leads out of the folder"):
+        results.nodes(run)
+    path = tmp_path / "out" / "runs" / f"{run}.parquet"
+    path.unlink()
+    os.mkfifo(path)
+    for read in (results.decisions, results.series, results.inputs):
+        with pytest.raises(InvalidInputError, match="no regular file"):
+            read(run)
+    # A link that stays in its folder is followed.
+    path.unlink()
+    path.symlink_to(f"{other}.parquet")
+    assert results.decisions(run).num_rows == results.decisions(other).num_rows
+    (tmp_path / "out" / "runs").rename(tmp_path / "runs")
+    (tmp_path / "out" / "runs").symlink_to(tmp_path / "runs")
+    with pytest.raises(InvalidInputError, match="a link that leads out of the folder"):
+        results.decisions(other)
+
+
+def test_deep_metadata_is_a_diagnostic(tmp_path: Path) -> None:
+    results = lab.open(write_results(tmp_path))
+    run = digest_of("default", "FGD", 42)
+    path = tmp_path / "runs" / f"{run}.parquet"
+    deep = b'{"cards":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    for text in (deep, b'{"cards": "many"}', b'{"cards": 0}', b'{"cards": -1}'):
+        parquet.write_table(parquet.read_table(path).replace_schema_metadata({b"kdsl.inputs": text}), path)
+        with pytest.raises(InvalidInputError, match="does not say how many cards"):
+            results.series(run)
+    parquet.write_table(parquet.read_table(path).replace_schema_metadata({b"kdsl.inputs": deep}), path)
+    with pytest.raises(InvalidInputError, match="does not say what the run depends on"):
+        results.inputs(run)
 
 
 def test_a_table_without_rows_opens(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 import yaml
@@ -173,6 +174,90 @@ def test_mistakes_are_diagnostics(name: str, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert said in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+EMPTY = {
+    "traces": ({"traces": {}}, "`traces` is empty", "`traces` is required: fill it in"),
+    "profiles": ({"profiles": {}}, "`profiles` is empty", "`profiles` is required: fill it in"),
+    "seeds": ({"seeds": []}, "`seeds` is empty", "`seeds` is required: fill it in"),
+    "loads": ({"loads": []}, "`loads` is empty", "leave it out, or fill it in"),
+    "a grid": (
+        {"profiles": {"X": {"profile": "p", "grid": {}}}},
+        "`profiles.X.grid` is empty",
+        "leave it out",
+    ),
+    "parameters": (
+        {"profiles": {"X": {"profile": "p", "grid": {"A.b": []}}}},
+        '`profiles.X.grid["A.b"]` is empty',
+        "leave it out",
+    ),
+    "a path": (
+        {"prepare": {"orders": {"pods": "", "nodes": "n"}}},
+        "`prepare.orders.pods` is empty",
+        "`pods` is required: fill it in",
+    ),
+    # These stand behind references in the schema.
+    "a group's count": (
+        {"prepare": None, "loads": None, "time": {"groups": {"g": {"like": "n", "count": []}}}},
+        "`time.groups.g.count` is empty",
+        "leave it out",
+    ),
+    "an expander": (
+        {"prepare": None, "loads": None, "time": {"groups": {}, "autoscaler": {"expander": ""}}},
+        "`time.autoscaler.expander` is empty",
+        "`expander` is required: fill it in",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_what_is_empty_has_a_place_and_help(name: str, tmp_path: Path) -> None:
+    changes, said, help_ = EMPTY[name]
+    path = tmp_path / "experiment.yaml"
+    values = {key: value for key, value in {**EXPERIMENT, **changes}.items() if value is not None}
+    path.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+    result = kdsl("lab", "run", str(path))
+    assert result.exit_code == 2
+    assert said in result.stderr and f"--> {path}:" in result.stderr and help_ in result.stderr
+
+
+FORGED: dict[str, dict[str, list[object]]] = {
+    "other types": {"used": ["1", "2"]},
+    "fractions": {"arrived": [0.5, 1.0]},
+    "nothing": {"used": [None, 1]},
+    "not finite": {"lost": [float("nan"), 1.0]},
+}
+
+
+def test_a_file_of_no_use_is_made_again(tmp_path: Path) -> None:
+    profiles = {"BestFit": {"profile": "policies.atc23.best_fit.best_fit"}}
+    experiment = load_experiment(_write(tmp_path, profiles=profiles, seeds=[1]))
+    folder = tmp_path / "out"
+    sweep(experiment, folder)
+    before = _bytes(folder)
+    (path,) = (folder / "runs").iterdir()
+    good = parquet.read_table(path)
+    columns: dict[str, list[object]] = {
+        "node": ["a", None],
+        "arrived": [1, 2],
+        "used": [1, 2],
+        "lost": [1.0, 2.0],
+    }
+    tables = [
+        pa.table({**columns, **each}).replace_schema_metadata(good.schema.metadata)
+        for each in FORGED.values()
+    ]
+    texts = (b"", b"[]", b'{"cards": 0}', b'{"cards": "x"}', b"[" * 100_000)
+    tables += [good.replace_schema_metadata({b"kdsl.inputs": text}) for text in texts]
+    for table in tables:
+        parquet.write_table(table, path)
+        assert sweep(experiment, folder).known == 0
+        assert _bytes(folder) == before
+    outside = tmp_path / "outside.parquet"
+    path.rename(outside)
+    path.symlink_to(outside)
+    assert sweep(experiment, folder).known == 0
+    assert not path.is_symlink() and _bytes(folder) == before
 
 
 def test_without_pyarrow_there_is_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -260,10 +260,21 @@ def _view_in(inf: Inference, type_: Type) -> Type | None:
     return next(filter(None, (_view_in(inf, arg) for arg in type_.args)), None)
 
 
+_FOREIGN_FUNCTIONS = {
+    **dict.fromkeys(("len", "length", "count"), "`x.size()` is the number of elements or characters"),
+    "str": "`string(x)` makes text of a value",
+    "float": "`double(x)` makes a number with a fraction",
+    **dict.fromkeys(("any", "exists"), "`list.exists(x, C)` holds if C holds for an element"),
+    "all": "`list.all(x, C)` holds if C holds for every element",
+}
+
+
 def _unknown_function(inf: Inference, name: str, span: Span) -> Diagnostic:
     known = [*inf.names.functions(), *inf.views.functions]
     callable_ = [each for each in known if each.replace(".", "").isidentifier()]
     help_, fixes = suggest(span, name, callable_)
+    if name in _FOREIGN_FUNCTIONS:
+        help_, fixes = (_FOREIGN_FUNCTIONS[name],), ()
     return Diagnostic(
         CheckCode.UNKNOWN_FUNCTION,
         f"unknown function `{name}`",

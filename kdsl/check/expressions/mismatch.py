@@ -38,11 +38,24 @@ def listing(intro: str, names: Iterable[str], most: int = _MOST_LISTED) -> tuple
     return (f"{intro}: {', '.join(f'`{name}`' for name in names)}",) if 0 < len(names) <= most else ()
 
 
+_AS_CONDITION = {
+    "int": "compare it with a number, such as `… > 0`",
+    "double": "compare it with a number, such as `… > 0`",
+    "quantity": 'compare it with an amount, such as `… > quantity("1Gi")`',
+    "string": 'compare it with a text, such as `… != ""`',
+    "list": "ask `….size() > 0`, or `….exists(x, C)`",
+    "map": 'ask `….size() > 0`, or `"key" in …`',
+}
+"""How a value of a type becomes a condition."""
+
+
 def unexpected(expr: TypedExpr, wanted: Type, what: str) -> Diagnostic:
     """Return the error for an expression of a type that its place, named `what`, does not accept."""
     fixes = conversion_fixes(expr, wanted) or default_fixes(expr, wanted)
     title = f"{what} must be `{wanted}`, not `{expr.type}`"
-    return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, f"this is `{expr.type}`", fixes=fixes)
+    hint = _AS_CONDITION.get(expr.type.name) if wanted == BOOL and not fixes else None
+    label, help_ = f"this is `{expr.type}`", (hint,) if hint else ()
+    return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, label, help=help_, fixes=fixes)
 
 
 def no_number(expr: TypedExpr, what: str) -> Diagnostic:

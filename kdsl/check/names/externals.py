@@ -161,7 +161,8 @@ def unknown_external(rules: ExternalRules, kind: RuleKind, name: Name) -> Diagno
     if rule is None:
         title, why = f"unknown {kind} `{name.text}`", "no installed plugin has this name"
         help_ = did_you_mean(name.text, _names(rules.values())) or (
-            "`kdsl plugins list` lists the installed plugins; plugin `pair-score` is `plugins.PairScore`",
+            "install its distribution; `kdsl plugins list` lists the installed plugins,"
+            " and rules name plugin `pair-score` as `plugins.PairScore`",
         )
     elif not rule.is_active:
         title, why = f"plugin `{rule.plugin}` is not active", "installed, but not configured"

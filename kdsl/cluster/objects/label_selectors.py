@@ -54,6 +54,10 @@ class LabelSelector:
     def __post_init__(self) -> None:
         SELECTED_KEYS.add(self.requirements)
 
+    def __reduce__(self) -> tuple[type[LabelSelector], tuple[frozenset[LabelRequirement]]]:
+        # By its constructor: its keys count in another process, too.
+        return LabelSelector, (self.requirements,)
+
     @staticmethod
     def of(spec: LabelSelectorSpec) -> LabelSelector:
         """Convert a valid selector of the API."""

@@ -7,7 +7,7 @@ neither.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kdsl.base.sharing import sharing
@@ -45,6 +45,10 @@ class PodAffinityTerm:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __reduce__(self) -> tuple[type[PodAffinityTerm], tuple[object, ...]]:
+        # Without the hash: texts have other hashes in another process.
+        return PodAffinityTerm, tuple(getattr(self, each.name) for each in fields(self) if each.init)
 
     @staticmethod
     def of(spec: PodAffinityTermSpec, owner: ObjectMeta, weight: int = 0) -> PodAffinityTerm:

@@ -6,7 +6,7 @@ spread over the domains of a topology key; the inclusion policies decide which n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kdsl.base.sharing import sharing
@@ -55,6 +55,10 @@ class SpreadConstraint:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __reduce__(self) -> tuple[type[SpreadConstraint], tuple[object, ...]]:
+        # Without the hash: texts have other hashes in another process.
+        return SpreadConstraint, tuple(getattr(self, each.name) for each in fields(self) if each.init)
 
     @staticmethod
     def of(spec: TopologySpreadConstraint, owner: ObjectMeta) -> SpreadConstraint:

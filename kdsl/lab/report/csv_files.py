@@ -6,17 +6,24 @@ import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
+from kdsl.base.visible import visible
 from kdsl.lab.intervals import Interval
 from kdsl.lab.report.contents import Contents
 from kdsl.lab.report.study import Study
 
 Cell = str | int | float | None
+_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""The first characters of texts that spreadsheets take for formulas, in two widths."""
 _INTERVAL = ("seeds", "mean", "low95", "high95", "least", "most")
 
 
 def write_csv(contents: Contents, folder: Path) -> list[Path]:
-    """Write the tables; return the files. Numbers have all their digits, an empty cell is no number."""
+    """Write the tables; return the files. Numbers have all their digits, an empty cell is no number.
+
+    A text that a spreadsheet would take for a formula has an apostrophe in front.
+    """
     study = contents.study
     names = [metric.key for metric in study.metrics]
     about = ("trace", "profile", "parameters")
@@ -34,9 +41,23 @@ def write_csv(contents: Contents, folder: Path) -> list[Path]:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(heads)
-            writer.writerows(rows)
+            writer.writerows(map(_harmless, rows))
         found.append(path)
     return found
+
+
+def _harmless(row: Sequence[Cell]) -> list[Cell]:
+    """Return a row whose texts no spreadsheet takes for formulas: those get an apostrophe in front. Control
+    characters are escaped: some readers end a row at each of them.
+    """
+    return [
+        cell
+        if not isinstance(cell, str)
+        else f"'{visible(cell)}"
+        if cell.startswith(_FORMULAS)
+        else visible(cell)
+        for cell in row
+    ]
 
 
 def _about(study: Study, trace: int, variant: int) -> tuple[str, str, str]:

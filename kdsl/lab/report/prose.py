@@ -26,6 +26,11 @@ _NO_CARDS: Final = (
     "Cards: the folder does not have the nodes of the traces, so the page shows no cards. `kdsl lab run` adds"
     " them, and runs nothing again."
 )
+_NO_CARDS_OVER_TIME: Final = (
+    "Cards and decisions: cards come free again in runs over time, so the page shows none at their end, and"
+    " `kdsl lab explain` and `kdsl lab record` do not repeat their decisions. A decision has the last reason"
+    " why its pod waits."
+)
 
 
 def sentence(study: Study, trace: int) -> str | None:
@@ -71,7 +76,9 @@ def about(contents: Contents) -> list[Markup]:
         f" are in the folder: kdsl.lab.open(“{shortened(study.name, 80)}”).decisions(“RUN”)."
     )
     texts = [_INTERVALS, _DIFFERENCES, decisions]
-    if not study.is_timed and not evidence.cards:
+    if study.is_timed:
+        texts.append(_NO_CARDS_OVER_TIME)
+    elif not evidence.cards:
         texts.append(_NO_CARDS)
     terms = ((tag("dt", metric.axis), tag("dd", metric.about)) for metric in study.metrics)
     return [*(tag("p", text) for text in texts), tag("dl", *terms, class_="metrics")]

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import lru_cache
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
 _SUMMARY: Final = b"kdsl.summary"
 _TEXTS: Final = ("trace", "profile", "parameters", "run")
 _COUNTS: Final = ("seed", "pods", "started", "pending", "evictions", "nodes_max")
+_ABOUT: Final = ("trace", "profile", "parameters", "seed", "run")
 _COLUMNS: Final = (
-    *("trace", "profile", "parameters", "seed", "run", "pods", "started", "pending", "evictions"),
+    *(*_ABOUT, "pods", "started", "pending", "evictions"),
     *("waiting_mean", "waiting_p50", "waiting_p90", "waiting_p99", "allocation_mean", "fragmentation_mean"),
     *("nodes_mean", "nodes_max", "cost", "end"),
 )
@@ -168,10 +170,20 @@ def write(folder: ResultFolder, digest: str, inputs: Mapping[str, Any], run: Tim
 
 
 def read_row(folder: ResultFolder, digest: str) -> dict[str, Any]:
-    """Return the figures of a run in the table of all runs."""
-    about = arrow().parquet.read_schema(folder.file_of(digest)).metadata
-    found: dict[str, Any] = json.loads(about[_SUMMARY])
-    return found
+    """Return the figures of a run in the table of all runs.
+
+    Raises OSError, ArrowException, KeyError, TypeError, ValueError or RecursionError if its file is not one
+    that `write` wrote.
+    """
+    with folder.opened(folder.file_of(digest)) as file:
+        about = arrow().parquet.read_schema(file).metadata
+    found = json.loads(about[_SUMMARY])
+    figures = {name: found[name] for name in _COLUMNS[len(_ABOUT) :]}
+    for name, value in figures.items():
+        is_number = type(value) is int or (type(value) is float and isfinite(value) and name not in _COUNTS)
+        if not is_number and (value is not None or name in _COUNTS):
+            raise ValueError(f"`{name}` of run {digest} is {value}")
+    return figures
 
 
 def write_table(folder: ResultFolder, rows: Sequence[Mapping[str, Any]]) -> Path:

@@ -13,12 +13,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as parquet
 import pytest
 from kdsl.base.errors import KdslError
 from kdsl.lab.report import library, page, rules, tables, theme
 
 from tests.cli.command_line import kdsl
-from tests.lab.report.folders import digest_of, write_results, write_table, write_timed
+from tests.lab.report.folders import LOADS, digest_of, write_results, write_table, write_timed
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 KINDS = ["load-allocation", "load-lost_of_all", "load-lost_of_idle", "pareto", "reasons", "seeds-allocation"]
@@ -201,6 +202,8 @@ def test_a_page_over_time(tmp_path: Path) -> None:
         "pareto-0",
         "reasons-0",
     }
+    text = " ".join(_Elements((tmp_path / "out.html").read_text(encoding="utf-8")).text)
+    assert "cards come free again in runs over time, so the page shows none" in text
     front = data["plots"]["pareto-0"]["data"]["front"]
     # One costs half, the other waits less: both are on the front.
     assert [row[front["names"].index("v")] for row in front["rows"]] == ["Small nodes", "Large nodes"]
@@ -248,6 +251,29 @@ def test_tables_as_csv(tmp_path: Path) -> None:
         csv.DictReader((tmp_path / "timed-csv" / "time.csv").read_text(encoding="utf-8").splitlines())
     )
     assert {row["measure"] for row in rows} >= {"cost", "waiting", "nodes"}
+
+
+def test_no_cell_of_a_csv_file_is_a_formula(tmp_path: Path) -> None:
+    traces = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "a\r=1", "a\n=1", "\uff1d1", "plain=1"]
+    folder = write_results(tmp_path / "out", traces=traces, profiles=["=cmd|' /C calc'!A0"], seeds=[1])
+    _report(folder, "--csv", str(tmp_path / "csv"))
+    for path in (tmp_path / "csv").iterdir():
+        with path.open(encoding="utf-8", newline=None) as file:
+            rows = list(csv.DictReader(file))
+        assert list(dict.fromkeys(row["trace"] for row in rows)) == [
+            *("'=1+1", "'+1", "'-1", "'@SUM(A1)", r"'\t=1", r"'\r=1", r"a\r=1", r"a\n=1"),
+            *("'\uff1d1", "plain=1"),
+        ]
+        assert {row["profile"] for row in rows} == {"'=cmd|' /C calc'!A0"}
+
+
+def test_negative_numbers_of_a_csv_file_stay_numbers(tmp_path: Path) -> None:
+    folder = write_results(tmp_path / "out", traces=["t"], profiles=["P"], seeds=[1])
+    table = parquet.read_table(folder / "results.parquet").to_pydict()
+    write_table(folder / "results.parquet", {**table, "lost_of_all": [-1.5] * len(LOADS)})
+    _report(folder, "--csv", str(tmp_path / "csv"))
+    with (tmp_path / "csv" / "runs.csv").open(encoding="utf-8") as file:
+        assert [row["lost_of_all"] for row in csv.DictReader(file)] == ["-1.5"]
 
 
 def test_runs_that_cannot_be_read_are_named_and_end_with_1(tmp_path: Path) -> None:

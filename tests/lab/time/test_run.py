@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from kdsl.base.errors import KdslError
+from kdsl.hooks.specs import QueuedPod
 from kdsl.lab.time.plan import AfterEviction, Stop, TimePlan
+from kdsl.lab.time.simulation import Simulation
 from kdsl.lab.timed import NodeChange
 
 from tests.lab.time.workloads import arrival, node, pod, run, story
@@ -24,6 +26,27 @@ def test_pods_start_when_others_end() -> None:
     }
     assert result.end == 150.0
     assert result.late == 0
+
+
+def test_pods_that_sleep_are_flushed(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[tuple[float, str]] = []
+    original = Simulation._attempt
+
+    def attempt(self: Simulation, queued: QueuedPod) -> None:
+        tried.append((self._world.now / 10**9, queued.pod.name))
+        original(self, queued)
+
+    monkeypatch.setattr(Simulation, "_attempt", attempt)
+    pods = [arrival("a", 0, 1000), arrival("b", 5, 10), arrival("big", 6, 10, cores=3)]
+    result = run([node("n", 1)], pods, TimePlan(flush=True))
+    # The queue looks every 30 s for pods that slept for more than 300 s: since 5 s until 330 s, and so on.
+    looks = [(at, name) for at in (330.0, 660.0, 990.0) for name in ("b", "big")]
+    assert tried == [(0.0, "a"), (5.0, "b"), (6.0, "big"), *looks, (1000.0, "b"), (1010.0, "big")]
+    told = story(result)
+    assert told["b"] == (5.0, 1000.0, 1010.0, 995.0, 0) and told["big"][1] is None
+    assert (result.end, result.late) == (1010.0, 0)
+    # It finds nothing that events do not find.
+    assert story(run([node("n", 1)], pods)) == told
 
 
 def test_what_is_measured_over_time() -> None:

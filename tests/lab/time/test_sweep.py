@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -119,6 +120,52 @@ def test_files_of_a_run(tmp_path: Path) -> None:
     # The pods that wait want other cards than there are.
     assert all(each["reason"] for each in pods if each["node"] is None)
     assert row["fragmentation_mean"] is not None and 0 < row["allocation_mean"] < 100
+
+
+def _write_one(folder: Path) -> Path:
+    """Write an experiment of one run."""
+    traces = {"recorded": EXPERIMENT["traces"]["recorded"]}  # type: ignore[index]
+    profiles = {"BestFit": EXPERIMENT["profiles"]["BestFit"]}  # type: ignore[index]
+    return _write(folder, traces=traces, profiles=profiles, seeds=[1], time={})
+
+
+def test_a_file_with_figures_of_no_use_is_made_again(tmp_path: Path) -> None:
+    experiment, folder = load_experiment(_write_one(tmp_path)), tmp_path / "out"
+    sweep(experiment, folder)
+    before = _bytes(folder)
+    (file,) = (folder / "runs").iterdir()
+    table = parquet.read_table(file)
+    about = dict(table.schema.metadata)
+    summary = json.loads(about[b"kdsl.summary"])
+    changes: tuple[Mapping[str, object], ...] = (
+        *({"cost": "much"}, {"cost": float("nan")}, {"started": 1.5}, {"started": None}, {"pods": True}),
+        {"end": [1]},
+    )
+    for each in changes:
+        text = json.dumps({**summary, **each}).encode()
+        parquet.write_table(table.replace_schema_metadata({**about, b"kdsl.summary": text}), file)
+        assert sweep(experiment, folder).known == 0
+        assert _bytes(folder) == before
+    # Figures cannot say that they are of another run.
+    text = json.dumps({**summary, "trace": "another"}).encode()
+    parquet.write_table(table.replace_schema_metadata({**about, b"kdsl.summary": text}), file)
+    done = sweep(experiment, folder)
+    assert done.known == 1 and parquet.read_table(done.table).column("trace").to_pylist() == ["recorded"]
+
+
+def test_runs_over_time_are_not_explained_or_recorded(tmp_path: Path) -> None:
+    path = _write_one(tmp_path)
+    sweep(load_experiment(path), tmp_path / "out")
+    (run,) = (file.stem for file in (tmp_path / "out" / "runs").iterdir())
+    explained = kdsl("lab", "explain", str(path), run, "pod-00")
+    assert (explained.exit_code, explained.stdout) == (2, "")
+    assert (
+        "this is a run over time: only runs whose pods arrive one after the other are explained"
+        in explained.stderr
+    )
+    recorded = kdsl("lab", "record", str(path), run, str(tmp_path / "record"))
+    assert recorded.exit_code == 2 and "this is a run over time" in recorded.stderr
+    assert not (tmp_path / "record").exists()
 
 
 def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
