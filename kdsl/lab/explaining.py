@@ -25,9 +25,8 @@ def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
     planned = planned_run(experiment, run)
     if experiment.time is not None:
         raise KdslError(
-            "this is a run over time: only runs whose pods arrive one after the other are explained; why its"
-            " pods wait is in the column `reason` of the file of the run, and in the page of"
-            " `kdsl lab report`"
+            "this is a run over time: only runs whose pods arrive one after the other are explained; the"
+            " reasons why its pods wait are in the column `reason` of its file, and in `kdsl lab report`"
         )
     contender = experiment.contenders[planned.name]
     recorded = trace_of(experiment.traces[planned.trace])

@@ -29,7 +29,7 @@ _NO_CARDS: Final = (
 _NO_CARDS_OVER_TIME: Final = (
     "Cards and decisions: cards come free again in runs over time, so the page shows none at their end, and"
     " `kdsl lab explain` and `kdsl lab record` do not repeat their decisions. A decision has the last reason"
-    " why its pod waits."
+    " for which its pod waits."
 )
 
 
