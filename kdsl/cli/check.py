@@ -14,7 +14,7 @@ from kdsl.base.disk_cache import DiskCache, disk_cache
 from kdsl.cli.completion import complete_codes, complete_profiles
 from kdsl.cli.examples import examples_of
 from kdsl.cli.fixing import fix_options, settle_fixes
-from kdsl.cli.inputs import GivenPath, config_option
+from kdsl.cli.inputs import GivenPath, config_option, format_option
 from kdsl.cli.output import emit, emit_legend, wants_colour
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 
@@ -30,16 +30,7 @@ _TEXTS = ("full", "concise")
 @click.command("check", epilog=examples_of("check"))
 @click.argument("paths", nargs=-1, type=GivenPath())
 @config_option
-@click.option(
-    "-o",
-    "--output",
-    "--format",
-    "style",
-    type=click.Choice(["full", "concise", "json", "sarif", "junit", "github"]),
-    default="full",
-    show_default=True,
-    help="How findings are printed.",
-)
+@format_option
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option(
     "--plan",

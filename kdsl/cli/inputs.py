@@ -39,6 +39,16 @@ class GivenPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+format_option = click.option(
+    "-o",
+    "--output",
+    "--format",
+    "style",
+    type=click.Choice(["full", "concise", "json", "sarif", "junit", "github"]),
+    default="full",
+    show_default=True,
+    help="How findings are printed.",
+)
 config_option = click.option(
     "--config",
     type=GivenPath(),

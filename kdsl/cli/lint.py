@@ -15,7 +15,7 @@ from kdsl.base.disk_cache import DiskCache, disk_cache
 from kdsl.cli.completion import complete_lints
 from kdsl.cli.examples import examples_of
 from kdsl.cli.fixing import fix_options, settle_fixes
-from kdsl.cli.inputs import GivenPath, config_option, read_config
+from kdsl.cli.inputs import GivenPath, config_option, format_option, read_config
 from kdsl.cli.output import emit, emit_legend, wants_colour
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 
@@ -27,16 +27,7 @@ if TYPE_CHECKING:
 @click.command("lint", epilog=examples_of("lint"))
 @click.argument("paths", nargs=-1, type=GivenPath())
 @config_option
-@click.option(
-    "-o",
-    "--output",
-    "--format",
-    "style",
-    type=click.Choice(["full", "concise", "json", "sarif", "junit", "github"]),
-    default="full",
-    show_default=True,
-    help="How findings are printed.",
-)
+@format_option
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @fix_options
 @click.option(

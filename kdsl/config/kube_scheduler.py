@@ -83,15 +83,7 @@ def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeS
 
     With `skips_unknown`, plugins without a counterpart in kdsl are left out, with a warning.
     """
-    read = read_yaml(source)
-    if has_errors(read.diagnostics):
-        return KubeSchedulerResult(None, read.diagnostics)
-    if len(read.documents) != 1:
-        title = f"`{source.path}` holds {len(read.documents)} documents: a configuration is one"
-        return KubeSchedulerResult(None, (Diagnostic(ConfigCode.UNREADABLE, title, where=source.path),))
-    root = without_nulls(read.documents[0])
-    found = misfits(root, kube_scheduler_schema())
-    fitting = fitting_part(root, kube_scheduler_schema()) if found else root
+    fitting, found = fitting_document(source, kube_scheduler_schema(), "configuration")
     if fitting is None:
         return KubeSchedulerResult(None, found)
     reader = _Reader(fitting)
@@ -111,6 +103,21 @@ def skipped(found: Iterable[Diagnostic]) -> list[Diagnostic]:
         replace(each, severity=Severity.WARNING) if each.code == ConfigCode.UNKNOWN_PLUGIN else each
         for each in found
     ]
+
+
+def fitting_document(
+    source: Source, schema: Mapping[str, Any], noun: str
+) -> tuple[YamlNode | None, tuple[Diagnostic, ...]]:
+    """Read the one document of a text; return the part that fits the schema, None without one, and errors."""
+    read = read_yaml(source)
+    if has_errors(read.diagnostics):
+        return None, read.diagnostics
+    if len(read.documents) != 1:
+        title = f"`{source.path}` holds {len(read.documents)} documents: a {noun} is one"
+        return None, (Diagnostic(ConfigCode.UNREADABLE, title, where=source.path),)
+    root = without_nulls(read.documents[0])
+    found = misfits(root, schema)
+    return fitting_part(root, schema) if found else root, found
 
 
 def without_nulls(node: YamlNode) -> YamlNode:

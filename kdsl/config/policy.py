@@ -19,9 +19,9 @@ from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
 from kdsl.config.kube_extenders import check_extenders, extender_arguments, ignored_by_scheduler
-from kdsl.config.kube_scheduler import skipped, without_nulls
-from kdsl.config.misfits import fitting_part, misfits, place_of
-from kdsl.lang.yaml_tree import YamlNode, read_yaml, to_plain
+from kdsl.config.kube_scheduler import fitting_document, skipped
+from kdsl.config.misfits import place_of
+from kdsl.lang.yaml_tree import YamlNode, to_plain
 
 POLICY: Final = "Policy"
 ORDER: Final = (
@@ -102,15 +102,7 @@ def read_policy(source: Source, *, skips_unknown: bool = False) -> PolicyResult:
     With `skips_unknown`, predicates and priorities without a counterpart in kdsl are left out, with a
     warning.
     """
-    read = read_yaml(source)
-    if has_errors(read.diagnostics):
-        return PolicyResult(None, read.diagnostics)
-    if len(read.documents) != 1:
-        title = f"`{source.path}` holds {len(read.documents)} documents: a policy is one"
-        return PolicyResult(None, (Diagnostic(ConfigCode.UNREADABLE, title, where=source.path),))
-    root = without_nulls(read.documents[0])
-    found = misfits(root, policy_schema())
-    fitting = fitting_part(root, policy_schema()) if found else root
+    fitting, found = fitting_document(source, policy_schema(), "policy")
     if fitting is None:
         return PolicyResult(None, found)
     reader = _Reader(fitting, [each.span for each in found if each.span])
