@@ -79,7 +79,7 @@ class Cycle(Struct, frozen=True, rename="camel", omit_defaults=True, tag_field="
 
 
 class Settled(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceSettled"):
-    """The result for a pod that a Permit plugin had held."""
+    """The result for a pod that a Permit plugin had held, or whose binding took time."""
 
     api_version: str
     changes: list[Change]

@@ -165,7 +165,8 @@ class Course:
         mine = identity(pod)
         if self._left[mine] > 0 or self._retries[mine] >= MOST_RETRIES:
             return False
-        return mine in self._survey.placed or mine in self._made_room
+        # One that still waits for its victims at the end of the record waits here, too.
+        return mine in self._survey.placed or (mine in self._made_room and mine not in self._survey.make_room)
 
     def _pop(self, is_wanted: Callable[[QueuedPod], bool]) -> QueuedPod | None:
         """Take the first wanted pod from the queue; the others stay."""

@@ -26,14 +26,16 @@ class Survey:
     """The pods of a record. `attempts` counts the recorded attempts of each, `cycles` has the number of the
     first one by key, `homes` the nodes of pods at the start.
 
-    `placed` are the pods that have a node when the record ends, or ended while they had one. `options` are
-    those of the first attempt, None in a record without attempts.
+    `placed` are the pods that have a node when the record ends, or ended with one, `make_room` those
+    whose last attempt evicts others. `options` are those of the first attempt, None in a record without
+    attempts. `settled` counts the results of pods that a Permit plugin held.
     """
 
     attempts: Counter[Identity] = field(default_factory=Counter)
     cycles: dict[str, int] = field(default_factory=dict)
     homes: dict[str, str] = field(default_factory=dict)
     placed: set[Identity] = field(default_factory=set)
+    make_room: set[Identity] = field(default_factory=set)
     schedulers: set[str] = field(default_factory=set)
     options: EngineOptions | None = None
     rules: str = ""
@@ -41,6 +43,7 @@ class Survey:
     dropped: int = 0
     settled: int = 0
     _pods: dict[str, PodInfo] = field(default_factory=dict)
+    _held: set[str] = field(default_factory=set)
 
     @staticmethod
     def of(file: InputFile) -> Survey:
@@ -65,7 +68,8 @@ class Survey:
         if step.attempt is not None:
             self._note(step.attempt)
         if step.settled is not None:
-            self.settled += 1
+            # A binding that took time has a result as well.
+            self.settled += step.settled.pod in self._held
             self._end(step.settled)
 
     def _note(self, attempt: Attempt) -> None:
@@ -82,6 +86,14 @@ class Survey:
         pod = self._pods.get(decision.pod)
         if pod is None:
             return
+        if decision.outcome is Outcome.WAITING:
+            self._held.add(decision.pod)
+        else:
+            self._held.discard(decision.pod)
+        if decision.victims:
+            self.make_room.add(identity(pod))
+        elif decision.outcome is not Outcome.SKIPPED:
+            self.make_room.discard(identity(pod))
         if node_of(decision):
             self.placed.add(identity(pod))
         elif decision.outcome is not Outcome.SKIPPED:

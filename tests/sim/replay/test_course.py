@@ -205,3 +205,15 @@ def test_a_tried_pod_that_another_scheduler_places(tmp_path: Path) -> None:
     run.decide()
     assert run.nodes() == {"n/one": "n1", "n/a": "n2"}
     assert_nothing_differs(made, run.file())
+
+
+def test_a_record_that_ends_before_the_victims(tmp_path: Path) -> None:
+    """big has no second attempt in the record: under the same rules it waits for its victim, too."""
+    made = rules(tmp_path, "made", room=1, preempt=PREEMPT)
+    run = Run(made, pod("home", on="n1"), pod("a"), pod("big", priority=9))
+    run.evictor.evict = lambda *_: None  # type: ignore[method-assign]
+    run.decide(2)
+    assert run.nodes() == {"n/home": "n1", "n/a": "n2"}
+    file = run.file()
+    assert_nothing_differs(made, file)
+    assert replay(None, made, file, Mode.CUMULATIVE).counts.victims == 1
