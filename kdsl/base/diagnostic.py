@@ -25,6 +25,9 @@ class Severity(StrEnum):
 
 # Of difflib, from 0 to 1. At 0.6 `images` would be near to `age`, and `flatten` to `len`.
 _NEAR = 0.7
+# One letter of three may be wrong if the names are of about one length.
+_NEAR_SHORT = 0.6
+_SHORT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +129,12 @@ def _near(name: str, known: Iterable[str]) -> list[str]:
     folded = {candidate.lower(): candidate for candidate in reversed(candidates)}
     qualifier, _, word = name.lower().rpartition(".")
     compared = {each: _compared(each, qualifier) for each in folded}
-    by_full = difflib.get_close_matches(name.lower(), folded, n=4, cutoff=_NEAR)
-    full = [each for each in by_full if compared[each] == each or _are_near(compared[each], word)]
+    by_full = difflib.get_close_matches(name.lower(), folded, n=4, cutoff=_NEAR_SHORT)
+    full = [
+        each
+        for each in by_full
+        if _are_near(each, name.lower()) and (compared[each] == each or _are_near(compared[each], word))
+    ]
     last = [each for each in folded if not qualifier and "." in each and _are_near(compared[each], word)]
     return [folded[each] for each in dict.fromkeys((*full, *last))][:2]
 
@@ -140,4 +147,5 @@ def _compared(name: str, qualifier: str) -> str:
 
 
 def _are_near(known: str, word: str) -> bool:
-    return difflib.SequenceMatcher(None, known, word).ratio() >= _NEAR
+    is_short = len(word) <= _SHORT and abs(len(known) - len(word)) <= 1
+    return difflib.SequenceMatcher(None, known, word).ratio() >= (_NEAR_SHORT if is_short else _NEAR)
