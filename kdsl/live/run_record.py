@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import structs
 
 from kdsl.base.clock import Clock
 from kdsl.base.events import Action
@@ -149,12 +150,11 @@ class RunRecord:
         self._send(lambda writing: writing.skip(pod))
 
     def _send(self, message: Message) -> None:
-        if len(self._messages) >= MOST_MESSAGES or self._writing.is_over:
+        if len(self._messages) >= MOST_MESSAGES and not self._writing.is_over:
+            self._writing.end(f"{MOST_MESSAGES:,} messages wait, its file is not written fast enough")
+        if self._writing.is_over:
             self._is_over = True
-            self._messages.clear()
-            _LOG.error(
-                "the record ends here: %s", self._writing.problem or "its file is not written any more"
-            )
+            _LOG.error("the record ends here: %s", self._writing.problem)
             return
         self._messages.append(message)
 
@@ -166,9 +166,12 @@ class RunRecord:
         self._thread.join(drain)
         if self._thread.is_alive():
             _LOG.error("the record was not finished within %s s", drain)
-            return
-        counts = self.counts
-        _LOG.info("recorded %s decisions, left out %s", counts.recorded, counts.dropped)
+        elif self._writing.is_over:
+            if not self._is_over:
+                _LOG.error("the record ends here: %s", self._writing.problem)
+        else:
+            counts = self.counts
+            _LOG.info("recorded %s decisions, left out %s", counts.recorded, counts.dropped)
 
     def _write_all(self) -> None:
         messages, writing = self._messages, self._writing
@@ -181,11 +184,14 @@ class RunRecord:
                     break
         except Exception as error:  # noqa: BLE001 - a record must not end a scheduler
             _LOG.exception("the record ended with an error")
-            writing.end(str(error))
+            writing.end(f"{type(error).__name__}: {error}")
+        # Only this thread takes messages out: the other one would empty the queue under its hands.
+        messages.clear()
         try:
             self._stack.close()
         except Exception as error:  # noqa: BLE001 - the file may be on a full disk
             _LOG.error("the record could not be written: %s", error)
+            writing.end(str(error))
 
 
 @dataclass(slots=True)
@@ -213,7 +219,7 @@ class _Writing:
             if isinstance(thing, bytes):
                 self._take(key, thing)
             else:
-                self._manifests[key] = catalog_manifest(thing)
+                self._manifests[key] = catalog_manifest(_bare_object(thing))
         self._placed = {pod.key: _bare(pod) for pod in pods}
         for pod in pods:
             # An assumed pod has a node that the server does not know yet.
@@ -236,6 +242,8 @@ class _Writing:
             self._take((Node.KIND, event.after.name), raw)
         elif isinstance(event.before, NodeFacts):
             self._forget((Node.KIND, event.before.name))
+        elif isinstance(event.after, CatalogObject):
+            event = replace(event, after=_bare_object(event.after))
         self._now.notice(event)
 
     def begin(
@@ -299,6 +307,15 @@ def _bare(pod: PodInfo) -> PodInfo:
         return pod
     kept = {key: value for key, value in pod.annotations.items() if key != _REPEATS}
     return pod.with_fields(annotations=freeze(kept))
+
+
+def _bare_object(thing: CatalogObject) -> CatalogObject:
+    """Return an object without the annotation that repeats its manifest."""
+    meta = thing.metadata
+    if _REPEATS not in meta.annotations:
+        return thing
+    kept = {key: value for key, value in meta.annotations.items() if key != _REPEATS}
+    return structs.replace(thing, metadata=structs.replace(meta, annotations=kept))
 
 
 def recorded_fields(kind: str, raw: bytes) -> Manifest:

@@ -22,6 +22,7 @@ from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.engine import Engine
 from kdsl.explain.differences import Mode
+from kdsl.live import run_record
 from kdsl.live.changes import LiveNode, LivePod
 from kdsl.live.known import KnownObjects
 from kdsl.live.run_record import RunRecord, recorded_fields
@@ -199,6 +200,70 @@ def test_decisions_are_left_out_and_counted_while_the_writer_is_behind(
     found = replayed(Mode.INDEPENDENT, None, Side(rules, Settings()), file, survey)
     assert (found.counts.decided, found.counts.different, found.counts.dropped) == (14, 0, 8)
     assert found.notes == ("the record lacks 8 decisions that came faster than they were written",)
+
+
+def test_a_record_that_lost_messages_has_no_last_line(
+    rules: RuleSet, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last line would say that it is whole."""
+    monkeypatch.setattr(run_record, "MOST_MESSAGES", 30)
+    path, hold, reached = tmp_path / "run.jsonl", threading.Event(), threading.Event()
+
+    def wait(_: object) -> None:
+        reached.set()
+        hold.wait()
+
+    record = RunRecord(path)
+    running = Running(rules, record)
+    for number in range(3):
+        running.decide_calmly(f"first-{number}")
+    record._send(wait)
+    assert reached.wait(20)
+    for number in range(12):
+        running.decide(f"behind-{number}")
+    hold.set()
+    running.decide("last")
+    running.engine.close()
+    record.close()
+    assert sum(1 for _ in running.cache.pods()) == 16
+    survey = Survey.of(InputFile(str(path), path.read_bytes()))
+    assert (survey.attempts.total(), survey.is_whole) == (3, False)
+    assert [each.message for each in caplog.records if each.levelno >= logging.WARNING] == [
+        "the record ends here: 30 messages wait, its file is not written fast enough"
+    ]
+
+
+def test_a_record_that_ends_with_the_last_decision_says_so(
+    rules: RuleSet, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    record = RunRecord(tmp_path / "run.jsonl", most=100)
+    Running(rules, record).decide_calmly("a")
+    record.close()
+    assert [each.getMessage() for each in caplog.records if each.name == run_record.__name__] == [
+        f"the record ends here: `{tmp_path}/run.jsonl` has 100 bytes, the most that can be read again"
+    ]
+
+
+def test_no_object_repeats_its_manifest(rules: RuleSet, tmp_path: Path) -> None:
+    """`kubectl apply` repeats the environment of a workload in an annotation."""
+    path = tmp_path / "run.jsonl"
+    record = RunRecord(path)
+    running = Running(rules, record)
+    for name in ("before", "after"):
+        annotations = {"kubectl.kubernetes.io/last-applied-configuration": SECRET, "mine": name}
+        manifest = {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": {"name": name, "namespace": "n", "annotations": annotations},
+            "spec": {"selector": {"matchLabels": {"app": "a"}}},
+        }
+        (found,) = read_values([manifest]).catalog
+        running.cache.put(found)
+        running.decide(f"pod-{name}")
+    record.close()
+    text = path.read_text()
+    assert SECRET not in text and '"mine":"before"' in text and '"mine":"after"' in text
 
 
 def test_a_record_ends_at_its_largest_size_and_the_scheduler_goes_on(

@@ -9,25 +9,22 @@ placements, evictions, and the binding of claims of placed pods.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from kdsl.base.clock import ManualClock
-from kdsl.cluster.api.storage_objects import PersistentVolume, PersistentVolumeClaim
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.cluster.snapshot.catalog import key_of
-from kdsl.cycle.decision import Decision, Detail, Outcome
+from kdsl.cycle.decision import Decision, Detail
 from kdsl.cycle.engine import Engine
 from kdsl.explain.differences import node_of
 from kdsl.hooks.specs import QueuedPod
+from kdsl.sim.replay.effects import RecordedEffects
 from kdsl.sim.replay.side import GivenAnnotations, set_clock
 from kdsl.sim.replay.survey import Identity, Survey, identity
 from kdsl.sim.run import SimulatedEvictor
 from kdsl.trace.record import (
     Attempt,
     NodeGone,
-    ObjectGone,
-    ObjectSet,
     PodGone,
     PodPlaced,
     Step,
@@ -64,7 +61,7 @@ class Course:
         self._seen: set[Identity] = set()
         # The pods whose last decision here evicted others.
         self._made_room: set[Identity] = set()
-        self._recorded = _RecordedEffects()
+        self._recorded = RecordedEffects()
         self.decisions: list[Decision] = []
         if survey.options is not None:
             engine.continue_from(survey.options)
@@ -93,16 +90,36 @@ class Course:
 
     def _apply(self, change: StepChange) -> None:
         match change:
+            case PodPlaced(pod):
+                self._take_placed(pod)
             case PodGone(pod):
                 self._lose(pod)
             case NodeGone(name):
                 info = self._cluster.snapshot().node(name)
                 apply(change, self._cluster)
                 for pod in () if info is None else info.pods:
-                    self._cluster.remove_pod(pod.key)
-                    self._come_back(pod.with_fields(node_name="", nominated_node_name="", start_time=0))
+                    self._leave_node(pod, name)
             case _:
                 apply(change, self._cluster)
+
+    def _take_placed(self, pod: PodInfo) -> None:
+        """Take a pod that something else placed, or the changed fields of one that has a node here."""
+        mine = self._cluster.pod(pod.key)
+        if mine is not None and identity(mine) == identity(pod):
+            # Node and cards are those that it got here.
+            own = mine.annotations if self._recorded.is_tried(pod) else pod.annotations
+            self._cluster.add_pod(pod.with_fields(node_name=mine.node_name, annotations=own))
+        elif not self._recorded.is_known(pod):
+            self._engine.give_up(pod)
+            self._cluster.add_pod(pod)
+
+    def _leave_node(self, pod: PodInfo, node: str) -> None:
+        """Take a pod from a node that is gone, unless it is on that node in the record: there it ends, or the
+        node returns.
+        """
+        if self._recorded.node(pod) != node:
+            self._cluster.remove_pod(pod.key)
+            self._come_back(pod.with_fields(node_name="", nominated_node_name="", start_time=0))
 
     def _lose(self, pod: PodInfo) -> None:
         """Forget a pod that has ended or was deleted."""
@@ -196,60 +213,3 @@ class Course:
             decision = decision.with_fields(verdicts=kept)
         self.decisions.append(decision)
         self._on_decision(decision)
-
-
-class _RecordedEffects:
-    """Finds the changes of a record that are effects of its decisions."""
-
-    def __init__(self) -> None:
-        self._tried: set[str] = set()
-        self._victims: set[str] = set()
-        self._claims: set[str] = set()
-        # The pod of the decision before a step, if it has no node: a placement of it was undone.
-        self._undone = ""
-        self._pods: dict[str, PodInfo] = {}
-
-    def others(self, step: Step) -> Iterator[StepChange]:
-        """Yield the changes of a step that are no effects; the decision of the step counts from then on."""
-        undone = {self._undone} if self._undone else set()
-        if step.settled is not None and not node_of(step.settled):
-            undone.add(step.settled.pod)
-        for change in step.changes:
-            if not self._is_effect(change, undone):
-                yield change
-        self._undone = ""
-        if step.attempt is not None:
-            self._pods[step.attempt.pod.key] = step.attempt.pod
-            self._tried.add(step.attempt.pod.key)
-            self._note(step.attempt.decision)
-        if step.settled is not None:
-            self._note(step.settled)
-
-    def _note(self, decision: Decision) -> None:
-        if node_of(decision):
-            pod = self._pods.get(decision.pod)
-            names = () if pod is None else pod.claim_names
-            namespace = decision.pod.partition("/")[0]
-            self._claims.update(f"{namespace}/{name}" for name in names)
-        elif decision.outcome is not Outcome.SKIPPED:
-            self._undone = decision.pod
-        self._victims.update(victim.pod for victim in decision.victims)
-
-    def _is_effect(self, change: StepChange, undone: set[str]) -> bool:
-        match change:
-            case PodPlaced(pod):
-                return pod.key in self._tried
-            case PodGone(pod):
-                if pod.key in self._victims:
-                    self._victims.discard(pod.key)
-                    return True
-                return pod.key in undone
-            case ObjectSet(PersistentVolumeClaim() as claim):
-                return key_of(claim) in self._claims
-            case ObjectSet(PersistentVolume() as volume):
-                reference = volume.spec.claim_ref
-                return reference is not None and f"{reference.namespace}/{reference.name}" in self._claims
-            case ObjectGone(PersistentVolumeClaim.KIND, key):
-                # A claim that is gone frees its name.
-                self._claims.discard(key)
-        return False

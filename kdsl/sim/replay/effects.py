@@ -1,0 +1,97 @@
+"""The changes of a record that are effects of its own decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdsl.cluster.api.storage_objects import PersistentVolume, PersistentVolumeClaim
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.catalog import key_of
+from kdsl.cycle.decision import Decision, Outcome
+from kdsl.explain.differences import node_of
+from kdsl.sim.replay.survey import identity
+from kdsl.trace.record import ObjectGone, ObjectSet, PodGone, PodPlaced, Step, StepChange
+
+
+class RecordedEffects:
+    """Finds the changes that are effects of recorded decisions, and follows where pods are in the record."""
+
+    def __init__(self) -> None:
+        # The pods that are on a node in the record; `_before` is the pod of the present change before it.
+        self._here: dict[str, PodInfo] = {}
+        self._before: PodInfo | None = None
+        # The pods whose last decision gave them a node.
+        self._given: set[str] = set()
+        self._victims: set[str] = set()
+        self._claims: set[str] = set()
+        # The pod of the decision before a step, if it has no node: a placement of it was undone.
+        self._undone = ""
+        self._pods: dict[str, PodInfo] = {}
+
+    def is_tried(self, pod: PodInfo) -> bool:
+        """Return whether the record has an attempt of the pod so far."""
+        return pod.key in self._pods
+
+    def is_known(self, pod: PodInfo) -> bool:
+        """Return whether the pod was on a node in the record before the change that `others` yielded last."""
+        return self._before is not None and identity(self._before) == identity(pod)
+
+    def node(self, pod: PodInfo) -> str:
+        """Return the pod's node in the record after the change that `others` yielded last, "" for none."""
+        here = self._here.get(pod.key)
+        return here.node_name if here is not None and identity(here) == identity(pod) else ""
+
+    def others(self, step: Step) -> Iterator[StepChange]:
+        """Yield the changes of a step that are no effects; the decision of the step counts from then on."""
+        undone = {self._undone} if self._undone else set()
+        if step.settled is not None and not node_of(step.settled):
+            undone.add(step.settled.pod)
+        for change in step.changes:
+            self._follow(change)
+            if not self._is_effect(change, undone):
+                yield change
+        self._undone = ""
+        if step.attempt is not None:
+            self._pods[step.attempt.pod.key] = step.attempt.pod
+            self._note(step.attempt.decision)
+        if step.settled is not None:
+            self._note(step.settled)
+
+    def _follow(self, change: StepChange) -> None:
+        if isinstance(change, PodPlaced | PodGone):
+            key = change.pod.key
+            self._before = self._here.pop(key, None)
+            if isinstance(change, PodPlaced):
+                self._here[key] = change.pod
+
+    def _note(self, decision: Decision) -> None:
+        if node_of(decision):
+            pod = self._pods.get(decision.pod)
+            names = () if pod is None else pod.claim_names
+            namespace = decision.pod.partition("/")[0]
+            self._claims.update(f"{namespace}/{name}" for name in names)
+            self._given.add(decision.pod)
+        elif decision.outcome is not Outcome.SKIPPED:
+            self._undone = decision.pod
+            self._given.discard(decision.pod)
+        self._victims.update(victim.pod for victim in decision.victims)
+
+    def _is_effect(self, change: StepChange, undone: set[str]) -> bool:
+        match change:
+            case PodPlaced(pod):
+                # A victim that ends, or the placement itself; what changes later is no effect.
+                return pod.key in self._victims or (pod.key in self._given and not self.is_known(pod))
+            case PodGone(pod):
+                if pod.key in self._victims:
+                    self._victims.discard(pod.key)
+                    return True
+                return pod.key in undone
+            case ObjectSet(PersistentVolumeClaim() as claim):
+                return key_of(claim) in self._claims
+            case ObjectSet(PersistentVolume() as volume):
+                reference = volume.spec.claim_ref
+                return reference is not None and f"{reference.namespace}/{reference.name}" in self._claims
+            case ObjectGone(PersistentVolumeClaim.KIND, key):
+                # A claim that is gone frees its name.
+                self._claims.discard(key)
+        return False
