@@ -99,3 +99,20 @@ def test_a_score_runs_for_the_first_two_pods_that_it_cannot_distinguish(
         totals = joined.totals(state, one, nodes)
         assert totals is not None and totals.tolist() == [0, 114, 100]
     assert count == {"Near": 2, "Free": 5}
+
+
+def test_the_first_part_of_a_tightened_predicate_is_reported_whichever_is_kept(cache: ClusterCache) -> None:
+    """The predicate reads the pods of a node, its tightening does not, as the predicate before it."""
+    text = f"""
+predicate Labels {{ require node.labels.size() < 9 else "labels" }}
+predicate Busy {{ require node.podCount < 0 else "busy" }}
+{DEFAULT_QUEUE}
+profile base {{ scheduler "b" queue Q predicates {{ Labels Busy }} }}
+profile p extends base {{
+  scheduler "t"
+  tighten Busy {{ require "rack" in node.labels else unresolvable "rack" }}
+}}
+"""
+    joined = PredicateMemo(compile_rules(text).predicates)
+    for priority in (1, 2, 3, 1, 1):
+        assert reasons(joined, pod(priority, "b"), cache) == ["busy"] * 3
