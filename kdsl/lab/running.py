@@ -104,7 +104,10 @@ def _pod_of(pod: TracePod) -> PodInfo:
 
 def out_of_order(decided: str, first: str) -> KdslError:
     """Return the error of a run whose queue does not keep the order of arrival, as with priorities."""
-    return KdslError(f"`{decided}` was decided before `{first}`, which arrived first")
+    return KdslError(
+        f"`{decided}` was decided before `{first}`, which arrived first: the profile's queue prefers it, as"
+        " by priority. Pods of a run without time are decided in order of arrival: give the experiment `time`"
+    )
 
 
 def run(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from kdsl.base.resources import Resources
@@ -192,8 +194,8 @@ def test_a_value_is_known_to_other_threads_after_it_counts_for_all_nodes(by_node
     seen: list[tuple[list[int], object]] = []
 
     class Watched(np.ndarray[tuple[int], np.dtype[np.bool_]]):
-        def __setitem__(self, index: object, value: object) -> None:
-            super().__setitem__(index, value)  # type: ignore[assignment]
+        def __setitem__(self, index: Any, value: Any) -> None:
+            super().__setitem__(index, value)
             values, only = answers.get(live.order, counts)
             seen.append((values.tolist(), only))
 
