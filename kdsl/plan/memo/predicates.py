@@ -204,6 +204,7 @@ class PredicateMemo:
         self._dependencies = dependencies
         self._signature = signatures.signature(dependencies)
         self._parts = {part.key: part for plugin in plugins for part in _parts_of(plugin)}
+        self._node_steps = plugins[0].parts[0].node_steps
         self._memo: Memo[_Entry] = Memo()
         self._rules: dict[str, RuleMemo[_RuleEntry]] = {
             plugin.name: RuleMemo(frozenset().union(*(part.reads for part in plugin.parts)), signatures)
@@ -220,7 +221,8 @@ class PredicateMemo:
             for rule in self._rules.values():
                 rule.clear()
             self._table = _Statuses(self.names)
-        epoch = self._dependencies.epoch(snapshot)
+        # A rule has fewer steps on each of more nodes, and may fail there.
+        epoch = (*self._dependencies.epoch(snapshot), self._node_steps(len(snapshot)))
         entry = self._memo.of(
             self._signature(pod),
             lambda known: known.snapshot is snapshot and known.epoch == epoch,
@@ -302,7 +304,9 @@ class PredicateMemo:
         for plugin in self._plugins:
             if plugin.name not in self._kept:
                 continue
-            rule = self._rules[plugin.name].of(pod, live, partial(self._rule_entry, plugin, pod, nodes))
+            rule = self._rules[plugin.name].of(
+                pod, live, epoch[-1], partial(self._rule_entry, plugin, pod, nodes)
+            )
             if rule.answer is not None:
                 answers[plugin.name] = rule.answer
             for part, kept in rule.parts:
