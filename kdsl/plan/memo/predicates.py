@@ -53,10 +53,6 @@ class _Part:
     by_node_class: bool
     on_usage: bool
 
-    @property
-    def key(self) -> str:
-        return self.plugin.key
-
 
 def _parts_of(predicate: Predicate) -> list[_Part]:
     """Return the parts of a predicate, in order."""
@@ -203,7 +199,7 @@ class PredicateMemo:
         assert dependencies is not None
         self._dependencies = dependencies
         self._signature = signatures.signature(dependencies)
-        self._parts = {part.key: part for plugin in plugins for part in _parts_of(plugin)}
+        self._parts = {part.plugin.key: part for plugin in plugins for part in _parts_of(plugin)}
         self._node_steps = plugins[0].parts[0].node_steps
         self._memo: Memo[_Entry] = Memo()
         self._rules: dict[str, RuleMemo[_RuleEntry]] = {
