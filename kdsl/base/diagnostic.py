@@ -11,7 +11,7 @@ built yet.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,6 +25,9 @@ class Severity(StrEnum):
 
 # Of difflib, from 0 to 1. At 0.6 `images` would be near to `age`, and `flatten` to `len`.
 _NEAR = 0.7
+# One letter of three may be wrong in a short name, if no other name is nearer.
+_NEAR_SHORT = 0.6
+_SHORT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +126,22 @@ def _near(name: str, known: Iterable[str]) -> list[str]:
     name without one is compared with the last word of the others.
     """
     candidates = sorted(set(known))
+    found = _within(name, candidates, _NEAR)
+    if found or len(name) > _SHORT:
+        return found
+    return _within(name, [each for each in candidates if abs(len(each) - len(name)) <= 1], _NEAR_SHORT)
+
+
+def _within(name: str, candidates: Sequence[str], cutoff: float) -> list[str]:
+    """Return up to two candidates that are as similar as `cutoff` demands, most similar first."""
     folded = {candidate.lower(): candidate for candidate in reversed(candidates)}
     qualifier, _, word = name.lower().rpartition(".")
     compared = {each: _compared(each, qualifier) for each in folded}
-    by_full = difflib.get_close_matches(name.lower(), folded, n=4, cutoff=_NEAR)
-    full = [each for each in by_full if compared[each] == each or _are_near(compared[each], word)]
-    last = [each for each in folded if not qualifier and "." in each and _are_near(compared[each], word)]
+    by_full = difflib.get_close_matches(name.lower(), folded, n=4, cutoff=cutoff)
+    full = [each for each in by_full if compared[each] == each or _ratio(compared[each], word) >= cutoff]
+    last = [
+        each for each in folded if not qualifier and "." in each and _ratio(compared[each], word) >= cutoff
+    ]
     return [folded[each] for each in dict.fromkeys((*full, *last))][:2]
 
 
@@ -139,5 +152,5 @@ def _compared(name: str, qualifier: str) -> str:
     return name.removeprefix(f"{qualifier}.")
 
 
-def _are_near(known: str, word: str) -> bool:
-    return difflib.SequenceMatcher(None, known, word).ratio() >= _NEAR
+def _ratio(known: str, word: str) -> float:
+    return difflib.SequenceMatcher(None, known, word).ratio()

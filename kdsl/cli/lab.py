@@ -245,6 +245,8 @@ def _named(failure: Failure) -> str:
 
 
 def _summary(done: Sweep) -> str:
+    from kdsl.report.tables import plural
+
     new = done.runs - done.known - len(done.failures)
-    counts = f"{done.runs} runs: {new} done, {done.known} were there, {len(done.failures)} failed"
+    counts = f"{plural(done.runs, 'run')}: {new} done, {done.known} were there, {len(done.failures)} failed"
     return f"{counts}\nresults: {done.table}"

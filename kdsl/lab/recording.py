@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +10,19 @@ from pathlib import Path
 from kdsl.app import Settings
 from kdsl.base.errors import KdslError
 from kdsl.base.heap import settled_heap
-from kdsl.lab.experiment import Experiment
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.read.reader import Manifest
+from kdsl.lab.experiment import Experiment, TraceFiles, TraceSource
 from kdsl.lab.explaining import planned_run
+from kdsl.lab.inputs.sources import read_timed
 from kdsl.lab.rules import rules_of
-from kdsl.lab.running import ALL_NODES, workload_of
+from kdsl.lab.running import ALL_NODES, out_of_order, workload_of
 from kdsl.lab.trace_sources import input_of, trace_of
+from kdsl.lab.traces import Trace
 from kdsl.sim.openb_manifests import openb_manifests
 from kdsl.sim.run import simulated_engine
+from kdsl.sim.workload import Workload
+from kdsl.trace.manifests import ObjectId, pod_manifest
 from kdsl.trace.writing import open_trace
 
 Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
@@ -26,8 +32,8 @@ Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
 def record(experiment: Experiment, run: str, file: Path, watch: Watch) -> int:
     """Write the run whose digest begins with `run` to a file; return the number of decisions.
 
-    Raises KdslError if the experiment has no such run, for a run over time, and for a file that cannot be
-    written.
+    Raises KdslError if the experiment has no such run, for a run over time, for a run whose pods are not
+    decided in order of arrival, and for a file that cannot be written.
     """
     planned = planned_run(experiment, run)
     if experiment.time is not None:
@@ -37,8 +43,10 @@ def record(experiment: Experiment, run: str, file: Path, watch: Watch) -> int:
     contender = experiment.contenders[planned.name]
     source = trace_of(experiment.traces[planned.trace])
     checked = rules_of(contender.profile, planned.values, source.typical, experiment.rules, source.supply)
-    plain = workload_of(input_of(experiment, planned))
-    workload = replace(plain, manifests=openb_manifests(plain.nodes, plain.pending))
+    trace = input_of(experiment, planned)
+    plain = workload_of(trace)
+    manifests = _manifests(experiment.traces[planned.trace], trace, plain)
+    workload = replace(plain, manifests=manifests)
     settings = Settings(
         profile=checked.profile, seed=planned.seed, tie_break=contender.tie_break, percentage=ALL_NODES
     )
@@ -49,8 +57,35 @@ def record(experiment: Experiment, run: str, file: Path, watch: Watch) -> int:
         simulated_engine(checked.rules, workload, settings, write) as (engine, _, _),
     ):
         for pod, decision in zip(workload.pending, engine.decisions(workload.pending), strict=False):
+            if decision.pod != pod.key:
+                raise out_of_order(decision.pod, pod.key)
             if not decision.node:
                 # Each pod is tried once.
                 engine.leave_queue(pod)
             advance()
     return len(workload.pending)
+
+
+def _manifests(source: TraceSource, trace: Trace, workload: Workload) -> Mapping[ObjectId, Manifest]:
+    """Return the objects of a run as written, under the names that they have in the run.
+
+    `workload` is that of `trace`, which was prepared from `source`.
+    """
+    if isinstance(source, TraceFiles):
+        return openb_manifests(workload.nodes, workload.pending)
+    written = read_timed(source, keeps_manifests=True).manifests
+    found = {key: each for key, each in written.items() if key[0] not in (Node.KIND, Pod.KIND)}
+    for node in trace.nodes:
+        assert node.facts is not None
+        found[Node.KIND, node.name] = _renamed(written[Node.KIND, node.facts.name], name=node.name)
+    for pod, info in zip(trace.pods, workload.pending, strict=True):
+        assert pod.info is not None
+        original = written[Pod.KIND, pod.info.key]
+        found[Pod.KIND, info.key] = _renamed(original, name=info.name, uid=info.uid)
+    for placed in workload.placed:
+        found[Pod.KIND, placed.key] = pod_manifest(written[Pod.KIND, placed.key], placed.node_name)
+    return found
+
+
+def _renamed(manifest: Manifest, **metadata: str) -> Manifest:
+    return {**manifest, "metadata": {**manifest["metadata"], **metadata}}

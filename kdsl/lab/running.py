@@ -102,6 +102,14 @@ def _pod_of(pod: TracePod) -> PodInfo:
     )
 
 
+def out_of_order(decided: str, first: str) -> KdslError:
+    """Return the error of a run whose queue does not keep the order of arrival, as with priorities."""
+    return KdslError(
+        f"`{decided}` was decided before `{first}`, which arrived first: the profile's queue prefers it, as"
+        " by priority. Pods of a run without time are decided in order of arrival: give the experiment `time`"
+    )
+
+
 def run(
     rules: RuleSet, profile: str, trace: Trace, seed: int = 0, tie_break: TieBreak = TieBreak.FIRST
 ) -> Run:
@@ -122,7 +130,7 @@ def run(
         decisions = zip(trace.pods, workload.pending, engine.decisions(workload.pending), strict=False)
         for arrived, pod, decision in decisions:
             if decision.pod != pod.key:
-                raise KdslError(f"`{decision.pod}` was decided before `{pod.key}`, which arrived first")
+                raise out_of_order(decision.pod, pod.key)
             if decision.node:
                 node = cluster.snapshot().node(decision.node)
                 assert node is not None

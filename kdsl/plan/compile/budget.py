@@ -73,12 +73,17 @@ class Share:
             share //= parts
         return Meter(share, is_share=True) if share < steps.pod else Meter(steps.pod)
 
-    def node_meter(self, nodes: int) -> Meter:
-        """Return the meter of one of `nodes` nodes. `limit` is the steps per node."""
+    def node_steps(self, nodes: int) -> int:
+        """Return the steps of one of `nodes` nodes, the same for all rules of the profile."""
         budget = self._budget
         steps = budget.steps
         share = max(LEAST_NODE_STEPS, min(steps.rule, steps.profile // budget.rules) // (nodes or 1))
-        return Meter(steps.node) if share >= steps.node else Meter(share, is_share=True)
+        return min(share, steps.node)
+
+    def node_meter(self, nodes: int) -> Meter:
+        """Return the meter of one of `nodes` nodes. `limit` is the steps per node."""
+        limit = self.node_steps(nodes)
+        return Meter(limit, is_share=limit < self._budget.steps.node)
 
     def meter_over(self, cluster: Value) -> Meter:
         """Return the meter of one node of a cluster view; it is refilled for each node."""

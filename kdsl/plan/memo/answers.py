@@ -64,7 +64,11 @@ class Answers(Protocol):
 
 
 class _Column:
-    """Values by index. `only` is the value that all known ones share, else None; `least` is a lower bound."""
+    """Values by index. `only` is the value that all known ones share, else None; `least` is a lower bound.
+
+    Several threads may call `put`, and read known values and then `only`. INVARIANT: a value is known only
+    after `only` and `least` take it into account.
+    """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.values: NDArray[Any] = np.zeros(0, dtype)
@@ -72,6 +76,7 @@ class _Column:
         self.only: Any = None
         self.least: Any = None
         self._is_uniform = True
+        self._lock = Lock()
 
     @property
     def nbytes(self) -> int:
@@ -85,14 +90,16 @@ class _Column:
         self.only, self.least, self._is_uniform = None, None, True
 
     def put(self, index: NDArray[Any], values: NDArray[Any]) -> None:
-        self.values[index] = values
-        self.known[index] = True
         lowest = values.min()
-        self.least = lowest if self.least is None or lowest < self.least else self.least
-        if self._is_uniform:
-            first = values[0] if self.only is None else self.only
-            self._is_uniform = bool((values == first).all())
-            self.only = first if self._is_uniform else None
+        with self._lock:
+            self.least = lowest if self.least is None or lowest < self.least else self.least
+            if self._is_uniform:
+                first = values[0] if self.only is None else self.only
+                self._is_uniform = bool((values == first).all())
+                self.only = first if self._is_uniform else None
+            self.values[index] = values
+            # Last of all: other threads take what is known.
+            self.known[index] = True
 
 
 class ByNodeClass:
@@ -343,18 +350,26 @@ class Memo(Generic[E]):
         if entry is not None and latest == signature and is_valid(entry):
             return entry
         with self._lock:
+            # It grew in use, and may not be asked for again.
+            self._book(self._latest[0])
             entry = self._entries.get(signature)
             if entry is None or not is_valid(entry):
                 entry = self._entries[signature] = make()
             self._entries.move_to_end(signature)
-            size = entry.nbytes + _OVERHEAD
-            self._bytes += size - self._sizes.get(signature, 0)
-            self._sizes[signature] = size
+            self._book(signature)
             while self._bytes > self._most and len(self._entries) > MIN_SIGNATURES:
                 oldest, _ = self._entries.popitem(last=False)
                 self._bytes -= self._sizes.pop(oldest)
             self._latest = (signature, entry)
             return entry
+
+    def _book(self, signature: Hashable) -> None:
+        """Count the bytes of an entry, if it is there."""
+        entry = self._entries.get(signature)
+        if entry is not None:
+            size = entry.nbytes + _OVERHEAD
+            self._bytes += size - self._sizes.get(signature, 0)
+            self._sizes[signature] = size
 
     def clear(self) -> None:
         """Remove all entries."""

@@ -42,12 +42,24 @@ MAX_STATUSES: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A predicate or tightening, and the name of the predicate."""
+    """A predicate or tightening, and the name of the predicate.
+
+    `by_node_class` and `on_usage` describe the reads of the predicate with all its tightenings. So their
+    answers are kept together, and the first part that rejects a node gives its status.
+    """
 
     name: str
     plugin: PredicatePlugin
     by_node_class: bool
     on_usage: bool
+
+
+def _parts_of(predicate: Predicate) -> list[_Part]:
+    """Return the parts of a predicate, in order."""
+    rules = [part.rule for part in predicate.parts]
+    by_node_class = all(map(reads_node_class_only, rules))
+    on_usage = any("node.usage" in rule.reads for rule in rules)
+    return [_Part(predicate.name, part, by_node_class, on_usage) for part in predicate.parts]
 
 
 class _Statuses:
@@ -187,16 +199,8 @@ class PredicateMemo:
         assert dependencies is not None
         self._dependencies = dependencies
         self._signature = signatures.signature(dependencies)
-        self._parts = {
-            part.key: _Part(
-                plugin.name,
-                part,
-                reads_node_class_only(part.rule),
-                "node.usage" in part.rule.reads,
-            )
-            for plugin in plugins
-            for part in plugin.parts
-        }
+        self._parts = {part.plugin.key: part for plugin in plugins for part in _parts_of(plugin)}
+        self._node_steps = plugins[0].parts[0].node_steps
         self._memo: Memo[_Entry] = Memo()
         self._rules: dict[str, RuleMemo[_RuleEntry]] = {
             plugin.name: RuleMemo(frozenset().union(*(part.reads for part in plugin.parts)), signatures)
@@ -213,7 +217,8 @@ class PredicateMemo:
             for rule in self._rules.values():
                 rule.clear()
             self._table = _Statuses(self.names)
-        epoch = self._dependencies.epoch(snapshot)
+        # A rule has fewer steps on each of more nodes, and may fail there.
+        epoch = (*self._dependencies.epoch(snapshot), self._node_steps(len(snapshot)))
         entry = self._memo.of(
             self._signature(pod),
             lambda known: known.snapshot is snapshot and known.epoch == epoch,
@@ -295,7 +300,9 @@ class PredicateMemo:
         for plugin in self._plugins:
             if plugin.name not in self._kept:
                 continue
-            rule = self._rules[plugin.name].of(pod, live, partial(self._rule_entry, plugin, pod, nodes))
+            rule = self._rules[plugin.name].of(
+                pod, live, epoch[-1], partial(self._rule_entry, plugin, pod, nodes)
+            )
             if rule.answer is not None:
                 answers[plugin.name] = rule.answer
             for part, kept in rule.parts:

@@ -46,11 +46,13 @@ class RuleMemo(Generic[E]):
         self._signature = signatures.signature(dependencies)
         self._memo: Memo[E] = Memo(MAX_RULE_BYTES)
 
-    def of(self, pod: PodInfo, snapshot: LiveSnapshot, make: Callable[[tuple[int, ...], bool], E]) -> E:
+    def of(
+        self, pod: PodInfo, snapshot: LiveSnapshot, steps: int, make: Callable[[tuple[int, ...], bool], E]
+    ) -> E:
         """Return the entry for a pod, made by `make` with the epoch; the last argument is true for a new
-        signature, whose entry is not kept.
+        signature, whose entry is not kept. `steps` are those of the rule on a node, part of the epoch.
         """
-        epoch = self._epoch(snapshot)
+        epoch = (*self._epoch(snapshot), steps)
         return self._memo.of(
             self._signature(pod),
             lambda known: known.snapshot is snapshot and known.epoch == epoch,

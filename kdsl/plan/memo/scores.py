@@ -129,13 +129,15 @@ class ScoreMemo:
             )
             for each in kept
         )
+        self._node_steps = plugins[0].node_steps
         self._memo: Memo[_Entry] = Memo()
         self._rules: list[RuleMemo[_RuleEntry]] = [RuleMemo(each.reads, signatures) for each in kept]
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
         """Return the scores that skip the pod."""
         snapshot = nodes.snapshot.live
-        epoch = self._dependencies.epoch(snapshot)
+        # A rule has fewer steps on each of more nodes, and may fail there.
+        epoch = (*self._dependencies.epoch(snapshot), self._node_steps(len(snapshot)))
         entry = self._memo.of(
             self._signature(pod),
             lambda known: known.snapshot is snapshot and known.epoch == epoch,
@@ -198,7 +200,7 @@ class ScoreMemo:
         raw: list[tuple[_Part, Answers]] = []
         sums: list[tuple[tuple[_Part, ...], Answers]] = []
         for part, rules in zip(self._parts, self._rules, strict=True):
-            rule = rules.of(pod, live, partial(_rule_entry, part, pod, nodes))
+            rule = rules.of(pod, live, epoch[-1], partial(_rule_entry, part, pod, nodes))
             kept = rule.raw if is_new else None
             if rule.is_skipped:
                 skipped.add(part.plugin.name)

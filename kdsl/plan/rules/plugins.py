@@ -96,6 +96,10 @@ class PredicatePlugin:
         self._program.frames.keep(signature_of, epoch_of)
         self._residual_programs.keep(signature_of, epoch_of)
 
+    def node_steps(self, nodes: int) -> int:
+        """Return the steps of this rule, and of any other of its profile, on one of `nodes` nodes."""
+        return self._program.node_steps(nodes)
+
     @property
     def is_columnar(self) -> bool:
         """Return whether all of the rule runs over columns."""
@@ -222,6 +226,10 @@ class ScorePlugin:
         """Keep frames by signature, and residual programs of frequent signatures."""
         self._program.frames.keep(signature_of, epoch_of)
         self._residual_programs.keep(signature_of, epoch_of)
+
+    def node_steps(self, nodes: int) -> int:
+        """Return the steps of this rule, and of any other of its profile, on one of `nodes` nodes."""
+        return self._program.node_steps(nodes)
 
     @property
     def is_columnar(self) -> bool:

@@ -88,6 +88,10 @@ class ScoreProgram:
         self._groups = reads_compiler.of_rule((*ignores, value), (), lambda expr: expr, scope.transient_slot)
         return ColumnScore(compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing)
 
+    def node_steps(self, nodes: int) -> int:
+        """Return the steps that the rule may take on one of `nodes` nodes."""
+        return self._share.node_steps(nodes)
+
     def begin(self, pod: Value, cluster: Value, feasible: NodeSet) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
         frame = self.frames.begin(pod, cluster)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from kdsl.base.resources import Resources
@@ -179,3 +181,46 @@ def test_the_least_recently_used_entries_go_first_and_invalid_ones_are_made_agai
     get("b", is_valid=False)
     assert made[5:] == ["b", "b"]
     assert get("b") is get("b")
+
+
+@pytest.mark.parametrize("by_node_class", [True, False])
+def test_a_value_is_known_to_other_threads_after_it_counts_for_all_nodes(by_node_class: bool) -> None:
+    """A thread that reads between two steps of another one must not take one value for that of all nodes."""
+    cache = cluster(2)
+    cache.assume(POD, "n1")
+    live = cache.snapshot().live
+    answers = ByNodeClass(live, INT64) if by_node_class else ByRow(live, INT64)
+    answers.refresh()
+    seen: list[tuple[list[int], object]] = []
+
+    class Watched(np.ndarray[tuple[int], np.dtype[np.bool_]]):
+        def __setitem__(self, index: Any, value: Any) -> None:
+            super().__setitem__(index, value)
+            values, only = answers.get(live.order, counts)
+            seen.append((values.tolist(), only))
+
+    def counts(rows: Rows) -> NDArray[np.int64]:
+        return np.array([live.info(row).pod_count for row in rows.tolist()], np.int64)
+
+    assert answers.get(live.order[:1], counts)[1] == 0
+    answers._column.known = answers._column.known.view(Watched)
+    answers.get(live.order[1:], counts)
+    assert seen == [([0, 1], None)]
+
+
+def test_an_entry_that_grew_counts_though_it_is_not_asked_for_again() -> None:
+    entries: Memo[MemoEntry] = Memo(most=60_000)
+    made: list[int] = []
+
+    def get(signature: int) -> MemoEntry:
+        def make() -> MemoEntry:
+            made.append(signature)
+            return MemoEntry(0)
+
+        return entries.get(signature, lambda entry: True, make)
+
+    for signature in range(10):
+        get(signature).nbytes = 10_000
+    # The first ones are over 60,000 bytes together with the last ones.
+    get(0)
+    assert made == [*range(10), 0]

@@ -28,7 +28,7 @@ from kdsl.plan.columns import batch
 from kdsl.plan.memo import answers as answers_module
 from kdsl.plan.memo import predicates as predicates_module
 from kdsl.plan.memo.answers import ByNodeClass
-from kdsl.plan.memo.predicates import PredicateMemo
+from kdsl.plan.memo.predicates import Predicate, PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
 from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
 from kdsl.plan.rules.predicate import SKIP
@@ -164,7 +164,7 @@ def answers(plugin: PredicatePlugin | ScorePlugin, pod: PodInfo, nodes: NodeSet)
 Answers = tuple[list[tuple[str, Status | Narrowed]], list[tuple[object, ...]]]
 
 
-def one_by_one(plugins: Sequence[PredicatePlugin], pod: PodInfo, nodes: NodeSet) -> Answers:
+def one_by_one(plugins: Sequence[Predicate], pod: PodInfo, nodes: NodeSet) -> Answers:
     """Return the PreFilter answers, and the status of every node, as the cycle asks plugin after plugin."""
     state = CycleState()
     found: list[tuple[str, Status | Narrowed]] = []

@@ -10,12 +10,14 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar.meter import Steps
 from kdsl.hooks.state import CycleState
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
-from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
+from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin, compile_profile
+from kdsl.plan.rules.score import ScoreError
 
-from tests.plan.lab import DEFAULT_QUEUE, compile_rules
+from tests.plan.lab import DEFAULT_QUEUE, compile_rules, rules
 from tests.plan.memo.test_joined import column_of
 
 RULES = f"""
@@ -99,3 +101,56 @@ def test_a_score_runs_for_the_first_two_pods_that_it_cannot_distinguish(
         totals = joined.totals(state, one, nodes)
         assert totals is not None and totals.tolist() == [0, 114, 100]
     assert count == {"Near": 2, "Free": 5}
+
+
+def test_the_first_part_of_a_tightened_predicate_is_reported_whichever_is_kept(cache: ClusterCache) -> None:
+    """The predicate reads the pods of a node, its tightening does not, as the predicate before it."""
+    text = f"""
+predicate Labels {{ require node.labels.size() < 9 else "labels" }}
+predicate Busy {{ require node.podCount < 0 else "busy" }}
+{DEFAULT_QUEUE}
+profile base {{ scheduler "b" queue Q predicates {{ Labels Busy }} }}
+profile p extends base {{
+  scheduler "t"
+  tighten Busy {{ require "rack" in node.labels else unresolvable "rack" }}
+}}
+"""
+    joined = PredicateMemo(compile_rules(text).predicates)
+    for priority in (1, 2, 3, 1, 1):
+        assert reasons(joined, pod(priority, "b"), cache) == ["busy"] * 3
+
+
+def test_answers_end_with_the_share_of_steps_under_which_they_were_found() -> None:
+    """10,000 steps are enough for three nodes, and not for four, from that moment on."""
+    sum_of_pairs = "node.labels.transformList(j, w, (k + v + j + w).size()).sum()"
+    found = rules(
+        f"""
+predicate Pairs {{ require node.labels.transformList(k, v, {sum_of_pairs}).sum() > 3 else "few" }}
+score Sum {{ value node.labels.transformList(k, v, {sum_of_pairs}).sum() > 3 ? 7 : 0 }}
+{DEFAULT_QUEUE}
+profile p {{ scheduler "t" queue Q predicates {{ Pairs }} scores {{ Sum weight 1 }} }}
+"""
+    )
+    steps = Steps(node=10_000, rule=10_000)
+    compiled = compile_profile(found, found.profiles["t.p"], steps=steps)
+    predicates, scores = PredicateMemo(compiled.predicates), ScoreMemo(compiled.scores)
+    cache, labels = ClusterCache(), FrozenMap({f"k{at}": "v" for at in range(35)})
+    for name in "abc":
+        cache.add_node(NodeFacts(name, labels=labels))
+
+    def answers() -> tuple[list[str], list[int] | None]:
+        nodes, state, one = NodeSet.all(cache.snapshot()), CycleState(), pod(1, "b")
+        scores.pre_score(state, one, nodes)
+        totals = scores.totals(state, one, nodes)
+        return reasons(predicates, one, cache), None if totals is None else totals.tolist()
+
+    for _ in range(3):
+        assert answers() == ([""] * 3, [7] * 3)
+    cache.add_node(NodeFacts("d", labels=labels))
+    failed = "rule Pairs failed: more than 2500 steps, the rule's share for a pod (t.kdsl:4:27)"
+    for _ in range(3):
+        assert reasons(predicates, pod(1, "b"), cache) == [failed] * 4
+        with pytest.raises(ScoreError, match="rule Sum failed: more than 2500 steps"):
+            answers()
+    cache.remove_node("d")
+    assert answers() == ([""] * 3, [7] * 3)
