@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import CheckedLet
@@ -54,18 +55,25 @@ def _attributes(device: CheckedDevice, sections: Iterable[str]) -> frozenset[str
 
 def parts(value: object) -> Iterator[Typed]:
     """Yield every expression inside a checked section, but not the names that the engine fills."""
-    if isinstance(value, Typed):
-        yield value
-    if isinstance(value, tuple | list):
-        for each in value:
-            yield from parts(each)
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from parts(each)
-    elif is_dataclass(value):
-        for field in fields(value):
-            if field.name not in ("scope", "span", "type"):
-                yield from parts(getattr(value, field.name))
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, Typed):
+            yield each
+        if isinstance(each, tuple | list):
+            pending += reversed(each)
+        elif isinstance(each, Mapping):
+            pending += reversed(list(each.values()))
+        else:
+            pending += [getattr(each, name) for name in reversed(_names(type(each)))]
+
+
+@lru_cache(maxsize=1024)
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    """Return the fields of a class in which expressions are."""
+    if not is_dataclass(kind):
+        return ()
+    return tuple(field.name for field in fields(kind) if field.name not in ("scope", "span", "type"))
 
 
 def keys_read(exprs: Iterable[TypedExpr], view: str, field: str) -> frozenset[str] | None:

