@@ -65,7 +65,8 @@ def parts(value: object) -> Iterator[Typed]:
         elif isinstance(each, Mapping):
             pending += reversed(list(each.values()))
         else:
-            pending += [getattr(each, name) for name in reversed(_names(type(each)))]
+            kind: type[Any] = type(each)
+            pending += [getattr(each, name) for name in reversed(_names(kind))]
 
 
 @lru_cache(maxsize=1024)

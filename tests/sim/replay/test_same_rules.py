@@ -22,7 +22,7 @@ from kdsl.sim.workload import Workload
 
 from tests.sim.replay.workloads import node, random_workload
 
-SEEDS = range(5)
+SEEDS = range(6)
 
 
 @pytest.fixture(scope="module")
