@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import CheckedLet
@@ -55,7 +54,7 @@ def _attributes(device: CheckedDevice, sections: Iterable[str]) -> frozenset[str
 
 def parts(value: object) -> Iterator[Typed]:
     """Yield every expression inside a checked section, but not the names that the engine fills."""
-    pending = [value]
+    pending, known = [value], dict[type, tuple[str, ...]]()
     while pending:
         each = pending.pop()
         if isinstance(each, Typed):
@@ -65,12 +64,13 @@ def parts(value: object) -> Iterator[Typed]:
         elif isinstance(each, Mapping):
             pending += reversed(list(each.values()))
         else:
-            kind: type[Any] = type(each)
-            pending += [getattr(each, name) for name in reversed(_names(kind))]
+            names = known.get(type(each))
+            if names is None:
+                names = known[type(each)] = _names(type(each))
+            pending += [getattr(each, name) for name in reversed(names)]
 
 
-@lru_cache(maxsize=1024)
-def _names(kind: type[Any]) -> tuple[str, ...]:
+def _names(kind: type) -> tuple[str, ...]:
     """Return the fields of a class in which expressions are."""
     if not is_dataclass(kind):
         return ()
