@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.cli.inputs import print_slow_hooks
 from kdsl.cli.output import emit, print_document
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kdsl.base.diagnostic import Diagnostic
     from kdsl.check.analyses.change import Change
-    from kdsl.explain.differences import Mode
+    from kdsl.explain.differences import Counts, Mode
     from kdsl.sim.comparison import Side
 
 RECORDED = "recorded"
@@ -75,6 +75,7 @@ def replay(
     with progress("deciding", survey.attempts.total()) as advance:
         found = replayed(options.mode, *sides, file, survey, advance)
     print_slow_hooks(sides[1].settings)
+    _check_decided(found.counts)
     over = passed(thresholds, found.counts)
     report = ReplayReport(
         found,
@@ -93,3 +94,12 @@ def replay(
         text = replay_text(report)
         emit(text if changes is None else f"{changes_text(changes)}\n\n{text}")
     sys.exit(1 if over or (not thresholds and found.counts.different) else 0)
+
+
+def _check_decided(counts: Counts) -> None:
+    """Raise KdslError if nothing was decided: no threshold would be passed, and all would look well."""
+    if counts.decided:
+        return
+    if counts.skipped:
+        raise KdslError("nothing was decided: no side has a profile for the schedulers of the recorded pods")
+    raise KdslError("nothing was decided: the record has no decision")

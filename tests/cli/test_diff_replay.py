@@ -55,6 +55,28 @@ def test_equal_rules_differ_in_nothing(record: str) -> None:
         assert ended == Ended(0, f"0 of 8 {noun} differ\n", "")
 
 
+OTHER = """kdsl 1
+package other
+queue Q { order by pod.queuedAt }
+profile p { scheduler "other-scheduler" queue Q }
+"""
+
+
+def test_a_replay_without_decisions_is_no_good_answer(record: str, tmp_path: Path) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "other.kdsl").write_text(OTHER)
+    rules = str(tmp_path / "rules")
+    ended = kdsl("diff", rules, rules, "--replay", record, "--fail-if", "pending > 0")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert "nothing was decided: no side has a profile for the schedulers" in ended.stderr
+    with gzip.open(record, "rt") as lines:
+        start = next(lines)
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text(start)
+    ended = kdsl("diff", "recorded", "default", "--replay", str(empty))
+    assert ended.exit_code == 2 and "the record has no decision" in ended.stderr
+
+
 def test_the_document_fits_its_schema(record: str) -> None:
     validator = Draft202012Validator(output_schema("RuleChanges"))
     for old in ("recorded", "default"):
