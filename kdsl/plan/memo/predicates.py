@@ -23,9 +23,9 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
 from kdsl.plan.compile.failures import StatusNumbers
-from kdsl.plan.memo.answers import Answers, Memo, Uncached, answers_of
+from kdsl.plan.memo.answers import Answers, Uncached, answers_of
 from kdsl.plan.memo.frames import with_residuals
-from kdsl.plan.memo.rule_memo import RuleMemo
+from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.signatures import Signatures
@@ -194,18 +194,16 @@ class PredicateMemo:
             },
             signatures,
         )
-        reads = [part.reads for plugin in plugins if _is_kept(plugin) for part in plugin.parts]
-        dependencies = Dependencies.of(frozenset().union(*reads))
-        assert dependencies is not None
-        self._dependencies = dependencies
-        self._signature = signatures.signature(dependencies)
         self._parts = {part.plugin.key: part for plugin in plugins for part in _parts_of(plugin)}
         self._node_steps = plugins[0].parts[0].node_steps
-        self._memo: Memo[_Entry] = Memo()
-        self._rules: dict[str, RuleMemo[_RuleEntry]] = {
-            plugin.name: RuleMemo(frozenset().union(*(part.reads for part in plugin.parts)), signatures)
+        reads = {
+            plugin.name: frozenset().union(*(part.reads for part in plugin.parts))
             for plugin in plugins
             if plugin.name in self._kept
+        }
+        self._memo: SignatureMemo[_Entry] = SignatureMemo(frozenset().union(*reads.values()), signatures)
+        self._rules: dict[str, SignatureMemo[_RuleEntry]] = {
+            name: SignatureMemo(each, signatures, MAX_RULE_BYTES) for name, each in reads.items()
         }
         self._table = _Statuses(self.names)
 
@@ -214,16 +212,11 @@ class PredicateMemo:
         snapshot = nodes.snapshot.live
         if self._table.is_full:
             self._memo.clear()
-            for rule in self._rules.values():
-                rule.clear()
+            for memo in self._rules.values():
+                memo.clear()
             self._table = _Statuses(self.names)
-        # A rule has fewer steps on each of more nodes, and may fail there.
-        epoch = (*self._dependencies.epoch(snapshot), self._node_steps(len(snapshot)))
-        entry = self._memo.of(
-            self._signature(pod),
-            lambda known: known.snapshot is snapshot and known.epoch == epoch,
-            lambda is_new: self._new_entry(pod, nodes, epoch, is_new),
-        )
+        steps = self._node_steps(len(snapshot))
+        entry = self._memo.of(pod, snapshot, steps, partial(self._new_entry, pod, nodes, steps))
         for _, kept in entry.verdicts:
             kept.refresh()
         state.write(self._key, entry)
@@ -254,7 +247,7 @@ class PredicateMemo:
         if not isinstance(entry, _Entry) or entry.snapshot is not nodes.snapshot.live:
             return self._run_each(state, pod, nodes)
         if nodes.snapshot is not entry.snapshot:
-            if self._dependencies.on_nodes or not _has_other_pods_only(nodes):
+            if self._memo.dependencies.on_nodes or not _has_other_pods_only(nodes):
                 return self._run_each(state, pod, nodes)
             return self._what_if(entry, state, pod, nodes)
         table, ids = entry.table, None
@@ -291,7 +284,9 @@ class PredicateMemo:
                 ids = uncached.filter(state, pod, nodes, ids, table)
         return None if ids is None else StatusColumn(ids, table.statuses)
 
-    def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...], is_new: bool) -> _Entry:
+    def _new_entry(
+        self, pod: PodInfo, nodes: NodeSet, steps: int, epoch: tuple[int, ...], is_new: bool
+    ) -> _Entry:
         live = nodes.snapshot.live
         answers: dict[str, Status | Narrowed] = {}
         verdicts: list[tuple[tuple[_Part, ...], Answers]] = []
@@ -300,9 +295,8 @@ class PredicateMemo:
         for plugin in self._plugins:
             if plugin.name not in self._kept:
                 continue
-            rule = self._rules[plugin.name].of(
-                pod, live, epoch[-1], partial(self._rule_entry, plugin, pod, nodes)
-            )
+            make = partial(self._rule_entry, plugin, pod, nodes)
+            rule = self._rules[plugin.name].of(pod, live, steps, make)
             if rule.answer is not None:
                 answers[plugin.name] = rule.answer
             for part, kept in rule.parts:

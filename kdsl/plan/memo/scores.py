@@ -22,9 +22,9 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import MAX_NODE_SCORE
 from kdsl.lang.tree import ErrorAction, Normalization
 from kdsl.plan.columns.groups import Grouped
-from kdsl.plan.memo.answers import Answers, Memo, answers_of
+from kdsl.plan.memo.answers import Answers, answers_of
 from kdsl.plan.memo.frames import with_residuals
-from kdsl.plan.memo.rule_memo import RuleMemo
+from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.signatures import Signatures
@@ -116,10 +116,6 @@ class ScoreMemo:
         uncached = [plugin for plugin in plugins if plugin not in kept]
         self._uncached = tuple((with_residuals(each, signatures), each.weight or 1) for each in uncached)
         self._skips = Skips({each.name: (each.applies_reads, each.is_for) for each in uncached}, signatures)
-        dependencies = Dependencies.of(frozenset().union(*(plugin.reads for plugin in kept)))
-        assert dependencies is not None
-        self._dependencies = dependencies
-        self._signature = signatures.signature(dependencies)
         self._parts = tuple(
             _Part(
                 each,
@@ -130,19 +126,17 @@ class ScoreMemo:
             for each in kept
         )
         self._node_steps = plugins[0].node_steps
-        self._memo: Memo[_Entry] = Memo()
-        self._rules: list[RuleMemo[_RuleEntry]] = [RuleMemo(each.reads, signatures) for each in kept]
+        reads = frozenset().union(*(plugin.reads for plugin in kept))
+        self._memo: SignatureMemo[_Entry] = SignatureMemo(reads, signatures)
+        self._rules: list[SignatureMemo[_RuleEntry]] = [
+            SignatureMemo(each.reads, signatures, MAX_RULE_BYTES) for each in kept
+        ]
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
         """Return the scores that skip the pod."""
         snapshot = nodes.snapshot.live
-        # A rule has fewer steps on each of more nodes, and may fail there.
-        epoch = (*self._dependencies.epoch(snapshot), self._node_steps(len(snapshot)))
-        entry = self._memo.of(
-            self._signature(pod),
-            lambda known: known.snapshot is snapshot and known.epoch == epoch,
-            lambda is_new: self._new_entry(pod, nodes, epoch, is_new),
-        )
+        steps = self._node_steps(len(snapshot))
+        entry = self._memo.of(pod, snapshot, steps, partial(self._new_entry, pod, nodes, steps))
         for _, sums in entry.sums:
             sums.refresh()
         for _, raw in entry.raw:
@@ -193,14 +187,16 @@ class ScoreMemo:
                 )
         return same
 
-    def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...], is_new: bool) -> _Entry:
+    def _new_entry(
+        self, pod: PodInfo, nodes: NodeSet, steps: int, epoch: tuple[int, ...], is_new: bool
+    ) -> _Entry:
         live = nodes.snapshot.live
         skipped: set[str] = set()
         plain: dict[tuple[bool, bool], list[_Part]] = {}
         raw: list[tuple[_Part, Answers]] = []
         sums: list[tuple[tuple[_Part, ...], Answers]] = []
-        for part, rules in zip(self._parts, self._rules, strict=True):
-            rule = rules.of(pod, live, epoch[-1], partial(_rule_entry, part, pod, nodes))
+        for part, memo in zip(self._parts, self._rules, strict=True):
+            rule = memo.of(pod, live, steps, partial(_rule_entry, part, pod, nodes))
             kept = rule.raw if is_new else None
             if rule.is_skipped:
                 skipped.add(part.plugin.name)

@@ -33,7 +33,7 @@ def test_answers_are_kept_from_the_second_pod_on() -> None:
         state = CycleState()
         joined.pre_filter(state, PodInfo(name), nodes)
         assert column_of(joined, state, PodInfo(name), nodes).ids.tolist() == [0]
-        held.append(len(joined._memo._entries))
+        held.append(len(joined._memo._memo._entries))
     assert held == [0, 1, 1]
 
 

@@ -1,7 +1,8 @@
-"""Answers of single rules by their own signatures, for pods that are new to the profile.
+"""Entries of a rule, or of the rules of a profile together, by the signature of the pod.
 
 Two pods that differ in the fields that all rules read are often equal in those that one rule reads. They have
-other requests but the same tolerations, for example. Such a rule runs once for both.
+other requests but the same tolerations, for example. So a profile has a memo for its rules together, for pods
+that are equal in all they read, and one for each rule, for the others.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.plan.memo.answers import Memo
+from kdsl.plan.memo.answers import MAX_BYTES, Memo
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.signatures import Signatures
 
@@ -19,7 +20,7 @@ MAX_RULE_BYTES: Final = 8 << 20
 """The most bytes of the memo of one rule."""
 
 
-class RuleEntry(Protocol):
+class SignatureEntry(Protocol):
     """The entry of one signature, valid for a snapshot and the versions `epoch` of parts of the cluster."""
 
     @property
@@ -32,27 +33,28 @@ class RuleEntry(Protocol):
     def nbytes(self) -> int: ...
 
 
-E = TypeVar("E", bound=RuleEntry)
+E = TypeVar("E", bound=SignatureEntry)
+
+Make = Callable[[tuple[int, ...], bool], E]
+"""Makes the entry for an epoch; the last argument is true for a new signature, whose entry is not kept."""
 
 
-class RuleMemo(Generic[E]):
-    """The entries of one rule by its signature; those of repeated signatures are kept."""
+class SignatureMemo(Generic[E]):
+    """Entries by signature; those of repeated signatures are kept, of at most `most` bytes together."""
 
-    def __init__(self, reads: frozenset[str], signatures: Signatures) -> None:
-        """`reads` are those of a rule whose answers can be kept."""
+    def __init__(self, reads: frozenset[str], signatures: Signatures, most: int = MAX_BYTES) -> None:
+        """`reads` are those of rules whose answers can be kept."""
         dependencies = Dependencies.of(reads)
         assert dependencies is not None
-        self._epoch = dependencies.epoch
+        self.dependencies = dependencies
         self._signature = signatures.signature(dependencies)
-        self._memo: Memo[E] = Memo(MAX_RULE_BYTES)
+        self._memo: Memo[E] = Memo(most)
 
-    def of(
-        self, pod: PodInfo, snapshot: LiveSnapshot, steps: int, make: Callable[[tuple[int, ...], bool], E]
-    ) -> E:
-        """Return the entry for a pod, made by `make` with the epoch; the last argument is true for a new
-        signature, whose entry is not kept. `steps` are those of the rule on a node, part of the epoch.
+    def of(self, pod: PodInfo, snapshot: LiveSnapshot, steps: int, make: Make[E]) -> E:
+        """Return the entry for a pod. `steps` are those of a rule on one node, which depend on the number of
+        nodes: with fewer a rule may fail.
         """
-        epoch = (*self._epoch(snapshot), steps)
+        epoch = (*self.dependencies.epoch(snapshot), steps)
         return self._memo.of(
             self._signature(pod),
             lambda known: known.snapshot is snapshot and known.epoch == epoch,
