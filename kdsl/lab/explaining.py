@@ -9,11 +9,11 @@ from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.errors import KdslError
 from kdsl.explain.explanation import Explanation
 from kdsl.lab.experiment import Experiment, Planned
+from kdsl.lab.jobs import rules_for
 from kdsl.lab.results import digest_of
-from kdsl.lab.rules import rules_of
 from kdsl.lab.running import ALL_NODES, workload_of
 from kdsl.lab.sweep import inputs_of
-from kdsl.lab.trace_sources import input_of, trace_of
+from kdsl.lab.trace_sources import input_of
 from kdsl.sim.run import PLAIN_INSPECTION, explain
 
 
@@ -29,8 +29,7 @@ def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
             " reasons why its pods wait are in the column `reason` of its file, and in `kdsl lab report`"
         )
     contender = experiment.contenders[planned.name]
-    recorded = trace_of(experiment.traces[planned.trace])
-    checked = rules_of(contender.profile, planned.values, recorded.typical, experiment.rules, recorded.supply)
+    checked = rules_for(experiment, planned)
     trace = input_of(experiment, planned)
     names = [each.name for each in trace.pods]
     if pod not in names:

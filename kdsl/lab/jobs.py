@@ -14,7 +14,7 @@ from kdsl import __version__
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles, TraceSource
 from kdsl.lab.orders import OrderFiles
 from kdsl.lab.results import ResultFolder
-from kdsl.lab.rules import rules_of
+from kdsl.lab.rules import RunRules, rules_of
 from kdsl.lab.running import run
 from kdsl.lab.time import job as timed
 from kdsl.lab.trace_sources import input_of, trace_of
@@ -42,17 +42,29 @@ class Job:
     folder: Path
 
 
+def rules_for(experiment: Experiment, planned: Planned) -> RunRules:
+    """Return the checked rules of a run, with its values. Raises InvalidInputError if they have mistakes."""
+    trace = trace_of(experiment.traces[planned.trace])
+    profile = experiment.contenders[planned.name].profile
+    return rules_of(profile, planned.values, trace.typical, experiment.rules, trace.supply)
+
+
 def do(job: Job) -> Failure | None:
     """Do a run and write its files. Whatever goes wrong is returned."""
     experiment, planned = job.experiment, job.planned
     contender, source = experiment.contenders[planned.name], experiment.traces[planned.trace]
     results = ResultFolder(job.folder)
     try:
-        trace = trace_of(source)
-        checked = rules_of(contender.profile, planned.values, trace.typical, experiment.rules, trace.supply)
+        checked = rules_for(experiment, planned)
         if experiment.time is not None:
             over_time = timed.run_job(
-                experiment.time, source, planned, trace, checked.rules, checked.profile, contender.tie_break
+                experiment.time,
+                source,
+                planned,
+                trace_of(source),
+                checked.rules,
+                checked.profile,
+                contender.tie_break,
             )
             timed.write(results, job.digest, job.inputs, over_time)
         else:

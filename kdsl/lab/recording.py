@@ -15,9 +15,9 @@ from kdsl.cluster.read.reader import Manifest
 from kdsl.lab.experiment import Experiment, TraceFiles, TraceSource
 from kdsl.lab.explaining import planned_run
 from kdsl.lab.inputs.sources import read_timed
-from kdsl.lab.rules import rules_of
+from kdsl.lab.jobs import rules_for
 from kdsl.lab.running import ALL_NODES, out_of_order, workload_of
-from kdsl.lab.trace_sources import input_of, trace_of
+from kdsl.lab.trace_sources import input_of
 from kdsl.lab.traces import Trace
 from kdsl.sim.openb_manifests import openb_manifests
 from kdsl.sim.run import simulated_engine
@@ -41,8 +41,7 @@ def record(experiment: Experiment, run: str, file: Path, watch: Watch) -> int:
             "this is a run over time: only runs whose pods arrive one after the other are recorded"
         )
     contender = experiment.contenders[planned.name]
-    source = trace_of(experiment.traces[planned.trace])
-    checked = rules_of(contender.profile, planned.values, source.typical, experiment.rules, source.supply)
+    checked = rules_for(experiment, planned)
     trace = input_of(experiment, planned)
     plain = workload_of(trace)
     manifests = _manifests(experiment.traces[planned.trace], trace, plain)

@@ -13,9 +13,9 @@ from kdsl import __version__
 from kdsl.lab.executors import Executor, InProcess
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles
 from kdsl.lab.folder_lock import locked
-from kdsl.lab.jobs import Failure, Job
+from kdsl.lab.jobs import Failure, Job, rules_for
 from kdsl.lab.results import ResultFolder, arrow, digest_of, rows_of
-from kdsl.lab.rules import rules_of, text_of
+from kdsl.lab.rules import text_of
 from kdsl.lab.time import job as timed
 from kdsl.lab.trace_sources import check_cards, check_orders, order_digests, source_digests, trace_of
 
@@ -136,12 +136,10 @@ def inputs_of(
     for planned in experiment.runs():
         key = planned.trace, planned.name, json.dumps(dict(planned.values), sort_keys=True)
         if key not in digests:
-            trace = trace_of(experiment.traces[planned.trace])
-            profile = experiment.contenders[planned.name].profile
-            checked = rules_of(profile, planned.values, trace.typical, experiment.rules, trace.supply)
+            checked = rules_for(experiment, planned)
             digests[key] = checked.digest
             if texts is not None:
-                texts[checked.digest, profile] = text_of(checked)
+                texts[checked.digest, experiment.contenders[planned.name].profile] = text_of(checked)
         yield planned, _inputs(experiment, planned, digests[key])
 
 

@@ -280,7 +280,7 @@ class _Builder:
         raise _TooLarge
 
 
-# What libyaml and PyYAML say where the indentation of a line fits no block.
+# The messages of libyaml and PyYAML for a line whose indentation fits no block.
 _INDENT_PROBLEMS = frozenset(
     {
         "did not find expected key",

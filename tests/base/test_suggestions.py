@@ -1,4 +1,4 @@
-"""Which known name a misspelt one means."""
+"""Suggestions: the known name that a misspelt one means."""
 
 from __future__ import annotations
 

@@ -163,28 +163,35 @@ class Running:
             self.engine.schedule_one(queued)
 
 
-def test_decisions_are_left_out_and_counted_while_the_writer_is_behind(
-    rules: RuleSet, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path, hold, reached = tmp_path / "run.jsonl", threading.Event(), threading.Event()
+def held(record: RunRecord) -> threading.Event:
+    """Stop the writer of a record until the returned event is set."""
+    hold, reached = threading.Event(), threading.Event()
 
     def wait(_: object) -> None:
         reached.set()
         hold.wait()
 
+    record._send(wait)
+    assert reached.wait(20)
+    return hold
+
+
+def test_decisions_are_left_out_and_counted_while_the_writer_is_behind(
+    rules: RuleSet, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "run.jsonl"
     record = RunRecord(path, most_waiting=10)
     running = Running(rules, record)
     for number in range(5):
         running.decide_calmly(f"first-{number}")
-    record._send(wait)
-    assert reached.wait(20)
+    hold = held(record)
     # Each decision leaves three messages: its begin, the placement, and its end.
     for number in range(12):
         running.decide(f"behind-{number}")
     running.add_node("late")
     hold.set()
     while record._messages:
-        reached.wait(0.01)
+        threading.Event().wait(0.01)
     for number in range(5):
         running.decide_calmly(f"last-{number}")
     running.engine.close()
@@ -207,18 +214,12 @@ def test_a_record_that_lost_messages_has_no_last_line(
 ) -> None:
     """Its last line would say that it is whole."""
     monkeypatch.setattr(run_record, "MOST_MESSAGES", 30)
-    path, hold, reached = tmp_path / "run.jsonl", threading.Event(), threading.Event()
-
-    def wait(_: object) -> None:
-        reached.set()
-        hold.wait()
-
+    path = tmp_path / "run.jsonl"
     record = RunRecord(path)
     running = Running(rules, record)
     for number in range(3):
         running.decide_calmly(f"first-{number}")
-    record._send(wait)
-    assert reached.wait(20)
+    hold = held(record)
     for number in range(12):
         running.decide(f"behind-{number}")
     hold.set()
