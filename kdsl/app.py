@@ -15,6 +15,7 @@ from kdsl.base.clock import Clock
 from kdsl.base.diagnostic import Diagnostic, Severity, has_errors
 from kdsl.base.disk_cache import DiskCache
 from kdsl.base.errors import InvalidInputError
+from kdsl.base.heap import growing_heap
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.names.externals import PLUGINS, Externals
 from kdsl.check.views.view import load_views
@@ -214,7 +215,8 @@ def build_engine(
     """
     waiting: WaitingPods[Any] = WaitingPods()
     context = PluginContext(binder, clock, waiting, volumes, annotator, manifests, nodes)
-    made = build_scheduler(rules, context, settings)
+    with growing_heap():
+        made = build_scheduler(rules, context, settings)
     return Engine(
         made.tables,
         cluster,

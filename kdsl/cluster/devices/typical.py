@@ -20,6 +20,8 @@ MOST_LISTS: Final = 64
 """The most lists of typical pods whose measures are kept ready."""
 MOST_NODES: Final = 4096
 """The most single nodes whose measure is kept for one list."""
+MOST_MODELS: Final = 256
+"""The most models of cards whose pods are kept for one list."""
 T = TypeVar("T")
 
 _BOTH, _CARDS, _CPU, _NO_CARDS, _NO_CARDS_NOR_CPU, _MODEL = range(6)
@@ -28,6 +30,8 @@ in the paper's program, too, so that the last bits agree and a pod that changes 
 as before.
 """
 _REASONS: Final = 6
+_WITHOUT, _REFUSED = 0, -1
+"""In place of a number of cards: the pod wants none, or does not accept the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,8 @@ class Fragmentation:
         self._other_weights = column([pod.weight for pod in others], np.float64)
         self._other_cpu = column([pod.cpu for pod in others], np.int64)
         self._nodes = PerNode(self._of_one)
+        self._shares: list[int] = self._kinds.shares.tolist()
+        self._rows: dict[str, list[tuple[float, int, int, int]]] = {}
 
     @staticmethod
     def of(typical: Sequence[TypicalPod]) -> Fragmentation:
@@ -162,30 +168,43 @@ class Fragmentation:
     def _of_one(self, cpu: int, free: tuple[int, ...], model: str) -> float:
         total = sum(free)
         sums = [0.0] * _REASONS
-        smalls: dict[int, tuple[int, int]] = {}
-        for pod in self._typical:
-            weight, share = pod.weight, pod.share
-            if not pod.wants_cards:
-                sums[_NO_CARDS if cpu >= pod.cpu else _NO_CARDS_NOR_CPU] += weight * total
-                continue
-            if not pod.accepts(model):
+        counts: list[int] = []
+        smalls: list[int] = []
+        for share in self._shares:
+            large = [part for part in free if part >= share]
+            counts.append(len(large))
+            smalls.append(total - sum(large))
+        for weight, wanted_cpu, cards, place in self._rows_of(model):
+            if cards == _WITHOUT:
+                sums[_NO_CARDS if cpu >= wanted_cpu else _NO_CARDS_NOR_CPU] += weight * total
+            elif cards == _REFUSED:
                 sums[_MODEL] += weight * total
-                continue
-            known = smalls.get(share)
-            if known is None:
-                large = [part for part in free if part >= share]
-                known = smalls[share] = len(large), total - sum(large)
-            count, small = known
-            if count < pod.cards:
-                sums[_CARDS if cpu >= pod.cpu else _BOTH] += weight * total
-            elif cpu < pod.cpu:
+            elif counts[place] < cards:
+                sums[_CARDS if cpu >= wanted_cpu else _BOTH] += weight * total
+            elif cpu < wanted_cpu:
                 sums[_CPU] += weight * total
             else:
-                sums[_CARDS] += weight * small
+                sums[_CARDS] += weight * smalls[place]
         first, *others = sums
         for each in others:
             first += each
         return first
+
+    def _rows_of(self, model: str) -> list[tuple[float, int, int, int]]:
+        """Return weight, CPU, number of cards and place of the share of each pod, for nodes of a model."""
+        known = self._rows.get(model)
+        if known is None:
+            if len(self._rows) >= MOST_MODELS:
+                self._rows.clear()
+            known = self._rows[model] = [
+                (pod.weight, pod.cpu, _WITHOUT, 0)
+                if not pod.wants_cards
+                else (pod.weight, pod.cpu, pod.cards, self._shares.index(pod.share))
+                if pod.accepts(model)
+                else (pod.weight, pod.cpu, _REFUSED, 0)
+                for pod in self._typical
+            ]
+        return known
 
     def of_all(
         self, cpu: Int64s, free: Int64s, codes: NDArray[np.integer[Any]], models: Sequence[str]
@@ -205,9 +224,11 @@ class Fragmentation:
             sums[_NO_CARDS], sums[_NO_CARDS_NOR_CPU] = _added(terms, has_cpu), _added(terms, ~has_cpu)
         kinds = self._kinds
         if kinds.pods:
-            is_large = free >= kinds.shares[:, None, None]
-            has_cards = is_large.sum(axis=2).take(kinds.place, axis=0) >= kinds.cards
-            small = (total - (free * is_large).sum(axis=2)).take(kinds.place, axis=0)
+            # Cards along the outer axis: numpy adds whole rows there.
+            cards = np.ascontiguousarray(free.T)[:, None, :]
+            is_large = cards >= kinds.shares[:, None]
+            has_cards = np.count_nonzero(is_large, axis=0).take(kinds.place, axis=0) >= kinds.cards
+            small = (total - (cards * is_large).sum(axis=0)).take(kinds.place, axis=0)
             has_cpu = cpu >= kinds.cpu
             terms = kinds.weights * total
             partial = np.where(has_cards, kinds.weights * small, terms)

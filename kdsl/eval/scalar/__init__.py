@@ -1,4 +1,4 @@
-"""The scalar back end, the reference: one closure per expression node, exact CEL, any expression."""
+"""The scalar back end, the reference: one generated function per expression, exact CEL, any expression."""
 
 from kdsl.eval.scalar.compiler import Compiler
 from kdsl.eval.scalar.frame import UNSET, Closure, Frame

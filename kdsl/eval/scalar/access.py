@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from kdsl.check.model.typed import FieldOf, HasField, KeyOf, ListOf, MapOf, TypedExpr
+from kdsl.check.model.typed import FieldOf, HasField, KeyOf, ListOf, MapOf, TypedItem
 from kdsl.eval.functions.collections import is_zero
 from kdsl.eval.functions.operators import find_in_map, index_map
-from kdsl.eval.scalar.frame import Closure, Compile, Frame, apply
+from kdsl.eval.scalar.logic import checked_optional
+from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Optional, Value, kind_of, to_map
 from kdsl.eval.views import attribute_of, wrapper_of
 
@@ -19,64 +20,33 @@ NODES = ("Node", "AnyNode")
 CardsOf = Callable[[Value], Value]
 """Returns the cards of a node as the devices of a profile see them."""
 
-SlotOf = Callable[[TypedExpr], int | None]
-"""Returns the slot of a variable that can be read without a call. None for anything else."""
+
+def field_text(expr: FieldOf, out: Writer) -> str:
+    """Write `view.field`."""
+    wrap, read = wrapper_of(expr.type), f"{out.text(expr.operand)}.{attribute_of(expr.field)}"
+    return read if wrap is None else f"{out.name(wrap)}({read})"
 
 
-def compile_field(expr: FieldOf, compile: Compile, slot_of: SlotOf) -> Closure:
-    """Compile `view.field`."""
-    name, wrap, slot = attribute_of(expr.field), wrapper_of(expr.type), slot_of(expr.operand)
-    if wrap is None and slot is not None:
-        return lambda frame: getattr(frame[slot], name)
-    operand = compile(expr.operand)
-    if wrap is None:
-        return lambda frame: getattr(operand(frame), name)
-    return lambda frame: wrap(getattr(operand(frame), name))
+def presence_text(expr: HasField, out: Writer) -> str:
+    """Write `has(view.field)`: the field was set, to a value other than its empty value."""
+    return f"{out.name(_is_set)}({out.text(expr.operand)}.{attribute_of(expr.field)})"
 
 
-def compile_method(name: str, args: Sequence[TypedExpr], compile: Compile, slot_of: SlotOf) -> Closure:
-    """Compile the call of a view's method; `args` begin with the view."""
-    target, *others = args
-    view = compile(target)
-    if not others:
-        return lambda frame: getattr(view(frame), name)()
-    first, *further = [compile(other) for other in others]
-    if further:
-        return lambda frame: getattr(view(frame), name)(first(frame), *[each(frame) for each in further])
-    slot = slot_of(others[0])
-    if slot is not None:
-        return lambda frame: getattr(view(frame), name)(frame[slot])
-    return lambda frame: getattr(view(frame), name)(first(frame))
+def _is_set(value: Value) -> bool:
+    return value is not None and not is_zero(value)
 
 
-def compile_presence(expr: HasField, compile: Compile) -> Closure:
-    """Compile `has(view.field)`: the field was set, to a value other than its empty value."""
-    name, operand = attribute_of(expr.field), compile(expr.operand)
-
-    def is_present(frame: Frame) -> Value:
-        value = getattr(operand(frame), name)
-        return value is not None and not is_zero(value)
-
-    return is_present
-
-
-def compile_key(expr: KeyOf, compile: Compile) -> Closure:
-    """Compile `x.key`, `x.?key` or `has(x.key)`."""
-    operand, key = compile(expr.operand), expr.key
-    if expr.test or expr.optional:
-        read = has_key if expr.test else find_key
-        return apply(lambda value: read(value, key), [operand])
-
-    def evaluate(frame: Frame) -> Value:
-        value = operand(frame)
-        # The usual case: a plain map that has the key.
-        return value[key] if value.__class__ is dict and key in value else select(value, key)
-
-    return evaluate
+def key_text(expr: KeyOf, out: Writer) -> str:
+    """Write `x.key`, `x.?key` or `has(x.key)`."""
+    read = has_key if expr.test else find_key if expr.optional else select
+    return f"{out.name(read)}({out.text(expr.operand)}, {out.name(expr.key)})"
 
 
 def select(value: Value, key: str) -> Value:
     """Return the value at `key`; for an optional, an optional."""
+    # The usual case: a plain map that has the key.
+    if value.__class__ is dict and key in value:
+        return value[key]
     match kind_of(value):
         case "map":
             return index_map(value, key)
@@ -99,44 +69,29 @@ def has_key(value: Value, key: str) -> bool:
     return find_key(value, key).present
 
 
-def compile_list(expr: ListOf, compile: Compile) -> Closure:
-    """Compile a list; a missing optional item leaves no gap."""
-    items = [compile(item.value) for item in expr.items]
-    if not any(item.optional for item in expr.items):
-        return lambda frame: tuple([item(frame) for item in items])
-    marked = list(zip(items, (item.optional for item in expr.items), strict=True))
-
-    def evaluate(frame: Frame) -> Value:
-        result: list[Value] = []
-        for item, optional in marked:
-            value = item(frame)
-            if not optional:
-                result.append(value)
-            elif _checked_optional(value).present:
-                result.append(value.value)
-        return tuple(result)
-
-    return evaluate
+def list_text(expr: ListOf, out: Writer) -> str:
+    """Write a list; a missing optional item leaves no gap."""
+    items = ["*" * item.optional + _item_text(item, out) for item in expr.items]
+    return f"({', '.join(items)},)" if items else "()"
 
 
-def compile_map(expr: MapOf, compile: Compile) -> Closure:
-    """Compile a map; an entry with a missing optional value is left out, a repeated key is an error."""
-    entries = [(compile(entry.key), compile(entry.value), entry.optional) for entry in expr.entries]
-
-    def evaluate(frame: Frame) -> Value:
-        pairs: list[tuple[Value, Value]] = []
-        for key, item, optional in entries:
-            name, value = key(frame), item(frame)
-            if not optional:
-                pairs.append((name, value))
-            elif _checked_optional(value).present:
-                pairs.append((name, value.value))
-        return to_map(pairs)
-
-    return evaluate
+def _item_text(item: TypedItem, out: Writer) -> str:
+    text = out.text(item.value)
+    return f"{out.name(_present)}({text})" if item.optional else text
 
 
-def _checked_optional(value: Value) -> Optional:
-    if value.__class__ is Optional:
-        return value
-    raise EvalError(f"no such overload: {kind_of(value)} is not an optional")
+def _present(value: Value) -> tuple[Value, ...]:
+    return (value.value,) if checked_optional(value).present else ()
+
+
+def map_text(expr: MapOf, out: Writer) -> str:
+    """Write a map; an entry with a missing optional value is left out, a repeated key is an error."""
+    entries = [
+        f"({out.text(entry.key)}, {out.text(entry.value)}, {entry.optional})" for entry in expr.entries
+    ]
+    return f"{out.name(_map_of)}([{', '.join(entries)}])"
+
+
+def _map_of(entries: list[tuple[Value, Value, bool]]) -> Value:
+    present = [entry for entry in entries if not entry[2] or checked_optional(entry[1]).present]
+    return to_map([(key, value.value if optional else value) for key, value, optional in present])

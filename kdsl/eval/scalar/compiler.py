@@ -1,4 +1,4 @@
-"""Checked expressions to closures: the one place that handles every kind of expression node.
+"""Checked expressions to functions: the one place that handles every kind of expression node.
 
 It compiles any checked expression, usually after the passes. A level of nesting costs at most three Python
 frames, here and in the modules it calls: the parser admits 250 levels.
@@ -7,6 +7,7 @@ frames, here and in the modules it calls: the parser admits 250 levels.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Final
 
 from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import (
@@ -25,7 +26,7 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.model.types import UINT
+from kdsl.check.model.types import BOOL, UINT
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.functions.dispatch import dispatcher
 from kdsl.eval.ir import EAGER, free_slots
@@ -33,24 +34,34 @@ from kdsl.eval.scalar.access import (
     CARDS,
     NODES,
     CardsOf,
-    compile_field,
-    compile_key,
-    compile_list,
-    compile_map,
-    compile_method,
-    compile_presence,
+    field_text,
+    key_text,
+    list_text,
+    map_text,
+    presence_text,
 )
 from kdsl.eval.scalar.aggregate import compile_aggregate
-from kdsl.eval.scalar.comprehensions import compile_comprehension
+from kdsl.eval.scalar.comprehensions import comprehension_text
 from kdsl.eval.scalar.external import compile_external
-from kdsl.eval.scalar.fast import compile_fast
-from kdsl.eval.scalar.frame import UNSET, Closure, Frame, apply, constant, failing, lazy_reader, slot_reader
-from kdsl.eval.scalar.logic import LAZY
+from kdsl.eval.scalar.fast import PLAIN_EQUALITY, fast_call, is_order, is_plain_equality
+from kdsl.eval.scalar.frame import UNSET, Closure, Frame, failing, lazy_reader
+from kdsl.eval.scalar.logic import LAZY, checked_optional
 from kdsl.eval.scalar.meter import has_weight, metered, paying
 from kdsl.eval.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
+from kdsl.eval.scalar.program import MOST_NESTED, Lines, Program
 from kdsl.eval.scalar.searches import SEARCHES, compile_search
-from kdsl.eval.values import NONE, EvalError, Optional, UInt, Value, kind_of
+from kdsl.eval.values import NONE, Optional, UInt, Value
 from kdsl.eval.views import VIEW_FUNCTIONS, method_name, method_of
+
+
+class _Deferred:
+    """The function of an expression that is nested too deep to be written at once."""
+
+    __slots__ = ("closure",)
+    closure: Closure
+
+    def __call__(self, frame: Frame) -> Value:
+        return self.closure(frame)
 
 
 class Compiler:
@@ -79,42 +90,105 @@ class Compiler:
         self._lower = lower
         self._questions = {} if questions is None else questions
         self._cards_of = cards_of
+        self._names = Program()
+        self._depth = 0
+        self._deferred: list[tuple[Compiler, _Deferred, TypedExpr]] = []
 
     def compile(self, expr: TypedExpr) -> Closure:
-        """Compile an expression to a closure over a frame of values."""
+        """Compile an expression to a function over a frame of values."""
+        closure = self._own_program(expr)
+        if not self._depth:
+            while self._deferred:
+                compiler, deferred, part = self._deferred.pop()
+                compiler._depth = 0
+                deferred.closure = compiler._own_program(part)
+        return closure
+
+    def _own_program(self, expr: TypedExpr) -> Closure:
+        return self._program(lambda: [f"return {self.text(expr)}"])
+
+    def _program(self, lines: Lines) -> Closure:
+        outer, self._names = self._names, Program()
+        try:
+            return self._names.function(lines())
+        finally:
+            self._names = outer
+
+    def name(self, value: object) -> str:
+        """Return a name for an object, usable within the function that is being written."""
+        return self._names.name(value)
+
+    def call(self, closure: Closure) -> str:
+        """Write the call of a closure on the frame."""
+        return f"{self._names.name(closure)}(f)"
+
+    def function(self, lines: Lines) -> str:
+        """Write the call of a function of its own; `lines` is run to write that."""
+        return self.call(self._program(lines))
+
+    def text(self, expr: TypedExpr) -> str:
+        """Write an expression as Python, with brackets where it needs them."""
+        if self._depth == MOST_NESTED:
+            deferred = _Deferred()
+            self._deferred.append((self, deferred, expr))
+            return self.call(deferred)
+        self._depth += 1
+        text = self._text(expr)
+        self._depth -= 1
+        return text
+
+    def _text(self, expr: TypedExpr) -> str:
         match expr:
             case CallOf():
                 return self._call(expr)
             case Const(value=value):
-                return constant(UInt(value) if isinstance(value, int) and expr.type == UINT else value)
+                return self.name(UInt(value) if isinstance(value, int) and expr.type == UINT else value)
             case Var():
                 return self._variable(expr)
             case FieldOf(field=field) if (
                 field == CARDS and self._cards_of and expr.operand.type.name in NODES
             ):
-                return apply(self._cards_of, [self.compile(expr.operand)])
+                return f"{self.name(self._cards_of)}({self.text(expr.operand)})"
             case FieldOf():
-                return compile_field(expr, self.compile, self._slot_of)
+                return field_text(expr, self)
             case HasField():
-                return compile_presence(expr, self.compile)
+                return presence_text(expr, self)
             case KeyOf():
-                return compile_key(expr, self.compile)
+                return key_text(expr, self)
             case CallFn():
                 return self._fn_call(expr)
             case ListOf():
-                return paying(compile_list(expr, self.compile), expr.type)
+                return paying(list_text(expr, self), expr.type, self)
             case MapOf():
-                return paying(compile_map(expr, self.compile), expr.type)
+                return paying(map_text(expr, self), expr.type, self)
             case Comprehension() if self._lower is not None and is_over_nodes(expr):
-                return paying(compile_over_nodes(expr, self.compile, self.needs, self._lower), expr.type)
+                over = self.call(compile_over_nodes(expr, self.compile, self.needs, self._lower))
+                return paying(over, expr.type, self)
             case Comprehension():
-                return compile_comprehension(expr, self.compile)
+                return comprehension_text(expr, self)
             case Aggregate():
-                return compile_aggregate(
-                    expr, self.compile, self._fns, self._questions, self.needs, self._lower
+                return self.call(
+                    compile_aggregate(expr, self.compile, self._fns, self._questions, self.needs, self._lower)
                 )
             case Bind():
-                return self._bind(expr)
+                return self.function(lambda: self._bind(expr))
+
+    def is_sure(self, expr: TypedExpr) -> bool:
+        """Return whether an expression surely has a value, and takes no steps."""
+        match expr:
+            case Const():
+                return True
+            case Var():
+                return not (expr.slot == UNDECLARED or expr.slot in self.by_item or expr.slot in self.lazy)
+            case FieldOf() | HasField():
+                return expr.field != CARDS and self.is_sure(expr.operand)
+            case CallOf() if expr.function in _BOOLEAN:
+                return all(each.type == BOOL and self.is_sure(each) for each in expr.args)
+            case CallOf() if is_plain_equality(expr) or (
+                is_order(expr) and expr.args[0].type in PLAIN_EQUALITY
+            ):
+                return all(map(self.is_sure, expr.args))
+        return False
 
     def needs(self, expr: TypedExpr) -> frozenset[int]:
         """Return the variables that an expression reads, with loop items for those that depend on them."""
@@ -122,100 +196,81 @@ class Compiler:
         following = slots & self.follows.keys()
         return slots.difference(following).union(*(self.follows[slot] for slot in following))
 
-    def _variable(self, expr: Var) -> Closure:
-        if expr.slot == UNDECLARED:
-            return failing(f"undeclared reference to `{expr.name}`")
-        if expr.slot in self.by_item:
-            return self.by_item[expr.slot]
-        compute = self.lazy.get(expr.slot)
-        return slot_reader(expr.slot) if compute is None else lazy_reader(expr.slot, compute)
+    def _variable(self, expr: Var) -> str:
+        slot = expr.slot
+        if slot == UNDECLARED:
+            return self.call(failing(f"undeclared reference to `{expr.name}`"))
+        if slot in self.by_item:
+            return self.call(self.by_item[slot])
+        compute = self.lazy.get(slot)
+        return f"f[{slot}]" if compute is None else self.call(lazy_reader(slot, compute))
 
-    def _slot_of(self, expr: TypedExpr) -> int | None:
-        """Return the slot of a variable that can be read without a call, such as `node`; else None."""
-        if not isinstance(expr, Var) or expr.slot == UNDECLARED:
-            return None
-        return None if expr.slot in self.by_item or expr.slot in self.lazy else expr.slot
-
-    def _call(self, expr: CallOf) -> Closure:
+    def _call(self, expr: CallOf) -> str:
         if expr.function in LAZY:
-            return LAZY[expr.function](expr, self.compile)
+            return LAZY[expr.function](expr, self)
         if expr.function in SEARCHES:
-            return compile_search(expr, self.compile)
+            return self.call(compile_search(expr, self.compile))
         implementation = IMPLEMENTATIONS.get(expr.overload)
         weighs = has_weight(expr.function, (arg.type for arg in expr.args))
         if implementation is not None:
-            fast = compile_fast(expr, self.compile)
+            fast = fast_call(expr, self)
             if fast is not None:
                 return fast
         elif expr.function in VIEW_FUNCTIONS:
             implementation = VIEW_FUNCTIONS[expr.function]
         elif (name := method_name(expr.function)) is not None and not weighs:
-            return compile_method(name, expr.args, self.compile, self._slot_of)
+            view, *others = map(self.text, expr.args)
+            return f"{view}.{name}({', '.join(others)})"
         else:
             implementation = method_of(expr.function) or dispatcher(expr.function, expr.member)
-        args = [self.compile(arg) for arg in expr.args]
         if weighs:
-            return metered(implementation, args)
-        return apply(implementation, args)
+            return metered(implementation, expr.args, expr.type, self)
+        return f"{self.name(implementation)}({', '.join(map(self.text, expr.args))})"
 
-    def _fn_call(self, expr: CallFn) -> Closure:
-        """Call a function of a rule file, on its own frame with all arguments evaluated; or a plugin's."""
+    def _fn_call(self, expr: CallFn) -> str:
+        """Write the call of a function of a rule file, on its own frame with all arguments evaluated; or of a
+        plugin's.
+        """
         fn = self._fns[expr.fn]
         if isinstance(fn, ExternalFn):
-            return compile_external(fn, [self.compile(arg) for arg in expr.args])
+            return self.call(compile_external(fn, [self.compile(arg) for arg in expr.args]))
         blank: Frame = [UNSET] * (fn.slots + 1)
-        args: list[tuple[int, Closure]] = []
+        args: list[tuple[int, TypedExpr]] = []
         for param, arg in zip(fn.params, expr.args, strict=True):
-            closure = self.compile(arg)
             if isinstance(arg, Const):
-                blank[param.slot] = closure(blank)
+                blank[param.slot] = self.compile(arg)(blank)
             else:
-                args.append((param.slot, closure))
+                args.append((param.slot, arg))
         body = self._bodies.get(fn.qualified)
         if body is None:
             # INVARIANT: functions are not recursive; the checker ensures it.
             compiler = Compiler(self._fns, self._bodies, self._lower, self._questions, self._cards_of)
+            compiler._depth, compiler._deferred = self._depth, self._deferred
             body = self._bodies[fn.qualified] = compiler.compile(fn.body)
 
-        def call(frame: Frame) -> Value:
-            inner = blank.copy()
-            inner[-1] = frame[-1]
-            inner[-1].spend(1)
-            for slot, arg in args:
-                inner[slot] = arg(frame)
-            return body(inner)
+        def lines() -> list[str]:
+            frame = [f"g = {self.name(blank.copy)}()", "m = g[-1] = f[-1]", "m.spend(1)"]
+            filled = [f"g[{slot}] = {self.text(arg)}" for slot, arg in args]
+            return [*frame, *filled, f"return {self.name(body)}(g)"]
 
-        return call
+        return self.function(lines)
 
-    def _bind(self, expr: Bind) -> Closure:
-        """Compile lazy `cel.bind`, `optMap` and `optFlatMap`, and the argument of a call."""
-        slot, value = expr.variable.slot, self.compile(expr.value)
+    def _bind(self, expr: Bind) -> list[str]:
+        """Write lazy `cel.bind`, `optMap` and `optFlatMap`, and the argument of a call."""
+        slot = expr.variable.slot
         if expr.macro == "bind":
-            self.lazy[slot] = value
-            body = self.compile(expr.body)
-
-            def bind(frame: Frame) -> Value:
-                frame[slot] = UNSET
-                return body(frame)
-
-            return bind
-        body = self.compile(expr.body)
+            self.lazy[slot] = self.compile(expr.value)
+            return [f"f[{slot}] = UNSET", f"return {self.text(expr.body)}"]
+        value, body = self.text(expr.value), self.text(expr.body)
         if expr.macro == EAGER:
+            return [f"f[{slot}] = {value}", f"return {body}"]
+        result = body if expr.macro == "optFlatMap" else f"{self.name(Optional)}({body})"
+        return [
+            f"o = {self.name(checked_optional)}({value})",
+            f"if not o.present: return {self.name(NONE)}",
+            f"f[{slot}] = o.value",
+            f"return {result}",
+        ]
 
-            def call(frame: Frame) -> Value:
-                frame[slot] = value(frame)
-                return body(frame)
 
-            return call
-        is_flat = expr.macro == "optFlatMap"
-
-        def map_optional(frame: Frame) -> Value:
-            optional = value(frame)
-            if optional.__class__ is not Optional:
-                raise EvalError(f"no such overload: {kind_of(optional)} is not an optional")
-            if not optional.present:
-                return NONE
-            frame[slot] = optional.value
-            return body(frame) if is_flat else Optional(body(frame))
-
-        return map_optional
+_BOOLEAN: Final = frozenset(("_&&_", "_||_", "!_", "_?_:_"))

@@ -2,42 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 from kdsl.check.model.typed import Comprehension, Macro
 from kdsl.check.model.types import STRING, Type
-from kdsl.eval.scalar.frame import Closure, Compile, Frame
-from kdsl.eval.scalar.logic import truth
+from kdsl.eval.scalar.frame import Closure, Frame
+from kdsl.eval.scalar.logic import deciding, is_sure_condition, truth, undecided
 from kdsl.eval.scalar.meter import paying, spend
+from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Value, from_key, keys_of, kind_of, to_key
 
 Each = Callable[[Frame], Iterator[None]]
 """Binds the variables of a macro to one element after the other."""
 
 
-def compile_comprehension(expr: Comprehension, compile: Compile) -> Closure:
-    """Compile a macro."""
-    each = each_of(
-        expr.iterable.type, compile(expr.iterable), tuple(variable.slot for variable in expr.variables)
-    )
-    if expr.macro in _CONDITIONS:
-        return _CONDITIONS[expr.macro](each, truth(expr.body, compile))
+def comprehension_text(expr: Comprehension, out: Writer) -> str:
+    """Write a macro."""
+    if expr.macro in (Macro.ALL, Macro.EXISTS):
+        return out.function(lambda: _decision(expr, out))
+    # A loop of Python may assign to a slot of the frame directly.
+    slots = ", ".join([f"f[{variable.slot}]" for variable in expr.variables])
+    loop = f"for {slots} in {_elements_text(expr, out)}"
+    first = f"f[{expr.variables[0].slot}]"
     if expr.macro is Macro.FILTER:
-        return _filter(each, truth(expr.body, compile), expr.variables[0].slot)
+        return f"tuple([{first} {loop} if {truth(expr.body, out)}])"
+    if expr.macro is Macro.EXISTS_ONE:
+        # No short cut: an error after the second match is still an error.
+        return f"(sum([{truth(expr.body, out)} {loop}]) == 1)"
     if expr.where is not None:
-        each = _where(each, truth(expr.where, compile))
-    body = compile(expr.body)
-    return paying(_results(expr, each, body), expr.type)
-
-
-def _results(expr: Comprehension, each: Each, body: Closure) -> Closure:
-    """Compile a macro that makes a list or map of the results for each element."""
+        loop += f" if {truth(expr.where, out)}"
+    body = out.text(expr.body)
     match expr.macro:
         case Macro.TRANSFORM_MAP:
-            return _transform_map(each, body, expr.variables[0].slot)
+            made = f"{{{out.name(to_key)}({first}): {body} {loop}}}"
         case Macro.TRANSFORM_MAP_ENTRY:
-            return _transform_map_entry(each, body)
-    return lambda frame: tuple([body(frame) for _ in each(frame)])
+            made = f"{out.name(_joined)}({body} {loop})"
+        case _:
+            made = f"tuple([{body} {loop}])"
+    return paying(made, expr.type, out)
+
+
+def _decision(expr: Comprehension, out: Writer) -> list[str]:
+    """Write the lines of `all` or `exists`: an element that decides makes up for errors with the others."""
+    slots = ", ".join([f"f[{variable.slot}]" for variable in expr.variables])
+    found = expr.macro is Macro.EXISTS
+    decided = deciding(truth(expr.body, out), found, is_sure_condition(expr.body, out))
+    loop = [f"for {slots} in {_elements_text(expr, out)}:", *[f"  {line}" for line in decided]]
+    return ["e = None", *loop, *undecided(found)]
+
+
+def _elements_text(expr: Comprehension, out: Writer) -> str:
+    """Write the elements, keys or pairs that a macro visits; the steps for them are taken first."""
+    type_ = expr.iterable.type
+    is_plain = type_.name in ("list", "resources") or _has_plain_keys(type_)
+    values = out.text(expr.iterable)
+    if len(expr.variables) == 1:
+        return f"{out.name(paid if is_plain else paid_elements)}(f, {values})"
+    if not is_plain:
+        return f"{out.name(paid_pairs)}(f, {values})"
+    listed = f"{out.name(paid)}(f, {values})"
+    return f"enumerate({listed})" if type_.name == "list" else f"{listed}.items()"
+
+
+def paid(frame: Frame, values: Value) -> Value:
+    """Return a list or map whose visit was paid for."""
+    frame[-1].spend(len(values))
+    return values
+
+
+def paid_elements(frame: Frame, values: Value) -> Iterable[Value]:
+    """Return the elements of a macro of one variable, paid for."""
+    listed = elements(values)
+    frame[-1].spend(len(values))
+    return listed
+
+
+def paid_pairs(frame: Frame, values: Value) -> Iterable[tuple[Value, Value]]:
+    """Return the pairs of a macro of two variables, paid for."""
+    listed = pairs(values)
+    frame[-1].spend(len(values))
+    return listed
 
 
 def each_of(type_: Type, iterable: Closure, slots: tuple[int, ...]) -> Each:
@@ -113,78 +157,14 @@ def pairs(value: Value) -> Iterable[tuple[Value, Value]]:
     raise EvalError(f"no such overload: a macro over {kind_of(value)}")
 
 
-def _all(each: Each, body: Closure) -> Closure:
-    def evaluate(frame: Frame) -> Value:
-        error: EvalError | None = None
-        for _ in each(frame):
-            try:
-                if not body(frame):
-                    return False
-            except EvalError as caught:
-                error = error or caught
-        if error is not None:
-            raise error
-        return True
-
-    return evaluate
-
-
-def _exists(each: Each, body: Closure) -> Closure:
-    def evaluate(frame: Frame) -> Value:
-        error: EvalError | None = None
-        for _ in each(frame):
-            try:
-                if body(frame):
-                    return True
-            except EvalError as caught:
-                error = error or caught
-        if error is not None:
-            raise error
-        return False
-
-    return evaluate
-
-
-def _exists_one(each: Each, body: Closure) -> Closure:
-    # No short cut: an error after the second match is still an error.
-    return lambda frame: sum([body(frame) for _ in each(frame)]) == 1
-
-
-_CONDITIONS: Mapping[Macro, Callable[[Each, Closure], Closure]] = {
-    Macro.ALL: _all,
-    Macro.EXISTS: _exists,
-    Macro.EXISTS_ONE: _exists_one,
-}
-
-
-def _filter(each: Each, body: Closure, slot: int) -> Closure:
-    return lambda frame: tuple([frame[slot] for _ in each(frame) if body(frame)])
-
-
-def _where(each: Each, condition: Closure) -> Each:
-    def kept(frame: Frame) -> Iterator[None]:
-        for _ in each(frame):
-            if condition(frame):
-                yield
-
-    return kept
-
-
-def _transform_map(each: Each, body: Closure, key: int) -> Closure:
-    return lambda frame: {to_key(frame[key]): body(frame) for _ in each(frame)}
-
-
-def _transform_map_entry(each: Each, body: Closure) -> Closure:
-    def evaluate(frame: Frame) -> Value:
-        result: dict[Value, Value] = {}
-        for _ in each(frame):
-            entries = body(frame)
-            if kind_of(entries) != "map":
-                raise EvalError(f"no such overload: transformMapEntry to {kind_of(entries)}")
-            for key, value in entries.items():
-                if key in result:
-                    raise EvalError(f"repeated key: {from_key(key)!r}")
-                result[key] = value
-        return result
-
-    return evaluate
+def _joined(maps: Iterable[Value]) -> Value:
+    """Join the maps that `transformMapEntry` makes for each element; EvalError for a repeated key."""
+    result: dict[Value, Value] = {}
+    for entries in maps:
+        if kind_of(entries) != "map":
+            raise EvalError(f"no such overload: transformMapEntry to {kind_of(entries)}")
+        for key, value in entries.items():
+            if key in result:
+                raise EvalError(f"repeated key: {from_key(key)!r}")
+            result[key] = value
+    return result

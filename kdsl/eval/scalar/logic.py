@@ -8,131 +8,122 @@ from typing import Final
 from kdsl.check.model.typed import CallOf, Const, TypedExpr
 from kdsl.check.model.types import BOOL
 from kdsl.eval.ir import operands
-from kdsl.eval.scalar.frame import Closure, Compile, Frame, failing
+from kdsl.eval.scalar.frame import failing
+from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Optional, Value, kind_of
 
 
-def truth(expr: TypedExpr, compile: Compile) -> Closure:
-    """Compile a condition: its value is a bool, or reading it is an error."""
-    condition = compile(expr)
-    if expr.type == BOOL:
-        return condition
-
-    def checked(frame: Frame) -> Value:
-        value = condition(frame)
-        if value is True or value is False:
-            return value
-        raise EvalError(f"no such overload: a condition of type {kind_of(value)}")
-
-    return checked
+def truth(expr: TypedExpr, out: Writer) -> str:
+    """Write a condition: its value is a bool, or reading it is an error."""
+    text = out.text(expr)
+    return text if expr.type == BOOL else f"{out.name(checked_truth)}({text})"
 
 
-def _truths(expr: CallOf, compile: Compile) -> list[Closure]:
-    return [truth(operand, compile) for operand in operands(expr)]
+def is_sure_condition(expr: TypedExpr, out: Writer) -> bool:
+    """Return whether a condition surely is true or false, and takes no steps."""
+    return expr.type == BOOL and out.is_sure(expr)
 
 
-def _and(expr: CallOf, compile: Compile) -> Closure:
-    conditions = _truths(expr, compile)
+def checked_truth(value: Value) -> bool:
+    """Return the value of a condition of type dyn; EvalError if it is no bool."""
+    if value is True or value is False:
+        return value
+    raise EvalError(f"no such overload: a condition of type {kind_of(value)}")
 
-    def evaluate(frame: Frame) -> Value:
-        error: EvalError | None = None
+
+def _and(expr: CallOf, out: Writer) -> str:
+    return _joined(expr, out, "and")
+
+
+def _or(expr: CallOf, out: Writer) -> str:
+    return _joined(expr, out, "or")
+
+
+def _joined(expr: CallOf, out: Writer, word: str) -> str:
+    """Write `&&` or `||`: an operand that decides makes up for errors in the others."""
+    conditions = operands(expr)
+    if all(is_sure_condition(each, out) for each in conditions[:-1]):
+        return f"({f' {word} '.join([truth(each, out) for each in conditions])})"
+
+    def lines() -> list[str]:
+        found = ["e = None"]
         for condition in conditions:
-            try:
-                if not condition(frame):
-                    return False
-            except EvalError as caught:
-                error = error or caught
-        if error is not None:
-            raise error
-        return True
+            found += deciding(truth(condition, out), word == "or", is_sure_condition(condition, out))
+        return [*found, *undecided(word == "or")]
 
-    return evaluate
+    return out.function(lines)
 
 
-def _or(expr: CallOf, compile: Compile) -> Closure:
-    conditions = _truths(expr, compile)
-
-    def evaluate(frame: Frame) -> Value:
-        error: EvalError | None = None
-        for condition in conditions:
-            try:
-                if condition(frame):
-                    return True
-            except EvalError as caught:
-                error = error or caught
-        if error is not None:
-            raise error
-        return False
-
-    return evaluate
+def deciding(condition: str, result: bool, sure: bool = False) -> list[str]:
+    """Return lines that return `result` if the condition has that value, and keep the first error in `e`."""
+    decision = f"if {condition if result else f'not {condition}'}: return {result}"
+    if sure:
+        return [decision]
+    return ["try:", f"  {decision}", "except EvalError as x:", "  e = e or x"]
 
 
-def _conditional(expr: CallOf, compile: Compile) -> Closure:
-    condition = truth(expr.args[0], compile)
-    then, otherwise = compile(expr.args[1]), compile(expr.args[2])
-    return lambda frame: then(frame) if condition(frame) else otherwise(frame)
+def undecided(result: bool) -> list[str]:
+    """Return the lines after all of `deciding`: raise the first error, else return the other result."""
+    return ["if e is not None: raise e", f"return {not result}"]
 
 
-def _optional(closure: Closure, frame: Frame) -> Optional:
-    value = closure(frame)
+def _conditional(expr: CallOf, out: Writer) -> str:
+    condition, then, otherwise = truth(expr.args[0], out), out.text(expr.args[1]), out.text(expr.args[2])
+    return f"({then} if {condition} else {otherwise})"
+
+
+def checked_optional(value: Value) -> Optional:
+    """Return a value that has to be an optional; EvalError if it is none."""
     if value.__class__ is Optional:
         return value
     raise EvalError(f"no such overload: {kind_of(value)} is not an optional")
 
 
-def _first_present(expr: CallOf, compile: Compile) -> Closure:
+def _first_present(expr: CallOf, out: Writer) -> str:
     if len(expr.args) != _WITH_RECEIVER:
-        return _wrong_number(expr)
-    left, right = compile(expr.args[0]), compile(expr.args[1])
+        return _wrong_number(expr, out)
 
-    def evaluate(frame: Frame) -> Value:
-        found = _optional(left, frame)
-        return found if found.present else _optional(right, frame)
+    def lines() -> list[str]:
+        check, left, right = out.name(checked_optional), *map(out.text, expr.args)
+        return [f"o = {check}({left})", f"return o if o.present else {check}({right})"]
 
-    return evaluate
+    return out.function(lines)
 
 
-def _or_value(expr: CallOf, compile: Compile) -> Closure:
+def _or_value(expr: CallOf, out: Writer) -> str:
     if len(expr.args) != _WITH_RECEIVER:
-        return _wrong_number(expr)
-    left, right = compile(expr.args[0]), compile(expr.args[1])
-    match expr.args[0]:
-        case CallOf(function="_[?_]", args=(found, Const(value=str(key)))) if found.type.name != "optional":
-            return _entry_or(compile(found), key, left, right)
+        return _wrong_number(expr, out)
+    left, right = expr.args
+    match left:
+        case CallOf(function="_[?_]", args=(entries, Const(value=str(key)))) if entries.type.name == "map":
+            # An entry of a map, read without making an optional.
+            if out.is_sure(right):
+                return f"{out.text(entries)}.get({out.name(key)}, {out.text(right)})"
+            return out.function(
+                lambda: [
+                    f"v = {out.text(entries)}.get({out.name(key)}, UNSET)",
+                    f"return {out.text(right)} if v is UNSET else v",
+                ]
+            )
 
-    def evaluate(frame: Frame) -> Value:
-        found = _optional(left, frame)
-        return found.value if found.present else right(frame)
+    def lines() -> list[str]:
+        found = f"o = {out.name(checked_optional)}({out.text(left)})"
+        return [found, f"return o.value if o.present else {out.text(right)}"]
 
-    return evaluate
+    return out.function(lines)
 
 
-def _wrong_number(expr: CallOf) -> Closure:
+def _wrong_number(expr: CallOf, out: Writer) -> str:
     """Fail at the call: the types, and so the number of arguments, are known only at run time."""
-    return failing(f"no such overload: {expr.function} with {len(expr.args)} arguments")
+    return out.call(failing(f"no such overload: {expr.function} with {len(expr.args)} arguments"))
 
 
-def _entry_or(entries: Closure, key: str, find: Closure, otherwise: Closure) -> Closure:
-    """Compile `entries[?"key"].orValue(otherwise)`, which most often reads a plain map."""
-
-    def evaluate(frame: Frame) -> Value:
-        found = entries(frame)
-        if found.__class__ is dict or isinstance(found, Mapping):
-            value = found.get(key, _MISSING)
-            return otherwise(frame) if value is _MISSING else value
-        optional = _optional(find, frame)
-        return optional.value if optional.present else otherwise(frame)
-
-    return evaluate
-
-
-_MISSING: Final = object()
 _WITH_RECEIVER: Final = 2
-LAZY: Mapping[str, Callable[[CallOf, Compile], Closure]] = {
+LAZY: Final[Mapping[str, Callable[[CallOf, Writer], str]]] = {
     "_&&_": _and,
     "_||_": _or,
     "_?_:_": _conditional,
     "or": _first_present,
     "orValue": _or_value,
 }
-"""The compilers of these functions."""
+"""The writers of these functions."""

@@ -11,13 +11,15 @@ value needs no bound of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kdsl.base.frozen_map import FrozenMap
+from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import Type
 from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar.frame import Closure, Frame
+from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import BudgetError, EvalError, Optional, Value
 
 NODE_STEPS = 20_000
@@ -38,6 +40,7 @@ _CONSTANT_TIME = frozenset(
     ("size", "_[_]", "_[?_]", "_&&_", "_||_", "_?_:_", "optional.of", "hasValue", "value", "type", "dyn")
 )
 """Functions whose cost does not grow with the length of a text or list."""
+_SCALARS = frozenset(("bool", "int", "uint", "double", "null_type"))
 _MAKERS = frozenset(("lists.range",))
 """Functions whose result may be large though their arguments are small."""
 _WEIGHTLESS = frozenset((bool, int, float, type(None)))
@@ -121,38 +124,54 @@ def may_be_large(type_: Type) -> bool:
     return type_.name in _TEXTS or type_.name in _CONTAINERS
 
 
-def metered(implementation: Callable[..., Value], args: list[Closure]) -> Closure:
-    """Call `implementation` with the values of `args`; arguments and result are paid for."""
+def metered(
+    implementation: Callable[..., Value], args: Sequence[TypedExpr], result: Type, out: Writer
+) -> str:
+    """Write a call of `implementation`; arguments and result are paid for."""
 
-    def call(frame: Frame) -> Value:
-        values = [arg(frame) for arg in args]
+    def lines() -> list[str]:
+        names = [f"a{at}" for at in range(len(args))]
+        found = [f"{name} = {out.text(arg)}" for name, arg in zip(names, args, strict=True)]
+        weights = [_weight(name, arg.type) for name, arg in zip(names, args, strict=True)]
+        known = [weight for weight in weights if weight]
+        others = [name for name, weight in zip(names, weights, strict=True) if weight is None]
         # `all` and `exists` go on after an error: without steps nothing more is computed.
-        spend(frame, 0)
-        spend_on(frame, values)
-        result = implementation(*values)
-        if isinstance(result, (str, bytes, tuple)):
-            spend(frame, len(result) // CHARACTERS)
-        return result
+        found += ["m = f[-1]", f"m.spend({' + '.join(known) or 0})"]
+        if others:
+            found.append(f"{out.name(spend_on)}(f, ({', '.join(others)},))")
+        call = f"{out.name(implementation)}({', '.join(names)})"
+        if result.name not in (*_TEXTS, "list", "dyn"):
+            return [*found, f"return {call}"]
+        paid = f"if isinstance(r, (str, bytes, tuple)): m.spend(len(r) // {CHARACTERS})"
+        return [*found, f"r = {call}", paid, "return r"]
 
-    return call
+    return out.function(lines)
 
 
-def paying(build: Closure, type_: Type) -> Closure:
-    """Charge a list or map of a type that `build` makes for all that it holds."""
-    if not any(map(may_be_large, type_.args or (type_,))):
-        return build
+def _weight(name: str, type_: Type) -> str | None:
+    """Write the steps for visiting a value by its type: "" for none, None if they depend on the value."""
+    if type_.name in _TEXTS:
+        return f"len({name}) // {CHARACTERS}"
+    if type_.name in _SCALARS:
+        return ""
+    if type_.name == "list" and not may_be_large(type_.args[0]):
+        return f"len({name})"
+    return None
 
-    def built(frame: Frame) -> Value:
-        value = build(frame)
-        if value.__class__ is tuple:
-            spend_on(frame, value)
-        elif value.__class__ is dict:
-            spend_on(frame, value.values())
-        elif value.__class__ is StringList:
-            spend(frame, value.total(_steps_of_text))
-        return value
 
-    return built
+def paying(text: str, type_: Type, out: Writer) -> str:
+    """Charge a list or map of a type that `text` makes for all that it holds."""
+    return f"{out.name(_paid)}(f, {text})" if any(map(may_be_large, type_.args or (type_,))) else text
+
+
+def _paid(frame: Frame, value: Value) -> Value:
+    if value.__class__ is tuple:
+        spend_on(frame, value)
+    elif value.__class__ is dict:
+        spend_on(frame, value.values())
+    elif value.__class__ is StringList:
+        spend(frame, value.total(_steps_of_text))
+    return value
 
 
 def _steps_of_text(text: str) -> int:

@@ -8,7 +8,7 @@ from typing import Protocol
 from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr
 from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar.frame import Closure, Compile, Frame
-from kdsl.eval.scalar.logic import truth
+from kdsl.eval.scalar.logic import checked_truth
 from kdsl.eval.scalar.meter import spend
 from kdsl.eval.values import Value
 
@@ -38,7 +38,7 @@ def compile_over_nodes(expr: Comprehension, compile: Compile, needs: Needs, lowe
     """Compile a macro over nodes."""
     iterable, slot = compile(expr.iterable), expr.variables[0].slot
     is_filter = expr.macro is Macro.FILTER
-    body = truth(expr.body, compile) if is_filter else compile(expr.body)
+    body = compile(expr.body)
     at_once: AtOnce | None = None
 
     def evaluate(frame: Frame) -> Value:
@@ -56,7 +56,7 @@ def compile_over_nodes(expr: Comprehension, compile: Compile, needs: Needs, lowe
             frame[slot] = node
             if not is_filter:
                 results.append(body(frame))
-            elif body(frame):
+            elif checked_truth(body(frame)):
                 results.append(node)
         return tuple(results)
 

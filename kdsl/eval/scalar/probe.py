@@ -31,5 +31,6 @@ class ProbedCompiler(Compiler):
         super().__init__(fns, bodies, cards_of=cards_of)
         self._probe = probe
 
-    def compile(self, expr: TypedExpr) -> Closure:
-        return self._probe.watch(expr, super().compile(expr))
+    def _text(self, expr: TypedExpr) -> str:
+        inner = super()._text
+        return self.call(self._probe.watch(expr, self._program(lambda: [f"return {inner(expr)}"])))

@@ -19,6 +19,8 @@ from kdsl.plan.fact_columns import FactColumns
 
 MIN_ROWS: Final = 12
 """For fewer nodes the scalar back end is faster than making columns."""
+MIN_TAPED_ROWS: Final = 6
+"""For fewer nodes it is faster than a tape, too."""
 
 
 @dataclass(slots=True)

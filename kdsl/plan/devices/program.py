@@ -60,13 +60,10 @@ class DeviceProgram:
         self.fitting = FitProgram(device, self.kind, functions)
         self._order = Section(device.order.scope, device, functions)
         self._keys = [(self._order.compile(key.value), key.descending) for key in device.order.keys]
-        others = device.order.scope["devices"].slot
-        is_alone = all(
-            not isinstance(part, Var) or part.slot != others
-            for key in device.order.keys
-            for part in walk(key.value)
-        )
+        read = {part.slot for key in device.order.keys for part in walk(key.value) if isinstance(part, Var)}
+        is_alone = device.order.scope["devices"].slot not in read
         self._is_shared_order = is_alone and not reads_identity(device.order)
+        self._orders_by_fullness = device.order.scope["fullness"].slot in read
         self._value_section = self._value = None
         if device.value is not None:
             self._value_section = Section(device.value.scope, device, functions)
@@ -117,7 +114,8 @@ class DeviceProgram:
                     frame = self._order.frame(
                         pod=pod, node=node, policy=policy, request=request, devices=node_cards
                     )
-                self._order.fill(frame, device=card, fullness=float(card_score(card, asked, policy.weights)))
+                fullness = card_score(card, asked, policy.weights) if self._orders_by_fullness else 0.0
+                self._order.fill(frame, device=card, fullness=float(fullness))
                 self._order.rewind(frame)
                 keys = tuple([key(frame) for key, _ in self._keys])
                 if self._is_shared_order:

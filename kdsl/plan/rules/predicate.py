@@ -16,7 +16,7 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import RejectionCode
-from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
+from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
 from kdsl.plan.columns.rule import ScalarPart
@@ -150,7 +150,8 @@ class PredicateProgram:
         def scalar(batch: Batch) -> NDArray[np.int32]:
             return np.fromiter(self.scalar_statuses(frame, batch.nodes(), numbers), np.int32, len(batch))
 
-        has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
+        few = MIN_TAPED_ROWS <= len(nodes) < MIN_ROWS
+        has_tapes = few and self._tapes is not None and self._tapes.are_known(frame)
         if self.columns is None or not is_worth_columns(nodes, has_tapes):
             return np.fromiter(self.scalar_statuses(frame, nodes.nodes(), numbers), np.int32, len(nodes))
         frame[-1] = self._share.meter_over(frame[self._cluster])

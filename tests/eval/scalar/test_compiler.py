@@ -13,7 +13,8 @@ from kdsl.check.model.typed import CallOf
 from kdsl.check.model.types import BOOL, DYN, INT, QUANTITY, RESOURCES, STRING, list_of, map_of
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.functions.dispatch import dispatcher
-from kdsl.eval.scalar.fast import compile_fast
+from kdsl.eval.scalar import Compiler
+from kdsl.eval.scalar.fast import fast_call
 from kdsl.eval.values import EvalError, Value
 
 from tests.plan.lab import check, evaluate
@@ -93,7 +94,7 @@ def test_the_special_forms_are_used() -> None:
     for text in ("x <= y", "x / y", "i + i", "i < 3", "s == 'a'", "s in m", "m[s]", "r['cpu'].asInteger()"):
         call = check(text, types)
         assert isinstance(call, CallOf)
-        assert compile_fast(call, lambda part: lambda frame: None) is not None, text
+        assert fast_call(call, Compiler({}, {})) is not None, text
 
 
 @given(st.dictionaries(st.sampled_from(["cpu", "memory", "pods"]), st.integers(0, 10**6), max_size=3))
@@ -160,8 +161,10 @@ def test_needed_parts_fail(text: str) -> None:
         ("b ? x : " * 245 + "x", 1),
         ("!" * 244 + "b", True),
         ("[0]" + ".map(y, x)" * 120 + "[0]", 1),
+        ("(1 / x > 0 && (1 / x > 0 || " * 60 + "b" + "))" * 60, True),
+        ("cel.bind(y, x, " * 120 + "y" + ")" * 120, 1),
     ],
-    ids=["sum", "and", "conditional", "not", "map"],
+    ids=["sum", "and", "conditional", "not", "map", "absorbing", "bind"],
 )
 def test_deep_expressions(text: str, expected: Value) -> None:
     assert evaluate(text, {"x": INT, "b": BOOL}, 1, True) == expected

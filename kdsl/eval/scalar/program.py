@@ -1,0 +1,83 @@
+"""Generated functions: the form in which expressions of rules run.
+
+The text of a function holds slots, names of view attributes, and the names that `Program` gives to objects.
+Constants, and everything else from a rule file, are such objects: text of a rule file never becomes source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Final, Protocol
+
+from kdsl.check.model.typed import TypedExpr
+from kdsl.eval.scalar.frame import UNSET, Closure
+from kdsl.eval.values import EvalError, Value
+
+Lines = Callable[[], list[str]]
+"""Writes the lines of a function over the frame `f`."""
+
+MOST_NESTED: Final = 40
+"""The levels of nesting that are written at once: Python's parser admits 200 brackets."""
+_MOST_TEXTS: Final = 8192
+"""The most functions whose code is kept."""
+
+
+class Writer(Protocol):
+    """Writes expressions as Python: each method returns the text of one, in brackets where it needs them.
+
+    The value of a text raises EvalError if the expression has none. `f` is the frame.
+    """
+
+    def text(self, expr: TypedExpr) -> str:
+        """Write a checked expression."""
+        ...
+
+    def name(self, value: object) -> str:
+        """Return a name for an object, usable within the function that is being written."""
+        ...
+
+    def call(self, closure: Closure) -> str:
+        """Write the call of a closure on the frame."""
+        ...
+
+    def function(self, lines: Lines) -> str:
+        """Write the call of a function of its own; `lines` is run to write that."""
+        ...
+
+    def is_sure(self, expr: TypedExpr) -> bool:
+        """Return whether an expression surely has a value, and takes no steps."""
+        ...
+
+    def compile(self, expr: TypedExpr) -> Closure:
+        """Compile a checked expression to a function of its own."""
+        ...
+
+
+class Program:
+    """The objects that one function refers to by name."""
+
+    __slots__ = ("_objects",)
+
+    def __init__(self) -> None:
+        self._objects: dict[str, object] = {"EvalError": EvalError, "UNSET": UNSET}
+
+    def name(self, value: object) -> str:
+        """Return a new name for an object."""
+        name = f"k{len(self._objects)}"
+        self._objects[name] = value
+        return name
+
+    def function(self, lines: Sequence[str]) -> Closure:
+        """Return the function with these lines."""
+        run: Callable[[list[Value]], Value] = FunctionType(_code("\n ".join(lines)), self._objects)
+        return run
+
+
+@lru_cache(_MOST_TEXTS)
+def _code(text: str) -> CodeType:
+    """Return the code of a function. Functions that differ in constants alone have the same text."""
+    module = compile(f"def rule(f):\n {text}\n", "<rule>", "exec", dont_inherit=True)
+    (code,) = [each for each in module.co_consts if isinstance(each, CodeType)]
+    return code

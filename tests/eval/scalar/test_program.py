@@ -1,0 +1,54 @@
+"""Generated functions: their text holds nothing of a rule file, and equal shapes share their code."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from types import FunctionType
+
+import pytest
+from kdsl.check.model.types import BOOL, INT, STRING, list_of, map_of
+from kdsl.eval.scalar import Compiler, program
+from kdsl.eval.scalar.compiler import MOST_NESTED
+
+from tests.plan.lab import check, evaluate
+
+TYPES = {"hostile": STRING, "n": INT, "m": map_of(STRING, STRING), "l": list_of(STRING), "b": BOOL}
+EXPRESSIONS = [
+    """hostile == "'); import os; ('" && l.exists(evil, evil == "__import__")""",
+    'm["x\\ny"] + string(n * 86753) + m[?"__class__"].orValue("__subclasses__")',
+    "l.map(evil, {evil: 86753.5, 'k__': b'eval'}).size() > 86753 ? [86753u] : []",
+    "cel.bind(evil, n + 86753, evil / evil) == 1 || 'a'.matches('(evil)+')",
+    "timestamp('1986-07-05T03:00:00Z').getFullYear() == 86753 || optional.of(l).optMap(evil, evil).hasValue()",
+]
+WRITTEN = frozenset("tuple sum len enumerate isinstance str bytes get items spend copy present value".split())
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_no_text_of_a_rule_becomes_source(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    code = program._code.__wrapped__
+
+    def recorded(source: str) -> object:
+        written.append(source)
+        return code(source)
+
+    monkeypatch.setattr(program, "_code", recorded)
+    evaluate(text, TYPES, "x", 3, {"a": "b"}, ("a",), True)
+    assert written
+    for source in written:
+        assert not re.search(r"['\"\\]|86753|[^\x20-\x7e\n]", source), source
+        for name in re.findall(r"[A-Za-z_]\w*", source):
+            known = keyword.iskeyword(name) or re.fullmatch(r"[kafgmoervx]\d*|EvalError|UNSET", name)
+            assert known or name in WRITTEN, source
+
+
+def test_expressions_that_differ_in_constants_share_their_code() -> None:
+    first, second = (Compiler({}, {}).compile(check(f"n * 2 < {bound}", TYPES)) for bound in (3, 40))
+    assert isinstance(first, FunctionType) and isinstance(second, FunctionType)
+    assert first.__code__ is second.__code__
+
+
+def test_deep_expressions_are_compiled_in_parts() -> None:
+    depth = 3 * MOST_NESTED
+    assert evaluate("n + (" * depth + "n" + ")" * depth, {"n": INT}, 1) == depth + 1
