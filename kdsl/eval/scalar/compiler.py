@@ -7,7 +7,6 @@ frames, here and in the modules it calls: the parser admits 250 levels.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Final
 
 from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import (
@@ -26,7 +25,7 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.model.types import BOOL, UINT
+from kdsl.check.model.types import UINT
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.functions.dispatch import dispatcher
 from kdsl.eval.ir import EAGER, free_slots
@@ -43,7 +42,7 @@ from kdsl.eval.scalar.access import (
 from kdsl.eval.scalar.aggregate import compile_aggregate
 from kdsl.eval.scalar.comprehensions import comprehension_text
 from kdsl.eval.scalar.external import compile_external
-from kdsl.eval.scalar.fast import PLAIN_EQUALITY, fast_call, is_order, is_plain_equality
+from kdsl.eval.scalar.fast import fast_call, is_total
 from kdsl.eval.scalar.frame import UNSET, Closure, Frame, failing, lazy_reader
 from kdsl.eval.scalar.logic import LAZY, checked_optional
 from kdsl.eval.scalar.meter import has_weight, metered, paying
@@ -182,11 +181,7 @@ class Compiler:
                 return not (expr.slot == UNDECLARED or expr.slot in self.by_item or expr.slot in self.lazy)
             case FieldOf() | HasField():
                 return expr.field != CARDS and self.is_sure(expr.operand)
-            case CallOf() if expr.function in _BOOLEAN:
-                return all(each.type == BOOL and self.is_sure(each) for each in expr.args)
-            case CallOf() if is_plain_equality(expr) or (
-                is_order(expr) and expr.args[0].type in PLAIN_EQUALITY
-            ):
+            case CallOf() if is_total(expr):
                 return all(map(self.is_sure, expr.args))
         return False
 
@@ -271,6 +266,3 @@ class Compiler:
             f"f[{slot}] = o.value",
             f"return {result}",
         ]
-
-
-_BOOLEAN: Final = frozenset(("_&&_", "_||_", "!_", "_?_:_"))

@@ -8,15 +8,17 @@ from __future__ import annotations
 from typing import Final
 
 from kdsl.check.model.typed import CallOf, TypedExpr
-from kdsl.check.model.types import BOOL, BYTES, DURATION, INT, RESOURCES, STRING, TIMESTAMP, UINT
+from kdsl.check.model.types import BOOL, BYTES, DURATION, INT, QUANTITY, RESOURCES, STRING, TIMESTAMP, UINT
 from kdsl.eval.ir import Known
 from kdsl.eval.scalar.amounts import call_on_amounts
 from kdsl.eval.scalar.meter import has_weight, metered
 from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Value, checked_int, equals
+from kdsl.eval.views import method_name
 
 PLAIN_EQUALITY: Final = frozenset((BOOL, INT, UINT, STRING, BYTES, TIMESTAMP, DURATION))
 """Types for which equality in Python, within the type, is equality in CEL."""
+_LOGIC: Final = frozenset(("_&&_", "_||_", "!_", "_?_:_"))
 _ARITHMETIC: Final = {"add_int64": "+", "subtract_int64": "-", "multiply_int64": "*"}
 
 
@@ -50,12 +52,23 @@ def is_order(expr: CallOf) -> bool:
     return word in ("less", "greater") and expr.args[0].type == expr.args[1].type != RESOURCES
 
 
-def is_plain_equality(expr: CallOf) -> bool:
-    """Return whether a call is an equality that Python decides in the same way."""
-    if expr.overload not in ("equals", "not_equals"):
-        return False
-    left, right = expr.args
-    return left.type == right.type and left.type in PLAIN_EQUALITY
+def is_total(expr: CallOf) -> bool:
+    """Return whether a call has a value for all arguments of its types, and takes no steps."""
+    types = [arg.type for arg in expr.args]
+    if expr.function in _LOGIC:
+        return all(each == BOOL for each in types)
+    if method_name(expr.function) is not None:
+        return not has_weight(expr.function, types)
+    if expr.overload in ("equals", "not_equals") or is_order(expr):
+        return types[0] == types[1] and (types[0] in PLAIN_EQUALITY or types[0] == QUANTITY)
+    match expr.overload, expr.args:
+        case "index_resources", _:
+            return True
+        case "in_list", (value, Known() as items):
+            return _has_plain_items(value, items)
+        case "in_map", (key, _):
+            return key.type == STRING
+    return False
 
 
 def _equality(function: str, left: TypedExpr, right: TypedExpr, out: Writer) -> str:

@@ -19,7 +19,7 @@ from kdsl.plan.fact_columns import FactColumns
 
 MIN_ROWS: Final = 12
 """For fewer nodes the scalar back end is faster than making columns."""
-MIN_TAPED_ROWS: Final = 6
+MIN_TAPED_ROWS: Final = 4
 """For fewer nodes it is faster than a tape, too."""
 
 
