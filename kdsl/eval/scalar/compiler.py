@@ -47,7 +47,7 @@ from kdsl.eval.scalar.frame import UNSET, Closure, Frame, failing, lazy_reader
 from kdsl.eval.scalar.logic import LAZY, checked_optional
 from kdsl.eval.scalar.meter import has_weight, metered, paying
 from kdsl.eval.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
-from kdsl.eval.scalar.program import MOST_NESTED, Lines, Program
+from kdsl.eval.scalar.program import MOST_NESTED, Lines, Names
 from kdsl.eval.scalar.searches import SEARCHES, compile_search
 from kdsl.eval.values import NONE, Optional, UInt, Value
 from kdsl.eval.views import VIEW_FUNCTIONS, method_name, method_of
@@ -89,7 +89,7 @@ class Compiler:
         self._lower = lower
         self._questions = {} if questions is None else questions
         self._cards_of = cards_of
-        self._names = Program()
+        self._names = Names()
         self._depth = 0
         self._deferred: list[tuple[Compiler, _Deferred, TypedExpr]] = []
 
@@ -107,7 +107,7 @@ class Compiler:
         return self._program(lambda: [f"return {self.text(expr)}"])
 
     def _program(self, lines: Lines) -> Closure:
-        outer, self._names = self._names, Program()
+        outer, self._names = self._names, Names()
         try:
             return self._names.function(lines())
         finally:

@@ -1,6 +1,6 @@
 """Generated functions: the form in which expressions of rules run.
 
-The text of a function holds slots, names of view attributes, and the names that `Program` gives to objects.
+The text of a function holds slots, names of view attributes, and the names that `Names` gives to objects.
 Constants, and everything else from a rule file, are such objects: text of a rule file never becomes source.
 """
 
@@ -55,7 +55,7 @@ class Writer(Protocol):
         ...
 
 
-class Program:
+class Names:
     """The objects that one function refers to by name."""
 
     __slots__ = ("_objects",)
