@@ -128,6 +128,20 @@ def test_a_wrong_threshold_is_refused(record: str, threshold: str, message: str)
     assert message in ended.stderr.replace("modulus or divide by zero", "division by zero")
 
 
+def test_a_threshold_without_a_value_is_refused_before_the_replay() -> None:
+    ended = kdsl(
+        "diff", "recorded", "default", "--replay", "none.jsonl", "--fail-if", "moved / (same - same) > 0"
+    )
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert "this threshold has no value, whatever the counts are" in ended.stderr
+
+
+def test_a_threshold_without_a_value_for_these_counts_ends_after_the_output(record: str) -> None:
+    ended = kdsl("diff", "recorded", "default", "--replay", record, "--fail-if", "moved / dropped > 0")
+    assert (ended.exit_code, ended.stdout) == (2, "0 of 8 decisions differ\n")
+    assert "`moved / dropped > 0` has no value" in ended.stderr
+
+
 def test_all_wrong_thresholds_are_reported_at_once(record: str) -> None:
     ended = kdsl(
         "diff", "default", "binpacking", "--replay", record, "--fail-if", "a > 0", "--fail-if", "b > 0"
@@ -251,6 +265,20 @@ def refused(folder: Path, data: bytes, name: str = "bad.jsonl") -> str:
     return said.pop()
 
 
+NO_NODE = {"outcome": "placed", "node": ""}
+PENDING = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p"},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
+
+
+def on_a_node(line: str) -> str:
+    tried = json.loads(line)["pod"]
+    return with_fields(line, pod={**tried, "spec": {**tried["spec"], "nodeName": "x"}})
+
+
 BAD_POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": "none"}}
 
 
@@ -313,6 +341,23 @@ BAD_POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec":
             ),
             "bad.jsonl:2",
             "startIndex, attempts and time",
+        ),
+        (
+            lambda lines: changed(
+                lines, 2, with_fields(lines[1], decision={**json.loads(lines[1])["decision"], **NO_NODE})
+            ),
+            "bad.jsonl:2",
+            "is `placed`, and has no node",
+        ),
+        (
+            lambda lines: changed(lines, 2, on_a_node(lines[1])),
+            "bad.jsonl:2",
+            "was tried, and is on node `x`",
+        ),
+        (
+            lambda lines: changed(lines, 1, with_fields(lines[0], objects=[PENDING])),
+            "bad.jsonl:1",
+            "pod `default/p` has no node: a pod without a node is no part of the cluster",
         ),
         (
             lambda lines: changed(
