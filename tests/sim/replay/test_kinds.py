@@ -140,6 +140,22 @@ def test_a_pod_becomes_placed(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_removed_predicate_is_named(tmp_path: Path, mode: Mode) -> None:
+    """n1 and n2 are full for c, until Room goes."""
+    old = rules(tmp_path, "old", room=1)
+    rules(tmp_path, "new")
+    path = tmp_path / "new.kdsl"
+    path.write_text(path.read_text().replace("  predicates { Room }\n", ""))
+    checked = check_rules((path,))
+    assert checked.rules is not None, checked.diagnostics
+    new = checked.rules
+    file = record(old, pod("a", 0, "n1"), pod("b", 0, "n2"), pod("c"))
+    (found,) = replay(None, new, file, mode).differences
+    full = Cause(CauseKind.ACCEPTS, "Room", "full", f"{tmp_path}/old.kdsl:6")
+    assert (found.before, found.after, found.cause) == ("", "n1", full)
+
+
 def test_a_pod_that_only_the_record_evicts_says_for_whom(tmp_path: Path) -> None:
     old = rules(tmp_path, "old", room=1, preempt=PREEMPT)
     new = rules(tmp_path, "new", room=1)
