@@ -277,3 +277,19 @@ def test_no_pod_is_taken_from_the_queue_again_and_again(
     assert replay(made, made, file, Mode.CUMULATIVE).differences == ()
     # Two sides, two attempts for each pod, and one waking.
     assert len(pops) <= 2 * 3 * count
+
+
+def test_a_victim_leaves_no_room_before_it_has_ended(tmp_path: Path) -> None:
+    """tall is tried while home still ends on n1, so it waits for home as well."""
+    made = rules(tmp_path, "made", room=1, preempt=PREEMPT)
+    home, mid = pod("home", on="n1"), pod("mid", priority=20, on="n2")
+    run = Run(made, home, mid, pod("big", priority=9), pod("tall", priority=10))
+    run.evictor.evict = lambda *_: run.change(terminating(home))  # type: ignore[method-assign]
+    run.decide()
+    run.engine.queue.delete("n/big")
+    run.decide()
+    run.engine.queue.delete("n/tall")
+    run.cluster.remove_pod("n/home")
+    file = run.file()
+    assert_nothing_differs(made, file)
+    assert replay(None, made, file, Mode.CUMULATIVE).counts.victims == 2
