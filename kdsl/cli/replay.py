@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kdsl.check.analyses.change import Change
     from kdsl.explain.differences import Counts, Mode
     from kdsl.sim.comparison import Side
+    from kdsl.sim.replay.thresholds import Threshold
 
 RECORDED = "recorded"
 """OLD, if it is the record itself; a folder of this name is `./recorded`."""
@@ -76,7 +77,13 @@ def replay(
         found = replayed(options.mode, *sides, file, survey, advance)
     print_slow_hooks(sides[1].settings)
     _check_decided(found.counts)
-    over = passed(thresholds, found.counts)
+    over: tuple[Threshold, ...] = ()
+    problem: KdslError | None = None
+    try:
+        over = passed(thresholds, found.counts)
+    except KdslError as error:
+        # The differences took long: they are printed first.
+        problem = error
     report = ReplayReport(
         found,
         Path(options.record).name,
@@ -93,6 +100,8 @@ def replay(
     else:
         text = replay_text(report)
         emit(text if changes is None else f"{changes_text(changes)}\n\n{text}")
+    if problem is not None:
+        raise problem
     sys.exit(1 if over or (not thresholds and found.counts.different) else 0)
 
 

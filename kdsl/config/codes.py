@@ -8,7 +8,7 @@ from enum import StrEnum
 class ConfigCode(StrEnum):
     """K113x: configurations. Text that is not YAML has a code of `kdsl.lang.codes`."""
 
-    UNREADABLE = "K1130"  # a configuration that cannot be read, or is not one document
+    UNREADABLE = "K1130"  # a configuration that cannot be read
     UNKNOWN_KEY = "K1131"  # a key that configurations do not have
     MISSING_KEY = "K1132"  # a key that must be there
     WRONG_TYPE = "K1133"  # a value of the wrong type
@@ -19,4 +19,5 @@ class ConfigCode(StrEnum):
     NOT_SUPPORTED = "K1138"  # a part of a scheduler's configuration that kdsl does not have
     OLD_KEY = "K1140"  # a key of an older version of a configuration
     NO_EFFECT = "K1141"  # a setting that no profile in use reads
+    NOT_ONE = "K1142"  # a file of a configuration that is empty, or has several documents
     NO_CONFIGURATION = "K1139"  # a document of another kind than those that can be imported

@@ -179,9 +179,9 @@ def _of_another(root: YamlNode) -> Diagnostic | None:
 def _not_one(source: Source, documents: tuple[YamlNode, ...]) -> Diagnostic:
     if documents:
         title = f"`{source.path}` holds {len(documents)} documents: a configuration is one"
-        return Diagnostic(ConfigCode.UNREADABLE, title, documents[1].span)
+        return Diagnostic(ConfigCode.NOT_ONE, title, documents[1].span)
     title = f"`{source.path}` is empty"
-    return Diagnostic(ConfigCode.UNREADABLE, title, where=source.path, help=(_EXAMPLE,))
+    return Diagnostic(ConfigCode.NOT_ONE, title, where=source.path, help=(_EXAMPLE,))
 
 
 def _configuration(root: YamlNode, folder: Path) -> KdslConfiguration:

@@ -114,7 +114,7 @@ def fitting_document(
         return None, read.diagnostics
     if len(read.documents) != 1:
         title = f"`{source.path}` holds {len(read.documents)} documents: a {noun} is one"
-        return None, (Diagnostic(ConfigCode.UNREADABLE, title, where=source.path),)
+        return None, (Diagnostic(ConfigCode.NOT_ONE, title, where=source.path),)
     root = without_nulls(read.documents[0])
     found = misfits(root, schema)
     return fitting_part(root, schema) if found else root, found

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
+from kdsl.cycle.decision import Decision, NodeVerdict, Outcome, Rejection
 from kdsl.hooks.faults import merged
 
 
@@ -188,7 +188,10 @@ def _counted(run: Sequence[Decision]) -> Iterator[tuple[str, int]]:
 def _move(pod: str, before: str, after: str, old: Ends, new: Ends) -> Move:
     kind = MoveKind.MOVED if before and after else MoveKind.PLACED if after else MoveKind.PENDING
     was, is_ = old.decisions.get(pod), new.decisions.get(pod)
-    return Move(pod, kind, before, after, _eviction_of(pod, old, new) or cause_of(before, after, was, is_))
+    cause = _eviction_of(pod, old, new) or cause_of(before, after, was, is_)
+    if was is None and pod in old.evicted and cause == Cause(CauseKind.OTHER):
+        cause = Cause(CauseKind.OTHER, reason=f"evicted for {old.evicted[pod]}")
+    return Move(pod, kind, before, after, cause)
 
 
 def _eviction_of(pod: str, old: Ends, new: Ends) -> Cause | None:
@@ -202,7 +205,8 @@ def _eviction_of(pod: str, old: Ends, new: Ends) -> Cause | None:
 def cause_of(before: str, after: str, was: Decision | None, is_: Decision | None) -> Cause:
     """Return the first cause that applies to the two nodes, in the order of `CauseKind`.
 
-    `was` and `is_` are full decisions; one without verdicts contributes its message only.
+    `was` and `is_` are full decisions. One without verdicts contributes its message, and an old one a
+    rejection of all other nodes.
     """
     now_before, now_after = _verdict(is_, before), _verdict(is_, after)
     old_before, old_after = _verdict(was, before), _verdict(was, after)
@@ -210,6 +214,9 @@ def cause_of(before: str, after: str, was: Decision | None, is_: Decision | None
         if verdict is not None and verdict.status is not None:
             status = verdict.status
             return Cause(kind, status.plugin, ", ".join(status.reasons), next(iter(status.sites), ""))
+    rejection = None if not after or was is None or was.verdicts else _only_rejection(was)
+    if rejection is not None and rejection.plugin:
+        return Cause(CauseKind.ACCEPTS, rejection.plugin, rejection.reason, rejection.site)
     if not after or not before:
         pending = is_ if not after else was
         return Cause(CauseKind.OTHER, reason="" if pending is None else pending.message)
@@ -219,6 +226,18 @@ def cause_of(before: str, after: str, was: Decision | None, is_: Decision | None
     if any(each is not None and not each.feasible for each in (now_before, old_after)):
         return Cause(CauseKind.UNVISITED)
     return Cause(CauseKind.TIE)
+
+
+def _only_rejection(decision: Decision) -> Rejection | None:
+    """Return the rejection of all nodes but the chosen one, if it is only one: so of every other node.
+
+    It is known without verdicts about nodes.
+    """
+    if len(decision.rejections) != 1 or decision.evaluated < decision.nodes:
+        return None
+    (rejection,) = decision.rejections
+    others = decision.nodes - bool(decision.node)
+    return rejection if 0 < others == rejection.nodes else None
 
 
 def _verdict(decision: Decision | None, node: str) -> NodeVerdict | None:

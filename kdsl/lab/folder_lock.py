@@ -40,7 +40,10 @@ def locked(folder: Path) -> Iterator[None]:
         raise _refused(folder, error) from error
     try:
         _take(handle, folder)
-        _remove_halves(folder)
+        try:
+            _remove_halves(folder)
+        except OSError as error:
+            raise _refused(folder, error) from error
         yield
     finally:
         os.close(handle)

@@ -23,7 +23,7 @@ from kdsl.sim.openb_manifests import openb_manifests
 from kdsl.sim.run import simulated_engine
 from kdsl.sim.workload import Workload
 from kdsl.trace.manifests import ObjectId, pod_manifest
-from kdsl.trace.writing import open_trace
+from kdsl.trace.writing import open_whole_trace
 
 Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Opens the display of so many decisions; the function that it yields is called after each."""
@@ -33,7 +33,7 @@ def record(experiment: Experiment, run: str, file: Path, watch: Watch) -> int:
     """Write the run whose digest begins with `run` to a file; return the number of decisions.
 
     Raises KdslError if the experiment has no such run, for a run over time, for a run whose pods are not
-    decided in order of arrival, and for a file that cannot be written.
+    decided in order of arrival, and for a file that cannot be written: then no file is written.
     """
     planned = planned_run(experiment, run)
     if experiment.time is not None:
@@ -51,7 +51,7 @@ def record(experiment: Experiment, run: str, file: Path, watch: Watch) -> int:
     )
     with (
         watch(len(workload.pending)) as advance,
-        open_trace(file) as write,
+        open_whole_trace(file) as write,
         settled_heap(),
         simulated_engine(checked.rules, workload, settings, write) as (engine, _, _),
     ):

@@ -131,7 +131,7 @@ def why(difference: Difference, code: Code) -> str:
         case CauseKind.TIE:
             return "equal totals: the tie falls to the new node"
         case CauseKind.EVICTED:
-            return f"evicted for {code(cause.reason)}"
+            return f"evicted for {code(cause.reason)}" if cause.reason else "evicted"
         case CauseKind.EVICTS:
             return _rooms(difference.rooms, code)
         case CauseKind.CARDS:
@@ -139,7 +139,8 @@ def why(difference: Difference, code: Code) -> str:
             reason = f"{rule}{code(cause.reason)}{site}" if cause.reason else "an earlier decision differs"
             return f"{cards_text(difference.cards, code)}; {reason}"
         case CauseKind.OTHER:
-            return f"{'before' if after else 'now'}: {code(cause.reason)}"
+            reason = code(cause.reason) if cause.reason else "no reason is recorded"
+            return f"{'before' if after else 'now'}: {reason}"
 
 
 def _lead(cause: Cause, before: str, after: str, code: Code) -> str:

@@ -21,7 +21,7 @@ from kdsl.cluster.read.files import InputFile
 from kdsl.cluster.read.problems import InputCode
 from kdsl.cluster.read.reader import Manifest, read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.cycle.decision import Decision, TieBreak
+from kdsl.cycle.decision import Decision, Outcome, TieBreak
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.trace.lines import Change, Cycle, End, EngineLine, Line, Placed, Put, Removed, Settled, Start
 from kdsl.trace.manifests import ObjectId, object_id, pod_manifest
@@ -30,6 +30,7 @@ from kdsl.trace.recorded import recorded_decision
 
 MAX_PERCENTAGE: Final = 100
 MAX_INT: Final = 2**63 - 1
+_WITH_NODE: Final = (Outcome.PLACED, Outcome.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,10 @@ class Reading:
             raise self._error(wanted if self._line == 1 else f"{wanted}, which is only its first line")
         if isinstance(line, Start):
             self.rules = line.rules
-            return Step(tuple(self._put(each) for each in self._read(line.objects)))
+            found = self._read(line.objects)
+            for thing, _ in found:
+                self._check_placed(thing)
+            return Step(tuple(self._put(each) for each in found))
         if isinstance(line, Cycle):
             self._count(line)
         changes = tuple(self._change(each) for each in line.changes)
@@ -179,7 +183,10 @@ class Reading:
             case Cycle():
                 return Step(changes, attempt=self._attempt(line))
             case Settled():
-                return Step(changes, settled=self._decision(line.decision))
+                decision = self._decision(line.decision)
+                if not decision.node and decision.outcome in _WITH_NODE:
+                    raise self._no_node(decision)
+                return Step(changes, settled=decision)
             case End():
                 self.dropped_last = line.cycles - self._cycles
                 if self.dropped_last < 0:
@@ -193,13 +200,19 @@ class Reading:
         match change:
             case Put():
                 (found,) = self._read([change.object])
-                if isinstance(found[0], Pod) and not found[0].spec.node_name:
-                    raise self._error("a pod without a node is no part of the cluster")
+                self._check_placed(found[0])
                 return self._put(found)
             case Removed():
                 return self._removed(change)
             case Placed():
                 return self._placed(change)
+
+    def _check_placed(self, thing: KubeObject) -> None:
+        if isinstance(thing, Pod) and not thing.spec.node_name:
+            raise self._error(
+                f"pod `{object_id(thing)[1]}` has no node: a pod without a node is no part of the cluster",
+                "name its node in `spec.nodeName`, or leave the pod out until its attempt",
+            )
 
     def _put(self, found: tuple[KubeObject, Manifest]) -> StepChange:
         thing, manifest = found
@@ -247,6 +260,13 @@ class Reading:
         pod, decision = self._pod(line.pod), self._decision(line.decision)
         if decision.pod != pod.key:
             raise self._error(f"pod `{pod.key}` was tried, and the decision is about `{decision.pod}`")
+        if pod.node_name and decision.outcome is not Outcome.SKIPPED:
+            raise self._error(
+                f"pod `{pod.key}` was tried, and is on node `{pod.node_name}`: a tried pod has none",
+                "remove `spec.nodeName` of the tried pod; its decision has the node",
+            )
+        if not decision.node and decision.outcome in _WITH_NODE:
+            raise self._no_node(decision)
         self._keep(pod, line.pod)
         promised = tuple(self._pod(each) for each in line.engine.promised)
         for each, manifest in zip(promised, line.engine.promised, strict=True):
@@ -275,6 +295,12 @@ class Reading:
             percentage=line.percentage,
             start=line.start_index,
             attempts=line.attempts,
+        )
+
+    def _no_node(self, decision: Decision) -> InvalidInputError:
+        return self._error(
+            f"the decision about pod `{decision.pod}` is `{decision.outcome.value}`, and has no node",
+            "name its node in `decision.node`, or set `decision.outcome` to `unschedulable`",
         )
 
     def _decision(self, document: Mapping[str, Any]) -> Decision:

@@ -8,15 +8,23 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from kdsl.cycle.decision import Decision, Outcome, Victim
+from kdsl.cycle.decision import Decision, Outcome, Rejection, Victim
 
 
 class _VictimDocument(Struct, frozen=True):
     pod: str
 
 
+class _RejectionDocument(Struct, frozen=True):
+    plugin: str
+    code: str = ""
+    reason: str = ""
+    site: str = ""
+    nodes: int = 0
+
+
 class _DecisionDocument(Struct, frozen=True, rename="camel"):
-    """The fields of a decision that say what became of the pod."""
+    """The fields of a decision that say what became of the pod, and why."""
 
     pod: str
     outcome: Outcome
@@ -25,10 +33,16 @@ class _DecisionDocument(Struct, frozen=True, rename="camel"):
     message: str = ""
     nominated_node: str = ""
     victims: list[_VictimDocument] = []
+    nodes: int = 0
+    evaluated: int = 0
+    feasible: int = 0
+    rejections: list[_RejectionDocument] = []
 
 
 def recorded_decision(document: Mapping[str, Any]) -> Decision:
-    """Read a decision, without its reasons; raise msgspec.ValidationError for a malformed one.
+    """Read a decision, with the numbers of its rejections and without verdicts about nodes.
+
+    Raises msgspec.ValidationError for a malformed one.
 
     A pod that is being bound counts as placed.
     """
@@ -42,4 +56,10 @@ def recorded_decision(document: Mapping[str, Any]) -> Decision:
         read.message,
         nominated=read.nominated_node,
         victims=tuple(Victim.of(each.pod, "") for each in read.victims),
+        nodes=read.nodes,
+        evaluated=read.evaluated,
+        feasible=read.feasible,
+        rejections=tuple(
+            Rejection(each.plugin, each.code, each.reason, each.site, each.nodes) for each in read.rejections
+        ),
     )

@@ -3,18 +3,48 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kdsl.base.errors import KdslError
 
 
 @contextmanager
-def open_trace(path: Path | None) -> Iterator[Callable[[str], object] | None]:
+def open_whole_trace(path: Path) -> Iterator[Callable[[str], object]]:
+    """Yield a function that writes a line as `open_trace` does; the file is there wholly or not at all.
+
+    It is written beside its place and renamed at the end; after an error a former file stays as it was.
+    Raises KdslError if the file cannot be written.
+    """
+    if path.exists() and not path.is_file():
+        # A device or a pipe.
+        with open_trace(path) as write:
+            assert write is not None
+            yield write
+        return
+    # The end of the name says whether the file is packed.
+    beside = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        with open_trace(beside, shown=path) as write:
+            assert write is not None
+            yield write
+        try:
+            beside.replace(path)
+        except OSError as error:
+            raise _refused(path, error) from error
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def open_trace(path: Path | None, shown: Path | None = None) -> Iterator[Callable[[str], object] | None]:
     """Yield a function that writes a line to the file, gzipped if its name ends in .gz; None for no file.
 
-    Equal lines make equal files. Raises KdslError if the file cannot be written.
+    Equal lines make equal files. Raises KdslError, which names `shown` or else the file, if the file cannot
+    be written.
     """
     if path is None:
         yield None
@@ -27,4 +57,8 @@ def open_trace(path: Path | None) -> Iterator[Callable[[str], object] | None]:
             with gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0) as packed:
                 yield lambda line: packed.write(f"{line}\n".encode())
     except OSError as error:
-        raise KdslError(f"cannot write `{path}`: {(error.strerror or str(error)).lower()}") from error
+        raise _refused(shown or path, error) from error
+
+
+def _refused(path: Path, error: OSError) -> KdslError:
+    return KdslError(f"cannot write `{path}`: {(error.strerror or str(error)).lower()}")

@@ -78,6 +78,12 @@ def test_a_folder_that_cannot_be_locked_is_a_diagnostic(tmp_path: Path) -> None:
     assert not list(outside.iterdir())
 
 
+def test_a_half_that_cannot_be_removed_is_a_diagnostic(tmp_path: Path) -> None:
+    (tmp_path / ".results.parquet.7").mkdir()
+    with pytest.raises(InvalidInputError, match="cannot write results"), locked(tmp_path):
+        pass
+
+
 def test_the_reason_of_a_failure_goes_when_the_run_succeeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

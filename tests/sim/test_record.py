@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from kdsl.app import Settings, check_rules, shipped_rules
+from kdsl.base.errors import KdslError
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
@@ -23,7 +24,7 @@ from kdsl.sim.openb_manifests import openb_manifests
 from kdsl.sim.run import simulate
 from kdsl.sim.workload import Workload, read_kubernetes
 from kdsl.trace.reading import TraceError, read_cycle
-from kdsl.trace.writing import open_trace
+from kdsl.trace.writing import open_trace, open_whole_trace
 
 ROOT = Path(__file__).parent.parent.parent
 QUICKSTART = ROOT / "examples" / "quickstart"
@@ -72,6 +73,25 @@ def test_a_trace_that_ends_in_gz_is_packed_and_equal_each_time(tmp_path: Path) -
         (tmp_path / name).read_bytes() for name in ("a.jsonl.gz", "b.jsonl.gz", "c.jsonl")
     )
     assert first == second and gzip.decompress(first) == plain == b"{}\n"
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_a_whole_trace_is_there_or_not_at_all(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    with pytest.raises(ValueError, match="stop"), open_whole_trace(path) as write:
+        write("half")
+        raise ValueError("stop")
+    assert list(tmp_path.iterdir()) == []
+    with open_whole_trace(path) as write:
+        write("{}")
+    data = path.read_bytes()
+    assert (gzip.decompress(data) if name.endswith("gz") else data) == b"{}\n"
+    assert list(tmp_path.iterdir()) == [path]
+    with (
+        pytest.raises(KdslError, match=r"cannot write `.*no-folder/a"),
+        open_whole_trace(tmp_path / "no-folder/a"),
+    ):
+        pass
 
 
 def test_openb_rows_are_written_as_objects_that_read_the_same(tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ from kdsl.sim.replay.course import Course
 from kdsl.sim.replay.side import GivenAnnotations, card_keys, cards_in
 from kdsl.sim.replay.survey import Survey
 from kdsl.sim.replay.tally import Tally, is_alike, notes_of
-from kdsl.sim.run import SimulatedBinder, SimulatedEvictor
+from kdsl.sim.replay.victims import CourseEvictor
+from kdsl.sim.run import SimulatedBinder
 from kdsl.trace.manifests import KeptManifests
 from kdsl.trace.record import Reading
 
@@ -175,7 +176,7 @@ def _course(
     side: Side, survey: Survey, reading: Reading, nodes: Verdicts, on_decision: Callable[[], None]
 ) -> Iterator[Course]:
     cluster, clock = ClusterCache(), ManualClock()
-    evictor, annotations = SimulatedEvictor(cluster), GivenAnnotations(cluster)
+    evictor, annotations = CourseEvictor(cluster, clock, survey), GivenAnnotations(cluster)
     settings = narrowed(side.rules, side.settings, survey.schedulers)
     shown = KeptManifests(reading.manifests) if settings.shows_manifests else NO_MANIFESTS
     with build_engine(

@@ -22,7 +22,10 @@ class RecordedEffects:
         self._before: PodInfo | None = None
         # The pods whose last decision gave them a node.
         self._given: set[str] = set()
-        self._victims: set[str] = set()
+        # The victims that have not ended, with the last step that evicted them.
+        self._victims: dict[str, int] = {}
+        self._is_victim = False
+        self.step = -1
         self._claims: set[str] = set()
         # The pod of the decision before a step, if it has no node: a placement of it was undone.
         self._undone = ""
@@ -41,13 +44,33 @@ class RecordedEffects:
         here = self._here.get(pod.key)
         return here.node_name if here is not None and identity(here) == identity(pod) else ""
 
+    def evicted_at(self, key: str) -> int | None:
+        """Return the last step that evicted a pod in the record, None if it has ended or none did."""
+        return self._victims.get(key)
+
+    def is_terminating(self, key: str) -> bool:
+        """Return whether a pod that is on a node in the record terminates there."""
+        return key in self._here and self._here[key].is_terminating
+
+    @property
+    def is_of_victim(self) -> bool:
+        """Return whether the change that `others` yielded last is one of a victim of the record."""
+        return self._is_victim
+
     def others(self, step: Step) -> Iterator[StepChange]:
-        """Yield the changes of a step that are no effects; the decision of the step counts from then on."""
+        """Yield the changes of a step that are no effects; the decision of the step counts from then on.
+
+        The changes of victims are among them: whether they are effects depends on the side.
+        """
+        self.step += 1
         undone = {self._undone} if self._undone else set()
         if step.settled is not None and not node_of(step.settled):
             undone.add(step.settled.pod)
         for change in step.changes:
             self._follow(change)
+            self._is_victim = isinstance(change, PodPlaced | PodGone) and change.pod.key in self._victims
+            if isinstance(change, PodGone):
+                self._victims.pop(change.pod.key, None)
             if not self._is_effect(change, undone):
                 yield change
         self._undone = ""
@@ -74,18 +97,19 @@ class RecordedEffects:
         elif decision.outcome is not Outcome.SKIPPED:
             self._undone = decision.pod
             self._given.discard(decision.pod)
-        self._victims.update(victim.pod for victim in decision.victims)
+        for victim in decision.victims:
+            here = self._here.get(victim.pod)
+            # Something else ends a pod that terminates already.
+            if victim.pod in self._victims or here is None or not here.is_terminating:
+                self._victims[victim.pod] = self.step
 
     def _is_effect(self, change: StepChange, undone: set[str]) -> bool:
         match change:
             case PodPlaced(pod):
-                # A victim that ends, or the placement itself; what changes later is no effect.
-                return pod.key in self._victims or (pod.key in self._given and not self.is_known(pod))
+                # The placement itself; what changes later is no effect.
+                return pod.key in self._given and not self.is_known(pod)
             case PodGone(pod):
-                if pod.key in self._victims:
-                    self._victims.discard(pod.key)
-                    return True
-                return pod.key in undone
+                return pod.key in undone and not self._is_victim
             case ObjectSet(PersistentVolumeClaim() as claim):
                 return key_of(claim) in self._claims
             case ObjectSet(PersistentVolume() as volume):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from statistics import median_low
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.files import InputFile
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.explain.differences import node_of
-from kdsl.trace.record import Attempt, PodPlaced, Reading, Step
+from kdsl.trace.record import Attempt, PodGone, PodPlaced, Reading, Step
 
 Identity = tuple[str, str]
 """The `namespace/name` of a pod and its uid, which another pod of that name does not have."""
@@ -26,16 +27,18 @@ class Survey:
     """The pods of a record. `attempts` counts the recorded attempts of each, `cycles` has the number of the
     first one by key, `homes` the nodes of pods at the start.
 
-    `placed` are the pods that have a node when the record ends, or ended with one, `make_room` those
-    whose last attempt evicts others. `options` are those of the first attempt, None in a record without
-    attempts. `settled` counts the results of pods that a Permit plugin held.
+    `placed` are the pods that have a node when the record ends, or ended with one, `nominated` those that
+    are nominated then. `ends` has the step in which a victim ended, by its key and the step that evicted it;
+    steps are counted from 0. `options` are those of the first attempt, None in a record without attempts.
+    `settled` counts the results of pods that a Permit plugin held.
     """
 
     attempts: Counter[Identity] = field(default_factory=Counter)
     cycles: dict[str, int] = field(default_factory=dict)
     homes: dict[str, str] = field(default_factory=dict)
     placed: set[Identity] = field(default_factory=set)
-    make_room: set[Identity] = field(default_factory=set)
+    nominated: set[Identity] = field(default_factory=set)
+    ends: dict[tuple[str, int], int] = field(default_factory=dict)
     schedulers: set[str] = field(default_factory=set)
     options: EngineOptions | None = None
     rules: str = ""
@@ -44,29 +47,43 @@ class Survey:
     settled: int = 0
     _pods: dict[str, PodInfo] = field(default_factory=dict)
     _held: set[str] = field(default_factory=set)
+    # The steps that evicted a pod that has not ended, and the time of the first one.
+    _evicted: dict[str, list[int]] = field(default_factory=dict)
+    _since: dict[str, int] = field(default_factory=dict)
+    # The times of the evictions whose victims ended since the last attempt, and the delays of the others.
+    _ended: list[int] = field(default_factory=list)
+    _delays: list[int] = field(default_factory=list)
+
+    @property
+    def usual_delay(self) -> int:
+        """Return the median time from the eviction of a victim to its end, in nanoseconds; 0 without any."""
+        return max(0, median_low(self._delays)) if self._delays else 0
 
     @staticmethod
     def of(file: InputFile) -> Survey:
         """Read a record to its end; raise InvalidInputError at the first line with mistakes."""
         survey, reading = Survey(), Reading(file)
         for number, step in enumerate(reading.steps()):
-            survey._take(step, is_first=number == 0)
+            survey._take(step, number)
         survey.rules, survey.is_whole = reading.rules, reading.is_whole
         survey.dropped += reading.dropped_last
         return survey
 
-    def _take(self, step: Step, *, is_first: bool) -> None:
+    def _take(self, step: Step, number: int) -> None:
         for change in step.changes:
             if isinstance(change, PodPlaced):
                 pod = change.pod
                 self._pods[pod.key] = pod
                 # A victim may select another scheduler when it returns.
                 self.schedulers.add(pod.scheduler_name)
-                if is_first:
+                if number == 0:
                     self.homes[pod.key] = pod.node_name
                     self.placed.add(identity(pod))
+            elif isinstance(change, PodGone):
+                self._note_end(change.pod.key, number)
         if step.attempt is not None:
             self._note(step.attempt)
+            self._note_victims(step.attempt, number)
         if step.settled is not None:
             # A binding that took time has a result as well.
             self.settled += step.settled.pod in self._held
@@ -82,6 +99,23 @@ class Survey:
         self.dropped += attempt.dropped
         self._end(attempt.decision)
 
+    def _note_end(self, key: str, number: int) -> None:
+        for evicted in self._evicted.pop(key, ()):
+            self.ends[key, evicted] = number
+        if key in self._since:
+            self._ended.append(self._since.pop(key))
+
+    def _note_victims(self, attempt: Attempt, number: int) -> None:
+        self._delays += (attempt.time - since for since in self._ended)
+        self._ended.clear()
+        for victim in attempt.decision.victims:
+            self._evicted.setdefault(victim.pod, []).append(number)
+            self._since.setdefault(victim.pod, attempt.time)
+        self.nominated = {identity(each) for each in attempt.promised}
+        if not node_of(attempt.decision) and (attempt.decision.nominated or attempt.pod.nominated_node_name):
+            # A decision without room keeps the nomination; where it does not, the next attempt shows it.
+            self.nominated.add(identity(attempt.pod))
+
     def _end(self, decision: Decision) -> None:
         pod = self._pods.get(decision.pod)
         if pod is None:
@@ -90,10 +124,6 @@ class Survey:
             self._held.add(decision.pod)
         else:
             self._held.discard(decision.pod)
-        if decision.victims:
-            self.make_room.add(identity(pod))
-        elif decision.outcome is not Outcome.SKIPPED:
-            self.make_room.discard(identity(pod))
         if node_of(decision):
             self.placed.add(identity(pod))
         elif decision.outcome is not Outcome.SKIPPED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from random import Random
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic
@@ -69,6 +70,15 @@ def _read(text: str, found: list[Diagnostic]) -> Threshold | None:
         found.append(Diagnostic(ConfigCode.WRONG_TYPE, title, typed.span, help=("such as `pending > 0`",)))
         return None
     evaluate = compile_expression(typed)
+    problem = _never_has_a_value(evaluate)
+    if problem:
+        title = f"this threshold has no value, whatever the counts are: {problem}"
+        found.append(
+            Diagnostic(
+                ConfigCode.WRONG_VALUE, title, typed.span, help=("divide by a count such as `decided`",)
+            )
+        )
+        return None
 
     def is_passed(counts: Counts) -> bool:
         try:
@@ -77,3 +87,17 @@ def _read(text: str, found: list[Diagnostic]) -> Threshold | None:
             raise KdslError(f"{OPTION} `{text}` has no value: {error.message}") from error
 
     return Threshold(text, is_passed)
+
+
+def _never_has_a_value(evaluate: Callable[[tuple[int, ...]], object]) -> str:
+    """Return the error of an expression that fails for all of some very different counts, "" for others."""
+    random, problem = Random(1), ""
+    samples = [[0] * len(NAMES), *([random.randrange(1, most) for _ in NAMES] for most in (3, 50, 9999) * 4)]
+    for sample in samples:
+        try:
+            evaluate(tuple(sample))
+        except EvalError as error:
+            problem = error.message
+        else:
+            return ""
+    return problem

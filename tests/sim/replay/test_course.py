@@ -6,12 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kdsl.app import Settings, check_rules
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.files import InputFile
 from kdsl.cluster.read.reader import read_values
+from kdsl.cycle.queue import SchedulingQueue
 from kdsl.explain.differences import Mode
+from kdsl.hooks.specs import QueuedPod
 from kdsl.sim.run import simulated_engine
 
 from tests.sim.replay.test_kinds import PREEMPT, node, pod, replay, rules
@@ -217,3 +220,76 @@ def test_a_record_that_ends_before_the_victims(tmp_path: Path) -> None:
     file = run.file()
     assert_nothing_differs(made, file)
     assert replay(None, made, file, Mode.CUMULATIVE).counts.victims == 1
+
+
+def terminating(manifest: Manifest) -> Manifest:
+    meta = {**manifest["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    return {**manifest, "metadata": meta}
+
+
+def lingering_run(made: RuleSet) -> Run:
+    """Return a run in which big evicts home from n1, and tall has to take n2 before home has ended."""
+    run = Run(made, pod("home", on="n1"), pod("big", priority=9), pod("tall", priority=5))
+    run.evictor.evict = lambda *_: run.change(terminating(pod("home", on="n1")))  # type: ignore[method-assign]
+    run.change(pod("mid", priority=1, on="n2"))
+    run.decide()
+    run.cluster.remove_pod("n/mid")
+    # Node n1 would be preferred, and would have room if home had left at once.
+    run.engine.queue.delete("n/big")
+    run.engine.nominator.delete(PodInfo(name="big", namespace="n"))
+    run.decide()
+    run.cluster.remove_pod("n/home")
+    assert run.nodes() == {"n/tall": "n2"}
+    return run
+
+
+def test_a_victim_counts_until_it_has_ended(tmp_path: Path) -> None:
+    made = rules(tmp_path, "made", room=1, preempt=PREEMPT)
+    file = lingering_run(made).file()
+    for old in (None, made):
+        found = replay(old, made, file, Mode.CUMULATIVE)
+        assert (found.differences, found.counts.victims) == ((), 1)
+
+
+def test_no_pod_is_taken_from_the_queue_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every pod waits for room, is woken by each pod that ends, and is tried again by the record last."""
+    made, count = rules(tmp_path, "made", room=1), 40
+    run = Run(made, pod("a", on="n1"), pod("b", on="n2"), *(pod(f"p{each}") for each in range(count)))
+    waiting = list(run._pending)
+    for each in waiting:
+        run.engine.schedule_one(each)
+    run.change(pod("c", on="n2"))
+    run.cluster.remove_pod("n/a")
+    run.change(pod("d", on="n1"))
+    for each in waiting:
+        run.engine.schedule_one(each)
+    file, pops, pop = run.file(), list[str](), SchedulingQueue.pop
+
+    def counted(queue: SchedulingQueue) -> QueuedPod | None:
+        found = pop(queue)
+        if found is not None:
+            pops.append(found.pod.key)
+        return found
+
+    monkeypatch.setattr(SchedulingQueue, "pop", counted)
+    assert replay(made, made, file, Mode.CUMULATIVE).differences == ()
+    # Two sides, two attempts for each pod, and one waking.
+    assert len(pops) <= 2 * 3 * count
+
+
+def test_a_victim_leaves_no_room_before_it_has_ended(tmp_path: Path) -> None:
+    """tall is tried while home still ends on n1, so it waits for home as well."""
+    made = rules(tmp_path, "made", room=1, preempt=PREEMPT)
+    home, mid = pod("home", on="n1"), pod("mid", priority=20, on="n2")
+    run = Run(made, home, mid, pod("big", priority=9), pod("tall", priority=10))
+    run.evictor.evict = lambda *_: run.change(terminating(home))  # type: ignore[method-assign]
+    run.decide()
+    run.engine.queue.delete("n/big")
+    run.decide()
+    run.engine.queue.delete("n/tall")
+    run.cluster.remove_pod("n/home")
+    file = run.file()
+    assert_nothing_differs(made, file)
+    assert replay(None, made, file, Mode.CUMULATIVE).counts.victims == 2

@@ -11,6 +11,7 @@ from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.read.files import InputFile
 from kdsl.explain.differences import Difference, DifferenceKind, Mode, Replayed, Room, card_ids
 from kdsl.explain.moves import Cause, CauseKind
+from kdsl.report.replay import why
 from kdsl.sim.comparison import Side
 from kdsl.sim.replay.replaying import replayed
 from kdsl.sim.replay.survey import Survey
@@ -131,10 +132,39 @@ def test_a_pod_becomes_placed(tmp_path: Path) -> None:
         Difference(1, "n/b", DifferenceKind.MOVED, "n2", "n1", full),
         Difference(2, "n/c", DifferenceKind.PLACED, "", "n1", full),
     )
-    # The record knows no verdict of a node, but its message.
-    (_, third) = replay(None, new, file).differences
-    assert (third.kind, third.cause.kind) == (DifferenceKind.PLACED, CauseKind.OTHER)
-    assert third.cause.reason.startswith("0/2 nodes are available: 2 full.")
+    # The record knows no verdict of a node, but that Room rejected all others.
+    recorded = replay(None, new, file).differences
+    assert [(each.kind, each.cause) for each in recorded] == [
+        (DifferenceKind.MOVED, full),
+        (DifferenceKind.PLACED, full),
+    ]
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_removed_predicate_is_named(tmp_path: Path, mode: Mode) -> None:
+    """n1 and n2 are full for c, until Room goes."""
+    old = rules(tmp_path, "old", room=1)
+    rules(tmp_path, "new")
+    path = tmp_path / "new.kdsl"
+    path.write_text(path.read_text().replace("  predicates { Room }\n", ""))
+    checked = check_rules((path,))
+    assert checked.rules is not None, checked.diagnostics
+    new = checked.rules
+    file = record(old, pod("a", 0, "n1"), pod("b", 0, "n2"), pod("c"))
+    (found,) = replay(None, new, file, mode).differences
+    full = Cause(CauseKind.ACCEPTS, "Room", "full", f"{tmp_path}/old.kdsl:6")
+    assert (found.before, found.after, found.cause) == ("", "n1", full)
+
+
+def test_a_pod_that_only_the_record_evicts_says_for_whom(tmp_path: Path) -> None:
+    old = rules(tmp_path, "old", room=1, preempt=PREEMPT)
+    new = rules(tmp_path, "new", room=1)
+    file = record(old, pod("low", 0, "n1"), pod("mid", 5, "n2"), pod("high", 9))
+    lines = file.data.decode().splitlines()
+    # The record ends before low is tried again.
+    file = InputFile("record.jsonl", "\n".join(lines[:3]).encode())
+    found = {each.pod: each for each in replay(None, new, file, Mode.CUMULATIVE).differences}
+    assert why(found["n/low"], str) == "before: evicted for n/high"
 
 
 def test_other_victims(tmp_path: Path) -> None:
