@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from itertools import chain
 from typing import Final
 
 from kdsl.check.model.devices import CheckedDevice
@@ -24,6 +25,13 @@ _ATTRIBUTES: Final = {
 """Fields of the view and their names in `DevicePod`; containers always count."""
 _ONCE: Final = ("admit", "request", "annotations", "inventory", "quota", "lock", "handshake")
 """Sections that do not run while cards are chosen."""
+
+MOST_SECTIONS: Final = 2048
+"""The most sections whose expressions are kept: the device rules of a profile have about 700, and compiling
+them asks about each several times.
+"""
+_known: dict[int, tuple[object, tuple[Typed, ...]]] = {}
+"""The expressions of sections, by identity: sections are immutable, and comparing them is dear."""
 
 
 def pod_attributes(device: CheckedDevice) -> frozenset[str]:
@@ -52,8 +60,19 @@ def _attributes(device: CheckedDevice, sections: Iterable[str]) -> frozenset[str
     return frozenset(_ATTRIBUTES[name] for name in found if name in _ATTRIBUTES)
 
 
-def parts(value: object) -> Iterator[Typed]:
-    """Yield every expression inside a checked section, but not the names that the engine fills."""
+def parts(value: object) -> Iterable[Typed]:
+    """Return every expression inside a checked section, but not the names that the engine fills."""
+    if isinstance(value, tuple | list):
+        return chain.from_iterable(map(parts, value))
+    known = _known.get(id(value))
+    if known is None or known[0] is not value:
+        if len(_known) >= MOST_SECTIONS:
+            _known.clear()
+        known = _known[id(value)] = value, tuple(_walk(value))
+    return known[1]
+
+
+def _walk(value: object) -> Iterator[Typed]:
     pending, known = [value], dict[type, tuple[str, ...]]()
     while pending:
         each = pending.pop()
