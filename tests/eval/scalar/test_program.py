@@ -21,7 +21,23 @@ EXPRESSIONS = [
     "cel.bind(evil, n + 86753, evil / evil) == 1 || 'a'.matches('(evil)+')",
     "timestamp('1986-07-05T03:00:00Z').getFullYear() == 86753 || optional.of(l).optMap(evil, evil).hasValue()",
 ]
-WRITTEN = frozenset(["tuple", "sum", "len", "enumerate", "isinstance", "str", "bytes", "get", "items", "spend", "copy", "present", "value"])
+WRITTEN = frozenset(
+    [
+        "tuple",
+        "sum",
+        "len",
+        "enumerate",
+        "isinstance",
+        "str",
+        "bytes",
+        "get",
+        "items",
+        "spend",
+        "copy",
+        "present",
+        "value",
+    ]
+)
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)

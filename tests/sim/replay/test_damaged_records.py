@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from kdsl.app import Settings, check_rules, shipped_rules
+from kdsl.app import Settings
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.read.files import InputFile
@@ -17,7 +17,7 @@ from kdsl.sim.replay.replaying import replayed
 from kdsl.sim.replay.survey import Survey
 from kdsl.sim.run import simulate
 
-from tests.sim.replay.workloads import random_workload
+from tests.sim.replay.workloads import random_workload, rules_with_cards
 
 _VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 2**63, 1.5, "", "x", "a/b", "\x00", [], {}, [[]], [{}], {"a": 1}, {"metadata": 7},
@@ -25,10 +25,8 @@ _VALUES: tuple[Any, ...] = (
 
 
 @pytest.fixture(scope="module")
-def rules() -> RuleSet:
-    checked = check_rules((shipped_rules(),))
-    assert checked.rules is not None, checked.diagnostics
-    return checked.rules
+def rules(tmp_path_factory: pytest.TempPathFactory) -> RuleSet:
+    return rules_with_cards(tmp_path_factory.mktemp("rules"))
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from kdsl.app import Settings, check_rules, shipped_rules
+from kdsl.app import Settings
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.read.files import InputFile
@@ -20,19 +20,14 @@ from kdsl.sim.replay.survey import Survey
 from kdsl.sim.run import simulate, simulated_engine
 from kdsl.sim.workload import Workload
 
-from tests.sim.replay.workloads import node, random_workload
+from tests.sim.replay.workloads import node, random_workload, rules_with_cards
 
 SEEDS = range(6)
 
 
 @pytest.fixture(scope="module")
-def rules() -> RuleSet:
-    # Every profile is compiled for each side of a replay.
-    shipped = shipped_rules()
-    files = (shipped / "kubernetes/v1_36.kdsl", shipped / "devices", shipped / "policies/binpacking.kdsl")
-    checked = check_rules(files)
-    assert checked.rules is not None, checked.diagnostics
-    return checked.rules
+def rules(tmp_path_factory: pytest.TempPathFactory) -> RuleSet:
+    return rules_with_cards(tmp_path_factory.mktemp("rules"))
 
 
 def replays(rules: RuleSet, lines: list[str]) -> dict[tuple[Mode, bool], Replayed]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
+from kdsl.app import check_rules, shipped_rules
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.api.kinds import KubeObject
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
@@ -17,6 +20,34 @@ _CARD = (
     '{{"id": "{0}-{1}", "index": {1}, "count": 4, "devmem": 10000, "devcore": 100, "type": "NVIDIA A10", '
     '"numa": 0, "mode": "hami-core", "health": true}}'
 )
+
+_PROFILE = """kdsl 1
+package cards
+
+import devices.nvidia
+import kubernetes.v1_36 as kubernetes
+
+profile gpu extends kubernetes.default {
+  scheduler "gpu-scheduler"
+  devices nvidia.Nvidia
+  set Devices.cardPolicy = "binpack"
+  set Devices.weight = 13
+}
+"""
+
+
+def rules_with_cards(folder: Path) -> RuleSet:
+    """Return the default profile, and one with the cards of a single vendor: each replay compiles them again."""
+    path, shipped = folder / "cards.kdsl", shipped_rules()
+    path.write_text(_PROFILE)
+    names = (
+        "kubernetes/v1_36",
+        "policies/binpacking",
+        *(f"devices/{name}" for name in ("annotations", "orders", "nvidia")),
+    )
+    checked = check_rules((*(shipped / f"{name}.kdsl" for name in names), path))
+    assert checked.rules is not None, checked.diagnostics
+    return checked.rules
 
 
 def node(number: int, random: Random) -> Manifest:
