@@ -12,6 +12,7 @@ from kdsl.analysis.constants import check_constants
 from kdsl.analysis.overlap import check_overlaps
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.disk_cache import DiskCache
+from kdsl.base.heap import growing_heap
 from kdsl.check.checker import check_program
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.names.externals import Externals, without_absent
@@ -59,6 +60,7 @@ def check_rules(
     return check_texts(read_texts(paths, drafts), plugins, undeclared, keep)
 
 
+@growing_heap()
 def check_texts(
     texts: RuleTexts,
     plugins: Collection[str] = DEFAULT_PLUGINS.keys(),

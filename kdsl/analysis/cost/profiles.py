@@ -31,9 +31,20 @@ class Budget:
     profile: int | None = None
 
 
-def profile_costs(rules: RuleSet, profile: CheckedProfile, views: Views) -> tuple[RuleCost, ...]:
-    """Return the cost of each rule, in their order; tightenings are separate."""
-    return tuple(RuleCost(kind, rule, cost_of(rule, rules.fns, views)) for kind, rule in _rules(profile))
+def profile_costs(
+    rules: RuleSet, profile: CheckedProfile, views: Views, known: dict[int, Cost | None] | None = None
+) -> tuple[RuleCost, ...]:
+    """Return the cost of each rule, in their order; tightenings are separate.
+
+    `known` holds costs by identity of the rule: profiles of one rule set share most of their rules.
+    """
+    known = {} if known is None else known
+    found: list[RuleCost] = []
+    for kind, rule in _rules(profile):
+        if id(rule) not in known:
+            known[id(rule)] = cost_of(rule, rules.fns, views)
+        found.append(RuleCost(kind, rule, known[id(rule)]))
+    return tuple(found)
 
 
 def total_per_node(costs: tuple[RuleCost, ...]) -> Formula:
@@ -50,10 +61,13 @@ def total_per_node(costs: tuple[RuleCost, ...]) -> Formula:
 
 def over_budget(rules: RuleSet, budget: Budget, views: Views) -> tuple[Diagnostic, ...]:
     """Report every rule and profile whose worst case is above its budget, a rule once for all profiles."""
+    if budget == Budget():
+        return ()
     found: dict[tuple[Span, Formula], Diagnostic] = {}
     about_profiles = []
+    known: dict[int, Cost | None] = {}
     for profile in rules.profiles.values():
-        costs = profile_costs(rules, profile, views)
+        costs = profile_costs(rules, profile, views, known)
         for each in costs:
             most = None if each.cost is None else _excess(each.cost.per_node, budget.rule, views)
             if most is not None and each.cost is not None:

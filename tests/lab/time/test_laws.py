@@ -95,7 +95,7 @@ def _watched(pods: list[Arrival], plan: TimePlan, moves: list[NodeChange], watch
 
 
 @given(arrivals, plans, changes)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_laws(pods: list[Arrival], plan: TimePlan, moves: list[NodeChange]) -> None:
     watched = _Watched()
     result = _watched(pods, plan, moves, watched)
@@ -119,7 +119,7 @@ def test_laws(pods: list[Arrival], plan: TimePlan, moves: list[NodeChange]) -> N
 
 
 @given(arrivals, changes)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_sparing_attempts_changes_nothing(pods: list[Arrival], moves: list[NodeChange]) -> None:
     """Pods of a kind that sleeps are not tried again: every pod has the history it has when all are tried."""
     plan = TimePlan(until=500.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from kdsl.base.errors import KdslError
 from kdsl.hooks.specs import QueuedPod
+from kdsl.lab.time import meter
 from kdsl.lab.time.plan import AfterEviction, Stop, TimePlan
 from kdsl.lab.time.simulation import Simulation
 from kdsl.lab.timed import NodeChange
@@ -160,6 +161,7 @@ def test_two_things_of_one_name_are_refused() -> None:
         run([node("n"), node("n")], [])
 
 
-def test_too_many_samples_are_refused() -> None:
+def test_too_many_samples_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meter, "MOST_SAMPLES", 1000)
     with pytest.raises(KdslError, match=r"`time.sample`"):
         run([node("n")], [arrival("a", 0, 1e9)], TimePlan(sample=0.001))
