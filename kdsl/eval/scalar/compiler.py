@@ -1,12 +1,13 @@
 """Checked expressions to functions: the one place that handles every kind of expression node.
 
-It compiles any checked expression, usually after the passes. A level of nesting costs at most three Python
-frames, here and in the modules it calls: the parser admits 250 levels.
+It compiles any checked expression, usually after the passes. The parser admits 250 levels of nesting, which
+are written in parts: so neither this recursion nor Python's parser meets its limit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from threading import RLock
 
 from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import (
@@ -92,19 +93,17 @@ class Compiler:
         self._names = Names()
         self._depth = 0
         self._deferred: list[tuple[Compiler, _Deferred, TypedExpr]] = []
+        # Macros over nodes are compiled at their first use, perhaps by several threads.
+        self._lock = RLock()
 
     def compile(self, expr: TypedExpr) -> Closure:
-        """Compile an expression to a function over a frame of values."""
-        closure = self._own_program(expr)
-        if not self._depth:
-            while self._deferred:
+        """Compile an expression to a function over a frame of values. Thread-safe."""
+        with self._lock:
+            closure = self._program(lambda: [f"return {self.text(expr)}"])
+            while self._deferred and not self._depth:
                 compiler, deferred, part = self._deferred.pop()
-                compiler._depth = 0
-                deferred.closure = compiler._own_program(part)
-        return closure
-
-    def _own_program(self, expr: TypedExpr) -> Closure:
-        return self._program(lambda: [f"return {self.text(expr)}"])
+                deferred.closure = compiler.compile(part)
+            return closure
 
     def _program(self, lines: Lines) -> Closure:
         outer, self._names = self._names, Names()
@@ -242,6 +241,7 @@ class Compiler:
             compiler = Compiler(self._fns, self._bodies, self._lower, self._questions, self._cards_of)
             compiler._depth, compiler._deferred = self._depth, self._deferred
             body = self._bodies[fn.qualified] = compiler.compile(fn.body)
+            compiler._depth, compiler._deferred = 0, []
 
         def lines() -> list[str]:
             frame = [f"g = {self.name(blank.copy)}()", "m = g[-1] = f[-1]", "m.spend(1)"]

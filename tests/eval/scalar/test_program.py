@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import keyword
 import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import FunctionType
 
 import pytest
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Var
 from kdsl.check.model.types import BOOL, INT, STRING, list_of, map_of
 from kdsl.eval.scalar import Compiler, program
 from kdsl.eval.scalar.compiler import MOST_NESTED
+from kdsl.eval.scalar.meter import Meter
 
 from tests.plan.lab import check, evaluate
 
@@ -63,6 +68,25 @@ def test_expressions_that_differ_in_constants_share_their_code() -> None:
     first, second = (Compiler({}, {}).compile(check(f"n * 2 < {bound}", TYPES)) for bound in (3, 40))
     assert isinstance(first, FunctionType) and isinstance(second, FunctionType)
     assert first.__code__ is second.__code__
+
+
+def test_several_threads_compile_at_once() -> None:
+    """Macros over nodes are compiled at their first use, which is in the threads that filter nodes."""
+    compiler, exprs = (
+        Compiler({}, {}),
+        [check(f"l.map(e, e + '{at}')[0] + '-{at}'", TYPES) for at in range(200)],
+    )
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            compiled = list(pool.map(compiler.compile, exprs))
+    finally:
+        sys.setswitchinterval(interval)
+    slots = 1 + max(part.slot for expr in exprs for part in walk(expr) if isinstance(part, Var))
+    for at, closure in enumerate(compiled):
+        frame = [*[("a",)] * slots, Meter(1000)]
+        assert closure(frame) == f"a{at}-{at}"
 
 
 def test_deep_expressions_are_compiled_in_parts() -> None:
