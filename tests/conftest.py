@@ -20,6 +20,7 @@ gc.set_threshold(50_000, 20, 20)
 settings.register_profile(
     "repeatable",
     derandomize=True,
+    max_examples=50,
     database=None,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

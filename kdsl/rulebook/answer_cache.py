@@ -109,10 +109,21 @@ class KeptAnswer:
         content = None if self.disk is None else self.disk.read(prefix + self.name)
         if content is None:
             return None
-        try:
-            return codec.decode(content)
-        except ValueError:
-            return None
+        known = _decoded.get((prefix, content))
+        if known is None:
+            try:
+                known = codec.decode(content)
+            except ValueError:
+                return None
+            while len(_decoded) >= MOST_DECODED:
+                _decoded.pop(next(iter(_decoded), (prefix, content)), None)
+            _decoded[prefix, content] = known
+        return known
+
+
+MOST_DECODED: Final = 3
+"""The most records that this process keeps: reloads and the commands of a test read the same one again."""
+_decoded: dict[tuple[str, bytes], object] = {}
 
 
 def kept_answer(

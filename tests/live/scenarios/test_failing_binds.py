@@ -53,7 +53,7 @@ def test_s12_12_a_binding_whose_answer_is_lost_leaves_no_false_condition() -> No
 
 def test_s12_13_a_pod_deleted_during_a_slow_binding_leaves_its_room_at_once() -> None:
     async def scenario(world: World) -> None:
-        world.sandbox.faults.once(_of("a"), Delay(0.7))
+        world.sandbox.faults.once(_of("a"), Delay(2.5))
         await world.pod("a", "3")
         await world.until(lambda: world.bindings("a"))
         await world.delete("a")
