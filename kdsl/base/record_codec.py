@@ -17,8 +17,6 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from kdsl.base.heap import growing_heap
-
 _Make: TypeAlias = Callable[[list[Any]], object]
 
 # INVARIANT: kinds below the number of containers are containers, the others are classes in their order.
@@ -56,8 +54,7 @@ class RecordCodec:
     def decode(self, content: bytes) -> object:
         """Return the value of some bytes. Raises ValueError where they are not an encoding of this codec."""
         try:
-            with growing_heap():
-                return self._decode(json.loads(content))
+            return self._decode(json.loads(content))
         except MISREAD as error:
             raise ValueError("these bytes hold no records") from error
 

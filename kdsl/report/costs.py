@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kdsl.analysis.cost.formula import Formula
-from kdsl.analysis.cost.profiles import RuleCost, profile_costs, total_per_node
+from kdsl.analysis.cost.profiles import KnownCosts, RuleCost, profile_costs, total_per_node
 from kdsl.base.visible import visible_lines
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.check.views.view import Views
@@ -26,8 +26,9 @@ def costs_text(rules: RuleSet, views: Views, sizes: Sizes, source: str) -> str:
     """
     parts = []
     names: set[str] = set()
+    known: KnownCosts = {}
     for profile in rules.profiles.values():
-        costs = profile_costs(rules, profile, views)
+        costs = profile_costs(rules, profile, views, known)
         names.update(*(each.cost.names for each in costs if each.cost is not None))
         parts.append(visible_lines((_title(profile), *table(_HEADER, _rows(costs, sizes), right=_NUMBERS))))
     shown = ", ".join(f"{name} {sizes(name):,}" for name in sorted(names))

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -109,21 +109,16 @@ class KeptAnswer:
         content = None if self.disk is None else self.disk.read(prefix + self.name)
         if content is None:
             return None
-        known = _decoded.get((prefix, content))
-        if known is None:
-            try:
-                known = codec.decode(content)
-            except ValueError:
-                return None
-            while len(_decoded) >= MOST_DECODED:
-                _decoded.pop(next(iter(_decoded), (prefix, content)), None)
-            _decoded[prefix, content] = known
-        return known
+        try:
+            return _decoded(codec, content)
+        except ValueError:
+            return None
 
 
-MOST_DECODED: Final = 3
-"""The most records that this process keeps: reloads and the commands of a test read the same one again."""
-_decoded: dict[tuple[str, bytes], object] = {}
+@lru_cache(maxsize=3)
+def _decoded(codec: RecordCodec, content: bytes) -> object:
+    """Decode a record; reloads, and the commands of a test, read the same one again."""
+    return codec.decode(content)
 
 
 def kept_answer(

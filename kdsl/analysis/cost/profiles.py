@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from kdsl.analysis.cost.codes import CostCode
 from kdsl.analysis.cost.formula import Formula, total
@@ -12,6 +13,9 @@ from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedPreemption, CheckedProfile, RuleSet
 from kdsl.check.views.view import Views
+
+KnownCosts: TypeAlias = dict[int, Cost | None]
+"""The costs of rules by identity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +36,11 @@ class Budget:
 
 
 def profile_costs(
-    rules: RuleSet, profile: CheckedProfile, views: Views, known: dict[int, Cost | None] | None = None
+    rules: RuleSet, profile: CheckedProfile, views: Views, known: KnownCosts | None = None
 ) -> tuple[RuleCost, ...]:
     """Return the cost of each rule, in their order; tightenings are separate.
 
-    `known` holds costs by identity of the rule: profiles of one rule set share most of their rules.
+    `known` receives them: profiles of one rule set share most of their rules.
     """
     known = {} if known is None else known
     found: list[RuleCost] = []
@@ -65,7 +69,7 @@ def over_budget(rules: RuleSet, budget: Budget, views: Views) -> tuple[Diagnosti
         return ()
     found: dict[tuple[Span, Formula], Diagnostic] = {}
     about_profiles = []
-    known: dict[int, Cost | None] = {}
+    known: KnownCosts = {}
     for profile in rules.profiles.values():
         costs = profile_costs(rules, profile, views, known)
         for each in costs:

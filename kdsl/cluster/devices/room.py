@@ -8,7 +8,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.devices.typical import CardKinds, Int64s, PerList, PerNode, TypicalPod, column
+from kdsl.base.by_identity import ByIdentity
+from kdsl.cluster.devices.typical import (
+    MOST_LISTS,
+    MOST_NODES,
+    CardKinds,
+    Int64s,
+    PerArguments,
+    TypicalPod,
+    column,
+)
 
 
 def room(typical: Sequence[TypicalPod], cpu: int, free: Sequence[int], model: str, more: float) -> float:
@@ -29,7 +38,7 @@ class Room:
         # A pod that wants no CPU is limited by cards only.
         self._cpu = np.where(kinds.cpu == 0, np.nan, kinds.cpu)
         self._values = column(list(map(_value, kinds.pods)), np.float64)
-        self._nodes = PerNode(self._of_one)
+        self._nodes = PerArguments(self._of_one, MOST_NODES)
 
     @staticmethod
     def of(typical: Sequence[TypicalPod]) -> Room:
@@ -83,7 +92,7 @@ class Room:
         return found
 
 
-_MEASURES: Final = PerList(Room)
+_MEASURES: Final = ByIdentity(Room, MOST_LISTS)
 
 
 def _value(pod: TypicalPod) -> float:

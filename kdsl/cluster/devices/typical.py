@@ -14,6 +14,8 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.by_identity import ByIdentity
+
 Int64s = NDArray[np.int64]
 
 MOST_LISTS: Final = 64
@@ -99,35 +101,18 @@ class CardKinds:
         return known
 
 
-class PerList(Generic[T]):
-    """Measures made once for each list of typical pods, as long as the list is the same object."""
+class PerArguments(Generic[T]):
+    """The results of a function for at most `most` different arguments; then all are forgotten."""
 
-    def __init__(self, make: Callable[[Sequence[TypicalPod]], T]) -> None:
-        self._make = make
-        self._made: dict[int, tuple[Sequence[TypicalPod], T]] = {}
+    def __init__(self, compute: Callable[..., T], most: int) -> None:
+        self._compute, self._most = compute, most
+        self._known: dict[tuple[Hashable, ...], T] = {}
 
-    def of(self, typical: Sequence[TypicalPod]) -> T:
-        """Return the measure of a list."""
-        known = self._made.get(id(typical))
-        if known is None or known[0] is not typical:
-            if len(self._made) >= MOST_LISTS:
-                self._made.clear()
-            known = self._made[id(typical)] = typical, self._make(typical)
-        return known[1]
-
-
-class PerNode:
-    """The measure of single nodes, computed once for equal arguments."""
-
-    def __init__(self, compute: Callable[..., float]) -> None:
-        self._compute = compute
-        self._known: dict[tuple[Hashable, ...], float] = {}
-
-    def of(self, *key: Hashable) -> float:
-        """Return the measure of a node."""
+    def of(self, *key: Hashable) -> T:
+        """Return the result for some arguments."""
         found = self._known.get(key)
         if found is None:
-            if len(self._known) >= MOST_NODES:
+            if len(self._known) >= self._most:
                 self._known.clear()
             found = self._known[key] = self._compute(*key)
         return found
@@ -150,9 +135,9 @@ class Fragmentation:
         others = [pod for pod in self._typical if not pod.wants_cards]
         self._other_weights = column([pod.weight for pod in others], np.float64)
         self._other_cpu = column([pod.cpu for pod in others], np.int64)
-        self._nodes = PerNode(self._of_one)
+        self._nodes = PerArguments(self._of_one, MOST_NODES)
         self._shares: list[int] = self._kinds.shares.tolist()
-        self._rows: dict[str, list[tuple[float, int, int, int]]] = {}
+        self._rows = PerArguments(self._rows_of, MOST_MODELS)
 
     @staticmethod
     def of(typical: Sequence[TypicalPod]) -> Fragmentation:
@@ -174,7 +159,7 @@ class Fragmentation:
             large = [part for part in free if part >= share]
             counts.append(len(large))
             smalls.append(total - sum(large))
-        for weight, wanted_cpu, cards, place in self._rows_of(model):
+        for weight, wanted_cpu, cards, place in self._rows.of(model):
             if cards == _WITHOUT:
                 sums[_NO_CARDS if cpu >= wanted_cpu else _NO_CARDS_NOR_CPU] += weight * total
             elif cards == _REFUSED:
@@ -192,19 +177,14 @@ class Fragmentation:
 
     def _rows_of(self, model: str) -> list[tuple[float, int, int, int]]:
         """Return weight, CPU, number of cards and place of the share of each pod, for nodes of a model."""
-        known = self._rows.get(model)
-        if known is None:
-            if len(self._rows) >= MOST_MODELS:
-                self._rows.clear()
-            known = self._rows[model] = [
-                (pod.weight, pod.cpu, _WITHOUT, 0)
-                if not pod.wants_cards
-                else (pod.weight, pod.cpu, pod.cards, self._shares.index(pod.share))
-                if pod.accepts(model)
-                else (pod.weight, pod.cpu, _REFUSED, 0)
-                for pod in self._typical
-            ]
-        return known
+        return [self._row(pod, model) for pod in self._typical]
+
+    def _row(self, pod: TypicalPod, model: str) -> tuple[float, int, int, int]:
+        if not pod.wants_cards:
+            return pod.weight, pod.cpu, _WITHOUT, 0
+        if not pod.accepts(model):
+            return pod.weight, pod.cpu, _REFUSED, 0
+        return pod.weight, pod.cpu, pod.cards, self._shares.index(pod.share)
 
     def of_all(
         self, cpu: Int64s, free: Int64s, codes: NDArray[np.integer[Any]], models: Sequence[str]
@@ -245,7 +225,7 @@ class Fragmentation:
         return first
 
 
-_MEASURES: Final = PerList(Fragmentation)
+_MEASURES: Final = ByIdentity(Fragmentation, MOST_LISTS)
 
 
 def _added(terms: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:

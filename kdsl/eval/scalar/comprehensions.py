@@ -54,8 +54,7 @@ def _decision(expr: Comprehension, out: Writer) -> list[str]:
 def _elements_text(expr: Comprehension, out: Writer) -> str:
     """Write the elements, keys or pairs that a macro visits; the steps for them are taken first."""
     type_ = expr.iterable.type
-    is_plain = type_.name in ("list", "resources") or _has_plain_keys(type_)
-    values = out.text(expr.iterable)
+    is_plain, values = _is_plain(type_), out.text(expr.iterable)
     if len(expr.variables) == 1:
         return f"{out.name(paid if is_plain else paid_elements)}(f, {values})"
     if not is_plain:
@@ -66,21 +65,21 @@ def _elements_text(expr: Comprehension, out: Writer) -> str:
 
 def paid(frame: Frame, values: Value) -> Value:
     """Return a list or map whose visit was paid for."""
-    frame[-1].spend(len(values))
+    spend(frame, len(values))
     return values
 
 
 def paid_elements(frame: Frame, values: Value) -> Iterable[Value]:
     """Return the elements of a macro of one variable, paid for."""
     listed = elements(values)
-    frame[-1].spend(len(values))
+    spend(frame, len(values))
     return listed
 
 
 def paid_pairs(frame: Frame, values: Value) -> Iterable[tuple[Value, Value]]:
     """Return the pairs of a macro of two variables, paid for."""
     listed = pairs(values)
-    frame[-1].spend(len(values))
+    spend(frame, len(values))
     return listed
 
 
@@ -115,18 +114,19 @@ def each_of(type_: Type, iterable: Closure, slots: tuple[int, ...]) -> Each:
 
 def elements_of(type_: Type) -> Callable[[Value], Iterable[Value]]:
     """Return a function that lists the elements or keys of a value of the type."""
-    return iter if type_.name in ("list", "resources") or _has_plain_keys(type_) else elements
+    return iter if _is_plain(type_) else elements
 
 
 def pairs_of(type_: Type) -> Callable[[Value], Iterable[tuple[Value, Value]]]:
     """Return a function that lists indices and elements, or keys and values, of a value of the type."""
     if type_.name == "list":
         return enumerate
-    return _items if type_.name == "resources" or _has_plain_keys(type_) else pairs
+    return _items if _is_plain(type_) else pairs
 
 
-def _has_plain_keys(type_: Type) -> bool:
-    return type_.name == "map" and type_.args[:1] == (STRING,)
+def _is_plain(type_: Type) -> bool:
+    """Return whether values of a type list their elements, or keys and values, as Python does."""
+    return type_.name in ("list", "resources") or (type_.name == "map" and type_.args[:1] == (STRING,))
 
 
 def _items(value: Value) -> Iterable[tuple[Value, Value]]:

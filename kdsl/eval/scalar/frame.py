@@ -49,14 +49,6 @@ _MOST_ITEMS: Final = 1024
 """The most combinations of loop items whose values are kept."""
 
 
-def constant(value: Value) -> Closure:
-    return lambda frame: value
-
-
-def slot_reader(slot: int) -> Closure:
-    return lambda frame: frame[slot]
-
-
 def value_or_failure(compute: Closure, frame: Frame) -> Value:
     """Return the content of a lazy variable's slot: a value, or a failure."""
     try:
@@ -84,20 +76,6 @@ def failing(message: str) -> Closure:
         raise EvalError(message)
 
     return fail
-
-
-def apply(implementation: Callable[..., Value], args: list[Closure]) -> Closure:
-    """Call `implementation` with the values of `args`, from left to right."""
-    match args:
-        case []:
-            return lambda frame: implementation()
-        case [only]:
-            return lambda frame: implementation(only(frame))
-        case [first, second]:
-            return lambda frame: implementation(first(frame), second(frame))
-        case [first, second, third]:
-            return lambda frame: implementation(first(frame), second(frame), third(frame))
-    return lambda frame: implementation(*[arg(frame) for arg in args])
 
 
 def renewing(slot: int, items: list[Closure], compute: Closure) -> Closure:

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from itertools import chain
 from typing import Final
 
+from kdsl.base.by_identity import ByIdentity
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.check.model.traversal import children
@@ -30,8 +31,6 @@ MOST_SECTIONS: Final = 2048
 """The most sections whose expressions are kept: the device rules of a profile have about 700, and compiling
 them asks about each several times.
 """
-_known: dict[int, tuple[object, tuple[Typed, ...]]] = {}
-"""The expressions of sections, by identity: sections are immutable, and comparing them is dear."""
 
 
 def pod_attributes(device: CheckedDevice) -> frozenset[str]:
@@ -64,12 +63,7 @@ def parts(value: object) -> Iterable[Typed]:
     """Return every expression inside a checked section, but not the names that the engine fills."""
     if isinstance(value, tuple | list):
         return chain.from_iterable(map(parts, value))
-    known = _known.get(id(value))
-    if known is None or known[0] is not value:
-        if len(_known) >= MOST_SECTIONS:
-            _known.clear()
-        known = _known[id(value)] = value, tuple(_walk(value))
-    return known[1]
+    return _PARTS.of(value)
 
 
 def _walk(value: object) -> Iterator[Typed]:
@@ -87,6 +81,9 @@ def _walk(value: object) -> Iterator[Typed]:
             if names is None:
                 names = known[type(each)] = _names(type(each))
             pending += [getattr(each, name) for name in reversed(names)]
+
+
+_PARTS: Final = ByIdentity[object, tuple[Typed, ...]](lambda section: tuple(_walk(section)), MOST_SECTIONS)
 
 
 def _names(kind: type) -> tuple[str, ...]:

@@ -16,11 +16,11 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import RejectionCode
-from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED_ROWS, Batch, batch_of, is_worth_columns
+from kdsl.plan.columns.batch import Batch, batch_of
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
 from kdsl.plan.columns.rule import ScalarPart
-from kdsl.plan.columns.tape import RuleTapes
+from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import Failure, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
@@ -150,9 +150,7 @@ class PredicateProgram:
         def scalar(batch: Batch) -> NDArray[np.int32]:
             return np.fromiter(self.scalar_statuses(frame, batch.nodes(), numbers), np.int32, len(batch))
 
-        few = MIN_TAPED_ROWS <= len(nodes) < MIN_ROWS
-        has_tapes = few and self._tapes is not None and self._tapes.are_known(frame)
-        if self.columns is None or not is_worth_columns(nodes, has_tapes):
+        if self.columns is None or not is_faster_over_columns(nodes, self._tapes, frame):
             return np.fromiter(self.scalar_statuses(frame, nodes.nodes(), numbers), np.int32, len(nodes))
         frame[-1] = self._share.meter_over(frame[self._cluster])
         return self.columns.statuses(batch_of(nodes, frame), numbers, scalar)

@@ -19,7 +19,7 @@ from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.values import INT_MIN, BudgetError, EvalError, Value
 from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.lang.tree import ErrorAction
-from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED_ROWS, Batch, batch_of, is_worth_columns
+from kdsl.plan.columns.batch import Batch, batch_of
 from kdsl.plan.columns.column import Column, encoded
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.groups import Grouped
@@ -27,7 +27,7 @@ from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.programs import ColumnScore
 from kdsl.plan.columns.rule import ScalarPart
-from kdsl.plan.columns.tape import RuleTapes
+from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import error_text, fault_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
@@ -135,9 +135,7 @@ class ScoreProgram:
         def scalar(batch: Batch) -> Scores:
             return np.fromiter(self.scalar_scores(frame, batch.nodes()), self.dtype, len(batch))
 
-        few = MIN_TAPED_ROWS <= len(nodes) < MIN_ROWS
-        has_tapes = few and self._tapes is not None and self._tapes.are_known(frame)
-        if self._columns is None or not is_worth_columns(nodes, has_tapes):
+        if self._columns is None or not is_faster_over_columns(nodes, self._tapes, frame):
             return np.fromiter(self.scalar_scores(frame, nodes.nodes()), self.dtype, len(nodes))
         frame[-1] = self._share.meter_over(frame[self._cluster])
         batch = batch_of(nodes, frame)

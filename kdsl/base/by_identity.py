@@ -1,0 +1,26 @@
+"""Values made once for each of some immutable objects, as long as it is the same object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class ByIdentity(Generic[K, V]):
+    """The values of at most `most` objects; then all are forgotten. For objects that are dear to compare."""
+
+    def __init__(self, make: Callable[[K], V], most: int) -> None:
+        self._make, self._most = make, most
+        self._made: dict[int, tuple[K, V]] = {}
+
+    def of(self, key: K) -> V:
+        """Return the value of an object."""
+        known = self._made.get(id(key))
+        if known is None or known[0] is not key:
+            if len(self._made) >= self._most:
+                self._made.clear()
+            known = self._made[id(key)] = key, self._make(key)
+        return known[1]
