@@ -11,6 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kdsl.live.changes import LiveNode, LivePod
+from kdsl.live.versions import is_older
 
 _OURS: Final = ("PodScheduled", "DisruptionTarget")
 """The conditions that the scheduler writes: others are not kept for running pods."""
@@ -102,7 +103,7 @@ class KnownObjects:
         known = self._versions.get((kind, key), "")
         if known == version:
             return not version
-        if known.isdecimal() and version.isdecimal() and int(version) < int(known):
+        if is_older(version, known):
             return False
         self._versions[kind, key] = version
         return True

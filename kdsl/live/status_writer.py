@@ -23,6 +23,7 @@ from kdsl.live.doorbell import Crew, Doorbell
 from kdsl.live.outcomes import Done, Lost, Refused, Result
 from kdsl.live.retries import repeated
 from kdsl.live.timestamps import to_seconds
+from kdsl.live.versions import is_older
 from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcome
 
 IN_FLIGHT: Final = 32
@@ -45,10 +46,17 @@ class _Pending:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """The status written to a pod, while the watch still shows it at `version`."""
+    """The status written to a pod: the answer `seen` to a patch made when the watch showed `version`."""
 
     version: str
     seen: SeenPod
+
+    def is_newer_than(self, pod: LivePod) -> bool:
+        """Return whether the watch does not show this status yet.
+
+        It may show a version in between, that of an earlier patch.
+        """
+        return self.version == pod.version or is_older(pod.version, self.seen.version)
 
 
 class StatusWriter:
@@ -240,7 +248,7 @@ class StatusWriter:
         """Return the pod after the last patch, while the watch does not show that yet."""
         with self._lock:
             written = self._written.get(pod.info.uid)
-        if written is None or written.version != pod.version:
+        if written is None or not written.is_newer_than(pod):
             return pod
         seen = written.seen
         info = replace(pod.info, nominated_node_name=seen.nominated)

@@ -202,6 +202,33 @@ def test_while_the_watch_is_late_the_last_patch_counts() -> None:
     }
 
 
+def test_a_watch_that_shows_an_earlier_patch_does_not_hide_the_last_nomination() -> None:
+    """The nomination is withdrawn although the watch shows the pod's condition and not yet its nomination."""
+
+    def answer(request: Request) -> Answer:
+        is_first = len(script.sent) == 1
+        meta = {"uid": "uid-a", "resourceVersion": "2" if is_first else "10"}
+        state = {} if is_first else {"nominatedNodeName": "n1"}
+        return Answer(200, json.dumps({"metadata": meta, "spec": {}, "status": state}).encode())
+
+    script = Script(answer)
+
+    async def go() -> None:
+        writer = StatusWriter(Api(script), LoopClock())
+        writer.start()
+        for version, wanted in (("1", wish("m")), ("1", StatusWish(None, "n1")), ("2", wish("other", ""))):
+            writer.submit(live_pod(version=version), wanted)
+            assert await until_idle(10, writer)
+        await writer.close()
+
+    run(go())
+    assert [body["status"].get("nominatedNodeName", "unchanged") for body in script.bodies()] == [
+        "unchanged",
+        "n1",
+        None,
+    ]
+
+
 def test_a_newer_wish_ends_the_repeats_of_an_older_one() -> None:
     script = Script(lambda request: status(500, "x") if b"old" in request.body else OK)
 
