@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 from kdsl.base.disk_cache import DiskCache
+from kdsl.base.heap import settled_heap
 
-# Rules are compiled all the time here, to things that stay: looking for cycles among them so often as Python does of
-# itself takes half of the time of the tests.
+# Rules are compiled all the time here, to objects that stay. Python's own thresholds would search them for cycles in
+# half of the time of the tests.
 gc.set_threshold(50_000, 20, 20)
+GARBAGE: Final = 200 * 1024 * 1024
+"""The bytes by which a process may grow before the garbage of its tests is collected."""
+COLLECTED: Final = pytest.StashKey[int]()
+"""The memory of the process after its last collection."""
+_PAGE: Final = resource.getpagesize()
 
 settings.register_profile(
     "repeatable",
@@ -27,6 +36,24 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture(autouse=True)
+def young_heap(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Exclude the objects of earlier tests from garbage collection: searching all of them takes seconds."""
+    with settled_heap():
+        yield
+    if _resident_bytes() > pytestconfig.stash.get(COLLECTED, 0) + GARBAGE:
+        gc.collect()
+        pytestconfig.stash[COLLECTED] = _resident_bytes()
+
+
+def _resident_bytes() -> int:
+    """Return the memory of this process; 0 where Linux does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * _PAGE
+    except OSError:
+        return 0
 
 
 @pytest.fixture

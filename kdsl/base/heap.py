@@ -19,13 +19,15 @@ NEW_OBJECTS: Final = 50_000
 def settle_heap() -> Callable[[], None]:
     """Exclude the objects that exist now from cycle collection; collect the cycles of new ones less often.
 
-    Reference counting still frees all objects. Return the function that undoes it.
+    Reference counting still frees all objects. Return the function that undoes it; objects that were excluded
+    before stay excluded.
     """
-    thresholds = gc.get_threshold()
+    thresholds, was_settled = gc.get_threshold(), gc.get_freeze_count() > 0
 
     def undo() -> None:
         gc.set_threshold(*thresholds)
-        gc.unfreeze()
+        if not was_settled:
+            gc.unfreeze()
 
     gc.freeze()
     gc.set_threshold(max(NEW_OBJECTS, thresholds[0]), *thresholds[1:])

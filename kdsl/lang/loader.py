@@ -26,7 +26,16 @@ from kdsl.lang.tree import Declaration, File, Import, Team
 from kdsl.lang.tree_cache import read_tree, write_tree
 from kdsl.lang.twin import parse_rules
 
-__all__ = ["LoadResult", "Package", "Program", "alias_of", "find_rule_files", "load_rules", "load_sources"]
+__all__ = [
+    "LoadResult",
+    "Package",
+    "Program",
+    "alias_of",
+    "find_rule_files",
+    "has_teams",
+    "load_rules",
+    "load_sources",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +162,7 @@ def _borrow(
     """
     known = set(_by_package(files))
     missing = _imported(files) - known
-    if not missing and not _has_teams(files):
+    if not missing and not has_teams(files):
         return [], [], ()
     shelves: dict[str, list[list[ParseResult]]] = defaultdict(list)
     unknown: list[Diagnostic] = []
@@ -225,7 +234,8 @@ def _imported(files: Iterable[File]) -> set[str]:
     return {statement.package.text for file in files for statement in file.imports}
 
 
-def _has_teams(files: Iterable[File]) -> bool:
+def has_teams(files: Iterable[File]) -> bool:
+    """Return whether one of the files declares a team."""
     return any(isinstance(declaration, Team) for file in files for declaration in file.declarations)
 
 

@@ -88,7 +88,7 @@ def _check(texts: RuleTexts, plugins: Collection[str], undeclared: Collection[st
     if has_errors(diagnostics):
         return CheckedRules(None, diagnostics, files, loaded.program)
     externals, misfits = bring((*PLACED_PLUGINS, *plugins), load_views(), undeclared)
-    rules, problems = _check_once(loaded.program, externals)
+    rules, problems = check_once(loaded.program, externals)
     problems = without_absent(problems, externals)
     found = (*diagnostics, *misfits, *with_imports(problems, loaded.program, texts.libraries))
     # Rules that use missing plugins can still be compared with a configuration.
@@ -102,8 +102,11 @@ _Texts: TypeAlias = tuple[frozenset[str], tuple[tuple[str, str, tuple[str, ...]]
 _checked: OrderedDict[_Texts, tuple[Externals, _Checked]] = OrderedDict()
 
 
-def _check_once(program: Program, externals: Externals) -> _Checked:
-    """Check a program, or return this process's earlier result for the same texts and plugins."""
+def check_once(program: Program, externals: Externals) -> _Checked:
+    """Check a program and its constants; return this process's earlier result for the same texts and plugins.
+
+    The rules are None if they are unusable.
+    """
     sources = (file.span.source for file in program.files)
     files = tuple((source.path, source.text, source.places) for source in sources)
     texts = (program.shelved, files)

@@ -20,10 +20,11 @@ from kdsl.check.checker import check_program
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.check.model.sharing import DEVICES
 from kdsl.check.names.declarations import Declarations
-from kdsl.lang.loader import LoadResult, Package, Program, load_rules
+from kdsl.lang.loader import LoadResult, Package, Program, has_teams, load_rules
 from kdsl.lang.parser import parse_file
-from kdsl.lang.tree import Device, Predicate, Profile, Queue, Score
+from kdsl.lang.tree import Device, File, Predicate, Profile, Queue, Score
 from kdsl.lang.yaml_tree import Plain
+from kdsl.rulebook.checking import check_once
 from kdsl.testing.codes import TestCode
 
 _PACKAGE: Final = "kdsl.rule_test"
@@ -116,17 +117,36 @@ def find_subject(program: Program, kind: SubjectKind, name: str, span: Span) -> 
 
 
 def check_subject(program: Program, subject: Subject, plugins: ActivePlugins) -> Checked:
-    """Check the rules, with a profile around the subject where it is a rule."""
-    if subject.kind is SubjectKind.PROFILE:
-        checked = check_program(program, externals=plugins.externals)
-        return Checked(checked.rules, subject.qualified, checked.diagnostics, plugins)
+    """Check the rules, and a profile around the subject where it is a rule.
+
+    The program is checked once for all its subjects, a rule's own profile only with the packages it imports.
+    """
+    rules, problems = check_once(program, plugins.externals)
+    if rules is None or subject.kind is SubjectKind.PROFILE:
+        return Checked(rules, subject.qualified, problems, plugins)
     parsed = parse_file(Source("<rule test>", _lone_profile(subject)))
     if parsed.file is None or has_errors(parsed.diagnostics):
         return Checked(None, "", parsed.diagnostics, plugins)
-    packages = {**program.packages, _PACKAGE: Package(_PACKAGE, (parsed.file,))}
-    whole = replace(program, files=(*program.files, parsed.file), packages=MappingProxyType(packages))
-    checked = check_program(whole, externals=plugins.externals)
-    return Checked(checked.rules, f"{_PACKAGE}.lone", checked.diagnostics, plugins)
+    lone = check_program(_around(program, parsed.file), externals=plugins.externals)
+    if lone.rules is None:
+        return Checked(None, "", lone.diagnostics, plugins)
+    profiles = MappingProxyType({**rules.profiles, **lone.rules.profiles})
+    return Checked(replace(rules, profiles=profiles), f"{_PACKAGE}.lone", problems, plugins)
+
+
+def _around(program: Program, file: File) -> Program:
+    """Return the program of a file, its imports, and the packages of teams, which apply to all profiles."""
+    needed = {each.package.text for each in file.imports}
+    needed |= {package.name for package in program.packages.values() if has_teams(package.files)}
+    packages = {_PACKAGE: Package(_PACKAGE, (file,))}
+    # A package comes after those it imports.
+    for name, package in reversed(list(program.packages.items())):
+        if name in needed:
+            packages[name] = package
+            needed |= {each.package.text for one in package.files for each in one.imports}
+    packages = dict(reversed(list(packages.items())))
+    files = tuple(one for package in packages.values() for one in package.files)
+    return replace(program, files=files, packages=MappingProxyType(packages))
 
 
 def _lone_profile(subject: Subject) -> str:

@@ -6,7 +6,13 @@ import gc
 import weakref
 
 import pytest
-from kdsl.base.heap import NEW_OBJECTS, growing_heap, settled_heap
+from kdsl.base.heap import NEW_OBJECTS, growing_heap, settle_heap, settled_heap
+
+
+@pytest.fixture(autouse=True)
+def unsettled() -> None:
+    """The heap of a test is settled: see `tests/conftest.py`."""
+    gc.unfreeze()
 
 
 class Ring:
@@ -41,6 +47,19 @@ def test_the_collector_sees_everything_again_after_an_error() -> None:
         assert gc.get_threshold() == (700, 10, 10)
     finally:
         gc.set_threshold(*thresholds)
+
+
+def test_the_inner_of_two_settled_heaps_leaves_the_outer_one_settled() -> None:
+    before = Ring()
+    old = weakref.ref(before)
+    with settled_heap():
+        undo = settle_heap()
+        del before
+        undo()
+        gc.collect()
+        assert old() is not None
+    gc.collect()
+    assert old() is None
 
 
 def test_a_growing_heap_is_left_alone_and_only_while_it_grows() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import sys
 import time
@@ -119,7 +118,6 @@ class LoopActor:
         for task in late:
             task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        gc.unfreeze()  # the heap is that of other scenarios, too
 
 
 class ProcessActor:

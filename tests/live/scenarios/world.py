@@ -7,7 +7,6 @@ concerns the scheduler alone, and so that the recorder holds nothing but the sch
 from __future__ import annotations
 
 import asyncio
-import gc
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
@@ -320,8 +319,6 @@ async def empty_world(**options: Any) -> AsyncIterator[World]:
                     each.process.stop()
                 async with asyncio.timeout(_END_WITHIN):
                     await asyncio.gather(*(each.task for each in world.instances), return_exceptions=True)
-                # A process hides its cluster from the collector of garbage.
-                gc.unfreeze()
 
 
 def play(scenario: Scenario, **options: Any) -> None:
