@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,7 @@ def test_libraries_stay_in_their_layer(library: str) -> None:
     assert importers, f"{library} is a dependency that nothing imports"
 
 
+@cache
 def _imported(path: Path) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

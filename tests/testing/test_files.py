@@ -244,6 +244,22 @@ def test_broken_rules_are_reported_once(tmp_path: Path) -> None:
     assert len(spans) == len(set(spans))
 
 
+def test_an_error_in_a_package_that_the_tested_rule_does_not_import_is_an_error(tmp_path: Path) -> None:
+    rule = 'require !node.unschedulable else "no"'
+    (tmp_path / "a.kdsl").write_text(f"kdsl 1\npackage a\npredicate P {{ {rule} }}\n")
+    (tmp_path / "b.kdsl").write_text("kdsl 1\npackage b\nscore S { value pod.cores }\n")
+    test = tmp_path / "p.test.yaml"
+    cases = "tests: [{name: one, pod: p, nodes: [n], expect: {feasible: [n]}}]"
+    fixtures = "fixtures: {nodes: {n: {cpu: 1}}, pods: {p: {}}}"
+    test.write_text(f"apiVersion: kdsl.dev/v1\nkind: RuleTest\npredicate: P\n{fixtures}\n{cases}\n")
+    suite = read_suite([tmp_path])
+    assert suite.is_broken and not suite.tests
+    assert [each.title for each in suite.diagnostics if each.is_error] == ["`pod` has no field `cores`"]
+    (tmp_path / "b.kdsl").write_text("kdsl 1\npackage b\nscore S { value 1 }\n")
+    [result] = run_suite(read_suite([tmp_path]))
+    assert result.passed
+
+
 def test_coverage_sees_each_outcome(tmp_path: Path) -> None:
     body = """
 predicate: Cards
