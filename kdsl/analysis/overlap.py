@@ -21,7 +21,7 @@ from kdsl.check.model.traversal import children, walk
 from kdsl.check.model.typed import CallOf, Const, FieldOf, KeyOf, ListOf, TypedExpr
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.values import EvalError
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.router import by_rank, compile_owns
 
 TEAM_OVERLAP = "K0421"
@@ -125,7 +125,7 @@ def check_overlaps(rules: RuleSet) -> tuple[Diagnostic, ...]:
 
     With a witness it is an error; without one, and without a proof that there is none, a warning.
     """
-    functions = Functions.of(rules.fns)
+    functions = CompiledFunctions.of(rules.fns)
     found: list[Diagnostic] = []
     for first, second in combinations(by_rank(rules.teams), 2):
         if first.priority != second.priority:

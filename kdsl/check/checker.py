@@ -33,12 +33,12 @@ from kdsl.check.names.declarations import Declarations, Home
 from kdsl.check.names.externals import NO_EXTERNALS, PLUGINS, Externals, checked_predicate, checked_score
 from kdsl.check.names.file_names import Construct
 from kdsl.check.names.functions import Functions
-from kdsl.check.profiles.effective import CheckedRules
+from kdsl.check.profiles.effective import RuleTables
 from kdsl.check.profiles.inheritance import Profiles
 from kdsl.check.profiles.profile_devices import ProfileDevices
 from kdsl.check.profiles.team_blocks import check_team
 from kdsl.check.profiles.teams import Teams
-from kdsl.check.rules.block import Block
+from kdsl.check.rules.block import BlockCheck
 from kdsl.check.rules.predicates import check_predicate
 from kdsl.check.rules.preemptions import check_preemption
 from kdsl.check.rules.queues import check_queue
@@ -105,7 +105,7 @@ class _Check:
         self.functions.check_all()
         predicates = self._predicates() | {rule.qualified: checked_predicate(rule) for rule in self.externals}
         scores = self._scores() | {rule.qualified: checked_score(rule) for rule in self.externals}
-        rules = CheckedRules(
+        rules = RuleTables(
             predicates, scores, self._queues(), self._preemptions(), self._tightenings(), self._samples()
         )
         self.written = rules.written()
@@ -159,7 +159,7 @@ class _Check:
             for located in self.declarations.all(Profile)
         }
 
-    def _tightening_block(self, home: Home, statement: Tighten) -> Block:
+    def _tightening_block(self, home: Home, statement: Tighten) -> BlockCheck:
         return self._block(home, Construct.PREDICATE, statement.span)
 
     def _samples(self) -> dict[str, CheckedSample]:
@@ -170,7 +170,7 @@ class _Check:
                 found[located.qualified] = sample
         return found
 
-    def _sample_block(self, home: Home, statement: SampleSize) -> Block:
+    def _sample_block(self, home: Home, statement: SampleSize) -> BlockCheck:
         return self._block(home, Construct.SAMPLE, statement.span)
 
     def _check_devices(self) -> None:
@@ -195,8 +195,8 @@ class _Check:
             if team is not None:
                 self.checked_teams.append(team)
 
-    def _block(self, home: Home, construct: Construct, span: Span) -> Block:
-        return Block(self.functions, self.views, self.diagnostics, home, construct, span)
+    def _block(self, home: Home, construct: Construct, span: Span) -> BlockCheck:
+        return BlockCheck(self.functions, self.views, self.diagnostics, home, construct, span)
 
     def _refuse_taken_package(self) -> None:
         package = self.program.packages.get(PLUGINS)

@@ -17,7 +17,7 @@ from kdsl.base.clock import ManualClock
 from kdsl.check.model.devices import CheckedDevice, CheckedTest
 from kdsl.check.model.rule_set import CheckedLet, CheckedProfile, RuleSet
 from kdsl.check.model.typed import TypedExpr, Var
-from kdsl.cluster.devices.cards import Card, Grant
+from kdsl.cluster.devices.cards import Card, DeviceGrant
 from kdsl.cluster.devices.policy import CARD_POLICY, Policy
 from kdsl.cluster.devices.quota import NO_QUOTA
 from kdsl.cluster.objects.node import NodeInfo
@@ -30,15 +30,15 @@ from kdsl.explain.atoms import Atom
 from kdsl.explain.deciding import Deciding, Why
 from kdsl.explain.trace import Failed, broken, explained
 from kdsl.hooks.context import NO_ANNOTATIONS
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.template import Text, compile_template, text_in
 from kdsl.plan.devices.answers import UNREGISTERED
-from kdsl.plan.devices.attempt import Attempt
+from kdsl.plan.devices.attempt import ContainerAttempt
 from kdsl.plan.devices.fullness import card_score, node_score
 from kdsl.plan.devices.placing import NodeCards, Placed, place
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.devices.reads import parts
-from kdsl.plan.devices.requests import Demand, Request
+from kdsl.plan.devices.requests import Demand, DeviceRequest
 
 READS: Final = frozenset(("pod.annotations", "pod.devices", "node.usage", "node.static", "node.annotations"))
 """The reads that decide whether devices let a pod onto a node, for the search for cures."""
@@ -70,7 +70,7 @@ class CardVerdict:
     outcome: CardOutcome
     reason: str = ""
     failed: Failed | None = None
-    grants: tuple[Grant, ...] = ()
+    grants: tuple[DeviceGrant, ...] = ()
 
     @property
     def shortage(self) -> float:
@@ -93,7 +93,7 @@ class ContainerCards:
     """
 
     container: str
-    request: Request
+    request: DeviceRequest
     chooser: str
     order: str
     cards: tuple[CardVerdict, ...]
@@ -168,7 +168,7 @@ def count_refused(reasons: Iterable[tuple[str, int]]) -> tuple[RefusedCards, ...
 class CardExplainer:
     """Explains the cards of nodes for pods of one profile."""
 
-    def __init__(self, plugin: DevicesPlugin, functions: Functions) -> None:
+    def __init__(self, plugin: DevicesPlugin, functions: CompiledFunctions) -> None:
         self._plugin = plugin
         self._functions = functions
         self._checked = {program.kind: program.checked for program in plugin.inventories.programs.values()}
@@ -179,7 +179,7 @@ class CardExplainer:
     def of(rules: RuleSet, profile: CheckedProfile, steps: Steps) -> CardExplainer | None:
         """Return an explainer for the cards of a profile, None where it has no devices."""
         plugin = compile_devices(rules, profile, NO_ANNOTATIONS, ManualClock(), steps)
-        return None if plugin is None else CardExplainer(plugin, Functions.of(rules.fns, steps=steps))
+        return None if plugin is None else CardExplainer(plugin, CompiledFunctions.of(rules.fns, steps=steps))
 
     @property
     def records(self) -> tuple[str, ...]:
@@ -257,7 +257,7 @@ class _Tests:
         device: CheckedDevice,
         names: Mapping[str, Var],
         steps: Sequence[CheckedLet | CheckedTest],
-        functions: Functions,
+        functions: CompiledFunctions,
     ) -> None:
         self.slots = {name: variable.slot for name, variable in names.items()}
         self._limit = functions.steps.pod
@@ -297,11 +297,11 @@ class _CardListener:
         self.containers: list[ContainerCards] = []
         self._explainer = explainer
         self._weights = demand.policy.weights
-        self._attempt: Attempt | None = None
+        self._attempt: ContainerAttempt | None = None
         self._chooser = ""
         self._refusals: dict[str, tuple[str, Failed | None]] = {}
 
-    def begins(self, attempt: Attempt) -> None:
+    def begins(self, attempt: ContainerAttempt) -> None:
         self._attempt, self._chooser, self._refusals = attempt, "", {}
 
     def chooses(self, chooser: str) -> None:
@@ -314,7 +314,7 @@ class _CardListener:
             failed = tests.why({name: frame[slot] for name, slot in tests.slots.items()})
         self._refusals[card.id] = reason, failed
 
-    def ends(self, found: tuple[Grant, ...] | str) -> None:
+    def ends(self, found: tuple[DeviceGrant, ...] | str) -> None:
         s = self._attempt
         assert s is not None
         kind = s.request.kind
@@ -329,7 +329,7 @@ class _CardListener:
             ContainerCards(s.container.name, s.request, self._chooser, order, verdicts, reason, whole)
         )
 
-    def _verdict(self, card: Card, request: Request, grants: Sequence[Grant]) -> CardVerdict:
+    def _verdict(self, card: Card, request: DeviceRequest, grants: Sequence[DeviceGrant]) -> CardVerdict:
         fullness = float(card_score(card, (request,), self._weights))
         given = tuple(grant for grant in grants if grant.id == card.id)
         if given:

@@ -16,7 +16,7 @@ from kdsl.eval.scalar.comprehensions import each_of
 from kdsl.eval.values import EvalError, Value
 from kdsl.explain.atoms import Atom, Handle, Shown
 from kdsl.explain.places import Place, Places
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 
 Why = Callable[[Frame], tuple[Atom, ...]]
 """Explains the value of a condition in a frame."""
@@ -37,7 +37,7 @@ class Deciding:
     """
 
     scope: RuleScope
-    functions: Functions
+    functions: CompiledFunctions
     lets: dict[int, TypedExpr] = field(default_factory=dict)
 
     def why(self, expr: TypedExpr) -> Why:

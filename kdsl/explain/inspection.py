@@ -25,7 +25,7 @@ from kdsl.explain.trace import Failed, Traces
 from kdsl.explain.worlds import World, WorldChange
 from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import HookTable
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 
 SHOWN = 10
 """The number of nodes that are listed one by one, unless all are requested."""
@@ -66,7 +66,7 @@ def inspect(
     asked = rules_of(table)
     inspector = _Inspector(
         asked,
-        Traces(profile.predicates, Functions.of(rules.fns, steps=steps)),
+        Traces(profile.predicates, CompiledFunctions.of(rules.fns, steps=steps)),
         pod,
         snapshot,
         contested,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from kdsl.check.model.rule_set import CheckedFn
 from kdsl.check.model.typed import CallFn, CallOf, Const, FieldOf, KeyOf, TypedExpr, Var
 from kdsl.check.model.types import STRING, BindingTime
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 
 _INDEX = ("_[_]", "_[?_]")
 _SAME_TEXT = ("int", "double", "quantity", "string", "orValue", "value")
@@ -30,7 +30,7 @@ class Places:
     slot.
     """
 
-    functions: Functions
+    functions: CompiledFunctions
     lets: Mapping[int, TypedExpr]
 
     def of(self, expr: TypedExpr) -> Place | None:

@@ -25,8 +25,8 @@ from kdsl.explain.atoms import Atom
 from kdsl.explain.deciding import Deciding, Why, with_items
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.failures import error_text
-from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
-from kdsl.plan.compile.statements import Block, Chosen
+from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
+from kdsl.plan.compile.statements import BlockCompiler, Chosen
 from kdsl.plan.compile.template import compile_template, text_in
 
 
@@ -46,7 +46,7 @@ Run = Callable[[Frame], Iterator[Failed]]
 class PredicateTrace:
     """A predicate without its tightenings, compiled for explanations."""
 
-    def __init__(self, rule: CheckedPredicate, functions: Functions) -> None:
+    def __init__(self, rule: CheckedPredicate, functions: CompiledFunctions) -> None:
         self._rule = rule.name
         self._report_all = rule.report_all
         self._steps = functions.steps
@@ -55,7 +55,7 @@ class PredicateTrace:
         )
         self._pod, self._node, self._cluster = map(self._scope.slot_of, ("pod", "node", "cluster"))
         self._deciding = Deciding(self._scope, functions)
-        self._block = Block(self._scope, rule.report_all)
+        self._block = BlockCompiler(self._scope, rule.report_all)
         for statement in rule.body:
             if isinstance(statement, CheckedLet):
                 self._let(statement)
@@ -176,7 +176,7 @@ class Traces:
     Predicates of plugins have no text to explain.
     """
 
-    def __init__(self, predicates: tuple[CheckedPredicate, ...], functions: Functions) -> None:
+    def __init__(self, predicates: tuple[CheckedPredicate, ...], functions: CompiledFunctions) -> None:
         self._rules: Mapping[str, CheckedPredicate] = {
             rule.name: rule for rule in predicates if not rule.plugin
         }

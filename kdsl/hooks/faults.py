@@ -94,7 +94,7 @@ def lines_of(trace: TracebackType | None) -> tuple[PlaceInCode, ...]:
     return tuple(found[-MOST_FRAMES:])
 
 
-class RuleFaults(Protocol):
+class CollectsRuleFaults(Protocol):
     """Errors that the rules of a profile ignored, so that no answer shows them.
 
     Rules run again even if their answers came from a memo: equal decisions have equal faults.

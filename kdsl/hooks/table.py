@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.hooks.adapter import Filter, Score, filter_over_nodes, score_over_nodes
-from kdsl.hooks.faults import Fault, RuleFaults
+from kdsl.hooks.faults import CollectsRuleFaults, Fault
 from kdsl.hooks.joined import HookCall, JoinedPredicates, JoinedScores, PreFilterAnswers, joined_steps
 from kdsl.hooks.manager import PluginManager, Registration
 from kdsl.hooks.specs import AddedScores, Backoff, Candidate, Narrowed, Nominated, QueuedPod, Wait
@@ -139,7 +139,7 @@ class HookTable:
     wakes: Wakes = field(default_factory=dict)
     joined_predicates: tuple[JoinedPredicates, ...] = ()
     joined_scores: JoinedScores | None = None
-    rule_faults: RuleFaults | None = None
+    rule_faults: CollectsRuleFaults | None = None
     pre_flights: Mapping[str, OnNode] = field(default_factory=dict)
     rules: str = ""
     pre_filter_steps: tuple[HookCall[PreFilterHook | JoinedPreFilter], ...] = field(init=False)

@@ -14,7 +14,7 @@ from kdsl.eval.scalar.meter import POD_STEPS, Meter
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
 from kdsl.plan.compile.fault_log import FaultLog
-from kdsl.plan.compile.scope import Functions, ReportError, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, ReportError, RuleScope
 from kdsl.plan.reads.dependencies import Dependencies
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -27,7 +27,7 @@ Owns = Callable[[PodInfo, ReportError], bool]
 """Returns whether a team owns a pod, and reports errors."""
 
 
-def compile_owns(team: CheckedTeam, functions: Functions) -> Owns:
+def compile_owns(team: CheckedTeam, functions: CompiledFunctions) -> Owns:
     """Compile the `owns` of a team. A pod on which it fails is not the team's."""
     scope = RuleScope(team.scope, (), team.slots, functions)
     slot = scope.slot_of("pod")
@@ -58,7 +58,7 @@ class ProfileRouter:
     """
 
     def __init__(self, rules: RuleSet, profiles: Iterable[str]) -> None:
-        functions = Functions.of(rules.fns)
+        functions = CompiledFunctions.of(rules.fns)
         self._teams = [(team.name, compile_owns(team, functions)) for team in by_rank(rules.teams)]
         reads = frozenset(word for team in rules.teams for word in team.owns.reads)
         dependencies = Dependencies.of(reads)

@@ -9,7 +9,7 @@ from typing import Final
 
 from kdsl.base.visible import visible_lines
 from kdsl.cluster.devices.cards import Card, Tenant
-from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.requests import DeviceRequest
 from kdsl.report.decisions import Json
 from kdsl.report.tables import table
 
@@ -26,7 +26,7 @@ class CardReport:
     """The cards by node, and the number of pods of the run by their request for one kind of card."""
 
     nodes: Mapping[str, Sequence[Card]]
-    demands: Mapping[Request, int]
+    demands: Mapping[DeviceRequest, int]
 
     @property
     def cards(self) -> list[Card]:
@@ -68,7 +68,7 @@ class CardReport:
         }
 
 
-def count_demands(requests: Iterable[Request]) -> dict[Request, int]:
+def count_demands(requests: Iterable[DeviceRequest]) -> dict[DeviceRequest, int]:
     """Count pods by request."""
     return dict(Counter(requests))
 
@@ -128,7 +128,7 @@ def _tenant(tenant: Tenant) -> str:
     return f"{tenant.namespace}/{tenant.name} ({tenant.memory} MiB, {tenant.cores})"
 
 
-def _lost(cards: Sequence[Card], request: Request) -> float:
+def _lost(cards: Sequence[Card], request: DeviceRequest) -> float:
     """Return the free capacity of a node, in cards, that a request cannot use."""
     word = request.kind.lower()
     shares = [(free(card), _needed(card, request)) for card in cards if word in card.type.lower()]
@@ -137,7 +137,7 @@ def _lost(cards: Sequence[Card], request: Request) -> float:
     return total - sum(usable) if len(usable) >= request.count else total
 
 
-def _needed(card: Card, request: Request) -> float:
+def _needed(card: Card, request: DeviceRequest) -> float:
     """Return the share of a card that a request takes."""
     memory = request.memory or (card.memory * request.percent // 100 if request.percent <= 100 else 0)
     parts = ((request.cores, card.cores), (memory, card.memory))

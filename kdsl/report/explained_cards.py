@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kdsl.explain.cards import CardOutcome, CardsOfNode, CardVerdict, ContainerCards, RefusedCards
-from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.requests import DeviceRequest
 from kdsl.report.atoms import AtomPrinter
 from kdsl.report.cards import usage_document
 from kdsl.report.decisions import Json
@@ -61,7 +61,7 @@ def asks_text(container: ContainerCards) -> str:
     return f"{request.count:,} {request.kind}{of}"
 
 
-def _memory(request: Request) -> Iterator[str]:
+def _memory(request: DeviceRequest) -> Iterator[str]:
     if request.memory > 0:
         yield f"{request.memory:,} MiB"
     elif request.percent == _WHOLE:

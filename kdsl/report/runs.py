@@ -10,7 +10,7 @@ from kdsl.base.visible import visible_lines
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
 from kdsl.plan.columns.programs import DistinctPredicate
 from kdsl.plan.columns.rule import ScalarPart
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
 from kdsl.report.tables import table
@@ -23,7 +23,7 @@ Row = tuple[str, str, str, str, str]
 
 def runs_text(rules: RuleSet) -> str:
     """Return one table per profile."""
-    functions = Functions.of(rules.fns)
+    functions = CompiledFunctions.of(rules.fns)
     return "\n\n".join(
         visible_lines((f"profile {profile.qualified}", *table(_HEADER, _rows(profile, functions))))
         for profile in rules.profiles.values()
@@ -31,7 +31,7 @@ def runs_text(rules: RuleSet) -> str:
     )
 
 
-def _rows(profile: CheckedProfile, functions: Functions) -> Iterator[Row]:
+def _rows(profile: CheckedProfile, functions: CompiledFunctions) -> Iterator[Row]:
     for predicate in profile.predicates:
         if not predicate.plugin:
             yield from _predicate("predicate", predicate, functions)
@@ -42,7 +42,7 @@ def _rows(profile: CheckedProfile, functions: Functions) -> Iterator[Row]:
             yield from _score(entry.score, functions)
 
 
-def _predicate(kind: str, rule: CheckedPredicate, functions: Functions) -> Iterator[Row]:
+def _predicate(kind: str, rule: CheckedPredicate, functions: CompiledFunctions) -> Iterator[Row]:
     program = PredicateProgram(rule, functions)
     if program.columns is None:
         why = "`applies when` reads the node" if program.applies_by_node else "`narrow` is not known early"
@@ -55,7 +55,7 @@ def _predicate(kind: str, rule: CheckedPredicate, functions: Functions) -> Itera
         yield from map(_part, program.scalar_parts)
 
 
-def _score(rule: CheckedScore, functions: Functions) -> Iterator[Row]:
+def _score(rule: CheckedScore, functions: CompiledFunctions) -> Iterator[Row]:
     yield "score", rule.qualified, "over columns", _NONE, _NONE
     yield from map(_part, ScoreProgram(rule, functions).scalar_parts)
 

@@ -9,7 +9,7 @@ from kdsl.analysis.overlap import TEAM_OVERLAP, check_overlaps
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.router import compile_owns
 
 from tests.check.programs import rules_of
@@ -109,6 +109,6 @@ def test_silence_is_a_proof(first: str, second: str, namespace: str, account: st
     rules = rules_of(check_files({"platform/t.kdsl": text}))
     labels = FrozenMap({} if label is None else {"k": label})
     pod = PodInfo("p", namespace, service_account=account, labels=labels)
-    owns = [compile_owns(team, Functions.of(rules.fns)) for team in rules.teams]
+    owns = [compile_owns(team, CompiledFunctions.of(rules.fns)) for team in rules.teams]
     if all(each(pod, lambda error, span: None) for each in owns):
         assert [each.severity for each in check_overlaps(rules)] == [Severity.ERROR]

@@ -29,13 +29,13 @@ import numpy as np
 from kdsl.app import check_rules, shipped_rules
 from kdsl.base.quantity import Quantity
 from kdsl.cluster.api.objects import Node, Pod, quantity
-from kdsl.cluster.devices.cards import Grant
+from kdsl.cluster.devices.cards import DeviceGrant
 from kdsl.cluster.devices.codec import collapse, decode
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota, limits_of
 from kdsl.cluster.devices.usage import Holding, with_holdings
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.admission import admit_pod
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
 from kdsl.plan.devices.program import Allocation, DeviceProgram, requests_of
@@ -61,7 +61,7 @@ def programs() -> dict[str, DeviceProgram]:
     """Return the shipped devices by kind, compiled."""
     checked = check_rules((shipped_rules(),))
     assert checked.rules is not None, checked.diagnostics
-    functions = Functions.of(checked.rules.fns)
+    functions = CompiledFunctions.of(checked.rules.fns)
     shared = checked.rules.profiles[HAMI].sharing
     assert shared is not None
     compiled = [DeviceProgram(device, functions) for device in shared.devices]
@@ -96,7 +96,7 @@ class Scenario:
     def put(self, pod: DevicePod, name: str, annotations: dict[str, str]) -> None:
         """Place a pod as the reference did."""
         pod = pod.with_annotations(annotations)
-        grants: dict[str, tuple[Grant, ...]] = {}
+        grants: dict[str, tuple[DeviceGrant, ...]] = {}
         for program in programs().values():
             if program.record in annotations:
                 grants[program.kind] = collapse(decode(annotations[program.record]), pod.phases)

@@ -38,7 +38,7 @@ from kdsl.plan.columns.column import (
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.rule import RuleColumns
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.fact_columns import FactColumns
 
 PLACE: Final = 1
@@ -64,7 +64,7 @@ class Way(StrEnum):
 class _Watched(RuleColumns):
     """Counts which parts were left to the scalar back end; `root` is the whole expression."""
 
-    def __init__(self, scope: RuleScope, functions: Functions, root: TypedExpr) -> None:
+    def __init__(self, scope: RuleScope, functions: CompiledFunctions, root: TypedExpr) -> None:
         # INVARIANT: a slot that no expression has; nothing here reads a node.
         super().__init__(scope, functions, -2, ())
         self._root = root
@@ -95,9 +95,9 @@ class Lifted:
 def lift(expr: TypedExpr, values: Sequence[Value]) -> Lifted:
     """Evaluate an expression over columns; `values` are those of its variables in the row `PLACE`."""
     lifter = _Lifter(expr, values)
-    scope = RuleScope({}, (), lifter.size, Functions.of({}))
+    scope = RuleScope({}, (), lifter.size, CompiledFunctions.of({}))
     lifted = scope.optimised(lifter.expr)
-    rule = _Watched(scope, Functions.of({}), lifted)
+    rule = _Watched(scope, CompiledFunctions.of({}), lifted)
     program = Lowering(rule, frozenset(), frozenset(lifter.columns), None).lower(lifted)
     closure = scope.closure(lifted)
     blank = scope.new_frame()

@@ -18,7 +18,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Condition, Decision, Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
-from kdsl.cycle.preemption.budgets import Budget, split_by_budgets
+from kdsl.cycle.preemption.budgets import DisruptionBudget, split_by_budgets
 from kdsl.hooks.specs import Candidate, Wait
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
@@ -273,7 +273,7 @@ APP = FrozenMap({"app": "x"})
     ],
 )
 def test_budgets(allowed: int, disrupted: tuple[str, ...], namespace: str, violating: list[str]) -> None:
-    budget = Budget(namespace, LabelSelector.of_labels(APP), allowed, disrupted)
+    budget = DisruptionBudget(namespace, LabelSelector.of_labels(APP), allowed, disrupted)
     pods = [sized(name, 1, labels=APP) for name in "abc"] + [sized("d", 1)]
     bad, good = split_by_budgets(pods, [budget])
     assert [pod.name for pod in bad] == violating

@@ -14,7 +14,7 @@ from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.answers import CardAnswers
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import NodeCards, Placed
@@ -68,7 +68,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> RuleSet:
 def devices_of(farm: Farm) -> DevicesPlugin:
     sharing = farm.rules.profiles[f"farm.{farm.profile}"].sharing
     assert sharing is not None
-    functions = Functions.of(farm.rules.fns)
+    functions = CompiledFunctions.of(farm.rules.fns)
     return DevicesPlugin(sharing, "devices", functions, MemoryAnnotations(farm.cluster), ManualClock())
 
 
@@ -155,7 +155,7 @@ def test_annotations_that_devices_do_not_read_make_no_difference(found: RuleSet)
 def test_the_annotations_that_shipped_devices_read_are_known() -> None:
     shipped = check_rules((shipped_rules(),)).rules
     assert shipped is not None
-    functions = Functions.of(shipped.fns)
+    functions = CompiledFunctions.of(shipped.fns)
     read = {
         name: DeviceProgram(device, functions).annotations_read for name, device in shipped.devices.items()
     }

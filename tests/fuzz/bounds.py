@@ -17,7 +17,7 @@ from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Candidate, QueuedPod
 from kdsl.hooks.state import CycleState
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.plugins import PredicatePlugin, QueuePlugin, ScorePlugin
 from kdsl.plan.rules.preemption import PreemptionPlugin
 
@@ -53,7 +53,7 @@ def stay_within_bounds(found: RuleSet, path: str) -> None:
                 Steps(bounds[0] or 0, sum(bound or 0 for bound in bounds)) if is_bounded else DEFAULT_STEPS
             )
             with _watched() as over:
-                _run(each.rule, Functions.of(found.fns, steps=steps), nodes)
+                _run(each.rule, CompiledFunctions.of(found.fns, steps=steps), nodes)
             if over and is_bounded:
                 raise PastItsBoundError(f"{each.rule.qualified}: {over[0]}; its cost is {each.cost}")
 
@@ -73,7 +73,7 @@ def _watched() -> Iterator[list[str]]:
         yield over
 
 
-def _run(rule: Rule, functions: Functions, nodes: NodeSet) -> None:
+def _run(rule: Rule, functions: CompiledFunctions, nodes: NodeSet) -> None:
     """Ask a rule all that the cycle asks it; only PluginError, the end of an attempt, may be raised."""
     state = CycleState()
     match rule:

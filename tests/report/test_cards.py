@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdsl.cluster.devices.cards import Card, Tenant
-from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.requests import DeviceRequest
 from kdsl.report.cards import CardReport, cards_text
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ BROKEN = replace(HALF, id="c", healthy=False)
 
 
 def test_a_map_and_who_has_what() -> None:
-    report = CardReport({"n": [IDLE, HALF], "m": [BROKEN]}, {Request("A10", 1, 600, 101, 0): 1})
+    report = CardReport({"n": [IDLE, HALF], "m": [BROKEN]}, {DeviceRequest("A10", 1, 600, 101, 0): 1})
     assert cards_text(report) == (
         """\
 NODE  CARDS  SLOTS    MEMORY   CORES

@@ -28,7 +28,7 @@ class RuleCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class CostLimits:
     """The most operations per node of a rule, and of all rules of a profile; None is unlimited."""
 
     rule: int | None = None
@@ -63,9 +63,9 @@ def total_per_node(costs: tuple[RuleCost, ...]) -> Formula:
     )
 
 
-def over_budget(rules: RuleSet, budget: Budget, views: Views) -> tuple[Diagnostic, ...]:
+def over_budget(rules: RuleSet, budget: CostLimits, views: Views) -> tuple[Diagnostic, ...]:
     """Report every rule and profile whose worst case is above its budget, a rule once for all profiles."""
-    if budget == Budget():
+    if budget == CostLimits():
         return ()
     found: dict[tuple[Span, Formula], Diagnostic] = {}
     about_profiles = []

@@ -24,7 +24,7 @@ from kdsl.check.model.typed import TypedExpr
 from kdsl.check.views.view import Views
 from kdsl.eval.ir import Known
 from kdsl.plan.compile.passes.fold import fold_constants
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 
 Rule = CheckedPredicate | CheckedScore | CheckedQueue | CheckedPreemption
 
@@ -67,7 +67,7 @@ class _Analysis:
     """Visits a rule in the order of compilation; the cost per pod adds up separately."""
 
     def __init__(self, rule: Rule, fns: Fns, views: Views) -> None:
-        self._scope = RuleScope(rule.scope, rule.params, rule.slots, Functions.of(fns))
+        self._scope = RuleScope(rule.scope, rule.params, rule.slots, CompiledFunctions.of(fns))
         names = rule.scope if isinstance(rule, CheckedPreemption) else ("pod", "node", "cluster", "feasible")
         for name in names:
             self._scope.slot_of(name)

@@ -26,7 +26,7 @@ from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import BOOL, DOUBLE, ERROR, INT, STRING, BindingTime, list_of
 from kdsl.check.names.declarations import Located
 from kdsl.check.names.functions import Functions
-from kdsl.check.rules.block import Block, incomplete, once
+from kdsl.check.rules.block import BlockCheck, incomplete, once
 from kdsl.check.views.view import Views
 from kdsl.lang.device_tree import (
     Admit,
@@ -76,7 +76,7 @@ _TOO_FEW: Final = CheckedTemplate(("AllocatedCardsInsufficientRequest",))
 
 
 def check_device(
-    located: Located[Device], folded: Folded, block: Block, functions: Functions, views: Views
+    located: Located[Device], folded: Folded, block: BlockCheck, functions: Functions, views: Views
 ) -> CheckedDevice | None:
     """Check a device with the devices that it extends; return None if a required section is missing.
 
@@ -91,7 +91,7 @@ class _Run:
     """One device as it is checked."""
 
     def __init__(
-        self, located: Located[Device], folded: Folded, block: Block, functions: Functions, views: Views
+        self, located: Located[Device], folded: Folded, block: BlockCheck, functions: Functions, views: Views
     ) -> None:
         self._located = located
         self._device = folded.root.declaration

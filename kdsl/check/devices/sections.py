@@ -29,7 +29,7 @@ from kdsl.check.model.devices import (
 from kdsl.check.model.rule_set import CheckedLet, CheckedTemplate
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.check.model.types import DYN, ERROR, INT, QUANTITY, STRING
-from kdsl.check.rules.block import Block
+from kdsl.check.rules.block import BlockCheck
 from kdsl.check.views.view import Views, scope_reads, scope_time
 from kdsl.lang.device_tree import (
     Admit,
@@ -49,7 +49,7 @@ from kdsl.lang.tree import AppliesWhen, Let, Name, Require, Template
 class Sections:
     """Checks the sections of one device. `block` is in the scope of its parameters."""
 
-    def __init__(self, block: Block, views: Views) -> None:
+    def __init__(self, block: BlockCheck, views: Views) -> None:
         self.block = block
         self._views = views
 

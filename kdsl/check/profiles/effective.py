@@ -26,7 +26,7 @@ from kdsl.lang.tree import Predicate, Preemption, Profile, Score
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedRules:
+class RuleTables:
     """The checked rules by qualified name; a missing rule has a reported error.
 
     `tightenings` are those of each profile, by the name that each tightens, as it is written there. `samples`
@@ -61,7 +61,7 @@ class CheckedRules:
 def finish(
     located: Located[Profile],
     draft: Draft,
-    rules: CheckedRules,
+    rules: RuleTables,
     devices: Mapping[str, CheckedDevice],
     extends: str,
     team: str,

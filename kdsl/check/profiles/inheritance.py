@@ -29,7 +29,7 @@ from kdsl.check.profiles.draft import (
     unknown_rule,
     used_twice,
 )
-from kdsl.check.profiles.effective import CheckedRules, finish
+from kdsl.check.profiles.effective import RuleTables, finish
 from kdsl.check.profiles.profile_devices import ProfileDevices
 from kdsl.check.profiles.repeats import check_repeats
 from kdsl.check.profiles.rights import Rights
@@ -66,7 +66,7 @@ class Profiles:
         self,
         declarations: Declarations,
         functions: Functions,
-        rules: CheckedRules,
+        rules: RuleTables,
         teams: Teams,
         devices: ProfileDevices,
         diagnostics: list[Diagnostic],

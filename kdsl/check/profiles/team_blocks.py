@@ -11,7 +11,7 @@ from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.names.declarations import Declarations, Located
 from kdsl.check.profiles.teams import Teams, statements_of
-from kdsl.check.rules.block import Block, incomplete, once
+from kdsl.check.rules.block import BlockCheck, incomplete, once
 from kdsl.lang.profile_tree import Contact, Files, Grant, May, Owns, Priority
 from kdsl.lang.tree import Profile, Team
 
@@ -23,7 +23,7 @@ They are equal for all pods of a workload, so the owner is looked up per workloa
 
 
 def check_team(
-    located: Located[Team], block: Block, teams: Teams, declarations: Declarations
+    located: Located[Team], block: BlockCheck, teams: Teams, declarations: Declarations
 ) -> CheckedTeam | None:
     """Check one team; None without an `owns`. The result is valid only where nothing was reported."""
     team = located.declaration
@@ -58,7 +58,7 @@ def check_team(
     )
 
 
-def _profile(located: Located[Team], block: Block, teams: Teams, declarations: Declarations) -> str:
+def _profile(located: Located[Team], block: BlockCheck, teams: Teams, declarations: Declarations) -> str:
     """Return the profile of the team's pods: its only one, or among several the one with the team's name."""
     own = [each for each in declarations.all(Profile) if teams.name_of(each) == located.name]
     named = [each for each in own if each.name == located.name]

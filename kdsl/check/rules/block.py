@@ -1,6 +1,6 @@
 """The common parts of checking predicates, scores and queues: scope, parameters, `let`s, conditions, reasons.
 
-A `Block` checks one rule. It carries the facts of earlier statements and collects the rule's reads.
+A `BlockCheck` checks one rule. It carries the facts of earlier statements and collects the rule's reads.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _TIMES = {
 }
 
 
-class Block:
+class BlockCheck:
     """The state of checking one rule, from its first statement to its last."""
 
     def __init__(

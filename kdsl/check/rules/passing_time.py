@@ -13,7 +13,7 @@ from kdsl.base.diagnostic import Diagnostic
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import CallOf, TypedExpr, Var
-from kdsl.check.rules.block import Block
+from kdsl.check.rules.block import BlockCheck
 
 NOW = "now"
 
@@ -29,7 +29,7 @@ class Timeless:
 class PassingTime:
     """The uses of `now` in the expressions of one queue."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: BlockCheck) -> None:
         self._slot = block.scope[NOW].slot
         self._uses_by_slot: dict[int, bool] = {}
         self._lets: Mapping[int, TypedExpr] = block.guards.lets

@@ -19,7 +19,7 @@ from kdsl.check.model.rule_set import (
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import ERROR, STRING, BindingTime, Type, list_of, optional_of
 from kdsl.check.names.declarations import Located
-from kdsl.check.rules.block import Block, incomplete, once
+from kdsl.check.rules.block import BlockCheck, incomplete, once
 from kdsl.lang.tree import (
     AppliesWhen,
     ErrorAction,
@@ -45,7 +45,7 @@ _TOP_ONLY = {
 }
 
 
-def check_predicate(located: Located[Predicate], block: Block) -> CheckedPredicate:
+def check_predicate(located: Located[Predicate], block: BlockCheck) -> CheckedPredicate:
     """Check one predicate; the result is valid only where nothing was reported."""
     predicate = located.declaration
     reports = [each for each in predicate.body if isinstance(each, Report)]
@@ -84,7 +84,7 @@ def _rejects(body: Sequence[RuleStatement]) -> bool:
 class _Body:
     """The state of checking the statements of one predicate."""
 
-    def __init__(self, block: Block, report_all: bool) -> None:
+    def __init__(self, block: BlockCheck, report_all: bool) -> None:
         self.report_all = report_all
         self.applies: list[TypedExpr] = []
         self.narrow: CheckedNarrow | None = None

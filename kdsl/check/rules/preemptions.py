@@ -12,7 +12,7 @@ from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.check.model.types import INT
 from kdsl.check.names.declarations import Located
-from kdsl.check.rules.block import Block, incomplete, once
+from kdsl.check.rules.block import BlockCheck, incomplete, once
 from kdsl.check.rules.sort_keys import check_sort_keys
 from kdsl.check.rules.totality import Totality
 from kdsl.lang.tree import (
@@ -41,7 +41,7 @@ _ONCE = (
 )
 
 
-def check_preemption(located: Located[Preemption], block: Block, fns: Fns) -> CheckedPreemption | None:
+def check_preemption(located: Located[Preemption], block: BlockCheck, fns: Fns) -> CheckedPreemption | None:
     """Check one preemption; None without `victim when`. The result is valid only without diagnostics."""
     preemption = located.declaration
     for kind, what in _ONCE:
@@ -104,7 +104,7 @@ class _Visibility:
     There is no victim before one is found, and no candidate before there are victims.
     """
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: BlockCheck) -> None:
         self.lets: list[CheckedLet] = []
         self._block = block
 

@@ -10,14 +10,14 @@ from kdsl.check.model.rule_set import CheckedAdmit, CheckedFn, CheckedLet, Check
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import DURATION, BindingTime
 from kdsl.check.names.declarations import Located
-from kdsl.check.rules.block import Block, incomplete, once
+from kdsl.check.rules.block import BlockCheck, incomplete, once
 from kdsl.check.rules.passing_time import PassingTime
 from kdsl.check.rules.sort_keys import check_sort_keys
 from kdsl.check.rules.totality import Totality
 from kdsl.lang.tree import AdmitWhen, Backoff, Let, OrderBy, Param, Queue
 
 
-def check_queue(located: Located[Queue], block: Block, fns: Mapping[str, CheckedFn]) -> CheckedQueue:
+def check_queue(located: Located[Queue], block: BlockCheck, fns: Mapping[str, CheckedFn]) -> CheckedQueue:
     """Check one queue; the result is valid only where nothing was reported."""
     queue = located.declaration
     once(block.diagnostics, [each for each in queue.body if isinstance(each, OrderBy)], "order by")
@@ -65,7 +65,7 @@ def check_queue(located: Located[Queue], block: Block, fns: Mapping[str, Checked
     )
 
 
-def _backoff(block: Block, statement: Backoff) -> tuple[TypedExpr, TypedExpr]:
+def _backoff(block: BlockCheck, statement: Backoff) -> tuple[TypedExpr, TypedExpr]:
     """Check the waiting time between a pod's attempts: two durations that are equal for all pods."""
     initial = block.expression(statement.initial, DURATION, "the first wait")
     maximum = block.expression(statement.maximum, DURATION, "the longest wait")

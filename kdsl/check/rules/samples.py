@@ -10,12 +10,14 @@ from collections.abc import Callable
 from kdsl.check.model.rule_set import CheckedSample
 from kdsl.check.model.types import INT
 from kdsl.check.names.declarations import Located
-from kdsl.check.rules.block import Block
+from kdsl.check.rules.block import BlockCheck
 from kdsl.lang.profile_tree import SampleSize
 from kdsl.lang.tree import Profile
 
 
-def check_sample(located: Located[Profile], new_block: Callable[[SampleSize], Block]) -> CheckedSample | None:
+def check_sample(
+    located: Located[Profile], new_block: Callable[[SampleSize], BlockCheck]
+) -> CheckedSample | None:
     """Check the `sample` of a profile, None where it has none itself; `check_repeats` reports a second."""
     written = [each for each in located.declaration.body if isinstance(each, SampleSize)]
     if not written:

@@ -13,7 +13,7 @@ from kdsl.check.model.types import DOUBLE, ERROR, INT, BindingTime, Type
 from kdsl.check.names.declarations import Located
 from kdsl.check.names.file_names import Construct
 from kdsl.check.names.functions import Functions
-from kdsl.check.rules.block import Block, incomplete, once
+from kdsl.check.rules.block import BlockCheck, incomplete, once
 from kdsl.lang.tree import (
     AppliesWhen,
     ErrorAction,
@@ -30,7 +30,7 @@ from kdsl.lang.tree import (
 _AFTER_SCORING = ("value", "min", "max")
 
 
-def check_score(located: Located[Score], block: Block, functions: Functions) -> CheckedScore | None:
+def check_score(located: Located[Score], block: BlockCheck, functions: Functions) -> CheckedScore | None:
     """Check one score; None without a `value`. The result is valid only where nothing was reported."""
     score = located.declaration
     for kind, what in ((Value, "value"), (Normalize, "normalize"), (OnError, "on error")):
@@ -82,7 +82,7 @@ def check_score(located: Located[Score], block: Block, functions: Functions) -> 
 
 
 def _normalize(
-    located: Located[Score], statement: Normalize | None, value: Type, block: Block, functions: Functions
+    located: Located[Score], statement: Normalize | None, value: Type, block: BlockCheck, functions: Functions
 ) -> CheckedNormalize:
     """Check `normalize`; the expression of `by` can read `value`, `min`, `max` and the parameters only."""
     if statement is None:
@@ -102,7 +102,7 @@ def _normalize(
     return CheckedNormalize(statement.kind, by)
 
 
-def _number(block: Block, expr: TypedExpr, what: str) -> TypedExpr:
+def _number(block: BlockCheck, expr: TypedExpr, what: str) -> TypedExpr:
     if expr.type not in (INT, DOUBLE, ERROR):
         block.diagnostics.append(no_number(expr, what))
     return expr

@@ -20,7 +20,7 @@ from kdsl.check.model.types import (
     TIMESTAMP,
     UINT,
 )
-from kdsl.check.rules.block import Block
+from kdsl.check.rules.block import BlockCheck
 from kdsl.check.rules.passing_time import PassingTime
 from kdsl.check.rules.totality import Totality
 from kdsl.lang.tree import SortKey
@@ -29,7 +29,7 @@ _ORDERED = frozenset({BOOL, INT, UINT, STRING, BYTES, TIMESTAMP, DURATION, QUANT
 
 
 def check_sort_keys(
-    block: Block,
+    block: BlockCheck,
     keys: Iterable[SortKey],
     totality: Totality | None = None,
     time: PassingTime | None = None,
@@ -39,7 +39,7 @@ def check_sort_keys(
 
 
 def _sort_key(
-    block: Block, key: SortKey, totality: Totality | None, time: PassingTime | None
+    block: BlockCheck, key: SortKey, totality: Totality | None, time: PassingTime | None
 ) -> CheckedSortKey:
     value, is_descending = block.expression(key.value), key.descending
     if time is not None:

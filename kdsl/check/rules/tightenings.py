@@ -14,7 +14,7 @@ from kdsl.base.diagnostic import Diagnostic
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedPredicate
 from kdsl.check.names.declarations import Located
-from kdsl.check.rules.block import Block
+from kdsl.check.rules.block import BlockCheck
 from kdsl.check.rules.predicates import check_predicate
 from kdsl.lang.profile_tree import Tighten
 from kdsl.lang.tree import Narrow, Param, Predicate, Profile, Report, RuleStatement
@@ -25,7 +25,7 @@ _NOT_HERE = {
     Narrow: ("narrow to", "the candidates are the predicate's own", "write a predicate and `add` it"),
 }
 
-NewBlock = Callable[[Tighten], Block]
+NewBlock = Callable[[Tighten], BlockCheck]
 
 
 def check_tightenings(
@@ -40,7 +40,7 @@ def check_tightenings(
 
 
 def _tightening(
-    located: Located[Profile], statement: Tighten, block: Block, diagnostics: list[Diagnostic]
+    located: Located[Profile], statement: Tighten, block: BlockCheck, diagnostics: list[Diagnostic]
 ) -> CheckedPredicate:
     body = _body(statement.body, diagnostics)
     # A block with invalid statements only has reported errors already.

@@ -103,7 +103,7 @@ class Card(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class DeviceGrant:
     """The part of a card for a container. Fields are those of the `DeviceGrant` view.
 
     `index` and `attributes` are the card's; they are not recorded, so a decoded grant has none.

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from kdsl.cluster.devices.cards import INT32_MAX, Grant
+from kdsl.cluster.devices.cards import INT32_MAX, DeviceGrant
 from kdsl.cluster.devices.pods import Phase
 
 SEPARATORS: Final = ",:;"
@@ -25,16 +25,16 @@ _AMOUNT: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
 _SHOWN: Final = 60
 
 
-def encode(containers: Iterable[Iterable[Grant]]) -> str:
+def encode(containers: Iterable[Iterable[DeviceGrant]]) -> str:
     """Write the grants of each container."""
     return "".join("".join(map(_encode_one, grants)) + ";" for grants in containers)
 
 
-def _encode_one(grant: Grant) -> str:
+def _encode_one(grant: DeviceGrant) -> str:
     return f"{grant.id},{grant.type},{grant.memory},{grant.cores}:"
 
 
-def decode(text: str) -> tuple[tuple[Grant, ...], ...]:
+def decode(text: str) -> tuple[tuple[DeviceGrant, ...], ...]:
     """Read the grants of each container; ValueError, with the wrong part, for a text of another form."""
     if len(text) > MAX_LENGTH:
         raise ValueError(f"`{shown(text)}` is longer than {MAX_LENGTH:,} characters")
@@ -44,7 +44,7 @@ def decode(text: str) -> tuple[tuple[Grant, ...], ...]:
     return tuple(tuple(_decode_one(card) for card in piece.split(":") if "," in card) for piece in pieces)
 
 
-def _decode_one(text: str) -> Grant:
+def _decode_one(text: str) -> DeviceGrant:
     fields = text.split(",")
     if len(fields) < 4:
         raise ValueError(f"card `{shown(text)}` has fewer than four fields")
@@ -53,7 +53,7 @@ def _decode_one(text: str) -> Grant:
         raise ValueError(
             f"memory and cores of card `{shown(text)}` are not whole numbers from 0 to {INT32_MAX}"
         )
-    return Grant(fields[0], fields[1], memory, cores)
+    return DeviceGrant(fields[0], fields[1], memory, cores)
 
 
 def _amount(text: str) -> int | None:
@@ -68,7 +68,7 @@ def shown(text: str) -> str:
     return f"{shown}…" if len(text) > _SHOWN else shown
 
 
-def held(text: str, phases: Sequence[Phase]) -> tuple[Grant, ...]:
+def held(text: str, phases: Sequence[Phase]) -> tuple[DeviceGrant, ...]:
     """Return the grants of a pod by its record; ValueError as in `decode`, also for sums too large.
 
     Containers that the pod does not have count as ordinary ones.
@@ -84,13 +84,13 @@ def held(text: str, phases: Sequence[Phase]) -> tuple[Grant, ...]:
     return grants
 
 
-def collapse(containers: Sequence[Sequence[Grant]], phases: Sequence[Phase]) -> tuple[Grant, ...]:
+def collapse(containers: Sequence[Sequence[DeviceGrant]], phases: Sequence[Phase]) -> tuple[DeviceGrant, ...]:
     """Return the largest part of each card that the pod uses while it runs, in the order of card names.
 
     Init containers run one after the other, each beside the sidecars before it; then all others run together.
     """
-    peak: dict[str, Grant] = {}
-    running: dict[str, Grant] = {}
+    peak: dict[str, DeviceGrant] = {}
+    running: dict[str, DeviceGrant] = {}
     for grants, phase in zip(containers, phases, strict=False):
         if phase is Phase.INIT:
             beside = dict(running)
@@ -106,7 +106,7 @@ def collapse(containers: Sequence[Sequence[Grant]], phases: Sequence[Phase]) -> 
     return tuple(peak[card] for card in sorted(peak))
 
 
-def _sum(one: Grant | None, other: Grant) -> Grant:
+def _sum(one: DeviceGrant | None, other: DeviceGrant) -> DeviceGrant:
     if one is None:
         return other
     return replace(
@@ -114,7 +114,7 @@ def _sum(one: Grant | None, other: Grant) -> Grant:
     )
 
 
-def _larger(one: Grant | None, other: Grant) -> Grant:
+def _larger(one: DeviceGrant | None, other: DeviceGrant) -> DeviceGrant:
     if one is None:
         return other
     return replace(

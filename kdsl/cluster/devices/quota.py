@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kdsl.cluster.devices.cards import Grant
+from kdsl.cluster.devices.cards import DeviceGrant
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Quota:
         limit = self.limits.get(resource)
         return limit is None or self.used.get(resource, 0) + amount <= limit * factor
 
-    def with_usage(self, names: QuotaNames, grants: Iterable[Grant]) -> Quota:
+    def with_usage(self, names: QuotaNames, grants: Iterable[DeviceGrant]) -> Quota:
         """Return the quota with these cards used as well."""
         used = dict(self.used)
         for grant in grants:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kdsl.cluster.devices.cards import Card, Grant, Tenant
+from kdsl.cluster.devices.cards import Card, DeviceGrant, Tenant
 from kdsl.cluster.devices.pods import DevicePod
 
 
@@ -14,7 +14,7 @@ class Holding:
     """The grants of a pod by kind: see `codec.collapse`."""
 
     pod: DevicePod
-    grants: Mapping[str, tuple[Grant, ...]]
+    grants: Mapping[str, tuple[DeviceGrant, ...]]
 
 
 def with_holdings(cards: Iterable[Card], holdings: Iterable[Holding]) -> tuple[Card, ...]:

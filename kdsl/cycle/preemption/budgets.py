@@ -13,7 +13,7 @@ from kdsl.cluster.objects.pod import PodInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class DisruptionBudget:
     """The number of further disruptions that the pods of a selector allow.
 
     `disrupted` are the names of pods whose disruption is counted already.
@@ -34,7 +34,7 @@ class Budget:
         )
 
 
-def read_budgets(objects: Iterable[PodDisruptionBudget]) -> tuple[Budget, ...]:
+def read_budgets(objects: Iterable[PodDisruptionBudget]) -> tuple[DisruptionBudget, ...]:
     """Read API objects. A budget that selects all pods, or none, protects nobody, as in kube-scheduler."""
     found = []
     for each in objects:
@@ -42,13 +42,15 @@ def read_budgets(objects: Iterable[PodDisruptionBudget]) -> tuple[Budget, ...]:
         if selector is not None and not selector.selects_everything:
             status = each.status
             found.append(
-                Budget(each.metadata.namespace, selector, status.disruptions_allowed, status.disrupted_pods)
+                DisruptionBudget(
+                    each.metadata.namespace, selector, status.disruptions_allowed, status.disrupted_pods
+                )
             )
     return tuple(found)
 
 
 def split_by_budgets(
-    pods: Iterable[PodInfo], budgets: Sequence[Budget]
+    pods: Iterable[PodInfo], budgets: Sequence[DisruptionBudget]
 ) -> tuple[list[PodInfo], list[PodInfo]]:
     """Return the pods whose removal violates a budget, and the others, each in the order given.
 

@@ -17,7 +17,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.judging import Judge
-from kdsl.cycle.preemption.budgets import Budget, split_by_budgets
+from kdsl.cycle.preemption.budgets import DisruptionBudget, split_by_budgets
 from kdsl.cycle.preemption.what_if import WhatIf
 from kdsl.cycle.visited import VisitedNodes
 from kdsl.hooks.errors import PluginError
@@ -44,7 +44,7 @@ class Preemption:
     attempt: Attempt
     hooks: PreemptionHooks
     judge: Judge
-    budgets: Sequence[Budget]
+    budgets: Sequence[DisruptionBudget]
     random: Random
     nominated_node: str = ""
 

@@ -48,7 +48,7 @@ from kdsl.eval.scalar.frame import UNSET, Closure, Frame, failing, lazy_reader
 from kdsl.eval.scalar.logic import LAZY, checked_optional
 from kdsl.eval.scalar.meter import has_weight, metered, paying
 from kdsl.eval.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
-from kdsl.eval.scalar.program import MOST_NESTED, Lines, Names
+from kdsl.eval.scalar.program import MOST_NESTED, Lines, NamedObjects
 from kdsl.eval.scalar.searches import SEARCHES, compile_search
 from kdsl.eval.values import NONE, Optional, UInt, Value
 from kdsl.eval.views import VIEW_FUNCTIONS, method_name, method_of
@@ -90,7 +90,7 @@ class Compiler:
         self._lower = lower
         self._questions = {} if questions is None else questions
         self._cards_of = cards_of
-        self._names = Names()
+        self._names = NamedObjects()
         self._depth = 0
         self._deferred: list[tuple[Compiler, _Deferred, TypedExpr]] = []
         # Macros over nodes are compiled at their first use, perhaps by several threads.
@@ -106,7 +106,7 @@ class Compiler:
             return closure
 
     def _program(self, lines: Lines) -> Closure:
-        outer, self._names = self._names, Names()
+        outer, self._names = self._names, NamedObjects()
         try:
             return self._names.function(lines())
         finally:

@@ -1,7 +1,8 @@
 """Generated functions: the form in which expressions of rules run.
 
-The text of a function holds slots, names of view attributes, and the names that `Names` gives to objects.
-Constants, and everything else from a rule file, are such objects: text of a rule file never becomes source.
+The text of a function holds slots, names of view attributes, and the names that `NamedObjects` gives to
+objects. Constants, and everything else from a rule file, are such objects: text of a rule file never becomes
+source.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Writer(Protocol):
         ...
 
 
-class Names:
+class NamedObjects:
     """The objects that one function refers to by name."""
 
     __slots__ = ("_objects",)

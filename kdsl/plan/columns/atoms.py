@@ -33,7 +33,7 @@ _UNIQUE: Final = frozenset({"name", "labels", "annotations", "allocatable", "ima
 """Fields that differ for nearly every node, or whose order counts though equality ignores it."""
 
 
-class Fact(NamedTuple):
+class NodeFact(NamedTuple):
     """A fact of a node that an expression reads: a field, or a map's value at a key."""
 
     field: str
@@ -66,16 +66,16 @@ def is_fact(expr: FieldOf | HasField) -> bool:
 
 def facts_of(
     expr: TypedExpr, node: int, definition: Definition, bound: frozenset[int] = frozenset()
-) -> list[Fact] | None:
+) -> list[NodeFact] | None:
     """Return the facts of the node that an expression reads; None if it reads more than a few facts.
 
     `bound` are variables without a value at the time when facts are gathered, so no key may depend on them.
     """
-    found: list[Fact] = []
+    found: list[NodeFact] = []
     return found if _Collector(node, definition, found).collect(expr, bound) else None
 
 
-def keyed(expr: TypedExpr, node: int) -> Fact | None:
+def keyed(expr: TypedExpr, node: int) -> NodeFact | None:
     """Return the fact of `node.field[key]`, `node.field[?key]`, `key in node.field` and `node.field.key`."""
     key: TypedExpr
     match expr:
@@ -90,14 +90,14 @@ def keyed(expr: TypedExpr, node: int) -> Fact | None:
     match table:
         case FieldOf(operand=Var(slot=slot), field=field, reads=reads) if slot == node and is_static(reads):
             is_plain = table.type.name == "map" and table.type.args[0] == key.type == STRING
-            return Fact(field, key) if is_plain else None
+            return NodeFact(field, key) if is_plain else None
     return None
 
 
 class _Collector:
     """Gathers facts in `found`. Each `let` is followed once."""
 
-    def __init__(self, node: int, definition: Definition, found: list[Fact]) -> None:
+    def __init__(self, node: int, definition: Definition, found: list[NodeFact]) -> None:
         self._node = node
         self._definition = definition
         self._found = found
@@ -111,7 +111,7 @@ class _Collector:
             case (
                 FieldOf(operand=Var(slot=slot), field=field) | HasField(operand=Var(slot=slot), field=field)
             ) if slot == self._node:
-                self._found.append(Fact(field, None))
+                self._found.append(NodeFact(field, None))
                 return is_fact(expr)
             case Comprehension(variables=variables):
                 bound = bound | {variable.slot for variable in variables}

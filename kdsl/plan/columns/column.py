@@ -85,7 +85,7 @@ class Coded:
 
 
 @dataclass(slots=True)
-class Entry:
+class PresentItem:
     """One item of a list or entry of a map; `present` is None if all rows have it."""
 
     key: Value
@@ -97,7 +97,7 @@ class Entry:
 class Items:
     """`is_map` distinguishes keys from positions. `bad` marks rows whose entries are unknown."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[PresentItem, ...]
     is_map: bool
     bad: Bad = None
 
@@ -288,7 +288,7 @@ def take(value: ColumnValue, index: Array) -> ColumnValue:
         case Coded(codes=codes, values=known, bad=bad):
             return Coded(codes[index], known, part(bad))
         case Items(entries=entries, is_map=is_map, bad=bad):
-            taken = (Entry(one.key, take(one.value, index), part(one.present)) for one in entries)
+            taken = (PresentItem(one.key, take(one.value, index), part(one.present)) for one in entries)
             return Items(tuple(taken), is_map, part(bad))
         case ResourceTable(read=read, names=names):
             return ResourceTable(lambda name: read(name)[index], names)

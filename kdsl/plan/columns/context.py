@@ -10,7 +10,7 @@ from kdsl.check.model.types import BOOL, QUANTITY, Type
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar.access import CARDS, DEVICE
-from kdsl.plan.columns.atoms import Fact, is_fact
+from kdsl.plan.columns.atoms import NodeFact, is_fact
 from kdsl.plan.columns.atoms import keyed as keyed_fact
 from kdsl.plan.columns.column import DTYPES, NotColumnar
 from kdsl.plan.columns.numbers import NUMBERS
@@ -37,7 +37,7 @@ class Context:
         """Return the slots that an expression reads."""
         return free_slots(expr) if self.in_fn else self.rule.needs(expr)
 
-    def keyed(self, expr: CallOf | KeyOf) -> Fact | None:
+    def keyed(self, expr: CallOf | KeyOf) -> NodeFact | None:
         """Return the fact of an expression, if it is one with a column."""
         return None if self.node is None else keyed_fact(expr, self.node)
 

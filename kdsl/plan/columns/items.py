@@ -25,10 +25,10 @@ from kdsl.plan.columns.column import (
     CodedLists,
     Column,
     ColumnValue,
-    Entry,
     Int64s,
     Items,
     NotColumnar,
+    PresentItem,
     Same,
     bad_of,
     either,
@@ -91,13 +91,13 @@ def list_of(items: Sequence[Operand]) -> Operand:
 
     def build(batch: Batch) -> ColumnValue:
         values = [item(batch) for item in items]
-        entries = [Entry(place, value, None) for place, value in enumerate(values)]
+        entries = [PresentItem(place, value, None) for place, value in enumerate(values)]
         return _list_value(entries, either(*map(bad_of, values)))
 
     return build
 
 
-def _list_value(entries: Sequence[Entry], bad: Bad = None) -> ColumnValue:
+def _list_value(entries: Sequence[PresentItem], bad: Bad = None) -> ColumnValue:
     """Return a list of entries; `Same` if all rows have the same."""
     same = [entry.value.value for entry in entries if entry.present is None and isinstance(entry.value, Same)]
     if len(same) == len(entries) and bad is None:
@@ -136,7 +136,7 @@ def _source(value: ColumnValue, variables: int, batch: Batch) -> Items:
     if isinstance(value, Same):
         batch.spend(len(value.value))
         is_map = kind_of(value.value) != "list"
-        return Items(tuple(Entry(key, Same(item), None) for key, item in pairs(value.value)), is_map)
+        return Items(tuple(PresentItem(key, Same(item), None) for key, item in pairs(value.value)), is_map)
     if not isinstance(value, Items):
         raise NotColumnar
     if variables == 2 and not value.is_map and any(entry.present is not None for entry in value.entries):
@@ -194,7 +194,7 @@ def _build(
     def evaluate(batch: Batch) -> ColumnValue:
         items = _source(iterable(batch), len(slots), batch)
         bad = items.bad
-        entries: list[Entry] = []
+        entries: list[PresentItem] = []
         for place, entry in enumerate(items.entries):
             _bind(batch, slots, items, place)
             present = entry.present
@@ -215,7 +215,7 @@ def _build(
             if own is not None:
                 bad = either(bad, own if present is None else own & present)
             key = entry.key if items.is_map else place
-            entries.append(Entry(key if to_map else len(entries), value, present))
+            entries.append(PresentItem(key if to_map else len(entries), value, present))
         return Items(tuple(entries), True, bad) if to_map else _list_value(entries, bad)
 
     return evaluate

@@ -33,13 +33,13 @@ from kdsl.eval.scalar.meter import Meter, spend
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
-from kdsl.plan.columns.atoms import Fact, keyed
+from kdsl.plan.columns.atoms import NodeFact, keyed
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.rule import ColumnScope
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.fact_columns import FactColumns
 
 _NUMBERS: Final = (INT, UINT, DOUBLE, QUANTITY)
@@ -48,7 +48,7 @@ _NUMBERS: Final = (INT, UINT, DOUBLE, QUANTITY)
 class _MacroColumns(ColumnScope):
     """The scope of the body of a macro over nodes."""
 
-    def __init__(self, functions: Functions, node: int, compile: Compile, needs: Needs) -> None:
+    def __init__(self, functions: CompiledFunctions, node: int, compile: Compile, needs: Needs) -> None:
         super().__init__(functions, node, ())
         self._compile = compile
         self._needs = needs
@@ -61,7 +61,7 @@ class _MacroColumns(ColumnScope):
 
     def facts(
         self, exprs: Iterable[TypedExpr], bound: frozenset[int] = frozenset()
-    ) -> tuple[Fact, ...] | None:
+    ) -> tuple[NodeFact, ...] | None:
         exprs = tuple(exprs)
         # A hoisted part may read the node.
         hoisted = (part for expr in exprs for part in walk(expr) if isinstance(part, Var))
@@ -78,7 +78,7 @@ class _MacroColumns(ColumnScope):
 
 
 def lower_macro(
-    functions: Functions, expr: Comprehension | Aggregate, compile: Compile, needs: Needs
+    functions: CompiledFunctions, expr: Comprehension | Aggregate, compile: Compile, needs: Needs
 ) -> AtOnce:
     """Lower `filter` or `map` over nodes, or a macro of a view that chooses nodes."""
     is_of_view = isinstance(expr, Aggregate)
@@ -119,7 +119,7 @@ def _tested(condition: TypedExpr, node: int) -> list[tuple[str, str]] | None:
             case _:
                 return None
         match fact:
-            case Fact(field=field, key=Const(value=str(key))):
+            case NodeFact(field=field, key=Const(value=str(key))):
                 found.append((attribute_of(field), key))
             case _:
                 return None

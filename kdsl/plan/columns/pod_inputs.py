@@ -20,7 +20,7 @@ _Compare = Callable[[int, int], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class RecordedComparison:
     """The recorded outcome of comparing a multiple of an amount with a number."""
 
     input: Input
@@ -63,7 +63,7 @@ class InputAmount:
         if not isinstance(other, int):
             raise Untraceable
         outcome = compare(self._value * self._factor, other)
-        self._trace.conditions.append(Condition(self._input, self._factor, compare, other, outcome))
+        self._trace.conditions.append(RecordedComparison(self._input, self._factor, compare, other, outcome))
         return outcome
 
     __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)

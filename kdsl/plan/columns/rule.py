@@ -17,12 +17,12 @@ from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Compiler
 from kdsl.eval.views import attribute_of
 from kdsl.plan.card_table import CardsOf
-from kdsl.plan.columns.atoms import Atom, Fact, facts_of
+from kdsl.plan.columns.atoms import Atom, NodeFact, facts_of
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.distinct import Fallback, NodeSlots
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.tape import RuleTapes
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class ScalarPart:
     """
 
     span: Span
-    facts: tuple[Fact, ...] | None
+    facts: tuple[NodeFact, ...] | None
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Lowered:
 class ColumnScope(ABC):
     """The scope for lowering. `node` is the slot of the node, `resets` those of its lazy variables."""
 
-    def __init__(self, functions: Functions, node: int, resets: Sequence[int]) -> None:
+    def __init__(self, functions: CompiledFunctions, node: int, resets: Sequence[int]) -> None:
         self._functions = functions
         self.slots = NodeSlots(node, tuple(resets))
         self.lowered = Lowered()
@@ -74,11 +74,11 @@ class ColumnScope(ABC):
 
     def facts(
         self, exprs: Iterable[TypedExpr], bound: frozenset[int] = frozenset()
-    ) -> tuple[Fact, ...] | None:
+    ) -> tuple[NodeFact, ...] | None:
         """Return the facts of a node that expressions read; None if they read more. No key of a fact may
         depend on a variable of `bound`.
         """
-        found: dict[Fact, None] = {}
+        found: dict[NodeFact, None] = {}
         for expr in exprs:
             facts = facts_of(expr, self.slots.node, self.definition, bound)
             if facts is None:
@@ -86,7 +86,7 @@ class ColumnScope(ABC):
             found.update(dict.fromkeys(facts))
         return tuple(found)
 
-    def atoms(self, facts: Iterable[Fact]) -> tuple[Atom, ...]:
+    def atoms(self, facts: Iterable[NodeFact]) -> tuple[Atom, ...]:
         """Compile facts."""
         return _atoms(facts, self.closure, self.needs)
 
@@ -154,7 +154,9 @@ class ColumnScope(ABC):
 class RuleColumns(ColumnScope):
     """The scope of one rule: the node is the one that it judges."""
 
-    def __init__(self, scope: RuleScope, functions: Functions, node: int, resets: Sequence[int]) -> None:
+    def __init__(
+        self, scope: RuleScope, functions: CompiledFunctions, node: int, resets: Sequence[int]
+    ) -> None:
         super().__init__(functions, node, resets)
         self._scope = scope
         self.tapes = RuleTapes(scope.new_frame, scope.slot_of("pod"), scope.slot_of("cluster"))
@@ -183,7 +185,7 @@ class RuleColumns(ColumnScope):
 
 
 def _atoms(
-    facts: Iterable[Fact],
+    facts: Iterable[NodeFact],
     compile: Callable[[TypedExpr], Closure],
     needs: Callable[[TypedExpr], frozenset[int]],
 ) -> tuple[Atom, ...]:
@@ -195,7 +197,7 @@ def _atoms(
     )
 
 
-def _facts_in_fn(expr: TypedExpr, node: int) -> tuple[Fact, ...] | None:
+def _facts_in_fn(expr: TypedExpr, node: int) -> tuple[NodeFact, ...] | None:
     """Return the facts of the node that a part of a function's body reads; None if it reads more."""
     found = facts_of(expr, node, lambda slot: None)
     return None if found is None else tuple(dict.fromkeys(found))

@@ -33,7 +33,7 @@ from kdsl.plan.columns.rejections import Rejections, TracedRejections
 from kdsl.plan.columns.tape import Tapes
 from kdsl.plan.compile.failures import MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
-from kdsl.plan.compile.statements import CODES, Block
+from kdsl.plan.compile.statements import CODES, BlockCompiler
 from kdsl.plan.compile.template import compile_template, text_in
 
 BatchStep = Callable[[Batch, Rejections], None]
@@ -137,7 +137,7 @@ class ColumnBlock:
             and scope.is_lasting(*self._error_parts, bound=shared)
         ):
             return self._over_items(statement, shared) or self._by_scalar(statement)
-        choose = Block(scope, self._report_all).chosen_items(statement)
+        choose = BlockCompiler(scope, self._report_all).chosen_items(statement)
         local: list[int] = []
         for inner in statement.body:
             if isinstance(inner, CheckedLet):
@@ -235,7 +235,7 @@ class ColumnBlock:
 
     def _by_scalar(self, statement: CheckedForEach) -> BatchStep:
         """Return a step that runs a loop in the scalar back end, for one node of each group."""
-        block = Block(self._scope, self._report_all)
+        block = BlockCompiler(self._scope, self._report_all)
         block.add(statement, self._on_error)
         (run,) = block.steps
         exprs = (*expressions_of([statement]), *self._error_parts)

@@ -28,7 +28,7 @@ from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED_ROWS, Batch, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Array, Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.columns.pod_inputs import Condition, pod_with_inputs
+from kdsl.plan.columns.pod_inputs import RecordedComparison, pod_with_inputs
 from kdsl.plan.columns.traced import (
     UNREADABLE,
     Applied,
@@ -97,7 +97,7 @@ class Tape(Generic[M]):
     loads: tuple[ColumnKey, ...]
     constants: tuple[Array, ...]
     inputs: tuple[tuple[Input, int], ...]
-    conditions: tuple[Condition, ...]
+    conditions: tuple[RecordedComparison, ...]
     steps: tuple[tuple[Callable[..., Any], int, int, int], ...]
     guards: tuple[tuple[int, bool, bool], ...]
     outputs: tuple[int, ...]

@@ -102,7 +102,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class MaskGuard:
     """A decision about a mask: whether it is true in all rows, or in any."""
 
     mask: Traced
@@ -185,7 +185,7 @@ class Trace:
         self._snapshot = snapshot
         self._rows = rows
         self.values: list[Traced] = []
-        self.guards: list[Guard] = []
+        self.guards: list[MaskGuard] = []
         self.conditions: list[Any] = []
         self._known: dict[object, Traced] = {}
 
@@ -217,7 +217,7 @@ class Trace:
     def guard(self, mask: Traced, of_all: bool) -> bool:
         """Record and return whether a mask is true in all rows, or in any."""
         outcome = bool(mask.cells.all() if of_all else mask.cells.any())
-        self.guards.append(Guard(mask, of_all, outcome))
+        self.guards.append(MaskGuard(mask, of_all, outcome))
         return outcome
 
     def apply(self, function: Callable[..., Any], inputs: Sequence[object]) -> Any:

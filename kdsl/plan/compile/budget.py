@@ -18,7 +18,7 @@ LEAST_NODE_STEPS: Final = 2_000
 """The least steps of a rule per node, for any number of nodes and rules."""
 
 
-class Budget:
+class RuleShares:
     """The shares of the rules of one profile."""
 
     def __init__(self, steps: Steps) -> None:
@@ -37,7 +37,7 @@ class Budget:
         share. Expressions outside of rules (None) have their own budget.
         """
         if rule is None:
-            return Share(Budget(self.steps)), True
+            return Share(RuleShares(self.steps)), True
         known = self._shares.get(rule)
         if known is not None:
             return known, False
@@ -50,7 +50,7 @@ class Share:
 
     __slots__ = ("_budget", "_known", "values")
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: RuleShares) -> None:
         self._budget = budget
         self.values = 0
         # The number of all values for which the share of one is known, and that.

@@ -9,7 +9,7 @@ from kdsl.check.model.traversal import frame_size
 from kdsl.check.model.typed import TypedExpr
 from kdsl.eval.scalar.meter import POD_STEPS, Meter
 from kdsl.eval.values import Value
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 
 Expression = Callable[[Sequence[Value]], Value]
 
@@ -21,7 +21,7 @@ def compile_expression(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> E
     environment's variables in their order; EvalError if it has no value.
     """
     size = frame_size(expr)
-    scope = RuleScope({}, (), size, Functions.of(fns))
+    scope = RuleScope({}, (), size, CompiledFunctions.of(fns))
     closure = scope.compile(expr)
     blank = scope.new_frame()
 

@@ -24,7 +24,7 @@ from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.scalar.probe import Probe, ProbedCompiler
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.card_table import CardsOf, no_cards
-from kdsl.plan.compile.budget import Budget
+from kdsl.plan.compile.budget import RuleShares
 from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.passes.hoist import hoist_lasting, is_cheap
 from kdsl.plan.compile.stability import is_count, is_stable
@@ -40,12 +40,12 @@ class LowerMacro(Protocol):
     """Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.nodes`."""
 
     def __call__(
-        self, functions: Functions, expr: Comprehension | Aggregate, compile: Compile, needs: Needs, /
+        self, functions: CompiledFunctions, expr: Comprehension | Aggregate, compile: Compile, needs: Needs, /
     ) -> AtOnce: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
+class CompiledFunctions:
     """The functions of one rule set and their compiled bodies, shared by all of its rules.
 
     `questions` holds the questions to the cluster: rules with equal questions share a count. A `probe`
@@ -63,7 +63,7 @@ class Functions:
     steps: Steps = DEFAULT_STEPS
     lower: LowerMacro | None = None
     rewrite_after: int = REWRITE_AFTER
-    budget: Budget = field(default_factory=partial(Budget, DEFAULT_STEPS))
+    budget: RuleShares = field(default_factory=partial(RuleShares, DEFAULT_STEPS))
     cards_of: CardsOf = no_cards
     erred: set[str] = field(default_factory=set)
 
@@ -76,8 +76,8 @@ class Functions:
         lower: LowerMacro | None = None,
         rewrite_after: int = REWRITE_AFTER,
         cards_of: CardsOf = no_cards,
-    ) -> Functions:
-        return cls(fns, {}, {}, probe, steps, lower, rewrite_after, Budget(steps), cards_of)
+    ) -> CompiledFunctions:
+        return cls(fns, {}, {}, probe, steps, lower, rewrite_after, RuleShares(steps), cards_of)
 
     def compiler(self) -> Compiler:
         """Return a compiler for one rule."""
@@ -109,7 +109,7 @@ class RuleScope:
         variables: Mapping[str, Var],
         params: Iterable[CheckedParam],
         slots: int,
-        functions: Functions,
+        functions: CompiledFunctions,
         passes: Sequence[Pass] = PASSES,
         rule: Hashable = None,
     ) -> None:

@@ -28,7 +28,7 @@ Chosen = tuple[Value, EvalError | None]
 """An item of a loop (one value, or a pair for two variables), and the error of its `where`, if any."""
 
 
-class Block:
+class BlockCompiler:
     """Compiles the statements of one block in order."""
 
     def __init__(self, scope: RuleScope, report_all: bool) -> None:
@@ -96,7 +96,7 @@ class Block:
     def _for_each(self, statement: CheckedForEach, on_error: OnError) -> StatementStep:
         choose = self.chosen_items(statement)
         bind = _binder(tuple(variable.slot for variable in statement.variables))
-        block = Block(self._scope, self._report_all)
+        block = BlockCompiler(self._scope, self._report_all)
         for inner in statement.body:
             block.add(inner, on_error)
         report_all = self._report_all

@@ -21,7 +21,7 @@ MAX_POD_KEYS: Final = 1024
 """The most pod keys for which a tally keeps answers; beyond that it starts over."""
 
 
-class Meter(Protocol):
+class StepBudget(Protocol):
     """The budget of counting, and its rest: `kdsl.eval.scalar.meter.Meter`."""
 
     left: int
@@ -45,7 +45,7 @@ class Question(Protocol):
     @property
     def on_facts(self) -> bool: ...
 
-    def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
+    def answers(self, values: Iterable[Value], meter: StepBudget) -> Iterable[Value]:
         """Yield the answer for each value; EvalError. The steps are taken from `meter`."""
         ...
 
@@ -55,7 +55,7 @@ class Question(Protocol):
         """
         ...
 
-    def meter(self) -> Meter:
+    def meter(self) -> StepBudget:
         """Return a full meter, for asking about one node."""
         ...
 

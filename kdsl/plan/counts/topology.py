@@ -16,7 +16,7 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
 from kdsl.plan.counts.handles import Handle, TallyKey
-from kdsl.plan.counts.measures import Measure, Meter, Question, total
+from kdsl.plan.counts.measures import Measure, Question, StepBudget, total
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.tally import Tally
@@ -44,10 +44,10 @@ class Topology:
     filters: tuple[Question, ...] = ()
     empty_count = None
 
-    def eligible(self, question: Question, meter: Meter) -> Topology:
+    def eligible(self, question: Question, meter: StepBudget) -> Topology:
         return replace(self, filters=(*self.filters, question))
 
-    def count(self, question: Question, meter: Meter) -> TopologyCount:
+    def count(self, question: Question, meter: StepBudget) -> TopologyCount:
         keys = (*[each.key for each in self.filters], question.key)
         handle = Handle[Tally](None if None in keys else TallyKey((self.key, keys)))
         measure = Measure(self.key, self.filters, question)
@@ -66,7 +66,7 @@ class _TopologyCounter:
     handle: Handle[Tally]
     measure: Measure
 
-    def sums(self, meter: Meter) -> Sums:
+    def sums(self, meter: StepBudget) -> Sums:
         sums = self.store.sums(self.snapshot, self.handle, self.measure)
         # The same, whether it was counted now or before.
         meter.spend(len(self.snapshot) + sums.steps // _SHARED_STEPS)
@@ -81,7 +81,7 @@ class TopologyCount:
     sums: Sums
     counter: _TopologyCounter
 
-    def renewed(self, meter: Meter) -> TopologyCount:
+    def renewed(self, meter: StepBudget) -> TopologyCount:
         """Return the count as it is now."""
         sums = self.counter.sums(meter)
         return self if sums is self.sums else TopologyCount(self.key, sums, self.counter)
@@ -139,7 +139,7 @@ class PodTerms:
         """Return whether a pod has such terms."""
         return self.store.has_terms(self.snapshot, self.kind)
 
-    def count(self, question: Question, meter: Meter) -> PodTermCount:
+    def count(self, question: Question, meter: StepBudget) -> PodTermCount:
         count_term = _CountTerm(question)
         handle = Handle[TermTally](None if question.key is None else TallyKey((self.kind, question.key)))
         counter = _TermCounter(self, handle, count_term)
@@ -184,7 +184,7 @@ class _TermCounter:
         terms = self.terms
         return terms.store.term_sums(terms.snapshot, terms.kind, self.handle, self.count_term)
 
-    def sums(self, meter: Meter) -> TermSums:
+    def sums(self, meter: StepBudget) -> TermSums:
         sums = self.counted()
         # The cost does not depend on whether the terms were asked before.
         meter.spend(sums.steps)
@@ -200,7 +200,7 @@ class PodTermCount:
     counter: _TermCounter | None = None
     """None if there was nothing to count."""
 
-    def renewed(self, meter: Meter) -> PodTermCount | None:
+    def renewed(self, meter: StepBudget) -> PodTermCount | None:
         """Return the current count; None if it has to be asked for the first time."""
         if not self.terms.exist():
             return self if self.counter is None else PodTermCount(_NO_SUMS, self.terms)

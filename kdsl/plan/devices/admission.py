@@ -13,7 +13,7 @@ from kdsl.check.model.rule_set import CheckedLet
 from kdsl.cluster.devices.pods import DevicePod
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import text_in
 from kdsl.plan.devices.section import Section
 
@@ -36,7 +36,7 @@ class Admission:
 class AdmitProgram:
     """A compiled `admit`."""
 
-    def __init__(self, device: CheckedDevice, functions: Functions) -> None:
+    def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
         checked: CheckedAdmission = device.admit
         self._section = Section(checked.scope, device, functions)
         self._lets: list[int] = []

@@ -24,9 +24,9 @@ from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.devices.card_tests import CardMemo
-from kdsl.plan.devices.classes import INT32, ClassKey, NodeClasses
+from kdsl.plan.devices.classes import INT32, ClassKey, InventoryClasses
 from kdsl.plan.devices.identity import IdentityAnswers
-from kdsl.plan.devices.inventories import Inventories, Inventory, device_node
+from kdsl.plan.devices.inventories import Inventories, NodeInventory, device_node
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
 from kdsl.plan.devices.requests import Demand
 from kdsl.plan.memo.answers import ByRow, Memo
@@ -104,7 +104,7 @@ class CardAnswers:
 
     def __init__(self, inventories: Inventories) -> None:
         self._inventories = inventories
-        self._classes = NodeClasses(inventories)
+        self._classes = InventoryClasses(inventories)
         self._memos: Memo[_Memo] = Memo()
         self._cards: Memo[CardMemo] = Memo()
         self._lock = Lock()
@@ -173,7 +173,7 @@ class CardAnswers:
             return _error(code, found.reason), is_shared
         return Status(code, (found.reason,)), is_shared
 
-    def _fits_idle(self, demand: Demand, inventory: Inventory, known: _Known | None) -> tuple[bool, bool]:
+    def _fits_idle(self, demand: Demand, inventory: NodeInventory, known: _Known | None) -> tuple[bool, bool]:
         """Return whether a node would have cards with no pods on it, and whether its class would."""
         key = (inventory.shapes, known.number if known else 0)
         fits = known.idle.get(key) if known else None

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kdsl.cluster.devices.cards import Card, Grant
+from kdsl.cluster.devices.cards import Card, DeviceGrant
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.plan.devices.identity import IdentityAnswers
-from kdsl.plan.devices.requests import Allotment, Request
+from kdsl.plan.devices.requests import Allotment, DeviceRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class ContainerAttempt:
     """One container on one node.
 
     `cards` are in the order of trying, `allocated` are the cards of this kind that earlier containers of the
@@ -28,10 +28,10 @@ class Attempt:
     node: DeviceNode
     policy: Policy
     container: DeviceContainer
-    request: Request
+    request: DeviceRequest
     cards: Sequence[Card]
     allocated: tuple[Allotment, ...]
-    allows: Callable[[Sequence[Grant]], bool] | None
+    allows: Callable[[Sequence[DeviceGrant]], bool] | None
     identity: IdentityAnswers | None = None
 
     @property
@@ -43,7 +43,7 @@ class Attempt:
 class Listener(Protocol):
     """Follows how the cards of a container are chosen, without a part in it."""
 
-    def begins(self, attempt: Attempt) -> None:
+    def begins(self, attempt: ContainerAttempt) -> None:
         """An attempt begins."""
 
     def chooses(self, chooser: str) -> None:
@@ -52,5 +52,5 @@ class Listener(Protocol):
     def asked(self, card: Card, frame: Frame, reason: str) -> None:
         """A card was tried, with these names of `fit` filled; the reason is empty if the card fits."""
 
-    def ends(self, found: tuple[Grant, ...] | str) -> None:
+    def ends(self, found: tuple[DeviceGrant, ...] | str) -> None:
         """The attempt ends with these cards, or with this reason."""

@@ -14,17 +14,17 @@ from typing import Any, Final
 
 from kdsl.check.model.devices import CheckedDevice, CheckedTest, CheckedTogether
 from kdsl.check.model.rule_set import CheckedLet
-from kdsl.cluster.devices.cards import Card, Grant, Shape
+from kdsl.cluster.devices.cards import Card, DeviceGrant, Shape
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value, equals
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import Text, text_in
-from kdsl.plan.devices.attempt import Attempt, Listener
-from kdsl.plan.devices.choice import Candidate, Charge
+from kdsl.plan.devices.attempt import ContainerAttempt, Listener
+from kdsl.plan.devices.choice import CardCandidate, CardCharge
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityTests, reads_identity
 from kdsl.plan.devices.reads import needs
-from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.requests import DeviceRequest
 from kdsl.plan.devices.section import FieldsProgram, Section
 
 CardClass = tuple[Shape, IdentityAnswer, bool]
@@ -35,28 +35,28 @@ _MEMO_BYTES: Final = 800
 
 
 @dataclass(slots=True)
-class Verdict:
+class CardVerdict:
     """The memo of cards of one class: the charge, the answer of each group of tests, and their steps."""
 
-    charge: Charge
+    charge: CardCharge
     steps: int
     answers: list[tuple[Value, int] | None]
 
 
-Verdicts = dict[CardClass, Verdict]
+Verdicts = dict[CardClass, CardVerdict]
 
 
 @dataclass(slots=True)
 class CardMemo:
     """Answers about cards for pods of one signature."""
 
-    _verdicts: dict[Request, Verdicts] = field(default_factory=dict)
-    _sort_keys: dict[tuple[Request, ...], SortKeys] = field(default_factory=dict)
+    _verdicts: dict[DeviceRequest, Verdicts] = field(default_factory=dict)
+    _sort_keys: dict[tuple[DeviceRequest, ...], SortKeys] = field(default_factory=dict)
 
-    def verdicts(self, request: Request) -> Verdicts:
+    def verdicts(self, request: DeviceRequest) -> Verdicts:
         return self._verdicts.setdefault(request, {})
 
-    def sort_keys(self, requests: tuple[Request, ...]) -> SortKeys:
+    def sort_keys(self, requests: tuple[DeviceRequest, ...]) -> SortKeys:
         """Return the keys of `order by` for the first of these requests; all are of one container."""
         return self._sort_keys.setdefault(requests, {})
 
@@ -73,8 +73,8 @@ class Walk:
     """The result of a walk over the cards of a node. `apart` has the last value of each `together by`."""
 
     rejected: Counter[str] = field(default_factory=Counter)
-    taken: list[Candidate] = field(default_factory=list)
-    charges: list[Charge] = field(default_factory=list)
+    taken: list[CardCandidate] = field(default_factory=list)
+    charges: list[CardCharge] = field(default_factory=list)
     apart: dict[int, Value] = field(default_factory=dict)
 
 
@@ -82,14 +82,14 @@ class Walk:
 class _QuotaView:
     """The view `DeviceQuota` for one card."""
 
-    attempt: Attempt
+    attempt: ContainerAttempt
     card: Card | None = None
-    chosen: Sequence[Grant] = ()
+    chosen: Sequence[DeviceGrant] = ()
 
-    def allows(self, charge: Charge) -> bool:
+    def allows(self, charge: CardCharge) -> bool:
         if self.attempt.allows is None or self.card is None:
             return True
-        return self.attempt.allows((*self.chosen, Candidate(self.card, 0, charge).grant()))
+        return self.attempt.allows((*self.chosen, CardCandidate(self.card, 0, charge).grant()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class _Group:
 class CardTests:
     """The compiled `charge` and `fit` of a device."""
 
-    def __init__(self, device: CheckedDevice, kind: str, functions: Functions) -> None:
+    def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
         self._kind, self._steps = kind, functions.steps.pod
         self._charge = FieldsProgram(device.charge, device, functions)
         self._section = Section(device.fit.scope, device, functions)
@@ -158,7 +158,7 @@ class CardTests:
         )
 
     def walk(
-        self, attempt: Attempt, verdicts: Verdicts, is_greedy: bool, listener: Listener | None = None
+        self, attempt: ContainerAttempt, verdicts: Verdicts, is_greedy: bool, listener: Listener | None = None
     ) -> Walk:
         """Try the cards one after the other; a greedy chooser needs only as many as the request counts.
 
@@ -186,7 +186,7 @@ class CardTests:
             if reason:
                 walk.rejected[reason] += 1
                 continue
-            walk.taken.append(Candidate(card, place, verdict.charge))
+            walk.taken.append(CardCandidate(card, place, verdict.charge))
             if is_greedy and len(walk.taken) == attempt.request.count:
                 break
         return walk
@@ -196,7 +196,7 @@ class _Walker:
     """One walk over the cards of a node. `meter` counts the steps of all cards."""
 
     def __init__(
-        self, attempt: Attempt, section: Section, charge: FieldsProgram, kind: str, meter: Meter
+        self, attempt: ContainerAttempt, section: Section, charge: FieldsProgram, kind: str, meter: Meter
     ) -> None:
         self.walk = Walk()
         self._attempt, self._section, self._charge, self._kind = attempt, section, charge, kind
@@ -204,7 +204,7 @@ class _Walker:
         self._frame: Frame | None = None
         self._charge_frame: Frame | None = None
 
-    def verdict(self, card: Card, groups: int) -> Verdict:
+    def verdict(self, card: Card, groups: int) -> CardVerdict:
         """Return a verdict with the charge alone."""
         fields, attempt = self._charge, self._attempt
         section = fields.section
@@ -213,15 +213,17 @@ class _Walker:
         frame = self._charge_frame
         section.fill(frame, device=card)
         meter = section.rewind(frame)
-        charge = Charge(
+        charge = CardCharge(
             fields.amount("memory", frame),
             fields.amount("cores", frame),
             fields.amount("slots", frame, 1),
             fields.word("type", frame, self._kind),
         )
-        return Verdict(charge, meter.limit - meter.left, [None] * groups)
+        return CardVerdict(charge, meter.limit - meter.left, [None] * groups)
 
-    def judge(self, card: Card, verdict: Verdict, identity: IdentityAnswer, groups: Sequence[_Group]) -> str:
+    def judge(
+        self, card: Card, verdict: CardVerdict, identity: IdentityAnswer, groups: Sequence[_Group]
+    ) -> str:
         """Return the reason why a card does not fit, empty if it does."""
         self._meter.spend(verdict.steps)
         for number, group in enumerate(groups):
@@ -238,7 +240,9 @@ class _Walker:
                 return str(value)
         return ""
 
-    def _ask(self, card: Card, charge: Charge, identity: IdentityAnswer, group: _Group) -> tuple[Value, int]:
+    def _ask(
+        self, card: Card, charge: CardCharge, identity: IdentityAnswer, group: _Group
+    ) -> tuple[Value, int]:
         """Return the reason of the first failed test, or the value of `together by`; and the steps."""
         frame = self.frame(card, charge, group.is_shared)
         meter = self._section.rewind(frame)
@@ -252,7 +256,7 @@ class _Walker:
                 break
         return value, meter.limit - meter.left
 
-    def frame(self, card: Card, charge: Charge, is_shared: bool) -> Frame:
+    def frame(self, card: Card, charge: CardCharge, is_shared: bool) -> Frame:
         """Return the names of `fit` for a card, for shared steps without the cards taken before it."""
         attempt, section = self._attempt, self._section
         if self._frame is None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kdsl.cluster.devices.cards import Card, Grant
+from kdsl.cluster.devices.cards import Card, DeviceGrant
 from kdsl.eval.values import Value
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
+class CardCharge:
     """The part of a card that a container would get. Fields are those of the `DeviceCharge` view.
 
     `type` is recorded.
@@ -23,23 +23,23 @@ class Charge:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CardCandidate:
     """A card and its charge. `place` is its number in the order of trying."""
 
     card: Card
     place: int
-    charge: Charge
+    charge: CardCharge
 
-    def grant(self) -> Grant:
+    def grant(self) -> DeviceGrant:
         """Return the part of the card that the container gets."""
         card, charge = self.card, self.charge
-        return Grant(
+        return DeviceGrant(
             card.id, charge.type, charge.memory, charge.cores, charge.slots, card.index, card.attributes
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class CardRefusal:
     """No choice: `count` of `total` cards (None: of all) for the chooser's reason.
 
     `counts` replaces all counts by reason; an empty reason stands for the chooser's.
@@ -55,21 +55,21 @@ Read = Callable[..., Value]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CardChoice:
     """The cards that fit and all `cards`, both in the order of trying. `rejected` counts cards by reason."""
 
     count: int
-    fitting: Sequence[Candidate]
+    fitting: Sequence[CardCandidate]
     cards: Sequence[Card]
     read: Read
     rejected: Mapping[str, int]
-    charges: Sequence[Charge]
+    charges: Sequence[CardCharge]
 
 
-Chosen = Sequence[Candidate]
-Chooser = Callable[[Choice], Chosen | Refusal]
+Chosen = Sequence[CardCandidate]
+Chooser = Callable[[CardChoice], Chosen | CardRefusal]
 
 
-def too_few(choice: Choice) -> Refusal | None:
+def too_few(choice: CardChoice) -> CardRefusal | None:
     """Refuse if fewer cards fit than are requested."""
-    return Refusal(len(choice.fitting)) if len(choice.fitting) < choice.count else None
+    return CardRefusal(len(choice.fitting)) if len(choice.fitting) < choice.count else None

@@ -11,16 +11,16 @@ from itertools import combinations
 from typing import Final
 
 from kdsl.eval.values import EvalError
-from kdsl.plan.devices.choice import Candidate, Choice, Chooser, Chosen, Refusal, too_few
+from kdsl.plan.devices.choice import CardCandidate, CardChoice, CardRefusal, Chooser, Chosen, too_few
 from kdsl.plan.devices.intervals import intervals
 
 
-def first(choice: Choice) -> Chosen | Refusal:
+def first(choice: CardChoice) -> Chosen | CardRefusal:
     """Take the first cards. `GREEDY` choosers are asked as soon as enough cards fit."""
     return too_few(choice) or choice.fitting[: choice.count]
 
 
-def listed(choice: Choice) -> Chosen | Refusal:
+def listed(choice: CardChoice) -> Chosen | CardRefusal:
     """Take the first cards of the first of `choices`, lists of the numbers of cards; refuse if it is empty.
 
     A refusal counts the rejected cards by reason, and `counted` cards for the chooser's own reason, out of
@@ -32,16 +32,16 @@ def listed(choice: Choice) -> Chosen | Refusal:
         numbers = choices[0][: choice.count]
         if len(set(numbers)) < len(numbers) or not all(0 <= number < len(choice.cards) for number in numbers):
             raise EvalError(f"a choice must be different numbers below {len(choice.cards)}")
-        return [Candidate(choice.cards[place], place, choice.charges[place]) for place in numbers]
+        return [CardCandidate(choice.cards[place], place, choice.charges[place]) for place in numbers]
     counted, reported = choice.read("counted"), choice.read("reported")
     count = len(choice.fitting) if counted is None else counted
     if reported is None:
-        return Refusal(count, choice.read("total"))
+        return CardRefusal(count, choice.read("total"))
     counts = {reason: choice.rejected[reason] for reason in reported if choice.rejected.get(reason)}
-    return Refusal(counts=counts or {"": count})
+    return CardRefusal(counts=counts or {"": count})
 
 
-def pairs(choice: Choice) -> Chosen | Refusal:
+def pairs(choice: CardChoice) -> Chosen | CardRefusal:
     """Take the cards with the largest sum of `affinity` over pairs, the first such; see `forms.CHOOSERS`."""
     refusal = too_few(choice)
     if refusal is not None or len(choice.fitting) == choice.count:

@@ -41,7 +41,7 @@ class _Numbers:
         return self._numbers.setdefault(value, len(self._numbers) + 1)
 
 
-class NodeClasses:
+class InventoryClasses:
     """The classes of the rows of a live snapshot. `generation` rises when all numbers become void."""
 
     def __init__(self, inventories: Inventories) -> None:

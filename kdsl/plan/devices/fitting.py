@@ -8,14 +8,14 @@ from typing import Final
 
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
 from kdsl.check.model.devices import CheckedChooser, CheckedDevice
-from kdsl.cluster.devices.cards import Card, Grant
+from kdsl.cluster.devices.cards import Card, DeviceGrant
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import Text, text_in
-from kdsl.plan.devices.attempt import Attempt, Listener
+from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.card_tests import CardTests, Verdicts, Walk
-from kdsl.plan.devices.choice import Choice, Refusal
+from kdsl.plan.devices.choice import CardChoice, CardRefusal
 from kdsl.plan.devices.choosers import CHOOSERS, GREEDY
 from kdsl.plan.devices.identity import reads_identity
 from kdsl.plan.devices.section import FieldsProgram, Section
@@ -30,7 +30,7 @@ class Fitted:
     A shared result is that of all nodes of the node's class. `is_error`: an expression of the device failed.
     """
 
-    found: tuple[Grant, ...] | str
+    found: tuple[DeviceGrant, ...] | str
     is_shared: bool = True
     is_error: bool = False
 
@@ -50,7 +50,7 @@ class _Chooser:
 class FitProgram:
     """The compiled `require`, `charge`, `fit` and `choose` of a device."""
 
-    def __init__(self, device: CheckedDevice, kind: str, functions: Functions) -> None:
+    def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
         self._kind = kind
         self._gates = Section(device.gates.scope, device, functions)
         self._tests = [
@@ -74,7 +74,7 @@ class FitProgram:
         choosers = (section for each in self._choosers for section in (each.gates, each.fields.section))
         return (*self.cards.sections, self._gates, *choosers)
 
-    def fit(self, attempt: Attempt, verdicts: Verdicts, listener: Listener | None = None) -> Fitted:
+    def fit(self, attempt: ContainerAttempt, verdicts: Verdicts, listener: Listener | None = None) -> Fitted:
         """Return the cards of the container, or the reason against the node; see `CardTests.walk`."""
         is_shared = self.is_shared
         total = len(attempt.cards)
@@ -99,17 +99,19 @@ class FitProgram:
             return Fitted(f"{self._kind}: {error.message}", is_shared, is_error=True)
 
     def _choose(
-        self, attempt: Attempt, about: Mapping[str, Value], chooser: _Chooser, walk: Walk
-    ) -> tuple[Grant, ...] | str:
+        self, attempt: ContainerAttempt, about: Mapping[str, Value], chooser: _Chooser, walk: Walk
+    ) -> tuple[DeviceGrant, ...] | str:
         names = {**about, "fitting": tuple(one.place for one in walk.taken), "allocated": attempt.allocated}
 
         def read(name: str, device: Card | None = None, other: Card | None = None) -> Value:
             frame = chooser.fields.section.frame(**names, device=device, other=other)
             return chooser.fields.value(name, frame, None)
 
-        choice = Choice(attempt.request.count, walk.taken, attempt.cards, read, walk.rejected, walk.charges)
+        choice = CardChoice(
+            attempt.request.count, walk.taken, attempt.cards, read, walk.rejected, walk.charges
+        )
         chosen = CHOOSERS[chooser.name](choice)
-        if not isinstance(chosen, Refusal):
+        if not isinstance(chosen, CardRefusal):
             return tuple(one.grant() for one in chosen)
         reason = text_in(chooser.reason, chooser.gates.frame(**about))
         total = len(attempt.cards) if chosen.total is None else chosen.total
@@ -121,7 +123,9 @@ class FitProgram:
         return ", ".join(sorted(f"{count}/{total} {word}" for word, count in counts.items()))
 
 
-def _compile_chooser(checked: CheckedChooser, device: CheckedDevice, functions: Functions) -> _Chooser:
+def _compile_chooser(
+    checked: CheckedChooser, device: CheckedDevice, functions: CompiledFunctions
+) -> _Chooser:
     gates = Section(checked.scope, device, functions)
     return _Chooser(
         checked.name,

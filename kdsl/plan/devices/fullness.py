@@ -13,7 +13,7 @@ import numpy as np
 
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.policy import Weights
-from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.requests import DeviceRequest
 
 _SCALE: Final = np.float32(10)
 _NOTHING: Final = np.float32(0)
@@ -36,7 +36,7 @@ def node_score(cards: Sequence[Card]) -> np.float32:
     return np.float32(_SCALE * (one + two + three))
 
 
-def card_score(card: Card, requests: Iterable[Request], weights: Weights) -> np.float32:
+def card_score(card: Card, requests: Iterable[DeviceRequest], weights: Weights) -> np.float32:
     """Return the weighted fill level of a card with the requests for exactly its type.
 
     Cards with their model as type count without requests, as in HAMi.
@@ -64,7 +64,7 @@ def _weighted(parts: tuple[tuple[int, int, int], ...]) -> np.float32:
     return np.float32(_SCALE * (one + two + three))
 
 
-def _memory(request: Request, card: Card) -> int:
+def _memory(request: DeviceRequest, card: Card) -> int:
     if request.percent in (0, 101):
         return request.memory
     product = card.memory * request.percent

@@ -21,7 +21,7 @@ from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.eval.values import EvalError
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.reads import parts
 from kdsl.plan.devices.section import Section
 
@@ -57,7 +57,7 @@ _POD: Final = frozenset(("name", "namespace", "uid", "labels", "annotations", "r
 class IdentityTests:
     """The compiled identity tests of a device."""
 
-    def __init__(self, device: CheckedDevice, functions: Functions) -> None:
+    def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
         scope = device.fit.scope
         lets = {step.variable.slot for step in device.fit.steps if isinstance(step, CheckedLet)}
         tests = [

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from kdsl.cluster.devices.cards import INT32_MAX
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.devices.choice import Candidate, Choice, Chosen, Refusal
+from kdsl.plan.devices.choice import CardCandidate, CardChoice, CardRefusal, Chosen
 
 Interval = tuple[int, int]
 """Where a part starts and how long it is."""
@@ -30,7 +30,7 @@ class _Profile:
     placements: tuple[Interval, ...]
 
 
-def intervals(choice: Choice) -> Chosen | Refusal:
+def intervals(choice: CardChoice) -> Chosen | CardRefusal:
     """Take parts of the first cards that have room, as many of each as it has.
 
     A part has the first of the `profiles` with enough memory, at its first placement that is free of `busy`
@@ -38,7 +38,7 @@ def intervals(choice: Choice) -> Chosen | Refusal:
     chooser's own reason if they are too few. A card with unreadable `busy` parts counts with the error: pods
     write them, and one pod's mistake must not block other cards.
     """
-    taken: list[Candidate] = []
+    taken: list[CardCandidate] = []
     unknown: Counter[str] = Counter()
     infeasible = 0
     for candidate in choice.fitting:
@@ -61,10 +61,12 @@ def intervals(choice: Choice) -> Chosen | Refusal:
     if infeasible:
         counts[reason] = counts.get(reason, 0) + infeasible
     counts |= {f"{reason} ({why})": count for why, count in unknown.items()}
-    return Refusal(counts=counts | ({"": len(taken)} if taken else {}))
+    return CardRefusal(counts=counts | ({"": len(taken)} if taken else {}))
 
 
-def _parts(candidate: Candidate, profiles: Sequence[_Profile], busy: list[Interval]) -> Iterator[Candidate]:
+def _parts(
+    candidate: CardCandidate, profiles: Sequence[_Profile], busy: list[Interval]
+) -> Iterator[CardCandidate]:
     """Yield parts of a card until none finds a place beside `busy` ones, or the card has no slot left."""
     free = candidate.card.slots - candidate.card.used
     while free >= candidate.charge.slots:
@@ -86,7 +88,7 @@ def _parts(candidate: Candidate, profiles: Sequence[_Profile], busy: list[Interv
         part = {"profile": profile.name, "start": place[0], "size": place[1]}
         card = candidate.card.with_attributes({**candidate.card.attributes, PART: part})
         charge = replace(candidate.charge, memory=profile.memory, cores=profile.cores)
-        yield Candidate(card, candidate.place, charge)
+        yield CardCandidate(card, candidate.place, charge)
 
 
 def _is_free(place: Interval, busy: Iterable[Interval]) -> bool:
@@ -94,7 +96,7 @@ def _is_free(place: Interval, busy: Iterable[Interval]) -> bool:
     return all(start + size <= other or other + length <= start for other, length in busy)
 
 
-def _profiles(choice: Choice, candidate: Candidate) -> list[_Profile]:
+def _profiles(choice: CardChoice, candidate: CardCandidate) -> list[_Profile]:
     return [_profile(each) for each in choice.read("profiles", candidate.card)]
 
 

@@ -26,7 +26,7 @@ from kdsl.plan.devices.records import Records
 
 
 @dataclass(frozen=True, slots=True)
-class Inventory:
+class NodeInventory:
     """The node with its idle cards, and their shapes; `faults` has the errors of unreadable kinds."""
 
     at: NodeCards
@@ -51,10 +51,10 @@ class Inventories:
     def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
         self.programs = programs
         self.records = Records({kind: program.record for kind, program in programs.items()})
-        self._idle: dict[str, tuple[NodeFacts, Inventory]] = {}
+        self._idle: dict[str, tuple[NodeFacts, NodeInventory]] = {}
         self._used: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
 
-    def inventory(self, facts: NodeFacts) -> Inventory:
+    def inventory(self, facts: NodeFacts) -> NodeInventory:
         """Return the idle cards of a node."""
         known = self._idle.get(facts.name)
         if known is None or known[0] is not facts:
@@ -99,7 +99,7 @@ class Inventories:
                         quota = quota.with_usage(quota_names[kind], grants)
         return quota
 
-    def _read(self, facts: NodeFacts) -> Inventory:
+    def _read(self, facts: NodeFacts) -> NodeInventory:
         node, faults = device_node(facts), dict[str, str]()
         cards: list[Card] = []
         for kind, program in self.programs.items():
@@ -114,4 +114,4 @@ class Inventories:
                 cards += found
             except EvalError as error:
                 faults[kind] = error.message
-        return Inventory(NodeCards(node, tuple(cards)), tuple([card.shape for card in cards]), faults)
+        return NodeInventory(NodeCards(node, tuple(cards)), tuple([card.shape for card in cards]), faults)

@@ -12,7 +12,7 @@ from kdsl.cluster.devices.codec import shown
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, kind_of
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.reads import keys_read, needs
 from kdsl.plan.devices.section import FieldsProgram, Section
 
@@ -22,7 +22,7 @@ _MAPS: Final = ("annotations", "capacity", "labels")
 class InventoryProgram:
     """A compiled `inventory`."""
 
-    def __init__(self, device: CheckedDevice, kind: str, functions: Functions) -> None:
+    def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
         checked = device.inventory
         self._kind = kind
         self._section = Section(checked.fields.scope, device, functions)

@@ -12,17 +12,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from kdsl.cluster.devices.cards import Card, Grant
+from kdsl.cluster.devices.cards import Card, DeviceGrant
 from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
-from kdsl.plan.devices.attempt import Attempt, Listener
+from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.card_tests import CardMemo
 from kdsl.plan.devices.fullness import node_score
 from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.devices.requests import Allocation, Allotment, Request, Requests
+from kdsl.plan.devices.requests import Allocation, Allotment, DeviceRequest, Requests
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class _Run:
         for kind, request in asked.items():
             candidates = self._candidates(cards, request, asked.values())
             cards = [*candidates, *(card for card in cards if not is_of(card.type, kind))]
-            attempt = Attempt(
+            attempt = ContainerAttempt(
                 pod=self.pod,
                 node=self.at.node,
                 policy=self.policy,
@@ -155,14 +155,16 @@ class _Run:
         return {
             kind: Allocation(
                 tuple(
-                    got.get(kind) or Allotment(container, Request(kind))
+                    got.get(kind) or Allotment(container, DeviceRequest(kind))
                     for container, got in zip(self.pod.containers, self.got, strict=True)
                 )
             )
             for kind in kinds
         }
 
-    def _candidates(self, cards: Sequence[Card], request: Request, asked: Iterable[Request]) -> list[Card]:
+    def _candidates(
+        self, cards: Sequence[Card], request: DeviceRequest, asked: Iterable[DeviceRequest]
+    ) -> list[Card]:
         """Return the cards of the requested kind in the order of trying."""
         found = [card for card in cards if is_of(card.type, request.kind)]
         known = self.memo.sort_keys((request, *asked))
@@ -178,12 +180,12 @@ class _Run:
             if kind in got and (container.phase is Phase.INIT) == is_init
         )
 
-    def _allows(self, kind: str) -> Callable[[Sequence[Grant]], bool] | None:
+    def _allows(self, kind: str) -> Callable[[Sequence[DeviceGrant]], bool] | None:
         names = self.programs[kind].quota_names
         if not self.quota.limits_any(names):
             return None
 
-        def allows(cards: Sequence[Grant]) -> bool:
+        def allows(cards: Sequence[DeviceGrant]) -> bool:
             lists = [got[kind].cards if kind in got else () for got in self.got[:-1]]
             taken = collapse([*lists, tuple(cards)], self.pod.phases)
             return self.quota.allows(
@@ -199,7 +201,7 @@ def is_of(type_: str, kind: str) -> bool:
     return kind.lower() in type_.lower()
 
 
-def _with_grants(cards: Sequence[Card], grants: Sequence[Grant]) -> list[Card]:
+def _with_grants(cards: Sequence[Card], grants: Sequence[DeviceGrant]) -> list[Card]:
     by_id = {card.id: card for card in cards}
     for grant in grants:
         by_id[grant.id] = by_id[grant.id].with_usage(grant.slots, grant.memory, grant.cores)

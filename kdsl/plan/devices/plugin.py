@@ -37,7 +37,7 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.answers import CardAnswers
 from kdsl.plan.devices.inventories import Inventories, device_node
 from kdsl.plan.devices.locks import Locks, NodeLock
@@ -77,7 +77,7 @@ class DevicesPlugin:
         self,
         sharing: CheckedSharing,
         key: str,
-        functions: Functions,
+        functions: CompiledFunctions,
         annotator: PodAnnotator,
         clock: Clock,
         nodes: NodeAnnotator | None = None,
@@ -392,5 +392,5 @@ def compile_devices(
     """Compile the devices of a profile, None if it has none. Without `nodes` they lock none."""
     if profile.sharing is None:
         return None
-    functions = Functions.of(rules.fns, probe, steps)
+    functions = CompiledFunctions.of(rules.fns, probe, steps)
     return DevicesPlugin(profile.sharing, f"{profile.qualified}/devices", functions, annotator, clock, nodes)

@@ -17,7 +17,7 @@ from kdsl.cluster.devices.quota import QuotaNames
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Timestamp
 from kdsl.plan.compile.failures import error_text
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.admission import AdmitProgram
 from kdsl.plan.devices.card_tests import SortKeys
 from kdsl.plan.devices.fitting import FitProgram
@@ -27,14 +27,14 @@ from kdsl.plan.devices.identity import reads_identity
 from kdsl.plan.devices.inventory import InventoryProgram
 from kdsl.plan.devices.locks import NodeLock
 from kdsl.plan.devices.reads import keys_read
-from kdsl.plan.devices.requests import Allocation, Request, RequestProgram, Requests
+from kdsl.plan.devices.requests import Allocation, DeviceRequest, RequestProgram, Requests
 from kdsl.plan.devices.section import FieldsProgram, Section
 
 
 class DeviceProgram:
     """A compiled device. `lock` and `handshake` are None if it has none."""
 
-    def __init__(self, device: CheckedDevice, functions: Functions) -> None:
+    def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
         self.checked = device
         self.kind = _constant(device.kind, device, functions)
         self.record = _constant(device.record, device, functions)
@@ -95,8 +95,8 @@ class DeviceProgram:
         pod: DevicePod,
         node: DeviceNode,
         policy: Policy,
-        request: Request,
-        asked: Iterable[Request],
+        request: DeviceRequest,
+        asked: Iterable[DeviceRequest],
         known: SortKeys,
     ) -> list[Card]:
         """Return cards in the order of `order by`; equal ones stay as they are.
@@ -175,7 +175,7 @@ def requests_of(programs: Iterable[DeviceProgram], pod: DevicePod) -> Requests:
     )
 
 
-def _constant(expr: TypedExpr, device: CheckedDevice, functions: Functions) -> str:
+def _constant(expr: TypedExpr, device: CheckedDevice, functions: CompiledFunctions) -> str:
     section = Section({}, device, functions)
     text = section.compile(expr)
     return str(text(section.frame()))

@@ -11,7 +11,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from kdsl.cluster.devices.cards import Grant
+from kdsl.cluster.devices.cards import DeviceGrant
 from kdsl.cluster.devices.codec import held
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.usage import Holding
@@ -22,7 +22,7 @@ MOST: Final = 1_000
 """The largest number of pods with unreadable records that are kept; every decision about cards visits them.
 """
 SHOWN: Final = 20
-_NOTHING: Final[Mapping[str, tuple[Grant, ...]]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, tuple[DeviceGrant, ...]]] = MappingProxyType({})
 _LONG: Final = 2048
 
 
@@ -46,13 +46,13 @@ class Records:
         self._keys = keys
         self._unreadable: OrderedDict[str, tuple[PodInfo, tuple[str, ...]]] = OrderedDict()
 
-    def grants(self, pod: PodInfo) -> Mapping[str, tuple[Grant, ...]]:
+    def grants(self, pod: PodInfo) -> Mapping[str, tuple[DeviceGrant, ...]]:
         """Return the cards of a pod by kind."""
         annotations = pod.annotations
         if not annotations:
             return _NOTHING
         phases = tuple(each.phase for each in pod.device_containers)
-        grants: dict[str, tuple[Grant, ...]] = {}
+        grants: dict[str, tuple[DeviceGrant, ...]] = {}
         problems: list[str] = []
         for kind, key in self._keys.items():
             if key in annotations:
@@ -91,13 +91,13 @@ def _is_there(pod: PodInfo, snapshot: Snapshot) -> bool:
     )
 
 
-def _granted(text: str, phases: tuple[Phase, ...]) -> tuple[Grant, ...] | str:
+def _granted(text: str, phases: tuple[Phase, ...]) -> tuple[DeviceGrant, ...] | str:
     """Read a record; a text is the reason why it cannot be read."""
     # Long records are not kept: 65,536 of them would be too much memory.
     return _read(text, phases) if len(text) > _LONG else _read_kept(text, phases)
 
 
-def _read(text: str, phases: tuple[Phase, ...]) -> tuple[Grant, ...] | str:
+def _read(text: str, phases: tuple[Phase, ...]) -> tuple[DeviceGrant, ...] | str:
     try:
         return held(text, phases)
     except ValueError as error:

@@ -6,17 +6,17 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from kdsl.check.model.devices import CheckedDevice
-from kdsl.cluster.devices.cards import Grant
+from kdsl.cluster.devices.cards import DeviceGrant
 from kdsl.cluster.devices.codec import encode
 from kdsl.cluster.devices.pods import DeviceContainer, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import Quota
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.section import FieldsProgram
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DeviceRequest:
     """The request of one container for one kind of device. Fields are those of the `DeviceRequest` view."""
 
     kind: str
@@ -26,7 +26,7 @@ class Request:
     cores: int = 0
 
 
-Requests = tuple[Mapping[str, Request], ...]
+Requests = tuple[Mapping[str, DeviceRequest], ...]
 """The requests of each container, by kind."""
 
 
@@ -56,8 +56,8 @@ class Allotment:
     """The cards of one kind for one container. Fields are those of the `DeviceAllotment` view."""
 
     container: DeviceContainer
-    request: Request
-    cards: tuple[Grant, ...] = ()
+    request: DeviceRequest
+    cards: tuple[DeviceGrant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Allocation:
     containers: tuple[Allotment, ...]
 
     @property
-    def cards(self) -> tuple[Grant, ...]:
+    def cards(self) -> tuple[DeviceGrant, ...]:
         return tuple(grant for allotment in self.containers for grant in allotment.cards)
 
     @property
@@ -78,17 +78,17 @@ class Allocation:
 class RequestProgram:
     """A compiled `request`."""
 
-    def __init__(self, device: CheckedDevice, kind: str, functions: Functions) -> None:
+    def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
         self._kind = kind
         self._fields = FieldsProgram(device.request, device, functions)
 
-    def request(self, pod: DevicePod, container: DeviceContainer) -> Request | None:
+    def request(self, pod: DevicePod, container: DeviceContainer) -> DeviceRequest | None:
         """Return the request of a container, None for no card; EvalError where it has no value."""
         fields = self._fields
         frame = fields.section.frame(pod=pod, container=container)
         count = fields.integer("count", frame)
         if count <= 0:
             return None
-        return Request(
+        return DeviceRequest(
             self._kind, count, *(fields.integer(name, frame) for name in ("memory", "percent", "cores"))
         )

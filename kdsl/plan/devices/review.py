@@ -14,7 +14,7 @@ from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices.admission import admit_pod
 from kdsl.plan.devices.program import DeviceProgram, requests_of
 from kdsl.plan.devices.reads import review_attributes
-from kdsl.plan.devices.requests import Request, Requests
+from kdsl.plan.devices.requests import DeviceRequest, Requests
 
 OVER_QUOTA = "exceeding resource quota"
 _OWN: Final = ("name", "namespace", "uid", "labels", "requests")
@@ -123,7 +123,7 @@ def _within(programs: Sequence[DeviceProgram], pod: DevicePod, requests: Request
     )
 
 
-def _most(kind: str, pod: DevicePod, requests: Requests, amount: Callable[[Request], int]) -> int:
+def _most(kind: str, pod: DevicePod, requests: Requests, amount: Callable[[DeviceRequest], int]) -> int:
     """Return the larger of the sum over containers and the largest amount of an init container."""
     together = largest = 0
     for phase, asked in zip(pod.phases, requests, strict=True):

@@ -15,14 +15,14 @@ from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value, kind_of
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.inline import inline_calls, substitute
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.template import Text, compile_template
 
 
 class Section:
     """Compiles the expressions of one section; its names are filled in frames."""
 
-    def __init__(self, names: Mapping[str, Var], device: CheckedDevice, functions: Functions) -> None:
+    def __init__(self, names: Mapping[str, Var], device: CheckedDevice, functions: CompiledFunctions) -> None:
         self._scope = RuleScope(names, device.params, device.slots, functions)
         self._functions = functions
         self._slots = {name: variable.slot for name, variable in names.items()}
@@ -101,7 +101,7 @@ class FieldsProgram:
         self,
         checked: CheckedFields,
         device: CheckedDevice,
-        functions: Functions,
+        functions: CompiledFunctions,
         section: Section | None = None,
     ) -> None:
         self.section = section or Section(checked.scope, device, functions)

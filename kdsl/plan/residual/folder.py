@@ -30,7 +30,7 @@ from kdsl.plan.compile.budget import LEAST_NODE_STEPS
 from kdsl.plan.compile.passes.capture import capture
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.inline import is_plain, substitute
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.stability import is_stable
 from kdsl.plan.residual.lists import bound, known_items, list_of
 from kdsl.plan.residual.order import asks_first, fails_only_with
@@ -82,7 +82,7 @@ class Folder:
     """
 
     def __init__(
-        self, scope: RuleScope, functions: Functions, filled: Mapping[int, Value], node: int
+        self, scope: RuleScope, functions: CompiledFunctions, filled: Mapping[int, Value], node: int
     ) -> None:
         self._scope = scope
         self._functions = functions

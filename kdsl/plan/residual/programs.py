@@ -14,7 +14,7 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.frames import EpochOf, Frames
 from kdsl.plan.compile.passes import RESIDUAL_PASSES, Pass
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.reads.signatures import SignatureOf
 from kdsl.plan.residual.folder import TooMuch
 from kdsl.plan.residual.rules import Filled
@@ -27,11 +27,11 @@ MAX_COUNTED: Final = 4096
 R = TypeVar("R")
 
 
-class Program(Protocol):
+class FramedProgram(Protocol):
     frames: Frames
 
 
-P = TypeVar("P", bound=Program)
+P = TypeVar("P", bound=FramedProgram)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class ResidualPrograms(Generic[R, P]):
     def __init__(
         self,
         rule: R,
-        prepare: Callable[[R, Functions], R],
-        rewrite: Callable[[R, Filled, Functions], R],
-        compile: Callable[[R, Functions, Sequence[Pass]], P],
-        functions: Functions,
+        prepare: Callable[[R, CompiledFunctions], R],
+        rewrite: Callable[[R, Filled, CompiledFunctions], R],
+        compile: Callable[[R, CompiledFunctions, Sequence[Pass]], P],
+        functions: CompiledFunctions,
     ) -> None:
         self._rule = rule
         self._prepare = prepare

@@ -23,7 +23,7 @@ from kdsl.check.model.typed import Aggregate, Comprehension, Const, ListOf, Type
 from kdsl.check.model.types import BOOL, BindingTime
 from kdsl.eval.values import Value
 from kdsl.plan.compile.pre_filter import split_body
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.residual.folder import MAX_ITEMS, Folder, prepared
 from kdsl.plan.residual.lists import bound, items_of
 
@@ -31,7 +31,7 @@ Filled = Mapping[str, Value]
 """The pod and the cluster, as rules name them."""
 
 
-def prepared_predicate(rule: CheckedPredicate, functions: Functions) -> CheckedPredicate:
+def prepared_predicate(rule: CheckedPredicate, functions: CompiledFunctions) -> CheckedPredicate:
     """Return a predicate prepared for rewriting; see `prepared`."""
     scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
     change = partial(prepared, scope=scope)
@@ -47,7 +47,7 @@ def prepared_predicate(rule: CheckedPredicate, functions: Functions) -> CheckedP
     )
 
 
-def prepared_score(rule: CheckedScore, functions: Functions) -> CheckedScore:
+def prepared_score(rule: CheckedScore, functions: CompiledFunctions) -> CheckedScore:
     """Return a score prepared for rewriting; see `prepared`."""
     scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
     change = partial(prepared, scope=scope)
@@ -65,7 +65,9 @@ def prepared_score(rule: CheckedScore, functions: Functions) -> CheckedScore:
     )
 
 
-def residual_predicate(rule: CheckedPredicate, filled: Filled, functions: Functions) -> CheckedPredicate:
+def residual_predicate(
+    rule: CheckedPredicate, filled: Filled, functions: CompiledFunctions
+) -> CheckedPredicate:
     """Return the residual of a prepared predicate; TooMuch if it is not worth it.
 
     Its answers in PreFilter and in Filter are the predicate's: conditions decided per node stay there.
@@ -85,7 +87,7 @@ def residual_predicate(rule: CheckedPredicate, filled: Filled, functions: Functi
     )
 
 
-def residual_score(rule: CheckedScore, filled: Filled, functions: Functions) -> CheckedScore:
+def residual_score(rule: CheckedScore, filled: Filled, functions: CompiledFunctions) -> CheckedScore:
     """Return the residual of a prepared score; TooMuch if it is not worth it."""
     rewriter = _Rewriter(rule, filled, functions)
     lets = [let for each in rule.lets for let in rewriter.let(each)]
@@ -152,7 +154,9 @@ def _prepared_let(let: CheckedLet, scope: RuleScope) -> CheckedLet:
 class _Rewriter:
     """Rewrites the parts of one rule, in the order in which their variables are declared."""
 
-    def __init__(self, rule: CheckedPredicate | CheckedScore, filled: Filled, functions: Functions) -> None:
+    def __init__(
+        self, rule: CheckedPredicate | CheckedScore, filled: Filled, functions: CompiledFunctions
+    ) -> None:
         self._scope = RuleScope(
             rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified)
         )

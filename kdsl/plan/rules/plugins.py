@@ -29,7 +29,7 @@ from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import EpochOf
-from kdsl.plan.compile.scope import REWRITE_AFTER, Functions
+from kdsl.plan.compile.scope import REWRITE_AFTER, CompiledFunctions
 from kdsl.plan.reads.dependencies import expressions_of, reads_of
 from kdsl.plan.reads.selected_labels import signature_reads
 from kdsl.plan.reads.signatures import SignatureOf
@@ -75,7 +75,7 @@ class _Attempt(NamedTuple):
 class PredicatePlugin:
     """A predicate. `key` is unique among the plugins of all profiles, `name` is shown in statuses."""
 
-    def __init__(self, rule: CheckedPredicate, key: str, functions: Functions) -> None:
+    def __init__(self, rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> None:
         self.key = key
         self.name = rule.name
         self.site = rule.span.site
@@ -206,7 +206,7 @@ class _ScoreAttempt:
 class ScorePlugin:
     """A score and its weight. `key` is unique among all plugins, `name` is shown in decisions."""
 
-    def __init__(self, rule: CheckedScore, weight: int, key: str, functions: Functions) -> None:
+    def __init__(self, rule: CheckedScore, weight: int, key: str, functions: CompiledFunctions) -> None:
         self.key = key
         self.name = rule.name
         self.weight = weight
@@ -304,7 +304,7 @@ class ScorePlugin:
 class QueuePlugin:
     """A queue. `key` is unique among the plugins of all profiles, `name` is shown in decisions."""
 
-    def __init__(self, rule: CheckedQueue, key: str, functions: Functions) -> None:
+    def __init__(self, rule: CheckedQueue, key: str, functions: CompiledFunctions) -> None:
         self.key = key
         self.name = rule.name
         self.site = rule.span.site
@@ -345,7 +345,7 @@ class CompiledProfile:
     preemption: PreemptionPlugin | None
     sample: SampleProgram | None
     erred: set[str]
-    """The rules that ever ignored an error; see `Functions`."""
+    """The rules that ever ignored an error; see `CompiledFunctions`."""
 
 
 def compile_profile(
@@ -362,7 +362,7 @@ def compile_profile(
 
     Profiles share nothing, not even the memo of a common rule: its parameters may differ.
     """
-    functions = Functions.of(rules.fns, probe, steps, lower_macro, rewrite_after, cards_of)
+    functions = CompiledFunctions.of(rules.fns, probe, steps, lower_macro, rewrite_after, cards_of)
     place, preemption = profile.qualified, profile.preemption
     return CompiledProfile(
         profile.name,
@@ -385,7 +385,7 @@ def compile_profile(
 
 
 def _predicate(
-    rule: CheckedPredicate, key: str, functions: Functions
+    rule: CheckedPredicate, key: str, functions: CompiledFunctions
 ) -> PredicatePlugin | TightenedPlugin[PredicatePlugin]:
     plugin = PredicatePlugin(rule, key, functions)
     if not rule.tightenings:

@@ -26,8 +26,8 @@ from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
 from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.pre_filter import narrows_in_pre_filter, split_body
-from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
-from kdsl.plan.compile.statements import CODES, Block, StatementStep
+from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
+from kdsl.plan.compile.statements import CODES, BlockCompiler, StatementStep
 from kdsl.plan.compile.template import compile_template, text_in
 
 SKIP = Status(Code.SKIP)
@@ -41,14 +41,16 @@ class PredicateProgram:
     it that the scalar back end evaluates.
     """
 
-    def __init__(self, rule: CheckedPredicate, functions: Functions, passes: Sequence[Pass] = PASSES) -> None:
+    def __init__(
+        self, rule: CheckedPredicate, functions: CompiledFunctions, passes: Sequence[Pass] = PASSES
+    ) -> None:
         self.rule = rule
         scope = RuleScope(
             rule.scope, rule.params, rule.slots, functions, passes, (type(rule), rule.qualified)
         )
         self._share = scope.share
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
-        self._block = Block(scope, rule.report_all)
+        self._block = BlockCompiler(scope, rule.report_all)
         # `let`s are lazy, and statements before the first `require` may use them.
         for statement in rule.body:
             if isinstance(statement, CheckedLet):
@@ -78,7 +80,7 @@ class PredicateProgram:
         self.frames = Frames(scope, self._block.resets, functions.steps.pod)
 
     def _over_columns(
-        self, scope: RuleScope, functions: Functions
+        self, scope: RuleScope, functions: CompiledFunctions
     ) -> DistinctPredicate | ColumnPredicate | None:
         """Compile the statements that are decided per node for many nodes at once, if they have that form."""
         stays_narrow = self._narrow is not None and not self._narrows_in_pre_filter

@@ -19,7 +19,7 @@ from kdsl.hooks.specs import Candidate, hookimpl
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.compile.failures import error_text
 from kdsl.plan.compile.fault_log import FaultLog
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys
 from kdsl.plan.compile.template import compile_template, text_in
 
@@ -37,7 +37,7 @@ class PreemptionPlugin:
     errors until a decision takes them.
     """
 
-    def __init__(self, rule: CheckedPreemption, key: str, functions: Functions) -> None:
+    def __init__(self, rule: CheckedPreemption, key: str, functions: CompiledFunctions) -> None:
         self.key = key
         self.name = rule.name
         self.site = rule.span.site

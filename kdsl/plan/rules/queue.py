@@ -21,7 +21,7 @@ from kdsl.hooks.specs import Backoff, QueuedPod
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.compile.failures import error_text, fault_of
 from kdsl.plan.compile.fault_log import FaultLog
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys
 from kdsl.plan.compile.template import compile_template, text_in
 from kdsl.plan.reads.dependencies import Dependencies, reads_of
@@ -50,7 +50,7 @@ class QueuedView:
 class QueueProgram:
     """A compiled queue."""
 
-    def __init__(self, rule: CheckedQueue, functions: Functions) -> None:
+    def __init__(self, rule: CheckedQueue, functions: CompiledFunctions) -> None:
         self.rule = rule
         self._steps = functions.steps
         self._erred = functions.erred
@@ -171,7 +171,7 @@ def _reader_of_numbers(keys: Iterable[CheckedSortKey], pod: int) -> SortKey | No
 
 def check_backoffs(rules: RuleSet) -> tuple[Diagnostic, ...]:
     """Report waits between attempts that are none, of queues as they are written and as profiles use them."""
-    functions = Functions.of(rules.fns)
+    functions = CompiledFunctions.of(rules.fns)
     written = (rule for rule in rules.written if isinstance(rule, CheckedQueue))
     queues = (*written, *(profile.queue for profile in rules.profiles.values()))
     found = (problem for queue in queues for problem in QueueProgram(queue, functions).problems())

@@ -9,7 +9,7 @@ from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
 from kdsl.plan.compile.failures import fault_of
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 
 MAX_KNOWN: Final = 1024
 """So many answers are kept: the number of candidates changes with the cluster and with PreFilter."""
@@ -21,7 +21,7 @@ class SampleProgram:
     Where the expression has no value, all feasible nodes are found, and the fault says so.
     """
 
-    def __init__(self, sample: CheckedSample, functions: Functions) -> None:
+    def __init__(self, sample: CheckedSample, functions: CompiledFunctions) -> None:
         scope = RuleScope(sample.scope, (), sample.slots, functions)
         self._slots = (scope.slot_of("nodes"), scope.slot_of("percentageOfNodesToScore"))
         self._count = scope.compile(sample.count)

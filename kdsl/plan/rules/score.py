@@ -32,7 +32,7 @@ from kdsl.plan.compile.failures import error_text, fault_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
 from kdsl.plan.compile.passes import PASSES, Pass
-from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
 from kdsl.plan.rules.normalize import Scores, normalize, normalize_few, whole
 
 NO_SCORE_INT = INT_MIN
@@ -53,7 +53,9 @@ class ScoreError(KdslError):
 class ScoreProgram:
     """A compiled score. `dtype` is the type of its raw scores, int64 or float64."""
 
-    def __init__(self, rule: CheckedScore, functions: Functions, passes: Sequence[Pass] = PASSES) -> None:
+    def __init__(
+        self, rule: CheckedScore, functions: CompiledFunctions, passes: Sequence[Pass] = PASSES
+    ) -> None:
         self.rule = rule
         self._erred = functions.erred
         self._is_double = rule.value.type == DOUBLE
@@ -80,7 +82,7 @@ class ScoreProgram:
         self._columns = None if functions.probe is not None else self._over_columns(scope, functions)
         self.frames = Frames(scope, (*self._resets, self._feasible), functions.steps.pod)
 
-    def _over_columns(self, scope: RuleScope, functions: Functions) -> ColumnScore:
+    def _over_columns(self, scope: RuleScope, functions: CompiledFunctions) -> ColumnScore:
         compiler = ColumnCompiler(scope, functions, self._node, self._resets)
         self.scalar_parts, self._tapes = compiler.scalar_parts, compiler.tapes
         value, *ignores = map(scope.optimised, (self.rule.value, *self.rule.ignores))

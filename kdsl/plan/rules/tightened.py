@@ -23,7 +23,7 @@ from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.rules.queueing_hints import HintRule, QueueingHints
 
 
-class Part(Protocol):
+class LonePredicate(Protocol):
     """A predicate, alone: `kdsl.plan.rules.plugins.PredicatePlugin` is one."""
 
     key: str
@@ -45,7 +45,7 @@ class _Skipped:
     keys: frozenset[str]
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=LonePredicate)
 
 
 class TightenedPlugin(Generic[P]):

@@ -3,22 +3,22 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kdsl.cluster.devices.cards import Grant
+from kdsl.cluster.devices.cards import DeviceGrant
 from kdsl.cluster.devices.codec import collapse, decode, encode
 from kdsl.cluster.devices.pods import Phase
 
 names = st.from_regex(r"[A-Za-z0-9-]{1,6}", fullmatch=True)
-grants = st.builds(Grant, names, names, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1))
+grants = st.builds(DeviceGrant, names, names, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1))
 records = st.lists(st.lists(grants, max_size=3).map(tuple), max_size=4).map(tuple)
 
 
 def test_text() -> None:
-    cards = (Grant("G0", "NVIDIA", 3000, 30), Grant("G1", "NVIDIA", 3000, 30))
+    cards = (DeviceGrant("G0", "NVIDIA", 3000, 30), DeviceGrant("G1", "NVIDIA", 3000, 30))
     assert encode([(), cards, ()]) == ";G0,NVIDIA,3000,30:G1,NVIDIA,3000,30:;;"
 
 
 @given(records)
-def test_what_is_written_is_read(record: tuple[tuple[Grant, ...], ...]) -> None:
+def test_what_is_written_is_read(record: tuple[tuple[DeviceGrant, ...], ...]) -> None:
     assert decode(encode(record)) == record
 
 
@@ -33,8 +33,8 @@ def test_text_without_cards() -> None:
     assert decode(";x:;") == ((), ())
 
 
-def grant(card: str, memory: int, cores: int = 0, slots: int = 1) -> Grant:
-    return Grant(card, "T", memory, cores, slots)
+def grant(card: str, memory: int, cores: int = 0, slots: int = 1) -> DeviceGrant:
+    return DeviceGrant(card, "T", memory, cores, slots)
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def grant(card: str, memory: int, cores: int = 0, slots: int = 1) -> Grant:
         ),
     ],
 )
-def test_collapse(phases: str, containers: list[list[Grant]], expected: list[Grant]) -> None:
+def test_collapse(phases: str, containers: list[list[DeviceGrant]], expected: list[DeviceGrant]) -> None:
     assert list(collapse(containers, [Phase(phase) for phase in phases.split()])) == expected

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.cluster.devices.cards import Grant
+from kdsl.cluster.devices.cards import DeviceGrant
 from kdsl.cluster.devices.quota import Quota, QuotaNames, limits_of
 
 NAMES = QuotaNames("v.com/mem", "v.com/cores", factor=256)
@@ -23,7 +23,9 @@ def test_limits(limits: dict[str, int], memory: int, cores: int, expected: bool)
 
 
 def test_usage_adds_up() -> None:
-    quota = Quota({"v.com/mem": 4}).with_usage(NAMES, [Grant("a", "T", 512, 0), Grant("b", "T", 256, 0)])
+    quota = Quota({"v.com/mem": 4}).with_usage(
+        NAMES, [DeviceGrant("a", "T", 512, 0), DeviceGrant("b", "T", 256, 0)]
+    )
     assert quota.allows(NAMES, 256, 0)
     assert not quota.allows(NAMES, 257, 0)
 

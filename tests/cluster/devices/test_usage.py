@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kdsl.cluster.devices.cards import Card, Grant, Tenant
+from kdsl.cluster.devices.cards import Card, DeviceGrant, Tenant
 from kdsl.cluster.devices.pods import DevicePod
 from kdsl.cluster.devices.usage import Holding, with_holdings
 
@@ -9,8 +9,8 @@ def test_pods_take_of_the_cards_they_have() -> None:
     cards = [Card("a", "K", "K", 4, 100, 100), Card("b", "K", "K", 4, 100, 100)]
     pod = DevicePod("p", annotations={"x": "y"})
     grants = {
-        "K": (Grant("a", "K", 30, 10, slots=2), Grant("gone", "K", 1, 1)),
-        "L": (Grant("b", "L", 5, 0, slots=0),),
+        "K": (DeviceGrant("a", "K", 30, 10, slots=2), DeviceGrant("gone", "K", 1, 1)),
+        "L": (DeviceGrant("b", "L", 5, 0, slots=0),),
     }
     first, second = with_holdings(cards, [Holding(pod, grants)])
     assert (first.used, first.used_memory, first.used_cores) == (2, 30, 10)

@@ -14,7 +14,7 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.failures import StatusNumbers
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
 
@@ -29,14 +29,14 @@ def predicate_program(body: str, fns: str = "", steps: Steps = DEFAULT_STEPS) ->
     found = rules(f"predicate P {{\n{body}\n}}\n{fns}\n{_PREDICATE}")
     rule = found.profiles["t.p"].predicates[0]
     assert isinstance(rule, CheckedPredicate)
-    return PredicateProgram(rule, Functions.of(found.fns, steps=steps, lower=lower_macro))
+    return PredicateProgram(rule, CompiledFunctions.of(found.fns, steps=steps, lower=lower_macro))
 
 
 def score_program(body: str, fns: str = "") -> ScoreProgram:
     found = rules(f"score P {{\n{body}\n}}\n{fns}\n{_SCORE}")
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    return ScoreProgram(rule, Functions.of(found.fns, lower=lower_macro))
+    return ScoreProgram(rule, CompiledFunctions.of(found.fns, lower=lower_macro))
 
 
 def cluster(nodes: Sequence[NodeFacts], pods: Sequence[PodInfo] = ()) -> ClusterCache:

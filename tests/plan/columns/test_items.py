@@ -11,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.values import INT_MAX, NONE, EvalError, Optional, Value
-from kdsl.plan.columns.column import AllBad, Bad, Coded, Column, ColumnValue, Entry, Items, NotColumnar, Same
+from kdsl.plan.columns.column import (
+    AllBad,
+    Bad,
+    Coded,
+    Column,
+    ColumnValue,
+    Items,
+    NotColumnar,
+    PresentItem,
+    Same,
+)
 from kdsl.plan.columns.items import CALLS
 
 ROWS = 4
@@ -32,7 +42,8 @@ def columns(draw: st.DrawFn, numbers: st.SearchStrategy[Value], dtype: Any) -> C
 def items(draw: st.DrawFn, is_map: bool, numbers: st.SearchStrategy[Value], dtype: Any) -> Items:
     size = draw(st.integers(0, 3))
     entries = [
-        Entry("kji"[at] if is_map else at, draw(columns(numbers, dtype)), draw(MASKS)) for at in range(size)
+        PresentItem("kji"[at] if is_map else at, draw(columns(numbers, dtype)), draw(MASKS))
+        for at in range(size)
     ]
     return Items(tuple(entries), is_map, draw(MASKS))
 
@@ -160,9 +171,9 @@ def test_values_of_optionals(known: list[Value], default: Value, bad: Bad) -> No
 NO_FORM: Mapping[str, tuple[ColumnValue, ...]] = {
     "list_size": (Same((1, 2)),),
     "list_sum_int": (Same((1, 2)),),
-    "index_list": (Items((Entry(0, Same(1), None),), False), Column(np.zeros(ROWS, np.int64))),
-    "index_map": (Items((Entry("k", Same(1), None),), True), Coded(CODES, ["k", "j", "i"])),
-    "in_map": (Coded(CODES, ["k", "j", "i"]), Items((Entry("k", Same(1), None),), True)),
+    "index_list": (Items((PresentItem(0, Same(1), None),), False), Column(np.zeros(ROWS, np.int64))),
+    "index_map": (Items((PresentItem("k", Same(1), None),), True), Coded(CODES, ["k", "j", "i"])),
+    "in_map": (Coded(CODES, ["k", "j", "i"]), Items((PresentItem("k", Same(1), None),), True)),
     "in_list": (Coded(CODES, ["a", 1, "b"]), Same(("a", 1))),
     "math_least_list_int": (Same((1, 2)),),
     "optional_orValue_value": (Coded(CODES, [NONE] * 3), Column(np.zeros(ROWS, np.int64))),

@@ -19,7 +19,7 @@ from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.nodes import lower_macro
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.score import NO_SCORE_INT, ScoreProgram
 
 from tests.plan.columns.both import cluster
@@ -90,7 +90,9 @@ def scores(
     )
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    program = ScoreProgram(rule, Functions.of(found.fns, None, steps, lower_macro if at_once else None))
+    program = ScoreProgram(
+        rule, CompiledFunctions.of(found.fns, None, steps, lower_macro if at_once else None)
+    )
     frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
     program.applies(frame, nodes)
     return list(program.scalar_scores(frame, nodes.nodes()))

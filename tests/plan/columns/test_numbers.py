@@ -13,7 +13,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.nodes import lower_macro
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.score import ScoreProgram
 
 from tests.plan.columns.both import both_scores
@@ -41,7 +41,7 @@ def _program(body: str) -> ScoreProgram:
     found = rules(f"score P {{\n{body}\n}}\n{FUNCTIONS}\n{profile}")
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    return ScoreProgram(rule, Functions.of(found.fns, lower=lower_macro, cards_of=_cards))
+    return ScoreProgram(rule, CompiledFunctions.of(found.fns, lower=lower_macro, cards_of=_cards))
 
 
 def _nodes() -> NodeSet:
@@ -134,5 +134,5 @@ def test_a_profile_without_devices_sees_no_cards() -> None:
     )
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    columns, scalar = both_scores(ScoreProgram(rule, Functions.of(found.fns)), PodInfo("p"), _nodes())
+    columns, scalar = both_scores(ScoreProgram(rule, CompiledFunctions.of(found.fns)), PodInfo("p"), _nodes())
     assert set(columns) == set(scalar) == {"0"}

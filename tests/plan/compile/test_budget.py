@@ -8,7 +8,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.scalar.meter import Steps
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.compile.budget import LEAST_NODE_STEPS, Budget
+from kdsl.plan.compile.budget import LEAST_NODE_STEPS, RuleShares
 from kdsl.plan.rules.plugins import CompiledProfile, PredicatePlugin, compile_profile
 
 from tests.plan.lab import DEFAULT_QUEUE, node, nodes_of, rules
@@ -42,7 +42,7 @@ def said(plugin: object, nodes: int) -> list[Status]:
 
 
 def test_shares_of_values_and_nodes() -> None:
-    budget = Budget(Steps(node=20_000, pod=1_000, rule=3_000, profile=40_000))
+    budget = RuleShares(Steps(node=20_000, pod=1_000, rule=3_000, profile=40_000))
     share, is_first = budget.share("a")
     assert is_first and budget.share("a") == (share, False)
     for _ in range(3):
@@ -58,7 +58,7 @@ def test_shares_of_values_and_nodes() -> None:
 
 
 def test_one_part_of_many_may_take_as_much_as_a_value_where_there_is_room() -> None:
-    share, _ = Budget(Steps(pod=1_000, rule=50_000)).share("a")
+    share, _ = RuleShares(Steps(pod=1_000, rule=50_000)).share("a")
     share.add_value()
     assert [share.value_meter(parts).limit for parts in (1, 50, 51)] == [1_000, 1_000, 980]
 
@@ -67,7 +67,7 @@ def test_one_part_of_many_may_take_as_much_as_a_value_where_there_is_room() -> N
     ("nodes", "limit"), [(0, 20_000), (2, 20_000), (10, 4_000), (5_000, LEAST_NODE_STEPS)]
 )
 def test_the_share_of_a_node(nodes: int, limit: int) -> None:
-    budget = Budget(Steps(rule=40_000, profile=90_000))
+    budget = RuleShares(Steps(rule=40_000, profile=90_000))
     share, _ = budget.share("a")
     budget.share("b")
     meter = share.node_meter(nodes)

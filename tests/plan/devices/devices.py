@@ -8,7 +8,7 @@ from kdsl.check.checker import check_program
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod, Phase
 from kdsl.lang.loader import load_sources
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.program import DeviceProgram
 
 SMALL = """
@@ -70,7 +70,7 @@ def small(
     loaded = load_sources([Source("small.kdsl", text)])
     checked = check_program(loaded.program)
     assert checked.rules is not None, checked.diagnostics
-    return DeviceProgram(checked.rules.devices["small.Small"], Functions.of(checked.rules.fns))
+    return DeviceProgram(checked.rules.devices["small.Small"], CompiledFunctions.of(checked.rules.fns))
 
 
 def node(register: str) -> DeviceNode:

@@ -6,7 +6,7 @@ from kdsl.base.span import Source
 from kdsl.check.checker import check_program
 from kdsl.cluster.devices.pods import DeviceContainer, DevicePod
 from kdsl.lang.loader import load_sources
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.program import DeviceProgram
 
 CHIPS = """kdsl 1
@@ -58,7 +58,7 @@ def test_names_follow_the_parameters(name: str, kind: str, card: str, other: str
     """`kind`, `record` and resources are made of parameters as each device sets them."""
     checked = check_program(load_sources([Source("chips.kdsl", CHIPS)]).program)
     assert checked.rules is not None, checked.diagnostics
-    program = DeviceProgram(checked.rules.devices[f"chips.{name}"], Functions.of(checked.rules.fns))
+    program = DeviceProgram(checked.rules.devices[f"chips.{name}"], CompiledFunctions.of(checked.rules.fns))
     assert (program.kind, program.record) == (kind, f"{kind}-cards")
     container = DeviceContainer("c", limits={card: Quantity.of(2), other: Quantity.of(3)})
     request = program.requests.request(DevicePod("p"), container)

@@ -7,7 +7,7 @@ import pytest
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.policy import Weights
 from kdsl.plan.devices.fullness import card_score, node_score
-from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.requests import DeviceRequest
 from msgspec.structs import replace
 
 
@@ -24,7 +24,7 @@ def test_scores_are_single_precision() -> None:
 
 def test_only_requests_of_exactly_the_type_count() -> None:
     card = Card("a", "K", "K", 4, 100, 100)
-    request = Request("K", count=2, memory=50, percent=101, cores=25)
+    request = DeviceRequest("K", count=2, memory=50, percent=101, cores=25)
     assert card_score(card, [request], Weights()) == np.float32(10)
     assert card_score(card, [request], Weights(slot=2, core=0, memory=4)) == np.float32(25)
     model = Card("a", "K", "K Model", 4, 100, 100)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from kdsl.cluster.devices.cards import Card
 from kdsl.eval.values import EvalError
-from kdsl.plan.devices.choice import Candidate, Charge, Choice, Refusal
+from kdsl.plan.devices.choice import CardCandidate, CardCharge, CardChoice, CardRefusal
 from kdsl.plan.devices.intervals import PART, intervals
 
 
@@ -22,7 +22,7 @@ A100 = [
 ]
 
 
-def choose(count: int, *cards: tuple[str, int, list[dict[str, Any]]], **fields: Any) -> str | Refusal:
+def choose(count: int, *cards: tuple[str, int, list[dict[str, Any]]], **fields: Any) -> str | CardRefusal:
     """Cut parts from cards, given as name, memory to hold and profiles; return `card:profile@start` of each."""
     by_name = {name: (memory, profiles) for name, memory, profiles in cards}
     values = {"busy": {}, "infeasible": "Full", **fields}
@@ -35,17 +35,17 @@ def choose(count: int, *cards: tuple[str, int, list[dict[str, Any]]], **fields: 
         return values["busy"].get(device.id, []) if name == "busy" else values[name]
 
     fitting = [
-        Candidate(Card(name, "K", "K", 7, 800, 100), place, Charge(memory, 0, 1, "K"))
+        CardCandidate(Card(name, "K", "K", 7, 800, 100), place, CardCharge(memory, 0, 1, "K"))
         for place, (name, (memory, _)) in enumerate(by_name.items())
     ]
     cards = [one.card for one in fitting]
-    chosen = intervals(Choice(count, fitting, cards, read, {"Sick": 1}, [one.charge for one in fitting]))
-    if isinstance(chosen, Refusal):
+    chosen = intervals(CardChoice(count, fitting, cards, read, {"Sick": 1}, [one.charge for one in fitting]))
+    if isinstance(chosen, CardRefusal):
         return chosen
     return " ".join(_shown(one) for one in chosen)
 
 
-def _shown(one: Candidate) -> str:
+def _shown(one: CardCandidate) -> str:
     part = one.card.attributes.get(PART)
     return one.card.id if part is None else f"{one.card.id}:{part['profile']}@{part['start']}"
 
@@ -77,12 +77,12 @@ def test_cards_without_profiles_are_taken_whole() -> None:
 
 def test_too_few_parts() -> None:
     """Each card that ran full counts, and so do the parts that were found."""
-    assert choose(3, ("a", 500, A100), ("b", 500, A100)) == Refusal(counts={"Sick": 1, "Full": 2, "": 2})
+    assert choose(3, ("a", 500, A100), ("b", 500, A100)) == CardRefusal(counts={"Sick": 1, "Full": 2, "": 2})
 
 
 def test_no_part_at_all() -> None:
     busy = {"a": [{"start": 3, "size": 1}]}
-    assert choose(1, ("a", 500, A100), busy=busy) == Refusal(counts={"Sick": 1, "Full": 1})
+    assert choose(1, ("a", 500, A100), busy=busy) == CardRefusal(counts={"Sick": 1, "Full": 1})
 
 
 @pytest.mark.parametrize("broken", [{"memory": 5}, {"name": "1g", "memory": "5", "placements": []}, 7])

@@ -31,7 +31,7 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.nodes import lower_macro
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.residual.rules import (
     prepared_predicate,
     prepared_score,
@@ -47,24 +47,26 @@ _OPERATOR = re.compile(r"_([^_]+)_")
 
 def checked_predicate(
     body: str, fns: str = "", steps: Steps = DEFAULT_STEPS
-) -> tuple[CheckedPredicate, Functions]:
+) -> tuple[CheckedPredicate, CompiledFunctions]:
     """Check a predicate whose body begins in line 4."""
     profile = _PROFILE.replace("@", "predicates { P }")
     found = rules(f"predicate P {{\n{body.strip()}\n}}\n{fns}\n{profile}")
-    functions = Functions.of(found.fns, steps=steps, lower=lower_macro)
+    functions = CompiledFunctions.of(found.fns, steps=steps, lower=lower_macro)
     return found.profiles["t.p"].predicates[0], functions
 
 
-def checked_score(body: str, fns: str = "", steps: Steps = DEFAULT_STEPS) -> tuple[CheckedScore, Functions]:
+def checked_score(
+    body: str, fns: str = "", steps: Steps = DEFAULT_STEPS
+) -> tuple[CheckedScore, CompiledFunctions]:
     """Check a score whose body begins in line 4."""
     profile = _PROFILE.replace("@", "scores { P weight 1 }")
     found = rules(f"score P {{\n{body.strip()}\n}}\n{fns}\n{profile}")
-    functions = Functions.of(found.fns, steps=steps, lower=lower_macro)
+    functions = CompiledFunctions.of(found.fns, steps=steps, lower=lower_macro)
     return found.profiles["t.p"].scores[0].score, functions
 
 
 def left_of_predicate(
-    rule: CheckedPredicate, functions: Functions, pod: PodInfo, snapshot: Snapshot | None = None
+    rule: CheckedPredicate, functions: CompiledFunctions, pod: PodInfo, snapshot: Snapshot | None = None
 ) -> CheckedPredicate:
     """Rewrite a predicate for the signature of a pod."""
     filled = {"pod": pod, "cluster": ClusterView(snapshot or nodes_of().snapshot)}
@@ -72,7 +74,7 @@ def left_of_predicate(
 
 
 def left_of_score(
-    rule: CheckedScore, functions: Functions, pod: PodInfo, snapshot: Snapshot | None = None
+    rule: CheckedScore, functions: CompiledFunctions, pod: PodInfo, snapshot: Snapshot | None = None
 ) -> CheckedScore:
     """Rewrite a score for the signature of a pod."""
     filled = {"pod": pod, "cluster": ClusterView(snapshot or nodes_of().snapshot)}

@@ -14,7 +14,7 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.passes import RESIDUAL_PASSES
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.residual.folder import TooMuch
 from kdsl.plan.rules.predicate import PredicateProgram
@@ -69,7 +69,9 @@ def tallies(nodes: NodeSet) -> int:
     return len(TallyStore.of(nodes.snapshot)._tallies)
 
 
-def assert_same_verdicts(rule: CheckedPredicate, functions: Functions, pod: PodInfo, nodes: NodeSet) -> None:
+def assert_same_verdicts(
+    rule: CheckedPredicate, functions: CompiledFunctions, pod: PodInfo, nodes: NodeSet
+) -> None:
     expected = verdicts(PredicateProgram(rule, functions), pod, nodes)
     counted = tallies(nodes)
     with suppress(TooMuch):
@@ -78,7 +80,9 @@ def assert_same_verdicts(rule: CheckedPredicate, functions: Functions, pod: PodI
         assert tallies(nodes) == counted
 
 
-def assert_same_scores(rule: CheckedScore, functions: Functions, pod: PodInfo, nodes: NodeSet) -> None:
+def assert_same_scores(
+    rule: CheckedScore, functions: CompiledFunctions, pod: PodInfo, nodes: NodeSet
+) -> None:
     expected = raw_scores(ScoreProgram(rule, functions), pod, nodes)
     counted = tallies(nodes)
     with suppress(TooMuch):

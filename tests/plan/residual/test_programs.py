@@ -14,7 +14,7 @@ from kdsl.eval.scalar import Closure
 from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.frames import EpochOf, SignatureOf
-from kdsl.plan.compile.scope import REWRITE_AFTER, Functions
+from kdsl.plan.compile.scope import REWRITE_AFTER, CompiledFunctions
 from kdsl.plan.memo.frames import with_residuals
 from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.residual import programs as module
@@ -61,7 +61,7 @@ def residuals(
         lambda rule, functions: f"prepared {rule}",
         rewrite or (lambda rule, filled, functions: f"{rule} for {filled['pod'].name}"),
         lambda rule, functions, passes: Made(rule),
-        Functions.of({}, probe, rewrite_after=after),
+        CompiledFunctions.of({}, probe, rewrite_after=after),
     )
     made.keep(lambda pod: pod.namespace, epoch_of)
     return made
@@ -91,7 +91,7 @@ def test_without_signatures_there_are_none() -> None:
         lambda rule, _: rule,
         lambda rule, *_: rule,
         lambda rule, _, passes: Made(rule),
-        Functions.of({}, rewrite_after=0),
+        CompiledFunctions.of({}, rewrite_after=0),
     )
     assert programs.of(PodInfo("a"), snapshot()) is None
 
@@ -117,7 +117,7 @@ def test_a_change_of_the_catalog_counts() -> None:
 def test_a_rule_that_is_too_large_is_tried_once() -> None:
     tried: list[str] = []
 
-    def rewrite(rule: str, filled: dict[str, PodInfo], functions: Functions) -> str:
+    def rewrite(rule: str, filled: dict[str, PodInfo], functions: CompiledFunctions) -> str:
         tried.append(filled["pod"].name)
         raise TooMuch if len(tried) == 1 else RecursionError
 
@@ -167,7 +167,7 @@ def test_long_lists_stay_lists() -> None:
 
 def test_a_program_keeps_frames() -> None:
     rule, _ = checked_predicate('require pod.priority * 2 > node.podCount else "no"')
-    functions = Functions.of({}, lower=lower_macro, rewrite_after=0)
+    functions = CompiledFunctions.of({}, lower=lower_macro, rewrite_after=0)
     programs = ResidualPrograms(rule, prepared_predicate, residual_predicate, PredicateProgram, functions)
     programs.keep(lambda pod: pod.priority, lambda snapshot: ())
     nodes: NodeSet = nodes_of(node("n"))

@@ -14,7 +14,7 @@ from kdsl.cluster.devices.codec import collapse, decode
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.usage import Holding, with_holdings
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.admission import admit_pod
 from kdsl.plan.devices.placing import NodeCards, Placed, place
 from kdsl.plan.devices.program import DeviceProgram, requests_of
@@ -29,7 +29,7 @@ def programs_of(*folders: Path) -> dict[str, DeviceProgram]:
     """Return the devices of rule folders by kind, compiled."""
     checked = check_rules(folders)
     assert checked.rules is not None, checked.diagnostics
-    functions = Functions.of(checked.rules.fns)
+    functions = CompiledFunctions.of(checked.rules.fns)
     compiled = [DeviceProgram(device, functions) for device in checked.rules.devices.values()]
     return {program.kind: program for program in compiled}
 

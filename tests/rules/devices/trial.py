@@ -12,10 +12,10 @@ from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.lang.loader import load_sources
-from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.placing import NodeCards, Placed, place
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.requests import DeviceRequest
 
 VENDORS = Path(__file__).parents[3] / "rules" / "devices"
 SPREAD = Policy()
@@ -54,14 +54,14 @@ def program(body: str) -> DeviceProgram:
     loaded = load_sources([*sources, Source("test.kdsl", DEVICE.lstrip().replace("BODY", body))])
     checked = check_program(loaded.program)
     assert checked.rules is not None, checked.diagnostics
-    return DeviceProgram(checked.rules.devices["test.Test"], Functions.of(checked.rules.fns))
+    return DeviceProgram(checked.rules.devices["test.Test"], CompiledFunctions.of(checked.rules.fns))
 
 
 def given(body: str, cards: Sequence[Card], count: int, policy: Policy = SPREAD) -> str:
     """Return the names of the cards that a container gets, or the reason of the node."""
     pod = DevicePod("p", containers=(DeviceContainer("c"),))
     at = NodeCards(DeviceNode("n"), tuple(cards))
-    placed = place({"K": program(body)}, pod, ({"K": Request("K", count)},), policy, at)
+    placed = place({"K": program(body)}, pod, ({"K": DeviceRequest("K", count)},), policy, at)
     if isinstance(placed, Placed):
         return "".join(grant.id for grant in placed.allocations["K"].cards)
     return placed.reason

@@ -15,7 +15,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.ir import free_slots
 from kdsl.eval.values import EvalError
 from kdsl.plan.compile.passes.inline import inline_calls, substitute
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 
 from tests.plan.lab import DEFAULT_QUEUE, node, rules
 
@@ -36,7 +36,7 @@ def inlined(condition: str) -> tuple[TypedExpr, TypedExpr, RuleScope]:
     rule = found.profiles["t.p"].predicates[0]
     (statement,) = rule.body
     assert isinstance(statement, CheckedRequire)
-    scope = RuleScope(rule.scope, rule.params, rule.slots, Functions.of(found.fns))
+    scope = RuleScope(rule.scope, rule.params, rule.slots, CompiledFunctions.of(found.fns))
     names = {variable.slot for variable in rule.scope.values()}
     return statement.condition, inline_calls(statement.condition, found.fns, names, scope.variable), scope
 

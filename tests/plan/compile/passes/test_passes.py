@@ -11,12 +11,12 @@ from kdsl.plan.compile.passes import PASSES, RESIDUAL_PASSES
 from kdsl.plan.compile.passes.capture import capture
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.hoist import hoist_lasting
-from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.rules.predicate import PredicateProgram
 
 from tests.plan.lab import DEFAULT_QUEUE, node, nodes_of, rules
 
-FUNCTIONS = Functions.of({})
+FUNCTIONS = CompiledFunctions.of({})
 
 
 def rule(body: str) -> CheckedPredicate:
