@@ -16,19 +16,27 @@ NEW_OBJECTS: Final = 50_000
 """The new objects between two collections in a settled heap: decisions keep most of them, as answers."""
 
 
+class _Heap:
+    """Whether somebody has settled the heap of this process. (Counting the excluded objects takes long.)"""
+
+    is_settled = False
+
+
 def settle_heap() -> Callable[[], None]:
     """Exclude the objects that exist now from cycle collection; collect the cycles of new ones less often.
 
-    Reference counting still frees all objects. Return the function that undoes it; objects that were excluded
-    before stay excluded.
+    Reference counting still frees all objects. Return the function that undoes it. If the heap was settled
+    already, undoing leaves objects excluded: whoever settled it first includes them again.
     """
-    thresholds, was_settled = gc.get_threshold(), gc.get_freeze_count() > 0
+    thresholds, is_first = gc.get_threshold(), not _Heap.is_settled
 
     def undo() -> None:
         gc.set_threshold(*thresholds)
-        if not was_settled:
+        if is_first:
+            _Heap.is_settled = False
             gc.unfreeze()
 
+    _Heap.is_settled = True
     gc.freeze()
     gc.set_threshold(max(NEW_OBJECTS, thresholds[0]), *thresholds[1:])
     return undo

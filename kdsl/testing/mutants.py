@@ -43,7 +43,7 @@ from kdsl.report.decisions import Json
 from kdsl.report.tables import plural
 from kdsl.testing.cases import PropertyCase, RuleTest
 from kdsl.testing.running import Runner
-from kdsl.testing.subject import SubjectKind, check_subject
+from kdsl.testing.subject import SubjectKind, check_mutant
 
 _OPERATORS: Final = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
@@ -222,10 +222,10 @@ def is_noticed(mutant: Mutant, tests: Sequence[RuleTest], seed: int) -> bool | N
     for test in tests:
         program = mutant.program(test.loaded.program) if _concerns(mutant, test) else None
         if program is not None:
-            checked = check_subject(program, test.subject, test.checked.plugins)
-            if checked.rules is None:
+            rules = check_mutant(program, test.subject, test.checked.plugins)
+            if rules is None:
                 return None
-            mutated.append(replace(test, checked=checked))
+            mutated.append(replace(test, checked=replace(test.checked, rules=rules)))
     runner = Runner(seed)
     # Properties are left out, as in coverage: they notice mutants by chance, and slowly.
     cases = ((test, case) for test in mutated for case in test.cases if not isinstance(case, PropertyCase))

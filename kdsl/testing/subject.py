@@ -28,6 +28,7 @@ from kdsl.rulebook.checking import check_once
 from kdsl.testing.codes import TestCode
 
 _PACKAGE: Final = "kdsl.rule_test"
+_LONE: Final = f"{_PACKAGE}.lone"
 
 
 class SubjectKind(StrEnum):
@@ -117,39 +118,61 @@ def find_subject(program: Program, kind: SubjectKind, name: str, span: Span) -> 
 
 
 def check_subject(program: Program, subject: Subject, plugins: ActivePlugins) -> Checked:
-    """Check the rules, and a profile around the subject where it is a rule.
+    """Check the rules of files, and a profile around the subject where it is a rule.
 
     The program is checked once for all its subjects, a rule's own profile only with the packages it imports.
     """
     rules, problems = check_once(program, plugins.externals)
     if rules is None or subject.kind is SubjectKind.PROFILE:
         return Checked(rules, subject.qualified, problems, plugins)
-    parsed = parse_file(Source("<rule test>", _lone_profile(subject)))
-    if parsed.file is None or has_errors(parsed.diagnostics):
-        return Checked(None, "", parsed.diagnostics, plugins)
-    lone = check_program(_around(program, parsed.file), externals=plugins.externals)
-    if lone.rules is None:
-        return Checked(None, "", lone.diagnostics, plugins)
-    profiles = MappingProxyType({**rules.profiles, **lone.rules.profiles})
-    return Checked(replace(rules, profiles=profiles), f"{_PACKAGE}.lone", problems, plugins)
+    lone = _lone_profile(subject)
+    if not isinstance(lone, File):
+        return Checked(None, "", lone, plugins)
+    checked = check_program(_around(program, lone), externals=plugins.externals)
+    if checked.rules is None:
+        return Checked(None, "", checked.diagnostics, plugins)
+    profiles = MappingProxyType({**rules.profiles, **checked.rules.profiles})
+    return Checked(replace(rules, profiles=profiles), _LONE, problems, plugins)
+
+
+def check_mutant(program: Program, subject: Subject, plugins: ActivePlugins) -> RuleSet | None:
+    """Check a program that is not the one of its texts, and a profile around the subject where it is a rule.
+
+    Return None for errors.
+    """
+    lone = None if subject.kind is SubjectKind.PROFILE else _lone_profile(subject)
+    if isinstance(lone, File):
+        program = _with_package(program, lone, program.packages)
+    return check_program(program, externals=plugins.externals).rules
 
 
 def _around(program: Program, file: File) -> Program:
     """Return the program of a file, its imports, and the packages of teams, which apply to all profiles."""
     needed = {each.package.text for each in file.imports}
     needed |= {package.name for package in program.packages.values() if has_teams(package.files)}
-    packages = {_PACKAGE: Package(_PACKAGE, (file,))}
+    found: list[Package] = []
     # A package comes after those it imports.
-    for name, package in reversed(list(program.packages.items())):
-        if name in needed:
-            packages[name] = package
+    for package in reversed(list(program.packages.values())):
+        if package.name in needed:
+            found.append(package)
             needed |= {each.package.text for one in package.files for each in one.imports}
-    packages = dict(reversed(list(packages.items())))
+    return _with_package(program, file, {package.name: package for package in reversed(found)})
+
+
+def _with_package(program: Program, file: File, others: Mapping[str, Package]) -> Program:
+    """Return the program of a file and other packages."""
+    packages = {**others, _PACKAGE: Package(_PACKAGE, (file,))}
     files = tuple(one for package in packages.values() for one in package.files)
     return replace(program, files=files, packages=MappingProxyType(packages))
 
 
-def _lone_profile(subject: Subject) -> str:
+def _lone_profile(subject: Subject) -> File | tuple[Diagnostic, ...]:
+    """Return a file with a profile around one rule, or errors in its parameters."""
+    parsed = parse_file(Source("<rule test>", _lone_text(subject)))
+    return parsed.diagnostics if parsed.file is None or has_errors(parsed.diagnostics) else parsed.file
+
+
+def _lone_text(subject: Subject) -> str:
     """Return the text of a minimal profile around one rule."""
     kind, rule = subject.kind, f"tested.{subject.name}"
     settings = DEVICES if kind is SubjectKind.DEVICE else subject.name

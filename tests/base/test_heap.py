@@ -10,8 +10,9 @@ from kdsl.base.heap import NEW_OBJECTS, growing_heap, settle_heap, settled_heap
 
 
 @pytest.fixture(autouse=True)
-def unsettled() -> None:
-    """The heap of a test is settled: see `tests/conftest.py`."""
+def unsettled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo what `tests/conftest.py` does for every test."""
+    monkeypatch.setattr("kdsl.base.heap._Heap.is_settled", False)
     gc.unfreeze()
 
 
