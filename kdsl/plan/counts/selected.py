@@ -1,12 +1,15 @@
-"""Sums for a question that is asked for the first time.
+"""Counts that read only the pods which a selector may match.
 
-Only the pods that the question's selector may match are read. Nothing is kept by row, so the sums cannot be
-updated: a repeated question gets a tally.
+The sums for a question that is asked for the first time keep nothing by row, so they cannot be updated: a
+repeated question gets a tally.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple, TypeAlias
+
 import numpy as np
+from numpy.typing import NDArray
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
@@ -18,28 +21,49 @@ from kdsl.plan.counts.pod_index import PodIndex
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.fact_columns import FactColumn
 
+Domains: TypeAlias = NDArray[np.int32]
+"""The number of the domain of each row, `NO_DOMAIN` for rows that take no part."""
+
+
+class Selection(NamedTuple):
+    """The placed pods that a selector may match, by row. Each other pod counts 0 and takes `other_steps`."""
+
+    pods: dict[int, list[PodInfo]]
+    other_steps: int
+
+
+def selection_of(live: LiveSnapshot, index: PodIndex, measure: Measure, domains: Domains) -> Selection | None:
+    """Return the pods to count on rows with a domain; None if no selector decides, or if steps vary."""
+    found = measure.selected(index)
+    if found is None:
+        return None
+    pods: dict[int, list[PodInfo]] = {}
+    for row, pod in found:
+        if domains.item(row) != NO_DOMAIN:
+            pods.setdefault(row, []).append(pod)
+    steps = _steps_of_other(live, domains, pods, measure)
+    return None if steps is None else Selection(pods, steps)
+
 
 def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> Sums | None:
     """Return the sums over a snapshot; None if no selector decides, or if a node could not be counted."""
-    found = measure.selected(index) if measure.on_facts else None
-    if found is None:
+    if not (measure.on_facts and measure.has_selector):
         return None
     column = domains_of(live, measure.key)
     screened = _domains(live, column, measure)
     if screened is None:
         return None
     domains, asked, steps = screened
-    selected: dict[int, list[PodInfo]] = {}
-    for row, pod in found:
-        if domains.item(row) != NO_DOMAIN:
-            selected.setdefault(row, []).append(pod)
-    counts = live.pod_counts
-    pods = int(counts[domains != NO_DOMAIN].sum()) if len(domains) else 0
-    others = pods - sum(map(len, selected.values()))
-    other = _steps_of_other(live, domains, selected, measure) if others else 0
-    # A count does not depend on the steps that are left, as long as they suffice.
-    if other is None or steps + other * int(counts.max(initial=0)) > measure.limit:
+    selection = selection_of(live, index, measure, domains)
+    if selection is None:
         return None
+    selected, other = selection
+    counts = live.pod_counts
+    # A count does not depend on the steps that are left, as long as they suffice.
+    if steps + other * int(counts.max(initial=0)) > measure.limit:
+        return None
+    others = int(counts[domains != NO_DOMAIN].sum()) if len(domains) else 0
+    others -= sum(map(len, selected.values()))
     sums = Sums.of_nodes(column, None if domains is column.codes else domains)
     total, largest = 0, 0
     sums.steps = steps * asked + other * others
@@ -57,9 +81,7 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
     return sums if largest * len(domains) <= INT_MAX else None
 
 
-def _domains(
-    live: LiveSnapshot, column: FactColumn, measure: Measure
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int32]], int, int] | None:
+def _domains(live: LiveSnapshot, column: FactColumn, measure: Measure) -> tuple[Domains, int, int] | None:
     """Return the domain of each row that takes part, the number of nodes asked, and the steps of each."""
     codes = column.codes
     if not measure.filters:
@@ -79,7 +101,7 @@ def _domains(
 
 def _steps_of_other(
     live: LiveSnapshot,
-    domains: np.ndarray[tuple[int], np.dtype[np.int32]],
+    domains: Domains,
     selected: dict[int, list[PodInfo]],
     measure: Measure,
 ) -> int | None:

@@ -68,7 +68,7 @@ class TallyStore:
         tally = handle.tally()
         if tally is not None and tally.version == snapshot.version:
             # It is not changed before the next version, so no lock is needed.
-            return tally.sums(snapshot, self._arrivals, measure)
+            return tally.sums(snapshot, self._arrivals, self._pods, measure)
         with self._lock:
             self._catch_up()
             tally = tally or self._find(handle, Tally)
@@ -78,7 +78,7 @@ class TallyStore:
                     return first
             tally = tally or Tally(self._live, measure.key)
             try:
-                return tally.sums(snapshot, self._arrivals, measure)
+                return tally.sums(snapshot, self._arrivals, self._pods, measure)
             finally:
                 self._keep(handle, tally)
 

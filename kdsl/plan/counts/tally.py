@@ -20,6 +20,8 @@ from kdsl.plan.counts.arrivals import Arrival, Arrivals
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
 from kdsl.plan.counts.handles import StoredTally
 from kdsl.plan.counts.measures import NOT_COUNTED, Measure, NodeCount, PodAnswers
+from kdsl.plan.counts.pod_index import PodIndex
+from kdsl.plan.counts.selected import selection_of
 from kdsl.plan.counts.sums import Sums
 
 _PER_ROW: Final = 20
@@ -52,7 +54,7 @@ class Tally(StoredTally):
         # Whether the sums have to be rebuilt. They are not updated then.
         self._is_stale = True
 
-    def sums(self, snapshot: Snapshot, arrivals: Arrivals, measure: Measure) -> Sums:
+    def sums(self, snapshot: Snapshot, arrivals: Arrivals, pods: PodIndex, measure: Measure) -> Sums:
         """Return the sums over a snapshot, live or an overlay; EvalError if a node could not be counted.
 
         The sums of the live snapshot are valid until the next call.
@@ -61,7 +63,7 @@ class Tally(StoredTally):
         """
         live = snapshot.live
         if self.version != live.version:
-            self._refresh(live, arrivals, measure)
+            self._refresh(live, arrivals, pods, measure)
             self.version = live.version
         if snapshot.is_overlay:
             return self._corrected(snapshot, measure)
@@ -69,11 +71,11 @@ class Tally(StoredTally):
             self._raise_first_error(self._errors, snapshot)
         return self._sums
 
-    def _refresh(self, live: LiveSnapshot, arrivals: Arrivals, measure: Measure) -> None:
+    def _refresh(self, live: LiveSnapshot, arrivals: Arrivals, pods: PodIndex, measure: Measure) -> None:
         arrived, remembered = arrivals.since(self._position), len(self._answers)
         self._position = arrivals.position
         if arrived is None:
-            self._begin(live, measure)
+            self._begin(live, pods, measure)
         elif arrived:
             self._follow(live, arrived, measure)
         if self._is_stale:
@@ -81,7 +83,7 @@ class Tally(StoredTally):
         elif len(self._answers) != remembered:
             self._update_size()
 
-    def _begin(self, live: LiveSnapshot, measure: Measure) -> None:
+    def _begin(self, live: LiveSnapshot, pods: PodIndex, measure: Measure) -> None:
         self._column = domains_of(live, self._key)
         self._clear(len(live.names))
         ids = self._column.codes
@@ -94,20 +96,44 @@ class Tally(StoredTally):
             self._domains[rows] = ids[rows]
             self._steps[asked.rows] = steps
             # Most nodes have nothing to count.
-            self._count_first(live, rows[live.pod_counts.take(rows) > 0], measure)
+            self._count_first(live, pods, rows[live.pod_counts.take(rows) > 0], measure)
 
-    def _count_first(self, live: LiveSnapshot, rows: Rows, measure: Measure) -> None:
+    def _count_first(self, live: LiveSnapshot, index: PodIndex, rows: Rows, measure: Measure) -> None:
         """Count the pods of rows that take part."""
         if not measure.on_facts:
             self._count(live, rows.tolist(), measure)
-            return
-        pods = [live.info(row).pods for row in rows.tolist()]
-        found = list(map(measure.count_added, pods, self._steps[rows].tolist(), repeat(self._answers)))
-        left = [row for row, each in zip(rows.tolist(), found, strict=True) if each is None]
-        self._steps[rows] = [0 if each is None else each[1] for each in found]
-        self.amounts[rows] = amounts = [0 if each is None else each[0] for each in found]
+        elif not self._count_selected(live, index, rows, measure):
+            pods = [live.info(row).pods for row in rows.tolist()]
+            found = map(measure.count_added, pods, self._steps[rows].tolist(), repeat(self._answers))
+            self._put_first(live, dict(zip(rows.tolist(), found, strict=True)), measure)
+
+    def _count_selected(self, live: LiveSnapshot, index: PodIndex, rows: Rows, measure: Measure) -> bool:
+        """Count only the pods that the selector may match; return False if that is not possible."""
+        selection = selection_of(live, index, measure, self._domains)
+        if selection is None:
+            return False
+        selected, other = selection
+        steps = self._steps[rows] + other * live.pod_counts.take(rows)
+        # A count does not depend on the steps that are left, as long as they suffice.
+        if steps.max(initial=0) > measure.limit:
+            return False
+        self._steps[rows] = steps
+        counted = (
+            measure.count_added(pods, self._steps.item(row) - other * len(pods), self._answers)
+            for row, pods in selected.items()
+        )
+        self._put_first(live, dict(zip(selected, counted, strict=True)), measure)
+        return True
+
+    def _put_first(
+        self, live: LiveSnapshot, found: Mapping[int, tuple[int, int] | None], measure: Measure
+    ) -> None:
+        """Store the first counts of rows and their steps; rows without a count are counted by themselves."""
+        rows = list(found)
+        self._steps[rows] = [0 if each is None else each[1] for each in found.values()]
+        self.amounts[rows] = amounts = [0 if each is None else each[0] for each in found.values()]
         self._largest = max(map(abs, amounts), default=0)
-        self._count(live, left, measure)
+        self._count(live, [row for row, each in found.items() if each is None], measure)
 
     def _follow(self, live: LiveSnapshot, arrived: Sequence[Arrival], measure: Measure) -> None:
         """Count the arrivals at rows; for some rows, all their pods."""

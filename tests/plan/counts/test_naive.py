@@ -544,3 +544,10 @@ def test_only_pods_that_a_selector_may_match_are_asked_about() -> None:
     assert (count.total(), count.sums.steps) == (1, 39)
     # The selected one, and one for the cost of the others.
     assert question.asked == 2
+    # At the next version the question gets a tally, which follows from there.
+    again = SelectingQuestion(term)
+    for name, app, total, asked in (("late", "b", 1, 2), ("later", "a", 1, 3)):
+        labels = FrozenMap({"app": app, "run": name})
+        cache.add_pod(PodInfo(name, node_name="a", labels=labels))
+        count = Topology(cache.snapshot(), "zone").sum(again, Meter(1000))
+        assert (count.total(), again.asked) == (total, asked)
