@@ -33,6 +33,7 @@ __all__ = [
     "alias_of",
     "find_rule_files",
     "has_teams",
+    "imported_by",
     "load_rules",
     "load_sources",
 ]
@@ -161,7 +162,7 @@ def _borrow(
     hold is an error.
     """
     known = set(_by_package(files))
-    missing = _imported(files) - known
+    missing = imported_by(files) - known
     if not missing and not has_teams(files):
         return [], [], ()
     shelves: dict[str, list[list[ParseResult]]] = defaultdict(list)
@@ -181,7 +182,7 @@ def _borrow(
         added = [result.file for result in results if result.file]
         borrowed += added
         known |= missing
-        missing = _imported(added) - known
+        missing = imported_by(added) - known
     return borrowed, [*problems, *(unknown if lost else ())], shelves.keys()
 
 
@@ -230,7 +231,8 @@ def _contested(name: str, libraries: Sequence[Sequence[ParseResult]]) -> Diagnos
     )
 
 
-def _imported(files: Iterable[File]) -> set[str]:
+def imported_by(files: Iterable[File]) -> set[str]:
+    """Return the names of the packages that the files import."""
     return {statement.package.text for file in files for statement in file.imports}
 
 

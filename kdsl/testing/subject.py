@@ -20,7 +20,7 @@ from kdsl.check.checker import check_program
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.check.model.sharing import DEVICES
 from kdsl.check.names.declarations import Declarations
-from kdsl.lang.loader import LoadResult, Package, Program, has_teams, load_rules
+from kdsl.lang.loader import LoadResult, Package, Program, has_teams, imported_by, load_rules
 from kdsl.lang.parser import parse_file
 from kdsl.lang.tree import Device, File, Predicate, Profile, Queue, Score
 from kdsl.lang.yaml_tree import Plain
@@ -148,14 +148,14 @@ def check_mutant(program: Program, subject: Subject, plugins: ActivePlugins) -> 
 
 def _around(program: Program, file: File) -> Program:
     """Return the program of a file, its imports, and the packages of teams, which apply to all profiles."""
-    needed = {each.package.text for each in file.imports}
+    needed = imported_by([file])
     needed |= {package.name for package in program.packages.values() if has_teams(package.files)}
     found: list[Package] = []
     # A package comes after those it imports.
     for package in reversed(list(program.packages.values())):
         if package.name in needed:
             found.append(package)
-            needed |= {each.package.text for one in package.files for each in one.imports}
+            needed |= imported_by(package.files)
     return _with_package(program, file, {package.name: package for package in reversed(found)})
 
 

@@ -126,11 +126,6 @@ class Measure:
                 return None
         return nodes, steps
 
-    @property
-    def has_selector(self) -> bool:
-        """Return whether a selector decides which pods count."""
-        return isinstance(self.question.selecting, (PodAffinityTerm, SpreadConstraint))
-
     def selected(self, index: PodIndex) -> Iterable[tuple[int, PodInfo]] | None:
         """Return the pods that may count, with rows; others count 0 for equal steps. None if unknown."""
         selecting = self.question.selecting

@@ -6,6 +6,7 @@ repeated question gets a tally.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,44 +27,45 @@ Domains: TypeAlias = NDArray[np.int32]
 
 
 class Selection(NamedTuple):
-    """The placed pods that a selector may match, by row. Each other pod counts 0 and takes `other_steps`."""
+    """The placed pods that a selector may match, by row. The `others` count 0 and take `other_steps` each."""
 
     pods: dict[int, list[PodInfo]]
+    others: int
     other_steps: int
 
 
-def selection_of(live: LiveSnapshot, index: PodIndex, measure: Measure, domains: Domains) -> Selection | None:
-    """Return the pods to count on rows with a domain; None if no selector decides, or if steps vary."""
-    found = measure.selected(index)
-    if found is None:
-        return None
-    pods: dict[int, list[PodInfo]] = {}
+def selection_of(
+    found: Iterable[tuple[int, PodInfo]], live: LiveSnapshot, measure: Measure, domains: Domains
+) -> Selection | None:
+    """Return the pods of `Measure.selected` on rows with a domain; None if the steps of other pods vary."""
+    selected: dict[int, list[PodInfo]] = {}
     for row, pod in found:
         if domains.item(row) != NO_DOMAIN:
-            pods.setdefault(row, []).append(pod)
-    steps = _steps_of_other(live, domains, pods, measure)
-    return None if steps is None else Selection(pods, steps)
+            selected.setdefault(row, []).append(pod)
+    pods = int(live.pod_counts[domains != NO_DOMAIN].sum()) if len(domains) else 0
+    others = pods - sum(map(len, selected.values()))
+    steps = _steps_of_other(live, domains, selected, measure) if others else 0
+    return None if steps is None else Selection(selected, others, steps)
 
 
 def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> Sums | None:
     """Return the sums over a snapshot; None if no selector decides, or if a node could not be counted."""
-    if not (measure.on_facts and measure.has_selector):
+    found = measure.selected(index) if measure.on_facts else None
+    if found is None:
         return None
     column = domains_of(live, measure.key)
     screened = _domains(live, column, measure)
     if screened is None:
         return None
     domains, asked, steps = screened
-    selection = selection_of(live, index, measure, domains)
+    selection = selection_of(found, live, measure, domains)
     if selection is None:
         return None
-    selected, other = selection
+    selected, others, other = selection
     counts = live.pod_counts
     # A count does not depend on the steps that are left, as long as they suffice.
     if steps + other * int(counts.max(initial=0)) > measure.limit:
         return None
-    others = int(counts[domains != NO_DOMAIN].sum()) if len(domains) else 0
-    others -= sum(map(len, selected.values()))
     sums = Sums.of_nodes(column, None if domains is column.codes else domains)
     total, largest = 0, 0
     sums.steps = steps * asked + other * others

@@ -109,10 +109,11 @@ class Tally(StoredTally):
 
     def _count_selected(self, live: LiveSnapshot, index: PodIndex, rows: Rows, measure: Measure) -> bool:
         """Count only the pods that the selector may match; return False if that is not possible."""
-        selection = selection_of(live, index, measure, self._domains)
+        found = measure.selected(index)
+        selection = None if found is None else selection_of(found, live, measure, self._domains)
         if selection is None:
             return False
-        selected, other = selection
+        selected, _, other = selection
         steps = self._steps[rows] + other * live.pod_counts.take(rows)
         # A count does not depend on the steps that are left, as long as they suffice.
         if steps.max(initial=0) > measure.limit:
