@@ -26,7 +26,7 @@ from kdsl.hooks.table import MAX_NODE_SCORE
 GONE = Status(Code.UNSCHEDULABLE, ("node is not known here",))
 
 
-def judge_nodes(attempt: Attempt, contested: Contested, rows: NDArray[np.int32]) -> StatusColumn:
+def judge_nodes(attempt: Attempt, contested: Contested, rows: NDArray[np.intp]) -> StatusColumn:
     """Evaluate the filters on nodes, by row; raise PluginError if one fails on any node."""
     found = run_pre_filters(attempt)
     column = _judged(attempt, contested, rows, found)
@@ -36,7 +36,7 @@ def judge_nodes(attempt: Attempt, contested: Contested, rows: NDArray[np.int32])
     return verdicts.column
 
 
-def score_rows(attempt: Attempt, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], int]:
+def score_rows(attempt: Attempt, rows: NDArray[np.intp]) -> tuple[NDArray[np.int64], int]:
     """Return the weighted scores of nodes, by row, and their maximum: 0 without scores.
 
     Scores that do not apply to the pod are not in the maximum. Raises PluginError.
@@ -56,7 +56,7 @@ def fit_on(attempt: Attempt, contested: Contested, node: str) -> Status | None:
     row = attempt.snapshot.row_of(node)
     if row is None:
         return GONE
-    column = _judged(attempt, contested, np.array([row], np.int32), run_pre_filters(attempt))
+    column = _judged(attempt, contested, np.array([row], np.intp), run_pre_filters(attempt))
     return column[0] if column.ids[0] else None
 
 
@@ -92,7 +92,7 @@ def preemption(attempt: Attempt, contested: Contested) -> Rejects:
 
 
 def _judged(
-    attempt: Attempt, contested: Contested, rows: NDArray[np.int32], found: PreFilterResult
+    attempt: Attempt, contested: Contested, rows: NDArray[np.intp], found: PreFilterResult
 ) -> StatusColumn:
     if found.rejection is not None:
         return StatusColumn(np.ones(len(rows), np.int32), (SUCCESS, found.rejection))
@@ -106,7 +106,7 @@ def _judged(
     return StatusColumn(ids, (*column.table, found.absent))
 
 
-def _asked(attempt: Attempt, contested: Contested, rows: NDArray[np.int32]) -> StatusColumn:
+def _asked(attempt: Attempt, contested: Contested, rows: NDArray[np.intp]) -> StatusColumn:
     judged = Judge.of(attempt, contested).judge(rows)
     if judged.error is not None:
         raise judged.error

@@ -65,10 +65,10 @@ class _Search(Struct, eq=False):
     wanted: int
     found: int = 0
     error: PluginError | None = None
-    runs: list[tuple[NDArray[np.int32], StatusColumn, NDArray[np.int32]]] = []
+    runs: list[tuple[NDArray[np.intp], StatusColumn, NDArray[np.intp]]] = []
     """The nodes of each run up to the end, their statuses, and the feasible ones."""
 
-    def add(self, run: NDArray[np.int32], judged: Judged) -> bool:
+    def add(self, run: NDArray[np.intp], judged: Judged) -> bool:
         """Add the next run; return whether the search is over."""
         column, passed = judged.column, judged.passed
         room = self.wanted - self.found

@@ -69,7 +69,7 @@ class Judge(Struct, frozen=True, eq=False):
         """Return the judge of the same pod over another snapshot; `state` belongs to that snapshot."""
         return replace(self, snapshot=snapshot, state=state)
 
-    def judge(self, rows: NDArray[np.int32]) -> Judged:
+    def judge(self, rows: NDArray[np.intp]) -> Judged:
         """Judge nodes: the first filter that rejects a node decides its status, and later filters do not get
         it.
 
@@ -105,7 +105,7 @@ class Judge(Struct, frozen=True, eq=False):
             return Judged(StatusColumn(np.zeros(len(rows), np.int32), ALL_PASS), None, error)
         return Judged(found, found.passed.nonzero()[0] if self.check_all else alive, error)
 
-    def _judge_contested(self, rows: NDArray[np.int32]) -> tuple[StatusColumn, PluginError | None]:
+    def _judge_contested(self, rows: NDArray[np.intp]) -> tuple[StatusColumn, PluginError | None]:
         """Judge the nodes with nominated pods in the first pass; the other nodes pass it without filters."""
         found = StatusColumn(np.zeros(len(rows), dtype=np.int32), table := StatusTable())
         if len(rows) == 1 and int(rows[0]) not in self.contested:
@@ -129,13 +129,13 @@ class Judge(Struct, frozen=True, eq=False):
             node = node.with_pod(added)
             account_for("add_pod", self.add_pods, state, self.pod, added, node)
         what_if = replace(self.over(self.snapshot.overlay(row, node), state), contested={})
-        judged = what_if.judge(np.array([row], dtype=np.int32))
+        judged = what_if.judge(np.array([row], dtype=np.intp))
         if judged.error is not None:
             raise judged.error
         return judged.column[0] if judged.column.ids[0] else None
 
     def _ask(
-        self, plugin: str, call: Filter, rows: NDArray[np.int32]
+        self, plugin: str, call: Filter, rows: NDArray[np.intp]
     ) -> tuple[StatusColumn | None, PluginError | None]:
         """Return the statuses of one filter, up to the first node on which it fails; None where all nodes
         pass.
@@ -153,7 +153,7 @@ class Judge(Struct, frozen=True, eq=False):
             return self._locate(plugin, call, rows, error)
 
     def _locate(
-        self, plugin: str, call: Filter, rows: NDArray[np.int32], error: PluginError
+        self, plugin: str, call: Filter, rows: NDArray[np.intp], error: PluginError
     ) -> tuple[StatusColumn, PluginError]:
         """Find by bisection the first of `rows` on which the filter raises; the nodes before it get statuses.
 

@@ -90,7 +90,7 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
     return PreFilterResult(tuple(skipping), rejection, names, tuple(sorted(narrowed_by)))
 
 
-def candidate_rows(snapshot: Snapshot, names: frozenset[str] | None) -> NDArray[np.int32]:
+def candidate_rows(snapshot: Snapshot, names: frozenset[str] | None) -> NDArray[np.intp]:
     """Return the rows of the named nodes that exist, in the order of the snapshot; all rows for None."""
     if names is None:
         return snapshot.order

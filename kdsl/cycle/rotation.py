@@ -16,14 +16,14 @@ class Rotated:
     nodes.
     """
 
-    def __init__(self, candidates: NDArray[np.int32], start: int = 0) -> None:
+    def __init__(self, candidates: NDArray[np.intp], start: int = 0) -> None:
         self._candidates = candidates
         self._first = start % len(candidates) if len(candidates) else 0
 
     def __len__(self) -> int:
         return len(self._candidates)
 
-    def cut(self, begin: int, end: int) -> NDArray[np.int32]:
+    def cut(self, begin: int, end: int) -> NDArray[np.intp]:
         """Return the candidates from index `begin` up to `end`, or to the last."""
         all_of_them, size = self._candidates, len(self._candidates)
         begin, end = begin + self._first, min(end, size) + self._first

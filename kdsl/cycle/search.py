@@ -58,7 +58,7 @@ class Search(Struct, frozen=True, eq=False):
     faults: Sequence[Fault] = ()
 
     @property
-    def feasible(self) -> NDArray[np.int32]:
+    def feasible(self) -> NDArray[np.intp]:
         """Return the rows of the feasible nodes in visiting order."""
         return self.verdicts.feasible
 
@@ -94,7 +94,7 @@ def search(
     nominated = VisitedNodes.empty()
     row = snapshot.row_of(nominated_node) if nominated_node else None
     if row is not None:
-        nominated = find_feasible(judge, Rotated(np.array([row], dtype=np.int32)), 1, settings.workers)
+        nominated = find_feasible(judge, Rotated(np.array([row], dtype=np.intp)), 1, settings.workers)
         nominated = run_feasible_filters(attempt, nominated)
         # An error on the nominated node is not final: the search below visits the node again.
         if nominated.error is None and len(nominated.feasible):

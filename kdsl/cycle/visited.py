@@ -60,14 +60,14 @@ class VisitedNodes(Struct, frozen=True, eq=False):
     `error` ended the search; its node is not among the rows.
     """
 
-    rows: NDArray[np.int32]
+    rows: NDArray[np.intp]
     column: StatusColumn
     rejected: int
-    feasible: NDArray[np.int32]
+    feasible: NDArray[np.intp]
     error: PluginError | None
 
     @staticmethod
-    def of(rows: NDArray[np.int32], column: StatusColumn, error: PluginError | None = None) -> VisitedNodes:
+    def of(rows: NDArray[np.intp], column: StatusColumn, error: PluginError | None = None) -> VisitedNodes:
         """Return the visited nodes with the statuses of a column."""
         rejected = int(np.count_nonzero(column.ids))
         return VisitedNodes(rows, column, rejected, rows[column.passed] if rejected else rows, error)
@@ -76,8 +76,7 @@ class VisitedNodes(Struct, frozen=True, eq=False):
     @cache
     def empty() -> VisitedNodes:
         """Return the result without a visited node."""
-        nothing = np.empty(0, dtype=np.int32)
-        return VisitedNodes.of(nothing, StatusColumn(nothing, ALL_PASS))
+        return VisitedNodes.of(np.empty(0, np.intp), StatusColumn(np.empty(0, np.int32), ALL_PASS))
 
     def counted(self) -> list[tuple[Status, int]]:
         """Return each rejection with its number of nodes."""

@@ -60,7 +60,7 @@ class CureFinder:
 
     def passes(self, rules: Iterable[Rule], row: int, steps: Sequence[WorldChange]) -> bool:
         """Return whether all `rules` let the pod onto a node after some steps."""
-        world, rows = self._world.after(steps), np.array([row], dtype=np.int32)
+        world, rows = self._world.after(steps), np.array([row], dtype=np.intp)
         return all(not rule.judge(world.pod, world.snapshot, rows).ids[0] for rule in rules)
 
     def _asking(self, rule: Rule, row: int) -> Passes:

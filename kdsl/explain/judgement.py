@@ -42,7 +42,7 @@ class Rule:
     add_pods: Calls[AddPod] = ()
 
     def judge(
-        self, pod: PodInfo, snapshot: Snapshot, rows: NDArray[np.int32], contested: Contested = NOT_CONTESTED
+        self, pod: PodInfo, snapshot: Snapshot, rows: NDArray[np.intp], contested: Contested = NOT_CONTESTED
     ) -> StatusColumn:
         """Return the rule's own status of each node, with and without the pods nominated for it.
 
@@ -69,7 +69,7 @@ class Rule:
         state: CycleState,
         pod: PodInfo,
         snapshot: Snapshot,
-        rows: NDArray[np.int32],
+        rows: NDArray[np.intp],
         contested: Contested,
     ) -> StatusColumn:
         if self.filter is None:
@@ -121,7 +121,7 @@ class Judgement:
     fit as well.
     """
 
-    rows: NDArray[np.int32]
+    rows: NDArray[np.intp]
     columns: Mapping[str, StatusColumn]
     promised: frozenset[tuple[str, int]] = field(default_factory=frozenset)
 
@@ -170,7 +170,7 @@ def _crowd(
     """Return a column that also rejects the nodes that fail only with their nominated pods."""
     rows = snapshot.order.tolist()
     crowded = [row for row in rows if row in contested]
-    answers = _each(rule.judge(pod, snapshot, np.array(crowded, dtype=np.int32), contested))
+    answers = _each(rule.judge(pod, snapshot, np.array(crowded, dtype=np.intp), contested))
     within = dict(zip(crowded, answers, strict=True))
     statuses = list(_each(column))
     for at, row in enumerate(rows):

@@ -120,13 +120,13 @@ def no_profile(pod: PodInfo) -> str:
     return f"no profile decides about pods of scheduler {pod.scheduler_name}: name one with --profile"
 
 
-def _rows(snapshot: Snapshot, names: Sequence[str]) -> tuple[NDArray[np.int32], list[str] | None]:
+def _rows(snapshot: Snapshot, names: Sequence[str]) -> tuple[NDArray[np.intp], list[str] | None]:
     """Return the rows of the known nodes, and their names: None if all are known."""
     rows = snapshot.rows_of(names)
     if None not in rows:
-        return np.array(rows, np.int32), None
+        return np.array(rows, np.intp), None
     found = [(row, name) for row, name in zip(rows, names, strict=True) if row is not None]
-    return np.array([row for row, _ in found], np.int32), [name for _, name in found]
+    return np.array([row for row, _ in found], np.intp), [name for _, name in found]
 
 
 def _reason(status: Status) -> str:

@@ -52,7 +52,7 @@ class FactColumn:
         self._read = read
         self._image = image
         self._position = self._images = -1
-        self._order: Rows = np.zeros(0, np.int32)
+        self._order: Rows = np.zeros(0, np.intp)
         self._is_everywhere: bool | None = None
         self._nodes: NDArray[np.int64] | None = None
         self.items: object = None
@@ -97,10 +97,12 @@ class FactColumn:
 
     def refresh(self, snapshot: LiveSnapshot) -> None:
         """Encode the rows that changed since the last time."""
-        changed = snapshot.fact_changes.since(self._position)
-        if self._image is not None and self._images != snapshot.images_version:
-            changed = None
-        self._position, self._images = snapshot.fact_changes.position, snapshot.images_version
+        changes = snapshot.fact_changes
+        has_other_images = self._image is not None and self._images != snapshot.images_version
+        if self._position == changes.position and self._order is snapshot.order and not has_other_images:
+            return
+        changed = None if has_other_images else changes.since(self._position)
+        self._position, self._images = changes.position, snapshot.images_version
         if changed != [] or self._order is not snapshot.order:
             self._order, self._is_everywhere, self._nodes = snapshot.order, None, None
         rows = len(snapshot.names)
@@ -118,7 +120,7 @@ class FactColumn:
                 self._encode(*snapshot.image(self._image))
         elif changed:
             self.codes[changed] = ABSENT
-            taken = np.array([row for row in dict.fromkeys(changed) if snapshot.names[row]], np.int32)
+            taken = np.array([row for row in dict.fromkeys(changed) if snapshot.names[row]], np.intp)
             self._encode(taken, self._read(snapshot, taken))
 
     def _encode(self, rows: Rows, values: Sequence[Value]) -> None:

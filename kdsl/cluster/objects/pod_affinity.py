@@ -70,7 +70,7 @@ class PodAffinityTerm:
         """Return whether the term selects `pod`."""
         if self.selector is None or not self._has_namespace(pod):
             return False
-        return self.selector.matches(pod.labels)
+        return self.selector.matches(pod.labels.entries)
 
     def _has_namespace(self, pod: PodInfo) -> bool:
         if pod.namespace in self.namespaces:

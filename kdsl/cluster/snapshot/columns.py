@@ -33,15 +33,29 @@ def grown(cells: Int64Column, rows: int) -> Int64Column:
     return larger
 
 
+class ColumnLayout:
+    """The arrays and bounds of several `Columns`: `mark` is replaced whenever one of them is."""
+
+    __slots__ = ("mark",)
+
+    def __init__(self) -> None:
+        self.change()
+
+    def change(self) -> None:
+        """Replace the mark."""
+        self.mark = object()
+
+
 class Columns:
     """Amounts by resource and row, capped at int64. A resource without a column is zero everywhere.
 
     `bounds` enclose every amount of a resource that was ever written to a row. They grow in leaps, so that
     conclusions from them stay valid for long. With `holds_blank` they also enclose the zero of rows that were
-    never written.
+    never written. `layout` is told of every new array and of new bounds.
     """
 
-    def __init__(self, holds_blank: bool) -> None:
+    def __init__(self, holds_blank: bool, layout: ColumnLayout) -> None:
+        self._layout = layout
         self._rows = 0
         self._holds_zero = holds_blank
         self._bounds: dict[str, Bounds] = {}
@@ -60,6 +74,7 @@ class Columns:
         self._zeros = readable(np.zeros(rows, np.int64))
         self._cells = {name: grown(cells, rows) for name, cells in self._cells.items()}
         self._views = {name: readable(cells) for name, cells in self._cells.items()}
+        self._layout.change()
 
     def write(self, row: int, amounts: Mapping[str, int]) -> None:
         """Set the amounts of one row; resources that are not named become zero."""
@@ -70,6 +85,7 @@ class Columns:
                 self._views[name] = readable(self._cells[name])
                 amount = 0 if self._holds_zero else capped(amounts[name])
                 bounds[name] = _leap(amount, amount)
+            self._layout.change()
         # This row has none of the resources that are named later.
         self._holds_zero = True
         for name, cells in self._cells.items():
@@ -78,6 +94,7 @@ class Columns:
             if not least <= amount <= largest:
                 amount = capped(amount)
                 bounds[name] = _leap(min(least, amount), max(largest, amount))
+                self._layout.change()
             cells[row] = amount
 
     def clear(self, row: int) -> None:

@@ -14,7 +14,7 @@ from kdsl.cluster.objects.images import ImageSpread, NodeImage
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.catalog import Catalog
 from kdsl.cluster.snapshot.changed_rows import Changes
-from kdsl.cluster.snapshot.columns import Bounds, Columns, Int64Column, grown, readable
+from kdsl.cluster.snapshot.columns import Bounds, ColumnLayout, Columns, Int64Column, grown, readable
 from kdsl.cluster.snapshot.node_classes import NodeClasses, fact_class_of, node_class_of
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 
@@ -34,7 +34,7 @@ class LiveSnapshot(Snapshot):
         self.version = 0
         self.images_version = 0
         self.nodes_version = 0
-        self.order = np.zeros(0, np.int32)
+        self.order = np.zeros(0, np.intp)
         self._names: list[str] = []
         self.names = self._names
         self._infos: list[NodeInfo | None] = []
@@ -45,7 +45,10 @@ class LiveSnapshot(Snapshot):
         self._static_version = self._usage_version = self._pod_counts = np.zeros(0, np.int64)
         self._static_view = self._usage_view = self._counts_view = readable(np.zeros(0, np.int64))
         # A node without pods may have no usage written.
-        self._allocatable, self._requested, self._scored = Columns(False), Columns(True), Columns(True)
+        self.column_layout = layout = ColumnLayout()
+        """Its mark changes with the arrays and bounds of amounts and of `pod_counts`."""
+        self._allocatable = Columns(False, layout)
+        self._requested, self._scored = Columns(True, layout), Columns(True, layout)
         self._families = {
             "allocatable": self._allocatable,
             "requested": self._requested,
@@ -103,7 +106,7 @@ class LiveSnapshot(Snapshot):
     def image(self, name: str) -> tuple[Rows, list[NodeImage]]:
         """Return the rows of the nodes that have an image under a name, and the image on each."""
         homes, images = self._spread.homes(name)
-        return np.fromiter(map(self._rows.__getitem__, homes), np.int32, len(homes)), images
+        return np.fromiter(map(self._rows.__getitem__, homes), np.intp, len(homes)), images
 
     def row_of(self, name: str) -> int | None:
         return self._rows.get(name)
@@ -143,7 +146,7 @@ class LiveSnapshot(Snapshot):
             row = self._free.pop()
             self._rows[name] = row
             self._names[row] = name
-        self.order = np.fromiter((self._rows[name] for name in wanted), np.int32, len(wanted))
+        self.order = np.fromiter((self._rows[name] for name in wanted), np.intp, len(wanted))
         self.order.flags.writeable = False
         self.version = self.nodes_version = self.images_version = next(self._versions)
 

@@ -30,7 +30,7 @@ from kdsl.cluster.snapshot.columns import Int64Column
 if TYPE_CHECKING:
     from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 
-Rows: TypeAlias = NDArray[np.int32]
+Rows: TypeAlias = NDArray[np.intp]
 
 
 class Snapshot(ABC):

@@ -139,7 +139,7 @@ class Preemption:
 
     def _why(self, rows: Collection[int], column: StatusColumn) -> str:
         """Return the text for an unsuccessful search: a FitError about preemption."""
-        verdicts = VisitedNodes.of(np.fromiter(rows, dtype=np.int32, count=len(rows)), column)
+        verdicts = VisitedNodes.of(np.fromiter(rows, dtype=np.intp, count=len(rows)), column)
         return Diagnosis(len(self.judge.snapshot), verdicts, NOT_HELPFUL).message()
 
     def _ask(self, point: str, call: Callable[[PodInfo, T], R], argument: T) -> R:

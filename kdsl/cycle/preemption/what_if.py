@@ -38,7 +38,7 @@ class WhatIf:
         fails.
         """
         snapshot = self._judge.snapshot.overlay(self._row, self._node)
-        judged = self._judge.over(snapshot, self._state).judge(np.array([self._row], dtype=np.int32))
+        judged = self._judge.over(snapshot, self._state).judge(np.array([self._row], dtype=np.intp))
         if judged.error is not None:
             raise judged.error
         return judged.column[0] if judged.column.ids[0] else None

@@ -65,7 +65,7 @@ def _elements_text(expr: Comprehension, out: Writer) -> str:
 
 def paid(frame: Frame, values: Value) -> Value:
     """Return a list or map whose visit was paid for."""
-    spend(frame, len(values))
+    frame[-1].spend(len(values))
     return values
 
 

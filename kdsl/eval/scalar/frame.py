@@ -54,7 +54,11 @@ def value_or_failure(compute: Closure, frame: Frame) -> Value:
     try:
         return compute(frame)
     except EvalError as error:
-        return _Failed(error.__class__, error.message, error.code)
+        return _failure(error)
+
+
+def _failure(error: EvalError) -> _Failed:
+    return _Failed(error.__class__, error.message, error.code)
 
 
 def lazy_reader(slot: int, compute: Closure) -> Closure:
@@ -63,8 +67,12 @@ def lazy_reader(slot: int, compute: Closure) -> Closure:
     def read(frame: Frame) -> Value:
         value = frame[slot]
         if value is UNSET:
-            value = frame[slot] = value_or_failure(compute, frame)
-        if value.__class__ is _Failed:
+            try:
+                value = frame[slot] = compute(frame)
+            except EvalError as error:
+                frame[slot] = _failure(error)
+                raise
+        elif value.__class__ is _Failed:
             raise value.error
         return value
 

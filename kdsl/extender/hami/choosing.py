@@ -115,7 +115,7 @@ class Chooser:
             )
             pairs = [each for each in zip(names, rows, strict=True) if self._has(snapshot, each[1])]
             names, rows = [name for name, _ in pairs], [row for _, row in pairs]
-        known = np.array(rows, np.int32)
+        known = np.array(rows, np.intp)
         column = self._devices.answers.column(demand, snapshot, known)
         scores = self._devices.answers.scores(demand, snapshot, known)
         found.take(names, column, scores, spreads=demand.policy.spreads_nodes)

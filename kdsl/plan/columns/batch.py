@@ -36,7 +36,7 @@ class Batch:
     """
 
     snapshot: Snapshot
-    rows: NDArray[np.int32]
+    rows: NDArray[np.intp]
     frame: Frame
     facts: FactColumns
     columns: dict[int, ColumnValue] = field(default_factory=dict)

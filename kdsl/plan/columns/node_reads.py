@@ -22,6 +22,7 @@ from kdsl.check.model.typed import (
     FieldOf,
     HasField,
     KeyOf,
+    Macro,
     TypedExpr,
     Var,
 )
@@ -116,7 +117,7 @@ class NodeReadsCompiler:
     def _variable(self, slot: int) -> Collect | None:
         if slot == self._node:
             raise NotColumnar
-        definition, place = self._rule.definition(slot), (slot, self._known)
+        definition, place = self._definition(slot), (slot, self._known)
         if place not in self._lets:
             self._lets[place] = None if definition is None else self.compile(definition)
         collect = self._lets[place]
@@ -224,15 +225,37 @@ class NodeReadsCompiler:
         return call
 
     def _comprehension(self, expr: Comprehension) -> Collect | None:
-        iterable = self._closure(expr.iterable)
-        if iterable is None:
+        # The position of an item in a filtered list is unknown.
+        is_whole = len(expr.variables) > 1
+        source = expr.iterable if is_whole else self._source(expr.iterable)
+        iterable = None if source is None else self._closure(source)
+        if source is None or iterable is None:
             return self.compile_all(children(expr))
         slots = tuple(variable.slot for variable in expr.variables)
         inner = self._with_known(slots)
         collect = _together(
             [None if expr.where is None else inner.compile(expr.where), inner.compile(expr.body)]
         )
-        return None if collect is None else _each(each_of(expr.iterable.type, iterable, slots), collect)
+        of_items = None if collect is None else _each(each_of(source.type, iterable, slots), collect)
+        return _together([None if source is expr.iterable else self.compile(expr.iterable), of_items])
+
+    def _source(self, expr: TypedExpr) -> TypedExpr | None:
+        """Return the list or map that all nodes share and that has the items of an expression, and perhaps
+        more: for a filtered list, the list; None if there is none.
+        """
+        while self._closure(expr) is None:
+            match expr:
+                case Comprehension(macro=Macro.FILTER, iterable=iterable):
+                    expr = iterable
+                case Var(slot=slot) if (definition := self._definition(slot)) is not None:
+                    expr = definition
+                case _:
+                    return None
+        return expr
+
+    def _definition(self, slot: int) -> TypedExpr | None:
+        """Return the value of a `let` that belongs to the node; None for other variables."""
+        return self._rule.definition(slot)
 
     def _bind(self, expr: Bind) -> Collect | None:
         slot, value = expr.variable.slot, self._closure(expr.value)
@@ -319,9 +342,7 @@ class _FnReadsCompiler(NodeReadsCompiler):
     def _with_known(self, slots: Iterable[int]) -> NodeReadsCompiler:
         return self._inside(_FnReadsCompiler(self._rule, self._node, self._known.union(slots)))
 
-    def _variable(self, slot: int) -> Collect | None:
-        if slot == self._node:
-            raise NotColumnar
+    def _definition(self, slot: int) -> TypedExpr | None:
         return None
 
 

@@ -177,8 +177,10 @@ class RuleColumns(ColumnScope):
         return self._scope.definitions.get(slot)
 
     def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
-        is_lasting = expr.time.is_lasting and self.needs(expr) <= self._scope.lasting | shared
-        return self.closure(expr) if is_lasting else None
+        needs = self.needs(expr)
+        # A variable of a macro over a filtered list has the binding time of the filter.
+        is_lasting = expr.time.is_lasting or not needs.isdisjoint(shared)
+        return self.closure(expr) if is_lasting and needs <= self._scope.lasting | shared else None
 
     def reads_node(self, slots: frozenset[int]) -> bool:
         return super().reads_node(slots) or not slots.isdisjoint(self._scope.definitions)

@@ -85,7 +85,7 @@ def is_faster_over_columns(nodes: NodeSet, tapes: RuleTapes | None, frame: Frame
     return is_worth_columns(nodes, is_taped)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Tape(Generic[M]):
     """A recorded evaluation. Values are numbered: first the loaded columns, then constants, amounts of the
     pod, and the results of steps. A step is a function and the numbers of up to three arguments, -1 for none.
@@ -103,6 +103,8 @@ class Tape(Generic[M]):
     outputs: tuple[int, ...]
     meaning: M
     cost: int
+    # The loaded columns, with the mark of the snapshot's columns from which they are.
+    _loaded: tuple[object, list[Array] | None] = (None, None)
 
     @staticmethod
     def of(trace: Trace, outputs: Sequence[Traced], meaning: M, cost: int) -> Tape[M]:
@@ -129,17 +131,26 @@ class Tape(Generic[M]):
             cost,
         )
 
-    def holds(self, snapshot: LiveSnapshot) -> bool:
-        """Return whether the columns are still within the assumed ranges."""
-        return all(bounds(snapshot, load.place) is load.range for load in self.known)
+    def columns(self, snapshot: LiveSnapshot) -> list[Array] | None:
+        """Return the columns to load; None if the amounts are no longer within the assumed ranges."""
+        mark, columns = self._loaded
+        if mark is not snapshot.column_layout.mark:
+            mark = snapshot.column_layout.mark
+            holds = all(bounds(snapshot, load.place) is load.range for load in self.known)
+            columns = [amounts(snapshot, place) for place in self.loads] if holds else None
+            self._loaded = mark, columns
+        return columns
 
-    def play(self, batch: Batch, pod: PodInfo) -> list[Array] | None:
+    def play(self, batch: Batch, snapshot: LiveSnapshot, pod: PodInfo) -> list[Array] | None:
         """Return the outputs for the rows of a batch; None if the evaluation would go differently."""
+        columns = self.columns(snapshot)
+        if columns is None:
+            return None
         for condition in self.conditions:
             if not condition.holds(pod):
                 return None
-        snapshot, rows = batch.snapshot, batch.rows
-        cells: list[Any] = [amounts(snapshot, place).take(rows) for place in self.loads]
+        rows = batch.rows
+        cells: list[Any] = [column.take(rows) for column in columns]
         cells += self.constants
         add = cells.append
         for source, largest in self.inputs:
@@ -219,20 +230,19 @@ class Tapes(Generic[M]):
         if known.is_closed:
             return None
         for tape in known.tapes:
-            if tape.holds(snapshot):
-                found = tape.play(batch, pod)
-                if found is not None:
-                    return found, tape.meaning
+            found = tape.play(batch, snapshot, pod)
+            if found is not None:
+                return found, tape.meaning
         return self._play_new(known, batch, snapshot, pod)
 
     def _play_new(
         self, known: _SignatureTapes, batch: Batch, snapshot: LiveSnapshot, pod: PodInfo
     ) -> tuple[list[Array], M] | None:
-        known.tapes = [each for each in known.tapes if each.holds(snapshot)]
+        known.tapes = [each for each in known.tapes if each.columns(snapshot) is not None]
         if len(known.tapes) >= MAX_TAPES:
             return None
         tape = self._record(batch, snapshot, pod)
-        found = None if tape is None else tape.play(batch, pod)
+        found = None if tape is None else tape.play(batch, snapshot, pod)
         if tape is None or found is None:
             known.is_closed = True
             return None

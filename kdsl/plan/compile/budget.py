@@ -26,11 +26,8 @@ class RuleShares:
         self.values = 0
         """The number of values that all rules together compute once per pod."""
         self._shares: dict[Hashable, Share] = {}
-
-    @property
-    def rules(self) -> int:
-        """The number of rules, at least one."""
-        return max(1, len(self._shares))
+        # The steps on one node, with the numbers of rules and nodes for which they were computed.
+        self._of_node = (0, 0, 0)
 
     def share(self, rule: Hashable) -> tuple[Share, bool]:
         """Return the share of a rule, and whether this is its first compilation: a rewritten rule keeps its
@@ -43,6 +40,16 @@ class RuleShares:
             return known, False
         self._shares[rule] = share = Share(self)
         return share, True
+
+    def node_steps(self, nodes: int) -> int:
+        """Return the steps of each rule on one of `nodes` nodes."""
+        rules, known, limit = self._of_node
+        if nodes != known or rules != len(self._shares):
+            rules, steps = len(self._shares), self.steps
+            of_rule = min(steps.rule, steps.profile // (rules or 1))
+            limit = min(max(LEAST_NODE_STEPS, of_rule // (nodes or 1)), steps.node)
+            self._of_node = (rules, nodes, limit)
+        return limit
 
 
 class Share:
@@ -71,19 +78,16 @@ class Share:
             self._known = (budget.values, share)
         if parts > 1:
             share //= parts
-        return Meter(share, is_share=True) if share < steps.pod else Meter(steps.pod)
+        return Meter(share, True) if share < steps.pod else Meter(steps.pod)
 
     def node_steps(self, nodes: int) -> int:
         """Return the steps of one of `nodes` nodes, the same for all rules of the profile."""
-        budget = self._budget
-        steps = budget.steps
-        share = max(LEAST_NODE_STEPS, min(steps.rule, steps.profile // budget.rules) // (nodes or 1))
-        return min(share, steps.node)
+        return self._budget.node_steps(nodes)
 
     def node_meter(self, nodes: int) -> Meter:
         """Return the meter of one of `nodes` nodes. `limit` is the steps per node."""
-        limit = self.node_steps(nodes)
-        return Meter(limit, is_share=limit < self._budget.steps.node)
+        limit = self._budget.node_steps(nodes)
+        return Meter(limit, limit < self._budget.steps.node)
 
     def meter_over(self, cluster: Value) -> Meter:
         """Return the meter of one node of a cluster view; it is refilled for each node."""

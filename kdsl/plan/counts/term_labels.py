@@ -10,6 +10,8 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.selectors import Operator
 
 _Terms: TypeAlias = dict[PodAffinityTerm, None]
+RequiredLabels: TypeAlias = tuple[tuple[str, str] | None, ...]
+"""Labels of which every matching pod has one; None among them if any pod may match. Empty if no pod can."""
 
 
 class TermLabels:
@@ -19,28 +21,26 @@ class TermLabels:
         self._by_label: dict[tuple[str, str], _Terms] = {}
         # Terms that name no value of a label.
         self._others: _Terms = {}
-        self._labels: dict[PodAffinityTerm, tuple[tuple[str, str] | None, ...]] = {}
+        self._required: dict[PodAffinityTerm, RequiredLabels] = {}
 
     def put(self, term: PodAffinityTerm) -> None:
-        """Add a term. One without a selector matches no pod."""
-        if term.selector is not None:
-            labels = self._labels[term] = _labels(term.selector)
-            for label in labels:
-                self._terms(label)[term] = None
+        """Add a term."""
+        required = self._required[term] = _required(term.selector)
+        for label in required:
+            self._terms(label)[term] = None
 
     def drop(self, term: PodAffinityTerm) -> None:
         """Forget a term."""
-        if term.selector is not None:
-            for label in self._labels.pop(term, ()):
-                terms = self._terms(label)
-                terms.pop(term, None)
-                if not terms and label is not None:
-                    del self._by_label[label]
+        for label in self._required.pop(term, ()):
+            terms = self._terms(label)
+            terms.pop(term, None)
+            if not terms and label is not None:
+                del self._by_label[label]
 
     def clear(self) -> None:
         """Forget all terms."""
         self._by_label.clear()
-        self._labels.clear()
+        self._required.clear()
         self._others.clear()
 
     def matching(self, labels: Mapping[str, str]) -> Iterator[PodAffinityTerm]:
@@ -49,22 +49,26 @@ class TermLabels:
         for label in labels.items():
             yield from self._by_label.get(label, ())
 
-    def may_match(self, term: PodAffinityTerm, labels: Mapping[str, str]) -> bool:
-        """Return whether a term, also one that was dropped, may match a pod with these labels."""
-        if term.selector is None:
-            return False
-        known = self._labels.get(term)
-        for label in _labels(term.selector) if known is None else known:
-            if label is None or labels.get(label[0]) == label[1]:
-                return True
-        return False
+    def required_by(self, term: PodAffinityTerm) -> RequiredLabels:
+        """Return the labels that a term requires."""
+        return self._required[term]
 
     def _terms(self, label: tuple[str, str] | None) -> _Terms:
         return self._others if label is None else self._by_label.setdefault(label, {})
 
 
-def _labels(selector: LabelSelector) -> tuple[tuple[str, str] | None, ...]:
-    """Return labels of which a selected pod has exactly one; None among them if any pod may be selected."""
+def may_match(required: RequiredLabels, labels: Mapping[str, str]) -> bool:
+    """Return whether a term that requires labels may match a pod with these."""
+    for label in required:  # noqa: SIM110 - the hot path
+        if label is None or labels.get(label[0]) == label[1]:
+            return True
+    return False
+
+
+def _required(selector: LabelSelector | None) -> RequiredLabels:
+    """Return labels of which a selected pod has exactly one. A term without a selector matches no pod."""
+    if selector is None:
+        return ()
     equal = [each for each in selector.requirements if each.operator is Operator.IN]
     if not equal:
         return (None,)

@@ -15,6 +15,7 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.values import INT_MAX, EvalError
 from kdsl.plan.counts.handles import StoredTally
 from kdsl.plan.counts.sums import DomainSums
+from kdsl.plan.counts.term_labels import may_match
 from kdsl.plan.counts.terms import Move, TermIndex, placed_terms
 
 _PER_TERM: Final = 128
@@ -112,12 +113,9 @@ class TermTally(StoredTally):
         self.nbytes = sum([each.nbytes for each in self.latest.by_key.values()])
         self.nbytes += _PER_TERM * len(self._counts)
 
-    def _count_of(self, index: TermIndex, term: PodAffinityTerm, count_term: CountTerm) -> TermCount:
+    def _count_of(self, term: PodAffinityTerm, count_term: CountTerm) -> TermCount:
         count = self._counts.get(term)
         if count is None:
-            pod = count_term.selecting
-            if pod is not None and not index.labels.may_match(term, pod.labels):
-                return self._count_of_other(term, count_term)
             count = self._counts[term] = count_term(term)
             self._largest = max(self._largest, abs(count.amount))
         return count
@@ -131,8 +129,13 @@ class TermTally(StoredTally):
     def _follow(self, index: TermIndex, moves: Sequence[Move], count_term: CountTerm) -> bool:
         """Apply the moves of terms to the sums. Return false if the sums may be out of range."""
         sums, terms = self.latest, index.count + len(moves)
-        for term, number, pods, is_first_or_last in moves:
-            count = self._count_of(index, term, count_term)
+        pod = count_term.selecting
+        labels = None if pod is None else pod.labels.entries
+        for term, required, number, pods, is_first_or_last in moves:
+            if labels is None or may_match(required, labels):
+                count = self._count_of(term, count_term)
+            else:
+                count = self._other or self._count_of_other(term, count_term)
             if is_first_or_last:
                 sums.steps += pods * count.steps
                 self._errors += pods * bool(count.error)

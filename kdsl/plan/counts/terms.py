@@ -11,15 +11,13 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
-from kdsl.plan.counts.term_labels import TermLabels
+from kdsl.plan.counts.term_labels import RequiredLabels, TermLabels
 from kdsl.plan.fact_columns import FactColumn
 
 _SPARE: Final = 1024
@@ -49,6 +47,7 @@ class Move(NamedTuple):
     """A pod's term that came to a domain (1) or left it (-1). `is_first_or_last`: no other pod has it."""
 
     term: PodAffinityTerm
+    required: RequiredLabels
     number: int
     pods: int
     is_first_or_last: bool
@@ -139,7 +138,7 @@ class TermIndex:
         for known in (self._rows, self.domains, self._columns, self._moves):
             known.clear()
         self.labels.clear()
-        rows = self._live.pod_counts.nonzero()[0].astype(np.int32)
+        rows = self._live.pod_counts.nonzero()[0]
         for row, node in zip(rows.tolist(), self._live.infos(rows), strict=True):
             if node.affine_pods:
                 for pod in node.pods:
@@ -160,6 +159,7 @@ class TermIndex:
         if domains is None:
             domains = self.domains[term] = {}
             self.labels.put(term)
+        required = self.labels.required_by(term)
         domains[number] = domains.get(number, 0) + pods
         if not domains[number]:
             del domains[number]
@@ -172,7 +172,7 @@ class TermIndex:
             self.distinct_changed_at = self._live.version
         self.count += pods
         self.position += 1
-        self._moves.append(Move(term, number, pods, is_first_or_last))
+        self._moves.append(Move(term, required, number, pods, is_first_or_last))
         if len(self._moves) > 2 * (self.count + _SPARE):
             dropped = len(self._moves) // 2
             del self._moves[:dropped]

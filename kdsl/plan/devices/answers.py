@@ -131,7 +131,7 @@ class CardAnswers:
         live = snapshot.live
         with self._lock:
             self._classes.refresh(live)
-            key = self._classes.keys(demand, np.array([row], np.int32))[0]
+            key = self._classes.keys(demand, np.array([row], np.intp))[0]
             return self._ask(demand, live.info(row), known=self._known(demand, live.info(row), key, {}))[0]
 
     def _known(

@@ -147,8 +147,10 @@ class ByNodeClass:
         if size > len(column.known):
             # Spare room, since classes come one by one.
             column.grow(2 * size)
-        while self._complete + 1 < size and column.known[self._complete + 1]:
-            self._complete += 1
+        left = column.known[self._complete + 1 : size]
+        if len(left):
+            first = left.argmin()
+            self._complete += len(left) if left[first] else int(first)
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
         column = self._column
@@ -159,7 +161,7 @@ class ByNodeClass:
                 if self._prefetches:
                     order = self._live.order
                     chosen |= self._unknown(self._classes.ids.take(order), order, MAX_PREFETCHED)
-                column.put(np.fromiter(chosen, np.intp), compute(np.fromiter(chosen.values(), np.int32)))
+                column.put(np.fromiter(chosen, np.intp), compute(np.fromiter(chosen.values(), np.intp)))
         return column.values.take(classes), column.only
 
     def _unknown(self, classes: NDArray[np.intp], rows: Rows, most: int | None = None) -> dict[int, int]:
@@ -171,14 +173,14 @@ class ByNodeClass:
 
     def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
         if not self._on_usage:
-            return self.get(np.array([row], np.int32), compute)[0][0]
+            return self.get(np.array([row], np.intp), compute)[0][0]
         # Most what-ifs never come true, so their classes get no numbers.
         node_class = node_class_of(node)
         answer = self._what_ifs.get(node_class)
         if answer is None:
             if len(self._what_ifs) >= MAX_WHAT_IFS:
                 self._what_ifs.clear()
-            answer = self._what_ifs[node_class] = compute(np.array([row], np.int32))[0]
+            answer = self._what_ifs[node_class] = compute(np.array([row], np.intp))[0]
         return answer
 
 
@@ -236,7 +238,7 @@ class ByRow:
                 if self._prefetches and self._is_repeated and len(missing) >= MIN_ROWS:
                     wanted = np.zeros(len(column.known), np.bool_)
                     wanted[missing] = wanted[self._unknown(self._live.order)[:MAX_PREFETCHED_ROWS]] = True
-                    missing = np.flatnonzero(wanted).astype(np.int32)
+                    missing = wanted.nonzero()[0]
                 column.put(missing, compute(missing))
                 self._missing = len(self._unknown(self._live.order)) > 0
         return column.values.take(rows), column.only
@@ -245,7 +247,7 @@ class ByRow:
         return rows[~self._column.known.take(rows)]
 
     def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
-        rows = np.array([row], np.int32)
+        rows = np.array([row], np.intp)
         return compute(rows)[0] if self._on_usage else self.get(rows, compute)[0][0]
 
 

@@ -382,7 +382,7 @@ def _evaluate(
         is_left = ids == 0
         if positions is not None:
             is_left &= positions > table.position(part.name)
-        left = np.flatnonzero(is_left)
+        left = is_left.nonzero()[0]
         if not len(left):
             continue
         remaining = nodes if len(left) == len(nodes) else nodes.take(left)

@@ -74,7 +74,7 @@ class Dependencies:
         """Return dependencies on these attributes of pods only."""
         return cls(fields, False, False, False)
 
-    def signature(self, pod: PodInfo) -> Hashable:
+    def signature(self, pod: PodInfo) -> tuple[Hashable, ...]:
         """Return a pod's signature. It includes the order of maps, which a loop shows."""
         # The hot path: every profile that may take the pod calls it.
         return tuple(

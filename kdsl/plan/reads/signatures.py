@@ -1,13 +1,14 @@
 """Signatures of pods for all rules of a profile, computed together once per pod.
 
-A signature is a number here, equal for pods with equal values of the fields that a rule reads. So a memo
-look-up does not hash labels, requests and so on again.
+A signature consists of numbers here, equal for pods with equal values of the fields that a rule reads. So a
+memo look-up does not hash labels, requests and so on again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Sequence
 from itertools import count
+from operator import itemgetter
 from typing import Final
 
 from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
@@ -41,29 +42,37 @@ class _Numbers:
         return number
 
 
+Pick = Callable[[Sequence[int]], Hashable]
+"""Returns the numbers of some fields."""
+
+
 class Signatures:
-    """The signatures of pods for several rules."""
+    """The signatures of pods for several rules: the numbers of the values of the fields that a rule reads."""
 
     def __init__(self) -> None:
-        self._rules: list[tuple[Dependencies, _Numbers]] = []
+        # The fields of each rule.
+        self._rules: list[tuple[str, ...]] = []
+        self._picks: list[Pick] = []
         self._all_fields = Dependencies.on_pods(())
-        self._known: dict[Hashable, tuple[int, ...]] = {}
-        self._latest: tuple[PodInfo | None, tuple[int, ...]] = (None, ())
+        self._numbers: list[_Numbers] = []
+        self._known: dict[Hashable, tuple[Hashable, ...]] = {}
+        self._latest: tuple[PodInfo | None, tuple[Hashable, ...]] = (None, ())
         # Pods that differ in a label which no selector names have one signature.
         self._version = SELECTED_KEYS.version
 
     def signature(self, dependencies: Dependencies) -> SignatureOf:
         """Return the signature function for a rule with these dependencies."""
-        fields = [each.pod_fields for each, _ in self._rules]
-        if dependencies.pod_fields not in fields:
-            fields.append(dependencies.pod_fields)
-            self._rules.append((dependencies, _Numbers()))
-            self._all_fields = Dependencies.on_pods(_union(fields))
+        if dependencies.pod_fields not in self._rules:
+            self._rules.append(dependencies.pod_fields)
+            fields = tuple(sorted(frozenset().union(*self._rules)))
+            self._all_fields = Dependencies.on_pods(fields)
+            self._numbers = [_Numbers() for _ in fields]
+            self._picks = [_picker([fields.index(each) for each in rule]) for rule in self._rules]
             self._known.clear()
             self._latest = (None, ())
-        place = fields.index(dependencies.pod_fields)
+        place = self._rules.index(dependencies.pod_fields)
 
-        def signature(pod: PodInfo) -> int:
+        def signature(pod: PodInfo) -> Hashable:
             # Pods are immutable, and many rules in a row ask about one pod.
             latest, signatures = self._latest
             if latest is pod and self._version == SELECTED_KEYS.version:
@@ -72,24 +81,24 @@ class Signatures:
 
         return signature
 
-    def _compute(self, pod: PodInfo) -> tuple[int, ...]:
+    def _compute(self, pod: PodInfo) -> tuple[Hashable, ...]:
         version = SELECTED_KEYS.version
         if self._version != version:
             # Equal values meant less before.
             self._version = version
             self._known.clear()
-            for _, numbers in self._rules:
+            for numbers in self._numbers:
                 numbers.clear()
         values = self._all_fields.signature(pod)
         found = self._known.get(values)
         if found is None:
             if len(self._known) >= MAX_SIGNATURES:
                 self._known.clear()
-            found = tuple([numbers.of(each.signature(pod)) for each, numbers in self._rules])
-            self._known[values] = found
+            of_fields = [numbers.of(value) for numbers, value in zip(self._numbers, values, strict=True)]
+            found = self._known[values] = tuple([pick(of_fields) for pick in self._picks])
         self._latest = (pod, found)
         return found
 
 
-def _union(fields: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(sorted(frozenset().union(*fields)))
+def _picker(places: Sequence[int]) -> Pick:
+    return itemgetter(*places) if places else lambda numbers: ()

@@ -238,6 +238,8 @@ class ScorePlugin:
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
+        if not self.rule.applies:
+            return None
         attempt = self._begin(pod, nodes)
         state.write(self.key, attempt)
         return None if attempt.program.applies(attempt.frame, nodes) else SKIP

@@ -43,6 +43,10 @@ VALUES = st.sampled_from(
         "cluster.requiredAntiAffinityTerms.count(t, t.matches(pod)).here(node)",
         'int(node.labels[?"n"].value()) / pod.priority',
         '(node.labels[?"zone"].orValue("") == "a" || pod.priority > 1 ? 1 : 2)',
+        f"{KEYS}.filter(k, k in node.labels).map(k, node.labels[k] == 'a' ? 2 : 3).sum()",
+        f"{KEYS}.filter(k, k in node.labels).filter(k, node.labels[k] > 'a').size()",
+        '["n", "zone"].filter(k, k in node.labels).transformList(i, _, ["n", "host"][i] in node.labels).size()',
+        'cel.bind(held, ["n", "zone"].filter(k, k in node.labels), held.map(k, node.labels[k]).size())',
         "node.podCount",
         'node.taints.size() + (node.unschedulable && "zone" in pod.labels ? 1 : 0)',
     ]
@@ -189,6 +193,21 @@ def test_branches_that_the_pod_excludes_are_not_read(monkeypatch: pytest.MonkeyP
         pod = PodInfo("x", priority=priority)
         program.raw_scores(program.begin(pod, ClusterView(candidates.snapshot), candidates), candidates)
         assert evaluated.names == asked
+
+
+def test_of_a_filtered_list_the_values_of_all_items_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = "let found = ['zone', 'host'].filter(k, k in node.labels)"
+    program = score_program(f"{found}\nvalue found.map(k, node.labels[k]).filter(v, v in ['a', 'n1']).size()")
+    evaluated = Evaluated(program, monkeypatch)
+    for hosts in (0, 1):
+        evaluated.names.clear()
+        groups = [NodeFacts(f"n{at}", labels=FrozenMap({"zone": "abc"[at % 3]})) for at in range(12)]
+        groups += [NodeFacts("n12", labels=FrozenMap({"zone": "a", "host": "n1"}))] * hosts
+        candidates = NodeSet.all(cluster(groups, []).snapshot())
+        frame = program.begin(PodInfo("x"), ClusterView(candidates.snapshot), candidates)
+        raw = program.raw_scores(frame, candidates).tolist()
+        assert [*dict.fromkeys(evaluated.names)] == ["n0", "n1", "n2"] + ["n12"] * hosts
+        assert raw == [1, 0, 0] * 4 + [2] * hosts
 
 
 def test_many_groups_of_nodes_are_left_to_columns(monkeypatch: pytest.MonkeyPatch) -> None:
