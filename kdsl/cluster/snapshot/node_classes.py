@@ -56,7 +56,8 @@ def fact_class_of(node: NodeInfo) -> Hashable:
 class NodeClasses:
     """The class of each row, by `node_class_of`, as a number that is valid for one `generation`.
 
-    Unused numbers are dropped when there are too many. `ids` has a cell for every row.
+    Unused numbers are dropped when there are too many. `ids` has a cell for every row, `size` is the number
+    of numbers, `NO_CLASS` among them.
     """
 
     def __init__(self, node_class_of: ClassOf) -> None:
@@ -64,10 +65,7 @@ class NodeClasses:
         self._class_of = node_class_of
         self.ids: NDArray[np.intp] = np.zeros(0, np.intp)
         self._numbers: dict[Hashable, int] = {}
-
-    def __len__(self) -> int:
-        """Return how many numbers there are, `NO_CLASS` among them."""
-        return len(self._numbers) + 1
+        self.size = 1
 
     @property
     def is_full(self) -> bool:
@@ -82,12 +80,14 @@ class NodeClasses:
         """Forget all numbers: a new generation begins."""
         self.generation += 1
         self._numbers.clear()
+        self.size = 1
         self.ids[:] = NO_CLASS
 
     def put(self, row: int, node: NodeInfo) -> None:
         """Set the class of a row from its node."""
         value = self._class_of(node)
-        self.ids[row] = self._numbers.setdefault(value, len(self._numbers) + 1)
+        self.ids[row] = self._numbers.setdefault(value, self.size)
+        self.size = len(self._numbers) + 1
 
     def clear(self, row: int) -> None:
         """Set the class of a row without a node."""

@@ -51,7 +51,9 @@ class _Question:
         frame, slot, body = self.frame, self.slot, self.body
         frame[-1] = meter
         for value in values:
-            meter.spend(1)
+            meter.left -= 1
+            if meter.left < 0:
+                raise meter.error
             frame[slot] = value
             yield body(frame)
 

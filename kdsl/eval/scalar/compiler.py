@@ -46,7 +46,7 @@ from kdsl.eval.scalar.external import compile_external
 from kdsl.eval.scalar.fast import fast_call, is_total
 from kdsl.eval.scalar.frame import UNSET, Closure, Frame, failing, lazy_reader
 from kdsl.eval.scalar.logic import LAZY, checked_optional
-from kdsl.eval.scalar.meter import has_weight, metered, paying
+from kdsl.eval.scalar.meter import has_weight, metered, paying, spending
 from kdsl.eval.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
 from kdsl.eval.scalar.program import MOST_NESTED, Lines, NamedObjects
 from kdsl.eval.scalar.searches import SEARCHES, compile_search
@@ -244,7 +244,7 @@ class Compiler:
             compiler._depth, compiler._deferred = 0, []
 
         def lines() -> list[str]:
-            frame = [f"g = {self.name(blank.copy)}()", "m = g[-1] = f[-1]", "m.spend(1)"]
+            frame = [f"g = {self.name(blank.copy)}()", "m = g[-1] = f[-1]", *spending("1")]
             filled = [f"g[{slot}] = {self.text(arg)}" for slot, arg in args]
             return [*frame, *filled, f"return {self.name(body)}(g)"]
 

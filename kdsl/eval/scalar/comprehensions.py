@@ -8,7 +8,7 @@ from kdsl.check.model.typed import Comprehension, Macro
 from kdsl.check.model.types import STRING, Type
 from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.scalar.logic import deciding, is_sure_condition, truth, undecided
-from kdsl.eval.scalar.meter import paying, spend
+from kdsl.eval.scalar.meter import Meter, paying, spend
 from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Value, from_key, keys_of, kind_of, to_key
 
@@ -65,7 +65,10 @@ def _elements_text(expr: Comprehension, out: Writer) -> str:
 
 def paid(frame: Frame, values: Value) -> Value:
     """Return a list or map whose visit was paid for."""
-    frame[-1].spend(len(values))
+    meter: Meter = frame[-1]
+    meter.left -= len(values)
+    if meter.left < 0:
+        raise meter.error
     return values
 
 

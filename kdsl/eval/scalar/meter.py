@@ -88,6 +88,11 @@ class Meter:
         return BudgetError(f"{text}, the rule's share for a pod") if self.is_share else EvalError(text)
 
 
+def spending(steps: str) -> list[str]:
+    """Write the lines of `m.spend(steps)`, without the call: rules do it most of all."""
+    return [f"m.left -= {steps}", "if m.left < 0: raise m.error"]
+
+
 def spend(frame: Frame, steps: int) -> None:
     """Take steps from the meter of a frame."""
     # INVARIANT: the last element of a frame is its meter.
@@ -136,7 +141,7 @@ def metered(
         known = [weight for weight in weights if weight]
         others = [name for name, weight in zip(names, weights, strict=True) if weight is None]
         # `all` and `exists` go on after an error: without steps nothing more is computed.
-        found += ["m = f[-1]", f"m.spend({' + '.join(known) or 0})"]
+        found += ["m = f[-1]", *spending(" + ".join(known) or "0")]
         if others:
             found.append(f"{out.name(spend_on)}(f, ({', '.join(others)},))")
         call = f"{out.name(implementation)}({', '.join(names)})"

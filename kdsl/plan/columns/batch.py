@@ -75,11 +75,11 @@ class Batch:
         return Batch(self.snapshot, self.rows, frame, self.facts, columns)
 
 
-def is_worth_columns(nodes: NodeSet, has_tape: bool = False) -> bool:
-    """Return whether there are enough nodes for columns; with a tape, any number is enough. What-ifs are
-    about single nodes, and their facts are not kept.
+def is_worth_columns(nodes: NodeSet, least: int = MIN_ROWS) -> bool:
+    """Return whether there are enough nodes for columns, at `least`. What-ifs are about single nodes, and
+    their facts are not kept.
     """
-    return (has_tape or len(nodes) >= MIN_ROWS) and not nodes.snapshot.is_overlay
+    return len(nodes.rows) >= least and not nodes.snapshot.is_overlay
 
 
 def batch_of(nodes: NodeSet, frame: Frame) -> Batch:

@@ -237,7 +237,10 @@ class NodeReadsCompiler:
             [None if expr.where is None else inner.compile(expr.where), inner.compile(expr.body)]
         )
         of_items = None if collect is None else _each(each_of(source.type, iterable, slots), collect)
-        return _together([None if source is expr.iterable else self.compile(expr.iterable), of_items])
+        if source is expr.iterable:
+            return of_items
+        # Lists are seldom empty.
+        return collect if collect is _unclear else _together([self.compile(expr.iterable), of_items])
 
     def _source(self, expr: TypedExpr) -> TypedExpr | None:
         """Return the list or map that all nodes share and that has the items of an expression, and perhaps

@@ -91,26 +91,28 @@ class ColumnScore:
             return scalar(batch)
 
     def _raw_scores(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
+        if not self._has_ignores:
+            return self._values(batch, scalar)
+        ignored, bad = spread(self._ignored(batch), len(batch), np.bool_)
+        if bad is not None:
+            # If one `ignore when` fails, another may still hold: rare enough for the scalar back end.
+            raise NotColumnar
         raw = np.full(len(batch), self._nothing, dtype=self._dtype)
-        part, among = batch, np.arange(len(batch))
-        if self._has_ignores:
-            ignored, bad = spread(self._ignored(batch), len(batch), np.bool_)
-            if bad is not None:
-                # If one `ignore when` fails, another may still hold: rare enough for the scalar back end.
-                raise NotColumnar
-            among = rows_of(~ignored)
-            if not len(among):
-                return raw
-            part = batch.part(among)
-        values, bad = spread(self._value(part), len(part), self._dtype)
-        values = values.astype(self._dtype)
+        among = rows_of(~ignored)
+        if len(among):
+            raw[among] = self._values(batch.part(among), scalar)
+        return raw
+
+    def _values(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
+        """Return the value for each row."""
+        values, bad = spread(self._value(batch), len(batch), self._dtype)
         # The mark of no score is not a valid value; the scalar program reports the reason.
         odd = ~np.isfinite(values) if self._dtype.kind == "f" else values == self._nothing
         left = rows_of(odd if bad is None else odd | bad)
         if len(left):
-            values[left] = scalar(part.part(left))
-        raw[among] = values
-        return raw
+            values = values.copy()
+            values[left] = scalar(batch.part(left))
+        return values
 
 
 def column_predicate(

@@ -25,7 +25,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
-from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED_ROWS, Batch, is_worth_columns
+from kdsl.plan.columns.batch import MIN_TAPED_ROWS, Batch, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Array, Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.pod_inputs import RecordedComparison, pod_with_inputs
@@ -49,8 +49,6 @@ MAX_TAPES: Final = 8
 
 STABLE: Final = frozenset({"node.static", "node.usage"})
 """The reads besides the pod with which the operations on nodes still depend on the pod only."""
-_TAPED: Final = range(MIN_TAPED_ROWS, MIN_ROWS)
-"""The numbers of nodes for which tapes are asked for: more take columns anyway."""
 
 M = TypeVar("M")
 Evaluate = Callable[[Batch], tuple[Sequence[Array], M]]
@@ -81,8 +79,9 @@ class RuleTapes:
 
 def is_faster_over_columns(nodes: NodeSet, tapes: RuleTapes | None, frame: Frame) -> bool:
     """Return whether columns, or for few nodes the tapes of a rule, are faster than the scalar back end."""
-    is_taped = len(nodes) in _TAPED and tapes is not None and tapes.are_known(frame)
-    return is_worth_columns(nodes, is_taped)
+    if is_worth_columns(nodes):
+        return True
+    return is_worth_columns(nodes, MIN_TAPED_ROWS) and tapes is not None and tapes.are_known(frame)
 
 
 @dataclass(slots=True, eq=False)

@@ -80,10 +80,6 @@ class Share:
             share //= parts
         return Meter(share, True) if share < steps.pod else Meter(steps.pod)
 
-    def node_steps(self, nodes: int) -> int:
-        """Return the steps of one of `nodes` nodes, the same for all rules of the profile."""
-        return self._budget.node_steps(nodes)
-
     def node_meter(self, nodes: int) -> Meter:
         """Return the meter of one of `nodes` nodes. `limit` is the steps per node."""
         limit = self._budget.node_steps(nodes)
@@ -91,4 +87,4 @@ class Share:
 
     def meter_over(self, cluster: Value) -> Meter:
         """Return the meter of one node of a cluster view; it is refilled for each node."""
-        return self.node_meter(len(cluster.snapshot) if cluster.__class__ is ClusterView else 1)
+        return self.node_meter(len(cluster.snapshot.order) if cluster.__class__ is ClusterView else 1)

@@ -57,15 +57,11 @@ class Frames:
         """
         # A view that records reads must see all of them.
         if self._signature_of is None or cluster.__class__ is not ClusterView or cluster.snapshot.is_overlay:
-            frame = self._of(pod)
+            frame = self._blank.copy()
+            frame[self._pod] = pod
         else:
             frame = self._kept_frame(self._signature_of(pod), pod, cluster.snapshot)
         frame[self._cluster], frame[-1] = cluster, Meter(self._steps)
-        return frame
-
-    def _of(self, pod: Value) -> Frame:
-        frame = self._blank.copy()
-        frame[self._pod] = pod
         return frame
 
     def _kept_frame(self, signature: Hashable, pod: PodInfo, snapshot: Snapshot) -> Frame:
@@ -77,6 +73,7 @@ class Frames:
             return frame
         if len(self._kept) >= MAX_FRAMES:
             self._kept.clear()
-        frame = self._of(pod)
+        frame = self._blank.copy()
+        frame[self._pod] = pod
         self._kept[signature] = _KeptFrame(snapshot, epoch, frame)
         return frame

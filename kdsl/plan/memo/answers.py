@@ -10,13 +10,13 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.extremes import least_of
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import ChangedRows, Changes
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.node_classes import node_class_of
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.columns.batch import MIN_ROWS
-from kdsl.plan.memo.seen_signatures import SeenSignatures
 
 Compute = Callable[[Rows], NDArray[Any]]
 """Computes one answer for each of some rows."""
@@ -90,7 +90,7 @@ class _Column:
         self.only, self.least, self._is_uniform = None, None, True
 
     def put(self, index: NDArray[Any], values: NDArray[Any]) -> None:
-        lowest = values.min()
+        lowest = least_of(values)
         with self._lock:
             self.least = lowest if self.least is None or lowest < self.least else self.least
             if self._is_uniform:
@@ -132,7 +132,7 @@ class ByNodeClass:
 
     @property
     def only(self) -> Any:
-        return self._column.only if self._complete + 1 >= len(self._classes) else None
+        return self._column.only if self._complete + 1 >= self._classes.size else None
 
     @property
     def least(self) -> Any:
@@ -143,7 +143,7 @@ class ByNodeClass:
         if self._generation != classes.generation:
             self._generation, self._complete = classes.generation, 0
             column.clear()
-        size = len(classes)
+        size = classes.size
         if size > len(column.known):
             # Spare room, since classes come one by one.
             column.grow(2 * size)
@@ -155,7 +155,7 @@ class ByNodeClass:
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
         column = self._column
         classes = self._classes.ids.take(rows)
-        if self._complete + 1 < len(self._classes):
+        if self._complete + 1 < self._classes.size:
             chosen = self._unknown(classes, rows)
             if chosen:
                 if self._prefetches:
@@ -274,7 +274,7 @@ class Uncached:
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
         values = compute(rows)
-        self.least = values.min(initial=0)
+        self.least = least_of(values, initial=0)
         return values, None
 
     def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
@@ -333,18 +333,11 @@ class Memo(Generic[E]):
 
     def __init__(self, most: int = MAX_BYTES) -> None:
         self._most = most
-        self._seen = SeenSignatures()
         self._entries: OrderedDict[Hashable, E] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
         self._bytes = 0
         self._latest: tuple[Hashable, E | None] = (None, None)
         self._lock = Lock()
-
-    def of(self, signature: Hashable, is_valid: Callable[[E], bool], make: Callable[[bool], E]) -> E:
-        """Return the entry of a signature. A new signature's entry is made by `make(True)` and not kept."""
-        if not self._seen.add(signature):
-            return make(True)
-        return self.get(signature, is_valid, lambda: make(False))
 
     def get(self, signature: Hashable, is_valid: Callable[[E], bool], make: Callable[[], E]) -> E:
         """Return the entry of a signature, made again if it is not valid."""
@@ -376,7 +369,6 @@ class Memo(Generic[E]):
     def clear(self) -> None:
         """Remove all entries."""
         with self._lock:
-            self._seen.clear()
             self._entries.clear()
             self._sizes.clear()
             self._bytes = 0

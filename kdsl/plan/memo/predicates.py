@@ -215,7 +215,7 @@ class PredicateMemo:
             for memo in self._rules.values():
                 memo.clear()
             self._table = _Statuses(self.names)
-        steps = self._node_steps(len(snapshot))
+        steps = self._node_steps(len(snapshot.order))
         entry = self._memo.of(pod, snapshot, steps, partial(self._new_entry, pod, nodes, steps))
         for _, kept in entry.verdicts:
             kept.refresh()

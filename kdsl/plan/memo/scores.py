@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.extremes import largest_of, least_of
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -135,7 +136,7 @@ class ScoreMemo:
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
         """Return the scores that skip the pod."""
         snapshot = nodes.snapshot.live
-        steps = self._node_steps(len(snapshot))
+        steps = self._node_steps(len(snapshot.order))
         entry = self._memo.of(pod, snapshot, steps, partial(self._new_entry, pod, nodes, steps))
         for _, sums in entry.sums:
             sums.refresh()
@@ -235,7 +236,7 @@ def _plain_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns)
             same += int(only)
             continue
         # The least value may belong to other nodes.
-        if answers.least < 0 and sums.min() < 0:
+        if answers.least < 0 and least_of(sums) < 0:
             raise _RangeError
         columns.append(sums)
     return same
@@ -261,7 +262,7 @@ def _normalized_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Col
 
 
 def _in_range(normalized: NDArray[np.int64]) -> NDArray[np.int64]:
-    if normalized.min() < 0 or normalized.max() > MAX_NODE_SCORE:
+    if least_of(normalized) < 0 or largest_of(normalized) > MAX_NODE_SCORE:
         raise _RangeError
     return normalized
 
@@ -277,7 +278,7 @@ def _sums(parts: Sequence[_Part], pod: PodInfo, snapshot: Snapshot, rows: Rows) 
     out_of_range: NDArray[np.bool_] | None = None
     for part in parts:
         raw: NDArray[Any] = part.plugin.raw_of(pod, nodes)
-        if raw.min() < 0 or raw.max() > MAX_NODE_SCORE:
+        if least_of(raw) < 0 or largest_of(raw) > MAX_NODE_SCORE:
             raw = np.where(raw == NO_SCORE_INT, 0, raw)
             outside = (raw < 0) | (raw > MAX_NODE_SCORE)
             out_of_range = outside if out_of_range is None else out_of_range | outside

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from threading import Lock
 from typing import Final
 
 MAX_SEEN: Final = 65536
@@ -11,23 +10,21 @@ MAX_SEEN: Final = 65536
 
 
 class SeenSignatures:
-    """A set of signatures. Thread-safe."""
+    """A set of signatures. Thread-safe, as each operation on the set is atomic."""
 
     def __init__(self) -> None:
         self._known: set[Hashable] = set()
-        self._lock = Lock()
 
     def add(self, signature: Hashable) -> bool:
         """Add a signature. Return whether it was there."""
-        if signature in self._known:
+        known = self._known
+        if signature in known:
             return True
-        with self._lock:
-            if len(self._known) >= MAX_SEEN:
-                self._known.clear()
-            self._known.add(signature)
+        if len(known) >= MAX_SEEN:
+            known.clear()
+        known.add(signature)
         return False
 
     def clear(self) -> None:
         """Remove all signatures."""
-        with self._lock:
-            self._known.clear()
+        self._known.clear()

@@ -13,6 +13,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.memo.answers import MAX_BYTES, Memo
+from kdsl.plan.memo.seen_signatures import SeenSignatures
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.signatures import Signatures
 
@@ -48,19 +49,24 @@ class SignatureMemo(Generic[E]):
         assert dependencies is not None
         self.dependencies = dependencies
         self._signature = signatures.signature(dependencies)
+        self._epoch = dependencies.epoch
+        self._seen = SeenSignatures()
         self._memo: Memo[E] = Memo(most)
 
     def of(self, pod: PodInfo, snapshot: LiveSnapshot, steps: int, make: Make[E]) -> E:
         """Return the entry for a pod. `steps` are those of a rule on one node, which depend on the number of
         nodes: with fewer a rule may fail.
         """
-        epoch = (*self.dependencies.epoch(snapshot), steps)
-        return self._memo.of(
-            self._signature(pod),
+        epoch, signature = (*self._epoch(snapshot), steps), self._signature(pod)
+        if not self._seen.add(signature):
+            return make(epoch, True)
+        return self._memo.get(
+            signature,
             lambda known: known.snapshot is snapshot and known.epoch == epoch,
-            lambda is_new: make(epoch, is_new),
+            lambda: make(epoch, False),
         )
 
     def clear(self) -> None:
         """Remove all entries."""
+        self._seen.clear()
         self._memo.clear()

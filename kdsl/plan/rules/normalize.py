@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.extremes import largest_of, least_of
 from kdsl.eval.values import INT_MAX, INT_MIN
 from kdsl.lang.tree import Normalization
 
@@ -78,16 +79,16 @@ def whole(value: float) -> int:
 
 def _of_maximum(raw: Scores, reverse: bool) -> NDArray[np.int64]:
     """Return `100 * s / max`, or 100 minus that; if no score is above 0, the scores, or 100 for all."""
-    highest = max(0, raw.max().item())
+    highest = max(0, largest_of(raw).item())
     if highest == 0:
         return np.full(len(raw), MAX_SCORE, dtype=np.int64) if reverse else truncate(raw)
     if raw.dtype != np.int64:
         # Very large ones are divided first: 100 times them is no double.
-        is_huge = max(highest, -raw.min().item()) > _HUGE
+        is_huge = max(highest, -least_of(raw).item()) > _HUGE
         with np.errstate(over="ignore"):
             shares = MAX_SCORE * (raw / highest) if is_huge else MAX_SCORE * raw / highest
         scaled = np.maximum(truncate(shares), _LOWEST)
-    elif highest <= INT_MAX // MAX_SCORE and raw.min() >= INT_MIN // MAX_SCORE:
+    elif highest <= INT_MAX // MAX_SCORE and least_of(raw) >= INT_MIN // MAX_SCORE:
         products = MAX_SCORE * np.abs(raw)
         scaled = np.sign(raw) * (products // highest)
     else:
@@ -106,7 +107,7 @@ def _clipped(values: list[int]) -> NDArray[np.int64]:
 
 def _between(raw: Scores) -> NDArray[np.int64]:
     """Return `100 * ((s - min) / (max - min))` truncated, 0 for all if they are equal."""
-    lowest, highest = raw.min().item(), raw.max().item()
+    lowest, highest = least_of(raw).item(), largest_of(raw).item()
     if raw.dtype != np.int64 and max(highest, -lowest) > _HUGE:
         raw, lowest, highest = raw / 4, lowest / 4, highest / 4  # a power of two changes no digit
     span = highest - lowest

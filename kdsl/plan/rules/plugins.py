@@ -84,6 +84,8 @@ class PredicatePlugin:
         """The reads of the rule, for signatures."""
         self.applies_reads = signature_reads(reads_of(rule.applies), expressions_of(rule), functions.fns)
         """The reads of its conditions `applies when`, for signatures."""
+        self.node_steps = functions.budget.node_steps
+        """Returns the steps of each rule of the profile on one of a number of nodes."""
         self._program = PredicateProgram(rule, functions)
         self._residual_programs = ResidualPrograms(
             rule, prepared_predicate, residual_predicate, PredicateProgram, functions
@@ -95,10 +97,6 @@ class PredicatePlugin:
         """Keep frames by signature, and residual programs of frequent signatures."""
         self._program.frames.keep(signature_of, epoch_of)
         self._residual_programs.keep(signature_of, epoch_of)
-
-    def node_steps(self, nodes: int) -> int:
-        """Return the steps of this rule, and of any other of its profile, on one of `nodes` nodes."""
-        return self._program.node_steps(nodes)
 
     @property
     def is_columnar(self) -> bool:
@@ -216,6 +214,8 @@ class ScorePlugin:
         """The reads of the rule, for signatures."""
         self.applies_reads = signature_reads(reads_of(rule.applies), expressions_of(rule), functions.fns)
         """The reads of its conditions `applies when`, for signatures."""
+        self.node_steps = functions.budget.node_steps
+        """Returns the steps of each rule of the profile on one of a number of nodes."""
         self._program = ScoreProgram(rule, functions)
         self._residual_programs = ResidualPrograms(
             rule, prepared_score, residual_score, ScoreProgram, functions
@@ -226,10 +226,6 @@ class ScorePlugin:
         """Keep frames by signature, and residual programs of frequent signatures."""
         self._program.frames.keep(signature_of, epoch_of)
         self._residual_programs.keep(signature_of, epoch_of)
-
-    def node_steps(self, nodes: int) -> int:
-        """Return the steps of this rule, and of any other of its profile, on one of `nodes` nodes."""
-        return self._program.node_steps(nodes)
 
     @property
     def is_columnar(self) -> bool:

@@ -95,10 +95,6 @@ class PredicateProgram:
         """Return whether a condition of `applies when` reads the node."""
         return bool(self._node_applies)
 
-    def node_steps(self, nodes: int) -> int:
-        """Return the steps that the rule may take on one of `nodes` nodes."""
-        return self._share.node_steps(nodes)
-
     def begin(self, pod: Value, cluster: Value) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
         return self.frames.begin(pod, cluster)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.errors import KdslError
+from kdsl.base.extremes import largest_of, least_of
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedScore
 from kdsl.check.model.types import DOUBLE
@@ -89,10 +90,6 @@ class ScoreProgram:
         reads_compiler = NodeReadsCompiler(compiler, self._node)
         self._groups = reads_compiler.of_rule((*ignores, value), (), lambda expr: expr, scope.transient_slot)
         return ColumnScore(compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing)
-
-    def node_steps(self, nodes: int) -> int:
-        """Return the steps that the rule may take on one of `nodes` nodes."""
-        return self._share.node_steps(nodes)
 
     def begin(self, pod: Value, cluster: Value, feasible: NodeSet) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
@@ -288,7 +285,7 @@ class ScoreProgram:
 def _distinct(raw: Scores) -> tuple[list[Value], NDArray[np.integer[Any]], Value, Value]:
     """Return the distinct scores, the index of each score in them, the least and the largest."""
     if raw.dtype == np.int64:
-        least, largest = raw.min().item(), raw.max().item()
+        least, largest = least_of(raw).item(), largest_of(raw).item()
         if largest - least < _CLOSE:
             places = raw - least
             present = np.bincount(places).nonzero()[0]

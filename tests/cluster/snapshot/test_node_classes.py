@@ -61,7 +61,7 @@ def test_equal_numbers_are_equal_node_classes(changes: list, spare: int) -> None
                     node = snapshot.info(row)
                     look = tuple(getattr(node, field) for field in fields)
                     number = int(numbers.ids[row])
-                    assert NO_CLASS < number < len(numbers)
+                    assert NO_CLASS < number < numbers.size
                     assert seen.setdefault(number, look) == look
                 assert len(set(map(repr, seen.values()))) == len(seen)
     finally:

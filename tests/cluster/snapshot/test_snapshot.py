@@ -117,7 +117,7 @@ def test_node_sets() -> None:
     assert every.take(np.array([True, False, True])).names() == ("a", "b")
     assert every.take(np.array([2, 0])).names() == ("b", "a")
     assert every.take(np.array([False] * 3)).names() == ()
-    assert every.rows.dtype == np.int32
+    assert every.rows.dtype == np.intp
     assert base.node("nobody") is None
 
 

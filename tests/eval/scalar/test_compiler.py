@@ -9,15 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.quantity import INT64_MAX, NANOS_PER_UNIT, Quantity
 from kdsl.base.resources import Resources
+from kdsl.check.model.rule_set import CheckedFn
 from kdsl.check.model.typed import CallOf
 from kdsl.check.model.types import BOOL, DYN, INT, QUANTITY, RESOURCES, STRING, list_of, map_of
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.functions.dispatch import dispatcher
 from kdsl.eval.scalar import Compiler
 from kdsl.eval.scalar.fast import fast_call
+from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
 
-from tests.plan.lab import check, evaluate
+from tests.plan.lab import check, evaluate, rules
 
 ints = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3))
 limit = INT64_MAX * NANOS_PER_UNIT
@@ -57,6 +59,25 @@ def by_closure(text: str, left: Value, right: Value, types: object) -> Value:
 def test_int_forms(text: str, left: int, right: int) -> None:
     types = {"x": INT, "y": INT}
     assert by_closure(text, left, right, types) == by_implementation(text, left, right, types)
+
+
+BOTH = """
+fn least(x: int, y: int): int = math.least(x, y)
+fn greatest(x: int, y: int): int = math.greatest(x, y)
+score S { value least(1, 2) + greatest(1, 2) }
+queue Q { order by pod.priority desc, pod.queuedAt }
+profile p { scheduler "t" queue Q scores { S weight 1 } }
+"""
+
+
+@pytest.mark.parametrize("name", ["least", "greatest"])
+@given(ints, ints)
+def test_the_extremes_of_two_ints(name: str, left: int, right: int) -> None:
+    fn = rules(BOTH).fns[f"t.{name}"]
+    assert isinstance(fn, CheckedFn) and isinstance(fn.body, CallOf)
+    assert fast_call(fn.body, Compiler({}, {})) is not None
+    found = Compiler({}, {}).compile(fn.body)([left, right, Meter(100)])
+    assert found == IMPLEMENTATIONS[fn.body.overload](left, right)
 
 
 @pytest.mark.parametrize("text", QUANTITY_FORMS)
