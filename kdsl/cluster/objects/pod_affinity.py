@@ -68,14 +68,13 @@ class PodAffinityTerm:
 
     def matches(self, pod: PodInfo) -> bool:
         """Return whether the term selects `pod`."""
-        if self.selector is None or not self._has_namespace(pod):
+        if self.selector is None:
             return False
+        if pod.namespace not in self.namespaces:
+            among = self.namespace_selector
+            if among is None or not among.matches(pod.namespace_labels):
+                return False
         return self.selector.matches(pod.labels.entries)
-
-    def _has_namespace(self, pod: PodInfo) -> bool:
-        if pod.namespace in self.namespaces:
-            return True
-        return self.namespace_selector is not None and self.namespace_selector.matches(pod.namespace_labels)
 
 
 # Pods of one template share one object.

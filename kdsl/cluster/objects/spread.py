@@ -88,7 +88,7 @@ class SpreadConstraint:
         """Return whether the constraint spreads `pod`: in the namespace, selected, not being deleted."""
         if self.selector is None or pod.namespace != self.namespace or pod.is_terminating:
             return False
-        return self.selector.matches(pod.labels)
+        return self.selector.matches(pod.labels.entries)
 
     def counts_node(self, pod: PodInfo, node: NodeInfo) -> bool:
         """Return whether the pods on `node` count for the spread of `pod`, by the inclusion policies."""

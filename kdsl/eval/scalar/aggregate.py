@@ -57,6 +57,12 @@ class _Question:
             frame[slot] = value
             yield body(frame)
 
+    def answer(self, value: Value, meter: Meter) -> Value:
+        frame = self.frame
+        frame[-1], frame[self.slot] = meter, value
+        meter.spend(1)
+        return self.body(frame)
+
     def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
         if self.at_once is None:
             return None

@@ -17,6 +17,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.views import READ_OF_PODS, attribute_of
 
 _UNIQUE: Final = frozenset(("name", "uid"))
+_SELECTED: Final = {"labels": "selected_labels"}
+"""Fields of which the methods in `READ_OF_PODS` see no more than another field has."""
 
 
 def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hashable] | None:
@@ -28,9 +30,11 @@ def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hash
         return None
     if _UNIQUE & (reads.shown | reads.used):
         return None
+    # The methods read labels by selectors, whose keys are known by now.
+    used = {_SELECTED.get(field, field) for field in reads.used}
     if reads.shown:
-        return _shown(sorted(reads.shown | reads.used))
-    fields = sorted(reads.used)
+        return _shown(sorted(reads.shown | used))
+    fields = sorted(used)
     return attrgetter(*fields) if fields else lambda pod: None
 
 

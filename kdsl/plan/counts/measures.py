@@ -49,6 +49,10 @@ class Question(Protocol):
         """Yield the answer for each value; EvalError. The steps are taken from `meter`."""
         ...
 
+    def answer(self, value: Value, meter: StepBudget) -> Value:
+        """Return the answer for one value; EvalError. The steps are taken from `meter`."""
+        ...
+
     def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
         """Return the nodes of a live snapshot for which the answer is true, and the most steps that one node
         took; None if the nodes have to be asked one by one.
@@ -181,7 +185,10 @@ class Measure:
         meter = self.question.meter()
         meter.left -= steps
         try:
-            amount = total(self.question.answers(pods, meter))
+            if len(pods) == 1:
+                amount = int(self.question.answer(pods[0], meter))
+            else:
+                amount = total(self.question.answers(pods, meter))
         except EvalError:
             return None
         return amount, meter.limit - meter.left

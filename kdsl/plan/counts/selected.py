@@ -17,7 +17,7 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.values import INT_MAX
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
-from kdsl.plan.counts.measures import Measure
+from kdsl.plan.counts.measures import Measure, PodAnswers
 from kdsl.plan.counts.pod_index import PodIndex
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.fact_columns import FactColumn
@@ -68,13 +68,15 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
         return None
     sums = Sums.of_nodes(column, None if domains is column.codes else domains)
     total, largest = 0, 0
+    answers: PodAnswers = {}
     sums.steps = steps * asked + other * others
     for row, each in selected.items():
-        answer = measure.count_pods(each, steps + other * (int(counts.item(row)) - len(each)))
+        before = steps + other * (counts.item(row) - len(each))
+        answer = measure.count_added(each, before, answers)
         if answer is None:
             return None
         amount, taken = answer
-        sums.steps += taken - steps - other * (int(counts.item(row)) - len(each))
+        sums.steps += taken - before
         if amount:
             sums.cells[domains.item(row)] += amount
             total += amount

@@ -16,7 +16,7 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
 from kdsl.plan.counts.handles import Handle, TallyKey
-from kdsl.plan.counts.measures import Measure, Question, StepBudget, total
+from kdsl.plan.counts.measures import Measure, Question, StepBudget
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.tally import Tally
@@ -166,7 +166,7 @@ class _CountTerm:
         # Each term has its own steps, as each node has.
         own = self.question.meter()
         try:
-            amount = total(self.question.answers((term,), own))
+            amount = int(self.question.answer(term, own))
         except EvalError as error:
             return TermCount(0, min(own.limit, own.limit - own.left), error.message)
         return TermCount(amount, own.limit - own.left)

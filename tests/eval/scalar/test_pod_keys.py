@@ -13,7 +13,7 @@ from kdsl.check.model.signature import parse_type
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, CallFn
 from kdsl.check.views.view import load_views
-from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.label_selectors import LabelSelector, SelectedKeys
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
@@ -68,6 +68,7 @@ def pod_key(text: str, pod: PodInfo) -> Hashable:
     ],
 )
 def test_the_pod_key_holds_the_fields_that_are_read(body: str, fields: tuple[str, ...]) -> None:
+    LabelSelector.of_labels({"app": "x"})
     others = {
         "labels": FrozenMap({"app": "z"}),
         "namespace": "other",
@@ -88,8 +89,23 @@ def test_the_pod_key_holds_the_fields_that_are_read(body: str, fields: tuple[str
 def test_the_pod_key_holds_the_order_of_maps_that_a_loop_shows() -> None:
     turned = POD.with_fields(labels=FrozenMap({"tier": "y", "app": "x"}))
     assert pod_key("p.labels.exists(k, k == 'app')", turned) != pod_key("p.labels.exists(k, k == 'app')", POD)
-    matches = "pod.requiredAffinity.all(t, t.matches(p))"
-    assert pod_key(matches, turned) == pod_key(matches, POD)
+
+
+def test_labels_that_no_selector_names_are_not_in_the_key_of_a_question_that_asks_selectors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keys = SelectedKeys()
+    for module in ("label_selectors", "pod"):
+        monkeypatch.setattr(f"kdsl.cluster.objects.{module}.SELECTED_KEYS", keys)
+    matches, reads = "pod.requiredAffinity.all(t, t.matches(p))", "p.labels.size() > 1"
+    others = [POD.with_fields(labels=FrozenMap({"app": "x", "tier": tier})) for tier in "ab"]
+    for name, is_selected in (("app", False), ("tier", True)):
+        LabelSelector.of_labels({name: "x"})
+        assert (pod_key(matches, others[0]) != pod_key(matches, others[1])) is is_selected
+    runs = [POD.with_fields(labels=FrozenMap({"app": "x", "run": run})) for run in "ab"]
+    assert pod_key(matches, runs[0]) == pod_key(matches, runs[1])
+    for text in (reads, f"{matches} && {reads}"):
+        assert pod_key(text, runs[0]) != pod_key(text, runs[1])
 
 
 @pytest.mark.parametrize(

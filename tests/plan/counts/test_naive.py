@@ -116,6 +116,10 @@ class Question:
                 case "bare weight":
                     yield value.weight
 
+    def answer(self, value: Value, meter: Meter) -> Value:
+        (only,) = self.answers((value,), meter)
+        return only
+
     @property
     def selecting(self) -> Selecting | None:
         return None
