@@ -19,6 +19,7 @@ from kdsl.eval.views import method_name
 PLAIN_EQUALITY: Final = frozenset((BOOL, INT, UINT, STRING, BYTES, TIMESTAMP, DURATION))
 """Types for which equality in Python, within the type, is equality in CEL."""
 _LOGIC: Final = frozenset(("_&&_", "_||_", "!_", "_?_:_"))
+_OF_DOUBLES: Final = {"add_double": "+", "subtract_double": "-", "multiply_double": "*"}
 _EXTREMES: Final = {"math_greatest_int": "max", "math_least_int": "min"}
 _ARITHMETIC: Final = {"add_int64": "+", "subtract_int64": "-", "multiply_int64": "*"}
 
@@ -33,6 +34,8 @@ def fast_call(expr: CallOf, out: Writer) -> str | None:
         case "add_int64" | "subtract_int64" | "multiply_int64":
             sign = _ARITHMETIC[expr.overload]
             return f"{out.name(checked_int)}({out.text(left)} {sign} {out.text(right)})"
+        case "add_double" | "subtract_double" | "multiply_double":
+            return f"({out.text(left)} {_OF_DOUBLES[expr.overload]} {out.text(right)})"
         case "math_greatest_int" | "math_least_int" if left.type == right.type == INT:
             return f"{_EXTREMES[expr.overload]}({out.text(left)}, {out.text(right)})"
         case "equals" | "not_equals":

@@ -11,7 +11,7 @@ from kdsl.base.quantity import INT64_MAX, NANOS_PER_UNIT, Quantity
 from kdsl.base.resources import Resources
 from kdsl.check.model.rule_set import CheckedFn
 from kdsl.check.model.typed import CallOf
-from kdsl.check.model.types import BOOL, DYN, INT, QUANTITY, RESOURCES, STRING, list_of, map_of
+from kdsl.check.model.types import BOOL, DOUBLE, DYN, INT, QUANTITY, RESOURCES, STRING, list_of, map_of
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.functions.dispatch import dispatcher
 from kdsl.eval.scalar import Compiler
@@ -87,6 +87,14 @@ def test_quantity_forms(text: str, left: Quantity, right: Quantity) -> None:
     assert by_closure(text, left, right, types) == by_implementation(text, left, right, types)
 
 
+@pytest.mark.parametrize("operator", ["+", "-", "*"])
+@given(st.floats(), st.floats())
+def test_double_forms(operator: str, left: float, right: float) -> None:
+    types = {"x": DOUBLE, "y": DOUBLE}
+    text = f"x {operator} y"
+    assert str(by_closure(text, left, right, types)) == str(by_implementation(text, left, right, types))
+
+
 @given(quantities, quantities, ints)
 def test_sums_and_products_of_amounts_are_bounded_like_quantities(
     left: Quantity, right: Quantity, factor: int
@@ -111,8 +119,26 @@ def test_map_forms(key: str, entries: dict[str, int]) -> None:
 
 
 def test_the_special_forms_are_used() -> None:
-    types = {"x": QUANTITY, "y": QUANTITY, "i": INT, "s": STRING, "m": map_of(STRING, INT), "r": RESOURCES}
-    for text in ("x <= y", "x / y", "i + i", "i < 3", "s == 'a'", "s in m", "m[s]", "r['cpu'].asInteger()"):
+    types = {
+        "x": QUANTITY,
+        "y": QUANTITY,
+        "i": INT,
+        "s": STRING,
+        "m": map_of(STRING, INT),
+        "r": RESOURCES,
+        "d": DOUBLE,
+    }
+    for text in (
+        "x <= y",
+        "x / y",
+        "i + i",
+        "i < 3",
+        "s == 'a'",
+        "s in m",
+        "m[s]",
+        "r['cpu'].asInteger()",
+        "d * d",
+    ):
         call = check(text, types)
         assert isinstance(call, CallOf)
         assert fast_call(call, Compiler({}, {})) is not None, text
