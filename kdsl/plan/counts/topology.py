@@ -222,8 +222,12 @@ class PodTermCount:
         by_key = self.sums.by_key
         if not by_key:
             return 0
-        labels = node.labels
-        return sum([amounts.of(labels[key]) for key, amounts in by_key.items() if key in labels])
+        labels, total = node.labels, 0
+        for key, amounts in by_key.items():
+            domain = labels.get(key)
+            if domain is not None:
+                total += amounts.of(domain)
+        return total
 
     @property
     def here_column(self) -> HereColumn | None:
