@@ -17,6 +17,8 @@ Int64Column: TypeAlias = NDArray[np.int64]
 Bounds: TypeAlias = tuple[int, int]
 """The smallest and the largest possible amount."""
 _NOTHING: Bounds = (0, 0)
+_LEAPS = (20, 40, 48, 56)
+"""The bits of bounds: most nodes have less than 1,048 cores, as thousandths, and less than 1 TiB of memory."""
 
 
 def readable(cells: Int64Column) -> Int64Column:
@@ -51,7 +53,7 @@ class Columns:
 
     `bounds` enclose every amount of a resource that was ever written to a row. They grow in leaps, so that
     conclusions from them stay valid for long. With `holds_blank` they also enclose the zero of rows that were
-    never written. `layout` is told of every new array and of new bounds.
+    never written. `layout` changes with every new array and with new bounds.
     """
 
     def __init__(self, holds_blank: bool, layout: ColumnLayout) -> None:
@@ -117,5 +119,5 @@ def _leap(least: int, largest: int) -> Bounds:
 
 
 def _above(amount: int) -> int:
-    """Return the smallest power of 256 above a positive amount, at most 2^63."""
-    return 1 << min(-(-amount.bit_length() // 8) * 8, 63)
+    """Return the first bound above a positive amount, at most 2^63."""
+    return 1 << next((bits for bits in _LEAPS if amount < 1 << bits), 63)

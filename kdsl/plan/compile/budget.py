@@ -27,7 +27,7 @@ class RuleShares:
         """The number of values that all rules together compute once per pod."""
         self._shares: dict[Hashable, Share] = {}
         # The steps on one node, with the numbers of rules and nodes for which they were computed.
-        self._of_node = (0, 0, 0)
+        self._of_node = (-1, -1, 0)
 
     def share(self, rule: Hashable) -> tuple[Share, bool]:
         """Return the share of a rule, and whether this is its first compilation: a rewritten rule keeps its

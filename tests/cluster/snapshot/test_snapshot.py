@@ -127,11 +127,11 @@ def test_bounds_of_amounts_grow_in_leaps() -> None:
     cache.add_node(facts("two"))
     snapshot = cache.snapshot().live
     cpus, nothing = snapshot.bounds("allocatable", "cpu"), snapshot.bounds("requested", "cpu")
-    assert cpus == (4000, 2**16 - 1)
+    assert cpus == (4000, 2**20 - 1)
     assert nothing == (0, 0)
     cache.add_pod(pod_info({"containers": [container(cpu="300m")]}, name="a").on("one"))
     asked = cache.snapshot().live.bounds("requested", "cpu")
-    assert asked == (0, 2**16 - 1)
+    assert asked == (0, 2**20 - 1)
     cache.add_pod(pod_info({"containers": [container(cpu="3")]}, name="b").on("one"))
     cache.remove_node("two")
     assert cache.snapshot().live.bounds("requested", "cpu") is asked

@@ -74,6 +74,16 @@ def test_the_share_of_a_node(nodes: int, limit: int) -> None:
     assert (meter.limit, meter.is_share) == (limit, limit < 20_000)
 
 
+def test_the_share_of_a_node_follows_the_numbers_of_rules_and_nodes() -> None:
+    budget = RuleShares(Steps(profile=90_000))
+    assert budget.node_steps(0) == 20_000
+    found = []
+    for rule in ("a", "b", "c"):
+        budget.share(rule)
+        found += [budget.node_steps(nodes) for nodes in (5, 9, 9)]
+    assert found == [18_000, 10_000, 10_000, 9_000, 5_000, 5_000, 6_000, 3_333, 3_333]
+
+
 def test_a_rule_alone_may_take_what_many_together_may_not() -> None:
     work, steps = WORKS.format(600, "", "node.podCount"), Steps(profile=4_000)
     (plugin,) = profile(work, "Works", steps).predicates
