@@ -18,7 +18,7 @@ Bounds: TypeAlias = tuple[int, int]
 """The smallest and the largest possible amount."""
 _NOTHING: Bounds = (0, 0)
 _LEAPS = (20, 40, 48, 56)
-"""The bits of bounds: most nodes have less than 1,048 cores, as thousandths, and less than 1 TiB of memory."""
+"""The bits of bounds: most nodes have less than 1,048 cores, counted in thousandths, and 1 TiB of memory."""
 
 
 def readable(cells: Int64Column) -> Int64Column:
