@@ -1,7 +1,8 @@
 """Measures decisions on generated clusters: `python -m tests.bench.decisions --shape basic --nodes 5000`.
 
 Every combination runs in a process of its own, so that its memory is its own. Times are of decisions under the
-default profile, without reading objects. Prints one JSON document; kube-scheduler's own algorithm is beside the
+default profile, without reading objects. `--calls` counts function calls instead, which no other process disturbs.
+Prints one JSON document; kube-scheduler's own algorithm is beside the
 shapes for which it was measured.
 """
 
@@ -13,8 +14,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -25,6 +28,7 @@ from kdsl.cluster.api.objects import Pod
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cycle.engine import Engine
 from kdsl.sim.run import SimulatedBinder
 
 from tests.bench import shapes
@@ -57,6 +61,42 @@ _CHUNK = 5_000  # objects read at once: bounds what reading needs beside the clu
 
 def measure(shape: str, nodes: int, pods: int, bound: int) -> Json:
     """Schedule the pending pods of a shape and return the figures of this process."""
+    with _prepared(shape, nodes, pods, bound) as (engine, pending):
+        return _timed(engine, pending, shape, nodes)
+
+
+def count_calls(shape: str, nodes: int, pods: int, bound: int) -> Json:
+    """Schedule the pending pods of a shape and return the calls of Python and C functions for each decision:
+    the same in every run, on any machine.
+    """
+    calls = 0
+
+    def count(frame: FrameType, event: str, value: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    found: list[int] = []
+    with _prepared(shape, nodes, pods, bound) as (engine, pending):
+        sys.setprofile(count)
+        try:
+            for _ in engine.decisions(pending):
+                found.append(calls)
+                calls = 0
+        finally:
+            sys.setprofile(None)
+    found.sort()
+    return {
+        "shape": shape,
+        "nodes": nodes,
+        "pods": pods,
+        "calls": round(sum(found) / len(found)),
+        "p50_calls": found[len(found) // 2],
+        "p99_calls": found[len(found) * 99 // 100],
+    }
+
+
+@contextmanager
+def _prepared(shape: str, nodes: int, pods: int, bound: int) -> Iterator[tuple[Engine, list[PodInfo]]]:
     cluster = ClusterCache.of(
         _read(chain(shapes.nodes(shape, nodes), shapes.bound_pods(shape, bound, nodes)))
     )
@@ -65,26 +105,29 @@ def measure(shape: str, nodes: int, pods: int, bound: int) -> Json:
     ]
     checked = check_rules((shipped_rules(),))
     assert checked.rules is not None, checked.diagnostics
-    binder = SimulatedBinder(cluster)
-    times: list[int] = []
-    placed = 0
-    settings = Settings(profile=PROFILES.get(shape, PROFILE))
+    binder, settings = SimulatedBinder(cluster), Settings(profile=PROFILES.get(shape, PROFILE))
     with build_engine(checked.rules, cluster, binder, ManualClock(), settings) as engine, settled_heap():
         cluster.snapshot()
-        began, cpu = time.perf_counter_ns(), time.process_time_ns()
-        last = began
-        for decision in engine.decisions(pending):
-            placed += bool(decision.node)
-            now = time.perf_counter_ns()
-            times.append(now - last)
-            last = now
-        cpu = time.process_time_ns() - cpu
+        yield engine, pending
+
+
+def _timed(engine: Engine, pending: list[PodInfo], shape: str, nodes: int) -> Json:
+    times: list[int] = []
+    placed = 0
+    began, cpu = time.perf_counter_ns(), time.process_time_ns()
+    last = began
+    for decision in engine.decisions(pending):
+        placed += bool(decision.node)
+        now = time.perf_counter_ns()
+        times.append(now - last)
+        last = now
+    cpu = time.process_time_ns() - cpu
     times.sort()
     rate = len(times) / (last - began) * 1e9
     figures = {
         "shape": shape,
         "nodes": nodes,
-        "pods": pods,
+        "pods": len(pending),
         "placed": placed,
         "pods_per_second": round(rate, 1),
         "p50_ms": round(times[len(times) // 2] / 1e6, 3),
@@ -112,11 +155,15 @@ def _read(objects: Iterator[Json]) -> Iterator[Any]:
 @click.option("--pods", default=1_000, show_default=True)
 @click.option("--bound", default=1_000, show_default=True)
 @click.option("--here", is_flag=True, help="Measure one shape in this process.")
-def main(names: tuple[str, ...], sizes: tuple[int, ...], pods: int, bound: int, here: bool) -> None:
+@click.option("--calls", is_flag=True, help="Count function calls of one shape in this process.")
+def main(
+    names: tuple[str, ...], sizes: tuple[int, ...], pods: int, bound: int, here: bool, calls: bool
+) -> None:
     """Measure decisions."""
     names = names or shapes.NAMES
-    if here:
-        print(json.dumps(measure(names[0], sizes[0], pods, bound)))
+    if here or calls:
+        figures = count_calls if calls else measure
+        print(json.dumps(figures(names[0], sizes[0], pods, bound)))
         return
     runs = []
     for size in sizes:
