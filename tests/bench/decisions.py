@@ -2,8 +2,7 @@
 
 Every combination runs in a process of its own, so that its memory is its own. Times are of decisions under the
 default profile, without reading objects. `--calls` counts function calls instead, which no other process disturbs.
-Prints one JSON document; kube-scheduler's own algorithm is beside the
-shapes for which it was measured.
+Prints one JSON document; kube-scheduler's own algorithm is beside the shapes for which it was measured.
 """
 
 from __future__ import annotations
