@@ -24,9 +24,8 @@ MOST_NESTED: Final = 40
 """The levels of nesting that are written at once: Python's parser admits 200 brackets."""
 _MOST_TEXTS: Final = 8192
 """The most functions whose code is kept."""
-
-
 _CALL: Final = re.compile(r"return (k\d+)\(f\)")
+"""A function that does nothing but call one closure."""
 
 
 class Writer(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -36,6 +36,10 @@ class NodeReads:
     tests: set[tuple[str, str]] = field(default_factory=set)
     columns: dict[int, Numbers] = field(default_factory=dict)
     lets: set[int] = field(default_factory=set)
+
+    def add_labels(self, keys: Iterable[str]) -> None:
+        """Add the labels with these keys."""
+        self.keys.update(("labels", key) for key in keys)
 
     def digits(self, batch: Batch) -> list[Digit]:
         """Return the digits in which the rows of a batch may differ."""

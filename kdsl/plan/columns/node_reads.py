@@ -173,7 +173,7 @@ class NodeReadsCompiler:
                 keys = None if find is None else find(*[each(frame) for each in inputs])
                 if keys is None:
                     raise NotColumnar
-                _add_labels(reads, keys)
+                reads.add_labels(keys)
 
             return collect_keys
         column_of, range_of = f"{name}_column", f"{name}_range"
@@ -182,7 +182,7 @@ class NodeReadsCompiler:
             value = target(frame)
             keys = getattr(value, "label_keys", None)
             if keys is not None:
-                _add_labels(reads, keys)
+                reads.add_labels(keys)
                 return
             column = getattr(value, column_of, None)
             if column is None:
@@ -225,36 +225,32 @@ class NodeReadsCompiler:
         return call
 
     def _comprehension(self, expr: Comprehension) -> Collect | None:
-        # The position of an item in a filtered list is unknown.
-        is_whole = len(expr.variables) > 1
-        source = expr.iterable if is_whole else self._source(expr.iterable)
-        iterable = None if source is None else self._closure(source)
-        if source is None or iterable is None:
+        found = self._source(expr)
+        if found is None:
             return self.compile_all(children(expr))
+        source, items = found
         slots = tuple(variable.slot for variable in expr.variables)
         inner = self._with_known(slots)
-        collect = _together(
-            [None if expr.where is None else inner.compile(expr.where), inner.compile(expr.body)]
-        )
-        of_items = None if collect is None else _each(each_of(source.type, iterable, slots), collect)
+        collect = inner.compile_all([*(() if expr.where is None else (expr.where,)), expr.body])
+        of_items = None if collect is None else _each(each_of(source.type, items, slots), collect)
         if source is expr.iterable:
             return of_items
         # Lists are seldom empty.
         return collect if collect is _unclear else _together([self.compile(expr.iterable), of_items])
 
-    def _source(self, expr: TypedExpr) -> TypedExpr | None:
-        """Return the list or map that all nodes share and that has the items of an expression, and perhaps
-        more: for a filtered list, the list; None if there is none.
-        """
-        while self._closure(expr) is None:
-            match expr:
-                case Comprehension(macro=Macro.FILTER, iterable=iterable):
-                    expr = iterable
+    def _source(self, expr: Comprehension) -> tuple[TypedExpr, Closure] | None:
+        """Return a list or map that all nodes share and that holds all items of a macro; None if unknown."""
+        source = expr.iterable
+        while (closure := self._closure(source)) is None:
+            match source:
+                # The position of an item in a filtered list is unknown.
+                case Comprehension(macro=Macro.FILTER, iterable=items) if len(expr.variables) == 1:
+                    source = items
                 case Var(slot=slot) if (definition := self._definition(slot)) is not None:
-                    expr = definition
+                    source = definition
                 case _:
                     return None
-        return expr
+        return source, closure
 
     def _definition(self, slot: int) -> TypedExpr | None:
         """Return the value of a `let` that belongs to the node; None for other variables."""
@@ -361,11 +357,6 @@ def _key(attribute: str, key: Closure, is_test: bool) -> Collect:
         (reads.tests if is_test else reads.keys).add((attribute, key(frame)))
 
     return collect
-
-
-def _add_labels(reads: NodeReads, keys: Iterable[str]) -> None:
-    for key in keys:
-        reads.keys.add(("labels", key))
 
 
 def _nothing(frame: Frame, reads: NodeReads) -> None:
