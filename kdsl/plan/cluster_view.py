@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
@@ -27,8 +28,7 @@ from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import PodTerms, Topology
 
 
-@dataclass(frozen=True, eq=False)
-class ClusterView:
+class ClusterView(Struct, frozen=True, eq=False, dict=True):
     """A snapshot as one rule reads it in one attempt."""
 
     snapshot: Snapshot

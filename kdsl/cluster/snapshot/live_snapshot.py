@@ -24,6 +24,7 @@ class LiveSnapshot(Snapshot):
 
     Only the cache writes to it, between two cycles. `fact_changes` and `usage_changes` log the written rows.
     `node_classes` holds the node class of each row, `fact_classes` the class without its pods.
+    `shared_version` changes with the number of nodes, their images and the catalog.
     """
 
     is_overlay = False
@@ -34,6 +35,7 @@ class LiveSnapshot(Snapshot):
         self.version = 0
         self.images_version = 0
         self.nodes_version = 0
+        self.shared_version = 0
         self.order = np.zeros(0, np.intp)
         self._names: list[str] = []
         self.names = self._names
@@ -148,7 +150,7 @@ class LiveSnapshot(Snapshot):
             self._names[row] = name
         self.order = np.fromiter((self._rows[name] for name in wanted), np.intp, len(wanted))
         self.order.flags.writeable = False
-        self.version = self.nodes_version = self.images_version = next(self._versions)
+        self.version = self.nodes_version = self.images_version = self.shared_version = next(self._versions)
 
     def set_facts(self, info: NodeInfo) -> None:
         """Write the facts of a node."""
@@ -178,11 +180,11 @@ class LiveSnapshot(Snapshot):
         """Write the images of nodes."""
         for info in infos:
             self._infos[self._rows[info.name]] = info
-        self.version = self.images_version = next(self._versions)
+        self.version = self.images_version = self.shared_version = next(self._versions)
 
     def set_catalog(self) -> None:
         """Record a change of the catalog."""
-        self.version = next(self._versions)
+        self.version = self.shared_version = next(self._versions)
 
     def _classify(self, classes: NodeClasses, row: int, info: NodeInfo) -> None:
         if classes.is_full:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from kdsl.check.model.rule_set import Fns
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, TypedExpr, Var
@@ -34,8 +36,7 @@ _UNNAMED = frozenset(
 """Types whose values are too large for the key of a question, or not suitable."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Question:
+class _Question(Struct, frozen=True, eq=False):
     """The body of a macro on its own frame; see `kdsl.plan.counts.measures.Question`."""
 
     key: Hashable | None

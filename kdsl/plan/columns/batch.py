@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -23,8 +23,7 @@ MIN_TAPED_ROWS: Final = 4
 """For fewer nodes it is faster than a tape, too."""
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(Struct, eq=False):
     """Some rows of a snapshot, for one pod.
 
     `frame` is the scalar frame, with the values that all rows share and the meter. `columns` holds the other

@@ -17,17 +17,17 @@ The value of an expression for the rows of a batch is one of these:
 scalar back end evaluates those rows, so an error has one text and one meaning. `bad` is None if no row is
 bad. The value in a bad row is arbitrary.
 
-These values are never changed. They are not frozen, since a frozen dataclass takes three times as long to
-make, and an attempt makes hundreds of them.
+They are structs, not dataclasses: an attempt makes hundreds of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kdsl.check.model.types import BOOL, DOUBLE, INT, Type
@@ -57,26 +57,22 @@ class AllBad(Exception):  # noqa: N818 - control flow, not an error
     """An expression is bad for every row of the batch."""
 
 
-@dataclass(slots=True)
-class Same:
+class Same(Struct, frozen=True, eq=False):
     value: Value
 
 
-@dataclass(slots=True)
-class Column:
+class Column(Struct, frozen=True, eq=False):
     values: Array
     bad: Bad = None
 
 
-@dataclass(slots=True)
-class Amounts:
+class Amounts(Struct, frozen=True, eq=False):
     values: Int64s
     scale: int
     bad: Bad = None
 
 
-@dataclass(slots=True)
-class Coded:
+class Coded(Struct, frozen=True, eq=False):
     """Row `i` has the value `values[codes[i]]`. An unused code may have any value."""
 
     codes: NDArray[np.integer[Any]]
@@ -84,8 +80,7 @@ class Coded:
     bad: Bad = None
 
 
-@dataclass(slots=True)
-class PresentItem:
+class PresentItem(Struct, frozen=True, eq=False):
     """One item of a list or entry of a map; `present` is None if all rows have it."""
 
     key: Value
@@ -93,8 +88,7 @@ class PresentItem:
     present: Bad
 
 
-@dataclass(slots=True)
-class Items:
+class Items(Struct, frozen=True, eq=False):
     """`is_map` distinguishes keys from positions. `bad` marks rows whose entries are unknown."""
 
     entries: tuple[PresentItem, ...]
@@ -102,8 +96,7 @@ class Items:
     bad: Bad = None
 
 
-@dataclass(slots=True)
-class ResourceTable:
+class ResourceTable(Struct, frozen=True, eq=False):
     """`read` returns the amounts of a resource, in its canonical unit; `names` are the possible resources."""
 
     read: Callable[[str], Int64s]
@@ -121,8 +114,7 @@ class ItemLists(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class CodedLists:
+class CodedLists(Struct, frozen=True, eq=False):
     """One list per row: list `codes[i]` of a column, restricted to the `kept` items (None: all)."""
 
     codes: NDArray[np.integer[Any]]
@@ -134,8 +126,7 @@ class CodedLists:
         return self.lists.count(chosen if self.kept is None else chosen & self.kept).take(self.codes)
 
 
-@dataclass(slots=True)
-class Numbers:
+class Numbers(Struct, frozen=True, eq=False):
     """A list of bools, int64s or float64s of each row: the first `sizes[i]` cells of row `i` of a matrix."""
 
     values: Array
@@ -153,16 +144,14 @@ class Cards(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class CardLists:
+class CardLists(Struct, frozen=True, eq=False):
     """The cards of each row, which is row `rows[i]` of the snapshot."""
 
     table: Cards
     rows: NDArray[np.integer[Any]]
 
 
-@dataclass(slots=True)
-class CardCells:
+class CardCells(Struct, frozen=True, eq=False):
     """One card of each row: that at a place of a row of the snapshot."""
 
     table: Cards

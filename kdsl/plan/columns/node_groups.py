@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from kdsl.eval.scalar import UNSET, Frame
@@ -25,8 +25,7 @@ Numbers = tuple[Value, Callable[[Array], Array | int], tuple[int, int]]
 """An object with a method per node, that method over columns of ints, and the bounds of the ints."""
 
 
-@dataclass(slots=True)
-class NodeReads:
+class NodeReads(Struct, eq=False):
     """The reads of nodes for one pod: attributes, keys of maps (values, or only presence in `tests`), and
     numbers by row. `lets` are the variables that were followed.
     """

@@ -144,8 +144,7 @@ class ItemCondition:
     is_static: bool
 
 
-@dataclass(slots=True)
-class ItemCodes(Coded):
+class ItemCodes(Coded, frozen=True, eq=False):
     """A variable that goes through the distinct items of a column of lists: row `i` is item `i`."""
 
     lists: ListItems | None = None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
+
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import Value
@@ -18,15 +19,13 @@ from kdsl.plan.reads.signatures import SignatureOf
 MAX_FRAMES: Final = 256
 """The most signatures whose frames are kept for one rule; beyond that it starts over."""
 
-EpochOf = Callable[[Snapshot], Hashable]
-"""Returns a version of the catalog parts that a rule reads."""
+EpochOf = Callable[[LiveSnapshot], Hashable]
+"""Returns the epoch of a rule, by the catalog parts that it reads; see `plan.reads.epochs`."""
 
 
-@dataclass(slots=True)
-class _KeptFrame:
-    """The frame of the latest attempt of a signature, with the snapshot and epoch of its values."""
+class _KeptFrame(Struct, eq=False):
+    """The frame of the latest attempt of a signature, with the epoch of its values."""
 
-    snapshot: Snapshot
     epoch: Hashable
     frame: Frame
 
@@ -43,7 +42,7 @@ class Frames:
         self._steps = steps
         self._kept: dict[Hashable, _KeptFrame] = {}
         self._signature_of: SignatureOf | None = None
-        self._epoch_of: EpochOf = lambda snapshot: None
+        self._epoch_of: EpochOf = lambda live: None
 
     def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
         """Start attempts of a signature from the last frame of that signature."""
@@ -60,13 +59,13 @@ class Frames:
             frame = self._blank.copy()
             frame[self._pod] = pod
         else:
-            frame = self._kept_frame(self._signature_of(pod), pod, cluster.snapshot)
+            frame = self._kept_frame(self._signature_of(pod), pod, cluster.snapshot.live)
         frame[self._cluster], frame[-1] = cluster, Meter(self._steps)
         return frame
 
-    def _kept_frame(self, signature: Hashable, pod: PodInfo, snapshot: Snapshot) -> Frame:
-        epoch, kept = self._epoch_of(snapshot), self._kept.get(signature)
-        if kept is not None and kept.snapshot is snapshot and kept.epoch == epoch:
+    def _kept_frame(self, signature: Hashable, pod: PodInfo, live: LiveSnapshot) -> Frame:
+        epoch, kept = self._epoch_of(live), self._kept.get(signature)
+        if kept is not None and kept.epoch == epoch:
             frame = kept.frame = kept.frame.copy()
             for slot in self._transient:
                 frame[slot] = UNSET
@@ -75,5 +74,5 @@ class Frames:
             self._kept.clear()
         frame = self._blank.copy()
         frame[self._pod] = pod
-        self._kept[signature] = _KeptFrame(snapshot, epoch, frame)
+        self._kept[signature] = _KeptFrame(epoch, frame)
         return frame

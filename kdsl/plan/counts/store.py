@@ -101,14 +101,17 @@ class TallyStore:
             self._catch_up()
             return self._pods.matching(selector)
 
-    def has_terms(self, snapshot: Snapshot, kind: TermKind) -> bool:
-        """Return whether a placed pod has terms of a kind; always true for an overlay."""
+    def has_terms(self, snapshot: Snapshot, kinds: Iterable[TermKind]) -> bool:
+        """Return whether a placed pod has terms of one of these kinds; always true for an overlay."""
         if snapshot.is_overlay:
             return True
         if self._version != snapshot.version:
             with self._lock:
                 self._catch_up()
-        return not self._terms[kind].is_empty
+        for kind in kinds:  # noqa: SIM110 - the hot path
+            if self._terms[kind].domains:
+                return True
+        return False
 
     def term_sums(
         self, snapshot: Snapshot, kind: TermKind, handle: Handle[TermTally], count_term: CountTerm

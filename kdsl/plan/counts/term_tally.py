@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
@@ -47,8 +48,7 @@ class CountTerm(Protocol):
     def __call__(self, term: PodAffinityTerm, /) -> TermCount: ...
 
 
-@dataclass(slots=True)
-class TermSums:
+class TermSums(Struct, eq=False):
     """The counts of terms, summed by topology key and domain; `total` is the sum over all.
 
     `steps` is the cost of asking all distinct terms. `mark` is replaced at each change.

@@ -79,11 +79,6 @@ class TermIndex:
         self._first = 0
         self._live = live
 
-    @property
-    def is_empty(self) -> bool:
-        """Return whether no placed pod has such terms."""
-        return not self.domains
-
     def since(self, position: int) -> list[Move] | None:
         """Return the moves after a position; None if they were dropped."""
         return None if position < self._first else self._moves[position - self._first :]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
@@ -35,8 +36,7 @@ HereColumn: TypeAlias = Callable[[Rows], NDArray[np.int64] | int]
 """Returns a number for each row, or the number that all rows share."""
 
 
-@dataclass(frozen=True, eq=False)
-class Topology:
+class Topology(Struct, frozen=True, eq=False):
     """The nodes that have the label `key`, by its values. `filters` hold for the nodes that take part."""
 
     snapshot: Snapshot
@@ -57,8 +57,7 @@ class Topology:
     sum = count
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _TopologyCounter:
+class _TopologyCounter(Struct, frozen=True, eq=False):
     """Counts again and again."""
 
     snapshot: Snapshot
@@ -73,8 +72,7 @@ class _TopologyCounter:
         return sums
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TopologyCount:
+class TopologyCount(Struct, frozen=True, eq=False):
     """Numbers by domain of one topology key."""
 
     key: str
@@ -118,8 +116,7 @@ class TopologyCount:
         return self.sums.domains
 
 
-@dataclass(frozen=True, eq=False)
-class PodTerms:
+class PodTerms(Struct, frozen=True, eq=False, dict=True):
     """The affinity terms of one kind of all placed pods. `on_count` receives each count."""
 
     snapshot: Snapshot
@@ -137,7 +134,7 @@ class PodTerms:
 
     def exist(self) -> bool:
         """Return whether a pod has such terms."""
-        return self.store.has_terms(self.snapshot, self.kind)
+        return self.store.has_terms(self.snapshot, (self.kind,))
 
     def count(self, question: Question, meter: StepBudget) -> PodTermCount:
         count_term = _CountTerm(question)
@@ -151,8 +148,7 @@ class PodTerms:
     sum = count
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _CountTerm:
+class _CountTerm(Struct, frozen=True, eq=False):
     """Asks a question about one term."""
 
     question: Question
@@ -172,8 +168,7 @@ class _CountTerm:
         return TermCount(amount, own.limit - own.left)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _TermCounter:
+class _TermCounter(Struct, frozen=True, eq=False):
     """Counts terms for one question, again and again."""
 
     terms: PodTerms
@@ -191,8 +186,7 @@ class _TermCounter:
         return sums
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PodTermCount:
+class PodTermCount(Struct, frozen=True, eq=False):
     """Numbers by domain, of several topology keys. Any sum of them fits an int."""
 
     sums: TermSums

@@ -140,10 +140,12 @@ class ByNodeClass:
 
     def refresh(self) -> None:
         classes, column = self._classes, self._column
+        size = classes.size
         if self._generation != classes.generation:
             self._generation, self._complete = classes.generation, 0
             column.clear()
-        size = classes.size
+        elif self._complete + 1 == size:
+            return
         if size > len(column.known):
             # Spare room, since classes come one by one.
             column.grow(2 * size)
@@ -341,30 +343,43 @@ class Memo(Generic[E]):
 
     def get(self, signature: Hashable, is_valid: Callable[[E], bool], make: Callable[[], E]) -> E:
         """Return the entry of a signature, made again if it is not valid."""
+        entry = self.find(signature)
+        return entry if entry is not None and is_valid(entry) else self.put(signature, make())
+
+    def find(self, signature: Hashable) -> E | None:
+        """Return the entry of a signature; None if there is none."""
         latest, entry = self._latest
-        if entry is not None and latest == signature and is_valid(entry):
+        if latest == signature:
             return entry
         with self._lock:
             # It grew in use, and may not be asked for again.
-            self._book(self._latest[0])
+            self._book(latest)
             entry = self._entries.get(signature)
-            if entry is None or not is_valid(entry):
-                entry = self._entries[signature] = make()
-            self._entries.move_to_end(signature)
-            self._book(signature)
-            while self._bytes > self._most and len(self._entries) > MIN_SIGNATURES:
-                oldest, _ = self._entries.popitem(last=False)
-                self._bytes -= self._sizes.pop(oldest)
+            if entry is not None:
+                self._entries.move_to_end(signature)
             self._latest = (signature, entry)
             return entry
 
+    def put(self, signature: Hashable, entry: E) -> E:
+        """Keep the entry of a signature, and return it."""
+        with self._lock:
+            self._entries[signature] = entry
+            self._entries.move_to_end(signature)
+            self._book(signature)
+            self._latest = (signature, entry)
+        return entry
+
     def _book(self, signature: Hashable) -> None:
-        """Count the bytes of an entry, if it is there."""
+        """Count the bytes of an entry, if it is there, and drop the entries that are too much."""
         entry = self._entries.get(signature)
-        if entry is not None:
-            size = entry.nbytes + _OVERHEAD
-            self._bytes += size - self._sizes.get(signature, 0)
-            self._sizes[signature] = size
+        if entry is None:
+            return
+        size = entry.nbytes + _OVERHEAD
+        self._bytes += size - self._sizes.get(signature, 0)
+        self._sizes[signature] = size
+        while self._bytes > self._most and len(self._entries) > MIN_SIGNATURES:
+            oldest, _ = self._entries.popitem(last=False)
+            self._bytes -= self._sizes.pop(oldest)
 
     def clear(self) -> None:
         """Remove all entries."""

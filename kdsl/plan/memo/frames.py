@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from kdsl.plan.reads.dependencies import Dependencies
+from kdsl.plan.reads.epochs import Epochs
 from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
 
@@ -23,5 +24,5 @@ def with_residuals(plugin: Rule, signatures: Signatures) -> Rule:
     """Return the plugin with frames and residual programs by signature, unless no two pods share one."""
     dependencies = Dependencies.of(plugin.reads - _TRANSIENT)
     if dependencies is not None:
-        plugin.keep(signatures.signature(dependencies), dependencies.epoch)
+        plugin.keep(signatures.signature(dependencies), Epochs(dependencies.epoch).of)
     return plugin

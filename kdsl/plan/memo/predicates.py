@@ -7,15 +7,15 @@ whose answers cannot be kept run for every pod that they do not skip.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.hooks.joined import PreFilterAnswers
@@ -28,6 +28,7 @@ from kdsl.plan.memo.frames import with_residuals
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
+from kdsl.plan.reads.epochs import Epoch
 from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import PredicatePlugin
 from kdsl.plan.rules.predicate import SKIP
@@ -133,16 +134,14 @@ class _Uncached:
         return ids
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True, eq=False):
     """The memo entry of one signature: the PreFilter answers, and the verdicts of the parts that apply.
 
     `answers` are by predicate name. `combined` is the PreFilter answer by set of skipping predicates, if all
     others let the pod pass.
     """
 
-    snapshot: LiveSnapshot
-    epoch: tuple[int, ...]
+    epoch: Epoch
     table: _Statuses
     answers: dict[str, Status | Narrowed]
     verdicts: tuple[tuple[tuple[_Part, ...], Answers], ...]
@@ -153,16 +152,14 @@ class _Entry:
         return sum([answers.nbytes for _, answers in self.verdicts])
 
 
-@dataclass(frozen=True, slots=True)
-class _RuleEntry:
+class _RuleEntry(Struct, frozen=True, eq=False):
     """The memo entry of one predicate: its PreFilter answer, and the parts that apply with their answers.
 
     A part without answers runs for each pod: its signature is new, or it reads the pods on a node, which
     change with every placement.
     """
 
-    snapshot: LiveSnapshot
-    epoch: tuple[int, ...]
+    epoch: Epoch
     answer: Status | Narrowed | None
     parts: tuple[tuple[_Part, Answers | None], ...]
 
@@ -195,28 +192,28 @@ class PredicateMemo:
             signatures,
         )
         self._parts = {part.plugin.key: part for plugin in plugins for part in _parts_of(plugin)}
-        self._node_steps = plugins[0].parts[0].node_steps
+        node_steps = plugins[0].parts[0].node_steps
         reads = {
             plugin.name: frozenset().union(*(part.reads for part in plugin.parts))
             for plugin in plugins
             if plugin.name in self._kept
         }
-        self._memo: SignatureMemo[_Entry] = SignatureMemo(frozenset().union(*reads.values()), signatures)
+        self._memo: SignatureMemo[_Entry] = SignatureMemo(
+            frozenset().union(*reads.values()), signatures, node_steps
+        )
         self._rules: dict[str, SignatureMemo[_RuleEntry]] = {
-            name: SignatureMemo(each, signatures, MAX_RULE_BYTES) for name, each in reads.items()
+            name: SignatureMemo(each, signatures, node_steps, MAX_RULE_BYTES) for name, each in reads.items()
         }
         self._table = _Statuses(self.names)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
         """Return the predicates that do not just let the pod pass, with their answers, in order."""
-        snapshot = nodes.snapshot.live
         if self._table.is_full:
             self._memo.clear()
             for memo in self._rules.values():
                 memo.clear()
             self._table = _Statuses(self.names)
-        steps = self._node_steps(len(snapshot.order))
-        entry = self._memo.of(pod, snapshot, steps, partial(self._new_entry, pod, nodes, steps))
+        entry = self._memo.of(pod, nodes.snapshot.live, partial(self._new_entry, pod, nodes))
         for _, kept in entry.verdicts:
             kept.refresh()
         state.write(self._key, entry)
@@ -244,9 +241,9 @@ class PredicateMemo:
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         """Return the status of each node, with the name of the predicate that gave it; None if all pass."""
         entry = state.get(self._key)
-        if not isinstance(entry, _Entry) or entry.snapshot is not nodes.snapshot.live:
+        if not isinstance(entry, _Entry) or entry.epoch.snapshot is not nodes.snapshot.live:
             return self._run_each(state, pod, nodes)
-        if nodes.snapshot is not entry.snapshot:
+        if nodes.snapshot is not entry.epoch.snapshot:
             if self._memo.dependencies.on_nodes or not _has_other_pods_only(nodes):
                 return self._run_each(state, pod, nodes)
             return self._what_if(entry, state, pod, nodes)
@@ -284,10 +281,8 @@ class PredicateMemo:
                 ids = uncached.filter(state, pod, nodes, ids, table)
         return None if ids is None else StatusColumn(ids, table.statuses)
 
-    def _new_entry(
-        self, pod: PodInfo, nodes: NodeSet, steps: int, epoch: tuple[int, ...], is_new: bool
-    ) -> _Entry:
-        live = nodes.snapshot.live
+    def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
+        live = epoch.snapshot
         answers: dict[str, Status | Narrowed] = {}
         verdicts: list[tuple[tuple[_Part, ...], Answers]] = []
         parts: dict[tuple[bool, bool], list[_Part]] = {}
@@ -296,7 +291,7 @@ class PredicateMemo:
             if plugin.name not in self._kept:
                 continue
             make = partial(self._rule_entry, plugin, pod, nodes)
-            rule = self._rules[plugin.name].of(pod, live, steps, make)
+            rule = self._rules[plugin.name].of(pod, live, make)
             if rule.answer is not None:
                 answers[plugin.name] = rule.answer
             for part, kept in rule.parts:
@@ -319,17 +314,16 @@ class PredicateMemo:
             )
             for how, group in parts.items()
         ]
-        return _Entry(live, epoch, self._table, answers, tuple(verdicts))
+        return _Entry(epoch, self._table, answers, tuple(verdicts))
 
     def _rule_entry(
-        self, plugin: Predicate, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...], is_new: bool
+        self, plugin: Predicate, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool
     ) -> _RuleEntry:
-        live, state = nodes.snapshot.live, CycleState()
+        live, state = epoch.snapshot, CycleState()
         answer = plugin.pre_filter(state, pod, nodes)
         is_skipped = isinstance(answer, Status) and answer.code is Code.SKIP
         applying = [] if is_skipped else [self._parts[part.key] for part in plugin.applying(state)]
         return _RuleEntry(
-            live,
             epoch,
             answer,
             tuple(

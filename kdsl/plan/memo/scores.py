@@ -7,11 +7,12 @@ pod that they do not skip.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from kdsl.base.extremes import largest_of, least_of
@@ -28,6 +29,7 @@ from kdsl.plan.memo.frames import with_residuals
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
+from kdsl.plan.reads.epochs import Epoch
 from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import ScorePlugin
 from kdsl.plan.rules.score import NO_SCORE_INT
@@ -70,12 +72,10 @@ class _Part:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True, eq=False):
     """The memo entry of one signature: skipped scores, sums of plain scores, and raw scores."""
 
-    snapshot: LiveSnapshot
-    epoch: tuple[int, ...]
+    epoch: Epoch
     skipped: frozenset[str]
     sums: tuple[tuple[tuple[_Part, ...], Answers], ...]
     raw: tuple[tuple[_Part, Answers], ...]
@@ -87,16 +87,14 @@ class _Entry:
         return sum([answers.nbytes for _, answers in (*self.sums, *self.raw)])
 
 
-@dataclass(frozen=True, slots=True)
-class _RuleEntry:
+class _RuleEntry(Struct, frozen=True, eq=False):
     """The memo entry of one score: whether it skips the pod, and its raw scores.
 
     There are none if the signature is new, or if the score reads the pods on a node. A plain score keeps
     its weighted points instead.
     """
 
-    snapshot: LiveSnapshot
-    epoch: tuple[int, ...]
+    epoch: Epoch
     is_skipped: bool
     raw: Answers | None
 
@@ -126,18 +124,15 @@ class ScoreMemo:
             )
             for each in kept
         )
-        self._node_steps = plugins[0].node_steps
         reads = frozenset().union(*(plugin.reads for plugin in kept))
-        self._memo: SignatureMemo[_Entry] = SignatureMemo(reads, signatures)
+        self._memo: SignatureMemo[_Entry] = SignatureMemo(reads, signatures, plugins[0].node_steps)
         self._rules: list[SignatureMemo[_RuleEntry]] = [
-            SignatureMemo(each.reads, signatures, MAX_RULE_BYTES) for each in kept
+            SignatureMemo(each.reads, signatures, each.node_steps, MAX_RULE_BYTES) for each in kept
         ]
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
         """Return the scores that skip the pod."""
-        snapshot = nodes.snapshot.live
-        steps = self._node_steps(len(snapshot.order))
-        entry = self._memo.of(pod, snapshot, steps, partial(self._new_entry, pod, nodes, steps))
+        entry = self._memo.of(pod, nodes.snapshot.live, partial(self._new_entry, pod, nodes))
         for _, sums in entry.sums:
             sums.refresh()
         for _, raw in entry.raw:
@@ -188,16 +183,14 @@ class ScoreMemo:
                 )
         return same
 
-    def _new_entry(
-        self, pod: PodInfo, nodes: NodeSet, steps: int, epoch: tuple[int, ...], is_new: bool
-    ) -> _Entry:
+    def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
         live = nodes.snapshot.live
         skipped: set[str] = set()
         plain: dict[tuple[bool, bool], list[_Part]] = {}
         raw: list[tuple[_Part, Answers]] = []
         sums: list[tuple[tuple[_Part, ...], Answers]] = []
         for part, memo in zip(self._parts, self._rules, strict=True):
-            rule = memo.of(pod, live, steps, partial(_rule_entry, part, pod, nodes))
+            rule = memo.of(pod, live, partial(_rule_entry, part, pod, nodes))
             kept = rule.raw if is_new else None
             if rule.is_skipped:
                 skipped.add(part.plugin.name)
@@ -211,16 +204,13 @@ class ScoreMemo:
             (tuple(parts), answers_of(live, _INT64, *how, all(part.can_prefetch for part in parts), is_new))
             for how, parts in plain.items()
         ]
-        return _Entry(live, epoch, frozenset(skipped), tuple(sums), tuple(raw))
+        return _Entry(epoch, frozenset(skipped), tuple(sums), tuple(raw))
 
 
-def _rule_entry(
-    part: _Part, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...], is_new: bool
-) -> _RuleEntry:
-    live = nodes.snapshot.live
+def _rule_entry(part: _Part, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _RuleEntry:
     is_skipped = part.plugin.pre_score(CycleState(), pod, nodes) is not None
     is_kept = not (is_new or is_skipped or part.on_usage)
-    return _RuleEntry(live, epoch, is_skipped, part.answers(live, False) if is_kept else None)
+    return _RuleEntry(epoch, is_skipped, part.answers(epoch.snapshot, False) if is_kept else None)
 
 
 def _plain_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:

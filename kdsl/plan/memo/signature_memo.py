@@ -15,6 +15,7 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.memo.answers import MAX_BYTES, Memo
 from kdsl.plan.memo.seen_signatures import SeenSignatures
 from kdsl.plan.reads.dependencies import Dependencies
+from kdsl.plan.reads.epochs import Epoch, Epochs
 from kdsl.plan.reads.signatures import Signatures
 
 MAX_RULE_BYTES: Final = 8 << 20
@@ -22,13 +23,10 @@ MAX_RULE_BYTES: Final = 8 << 20
 
 
 class SignatureEntry(Protocol):
-    """The entry of one signature, valid for a snapshot and the versions `epoch` of parts of the cluster."""
+    """The entry of one signature, valid for an epoch."""
 
     @property
-    def snapshot(self) -> LiveSnapshot: ...
-
-    @property
-    def epoch(self) -> tuple[int, ...]: ...
+    def epoch(self) -> Epoch: ...
 
     @property
     def nbytes(self) -> int: ...
@@ -36,35 +34,40 @@ class SignatureEntry(Protocol):
 
 E = TypeVar("E", bound=SignatureEntry)
 
-Make = Callable[[tuple[int, ...], bool], E]
+Make = Callable[[Epoch, bool], E]
 """Makes the entry for an epoch; the last argument is true for a new signature, whose entry is not kept."""
 
 
 class SignatureMemo(Generic[E]):
     """Entries by signature; those of repeated signatures are kept, of at most `most` bytes together."""
 
-    def __init__(self, reads: frozenset[str], signatures: Signatures, most: int = MAX_BYTES) -> None:
-        """`reads` are those of rules whose answers can be kept."""
+    def __init__(
+        self,
+        reads: frozenset[str],
+        signatures: Signatures,
+        node_steps: Callable[[int], int],
+        most: int = MAX_BYTES,
+    ) -> None:
+        """`reads` are those of rules whose answers can be kept. `node_steps` returns the steps of a rule on
+        one of a number of nodes: with fewer a rule may fail.
+        """
         dependencies = Dependencies.of(reads)
         assert dependencies is not None
         self.dependencies = dependencies
         self._signature = signatures.signature(dependencies)
-        self._epoch = dependencies.epoch
+        self._epochs = Epochs(lambda live: (*dependencies.epoch(live), node_steps(len(live.order))))
         self._seen = SeenSignatures()
         self._memo: Memo[E] = Memo(most)
 
-    def of(self, pod: PodInfo, snapshot: LiveSnapshot, steps: int, make: Make[E]) -> E:
-        """Return the entry for a pod. `steps` are those of a rule on one node, which depend on the number of
-        nodes: with fewer a rule may fail.
-        """
-        epoch, signature = (*self._epoch(snapshot), steps), self._signature(pod)
+    def of(self, pod: PodInfo, live: LiveSnapshot, make: Make[E]) -> E:
+        """Return the entry for a pod."""
+        epoch, signature = self._epochs.of(live), self._signature(pod)
+        entry = self._memo.find(signature)
+        if entry is not None and entry.epoch == epoch:
+            return entry
         if not self._seen.add(signature):
             return make(epoch, True)
-        return self._memo.get(
-            signature,
-            lambda known: known.snapshot is snapshot and known.epoch == epoch,
-            lambda: make(epoch, False),
-        )
+        return self._memo.put(signature, make(epoch, False))
 
     def clear(self) -> None:
         """Remove all entries."""

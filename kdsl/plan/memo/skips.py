@@ -7,9 +7,11 @@ Most pods have no volumes and no affinity, and most clusters have no pods with a
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
@@ -20,6 +22,7 @@ from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import PodTermCount, PodTerms, Topology
 from kdsl.plan.memo.seen_signatures import SeenSignatures
 from kdsl.plan.reads.dependencies import Dependencies
+from kdsl.plan.reads.epochs import Epoch, Epochs
 from kdsl.plan.reads.signatures import Signatures
 
 MAX_SIGNATURES: Final = 1024
@@ -27,8 +30,7 @@ MAX_SIGNATURES: Final = 1024
 _PODS: Final = frozenset({"cluster.pods", "cluster.static"})
 
 
-@dataclass(frozen=True, eq=False)
-class RecordingView(ClusterView):
+class RecordingView(ClusterView, frozen=True, eq=False):
     """A view of the cluster that records reads of its pods: `absent` are the kinds of terms that no pod has,
     `counts` the counts of terms with their marks, `other_reads` any other reads.
     """
@@ -65,27 +67,21 @@ class Applies(Protocol):
     def __call__(self, pod: PodInfo, view: ClusterView, /) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownSkips:
-    """The rules that skip a signature on a snapshot, valid while the recorded reads of the cluster are
-    unchanged.
+class _KnownSkips(Struct, frozen=True, eq=False):
+    """The rules that skip a signature, valid while the recorded reads of the cluster are unchanged.
 
     `store` shows whether the kinds `absent` are still absent; `counts` have their marks.
     """
 
-    snapshot: Snapshot
-    epoch: tuple[int, ...]
+    epoch: Epoch
     skipping: frozenset[str]
     store: TallyStore
     absent: tuple[TermKind, ...]
     counts: tuple[tuple[PodTermCount, object], ...]
 
-    def holds(self, snapshot: Snapshot, epoch: tuple[int, ...]) -> bool:
-        if self.snapshot is not snapshot or self.epoch != epoch:
+    def holds(self, epoch: Epoch) -> bool:
+        if self.epoch != epoch or (self.absent and self.store.has_terms(epoch.snapshot, self.absent)):
             return False
-        for kind in self.absent:
-            if self.store.has_terms(snapshot, kind):
-                return False
         for count, mark in self.counts:  # noqa: SIM110 - the hot path
             if not count.has_mark(mark):
                 return False
@@ -102,7 +98,7 @@ class Skips:
         words = (reads - _PODS for name, (reads, _) in rules.items() if name in self._rules)
         dependencies = Dependencies.of(frozenset().union(*words))
         assert dependencies is not None
-        self._dependencies = dependencies
+        self._epochs = Epochs(dependencies.epoch)
         self.signature = signatures.signature(dependencies)
         """Returns the signature of a pod for all conditions."""
         self._known: dict[Hashable, _KnownSkips] = {}
@@ -113,27 +109,27 @@ class Skips:
         """Return the rules that skip a pod; none if its signature is new."""
         if not self._rules or snapshot.is_overlay:
             return frozenset()
-        signature, epoch = self.signature(pod), self._dependencies.epoch(snapshot)
+        signature, epoch = self.signature(pod), self._epochs.of(snapshot.live)
         known = self._known.get(signature)
         if known is None and not self._seen.add(signature):
             return frozenset()
-        if known is None or not known.holds(snapshot, epoch):
-            known = self._record(pod, snapshot, epoch)
+        if known is None or not known.holds(epoch):
+            known = self._record(pod, epoch)
             with self._lock:
                 if len(self._known) >= MAX_SIGNATURES:
                     self._known.clear()
                 self._known[signature] = known
         return known.skipping
 
-    def _record(self, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]) -> _KnownSkips:
+    def _record(self, pod: PodInfo, epoch: Epoch) -> _KnownSkips:
         skipping: set[str] = set()
         absent: set[TermKind] = set()
         counts: list[tuple[PodTermCount, object]] = []
         for name, applies in self._rules.items():
-            view = RecordingView(snapshot)
+            view = RecordingView(epoch.snapshot)
             if not applies(pod, view) and not view.other_reads:
                 skipping.add(name)
                 absent |= view.absent
                 counts += view.counts
-        store = TallyStore.of(snapshot)
-        return _KnownSkips(snapshot, epoch, frozenset(skipping), store, tuple(absent), tuple(counts))
+        store = TallyStore.of(epoch.snapshot)
+        return _KnownSkips(epoch, frozenset(skipping), store, tuple(absent), tuple(counts))

@@ -9,7 +9,6 @@ from threading import Lock
 from typing import Final, Generic, Protocol, TypeVar
 
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.frames import EpochOf, Frames
@@ -36,9 +35,8 @@ P = TypeVar("P", bound=FramedProgram)
 
 @dataclass(frozen=True, slots=True)
 class _Entry(Generic[P]):
-    """The program of a signature, if it is worth one, with its cluster and catalog epoch."""
+    """The program of a signature, if it is worth one, with its epoch."""
 
-    live: LiveSnapshot
     epoch: Hashable
     program: P | None
 
@@ -64,7 +62,7 @@ class ResidualPrograms(Generic[R, P]):
         self._compile = compile
         self._functions = functions
         self._signature_of: SignatureOf | None = None
-        self._epoch_of: EpochOf = lambda snapshot: None
+        self._epoch_of: EpochOf = lambda live: None
         self._programs: dict[Hashable, _Entry[P]] = {}
         self._attempts: dict[Hashable, int] = {}
         self._lock = Lock()
@@ -79,9 +77,9 @@ class ResidualPrograms(Generic[R, P]):
         """Return the program for a pod; None if the rule itself has to run."""
         if self._signature_of is None:
             return None
-        signature, live, epoch = self._signature_of(pod), snapshot.live, self._epoch_of(snapshot)
+        signature, epoch = self._signature_of(pod), self._epoch_of(snapshot.live)
         known = self._programs.get(signature)
-        if known is not None and known.live is live and known.epoch == epoch:
+        if known is not None and known.epoch == epoch:
             return known.program
         with self._lock:
             if not self._is_frequent((signature, epoch)):
@@ -89,7 +87,7 @@ class ResidualPrograms(Generic[R, P]):
             if len(self._programs) >= MAX_PROGRAMS:
                 self._programs.clear()
             program = self._program(pod, snapshot)
-            self._programs[signature] = _Entry(live, epoch, program)
+            self._programs[signature] = _Entry(epoch, program)
             return program
 
     @cached_property
@@ -114,5 +112,5 @@ class ResidualPrograms(Generic[R, P]):
         except (TooMuch, RecursionError):
             return None
         # The program serves one signature and epoch only.
-        program.frames.keep(lambda pod: None, lambda snapshot: None)
+        program.frames.keep(lambda pod: None, lambda live: None)
         return program

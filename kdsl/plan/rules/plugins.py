@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.base.events import EventPattern
@@ -192,8 +193,7 @@ class PredicatePlugin:
         return self._residual_programs.of(pod, snapshot) or self._program
 
 
-@dataclass(frozen=True, slots=True)
-class _ScoreAttempt:
+class _ScoreAttempt(Struct, frozen=True, eq=False):
     """The state of a score for one pod over one snapshot; `program` is the one for the pod's signature."""
 
     snapshot: Snapshot

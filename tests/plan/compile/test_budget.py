@@ -130,7 +130,7 @@ def test_a_rule_that_is_compiled_again_keeps_its_share() -> None:
     assert isinstance(plugin, PredicatePlugin) and isinstance(plugin.rule, CheckedPredicate)
     functions = plugin._residual_programs._functions
     before = functions.budget.values
-    plugin.keep(lambda pod: None, lambda snapshot: None)
+    plugin.keep(lambda pod: None, lambda live: None)
     assert said(plugin, 2) == [Status(Code.SUCCESS)]
     assert plugin._residual_programs._programs
     assert functions.budget.values == before > 0

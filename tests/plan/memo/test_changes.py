@@ -17,11 +17,11 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot import node_classes
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.state import CycleState
 from kdsl.plan.memo import skips as skips_module
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
+from kdsl.plan.reads.epochs import Epoch
 
 from tests.plan.lab import compile_rules, predicate, score
 from tests.plan.memo.test_joined import column_of, joined_answers, profile_of
@@ -313,11 +313,9 @@ def test_a_rule_that_skips_a_signature_runs_once(monkeypatch: pytest.MonkeyPatch
     asked: list[str] = []
     ask = skips_module.Skips._record
 
-    def watched(
-        skips: skips_module.Skips, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]
-    ) -> object:
+    def watched(skips: skips_module.Skips, pod: PodInfo, epoch: Epoch) -> object:
         asked.append(pod.name)
-        return ask(skips, pod, snapshot, epoch)
+        return ask(skips, pod, epoch)
 
     monkeypatch.setattr(skips_module.Skips, "_record", watched)
     joined, cache = PredicateMemo([predicate(REPELLED)]), ClusterCache()

@@ -16,6 +16,7 @@ from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.frames import EpochOf, SignatureOf
 from kdsl.plan.compile.scope import REWRITE_AFTER, CompiledFunctions
 from kdsl.plan.memo.frames import with_residuals
+from kdsl.plan.reads.epochs import Epochs
 from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.residual import programs as module
 from kdsl.plan.residual.folder import MAX_ITEMS, TooMuch
@@ -51,7 +52,7 @@ class Looking:
 
 def residuals(
     after: int,
-    epoch_of: EpochOf = lambda snapshot: 0,
+    epoch_of: EpochOf | None = None,
     probe: Any = None,
     rewrite: Callable[..., str] | None = None,
 ) -> ResidualPrograms[str, Made]:
@@ -63,7 +64,7 @@ def residuals(
         lambda rule, functions, passes: Made(rule),
         CompiledFunctions.of({}, probe, rewrite_after=after),
     )
-    made.keep(lambda pod: pod.namespace, epoch_of)
+    made.keep(lambda pod: pod.namespace, epoch_of or Epochs(lambda live: ()).of)
     return made
 
 
@@ -108,7 +109,7 @@ def test_another_cluster_has_its_own() -> None:
 
 def test_a_change_of_the_catalog_counts() -> None:
     epochs: list[Hashable] = [1]
-    programs, one = residuals(1, epoch_of=lambda snapshot: epochs[0]), snapshot()
+    programs, one = residuals(1, epoch_of=lambda live: epochs[0]), snapshot()
     assert asked(programs, one, "a/1", "a/2") == ["", "prepared rule for 2"]
     epochs[0] = 2
     assert asked(programs, one, "a/3", "a/4", "a/5") == ["", "prepared rule for 4", "prepared rule for 4"]
@@ -169,7 +170,7 @@ def test_a_program_keeps_frames() -> None:
     rule, _ = checked_predicate('require pod.priority * 2 > node.podCount else "no"')
     functions = CompiledFunctions.of({}, lower=lower_macro, rewrite_after=0)
     programs = ResidualPrograms(rule, prepared_predicate, residual_predicate, PredicateProgram, functions)
-    programs.keep(lambda pod: pod.priority, lambda snapshot: ())
+    programs.keep(lambda pod: pod.priority, lambda live: ())
     nodes: NodeSet = nodes_of(node("n"))
     first, second = (programs.of(PodInfo(name, priority=1), nodes.snapshot) for name in ("a", "b"))
     assert first is not None and first is second
