@@ -14,10 +14,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final, cast
 
 import pluggy
 
@@ -31,6 +31,8 @@ from kdsl.hooks.installed import InstalledPlugin, Placed, check_args, installed_
 from kdsl.hooks.specs import PROJECT, SchedulingHooks
 
 Hook = Callable[..., Any]
+MAX_CLASSES: Final = 256
+"""The most classes of plugins whose attributes are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,34 @@ class NoHooks:
         pass
 
 
+class _Pluggy(pluggy.PluginManager):
+    """A manager that looks at the attributes of a class once: most plugins are rules, objects of few classes."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        own, kind = getattr(plugin, "__dict__", {}), cast(Any, type(plugin))
+        is_unmarked = not inspect.isroutine(own[name]) if name in own else name in _unmarked(kind)
+        return None if is_unmarked else super().parse_hookimpl_opts(plugin, name)
+
+
+@lru_cache(MAX_CLASSES)
+def _unmarked(kind: type[object]) -> frozenset[str]:
+    """Return the attributes of a class that are hooks of none of its objects."""
+    reader = pluggy.PluginManager(PROJECT)
+    # An object may have a function in a slot.
+    return frozenset(
+        name
+        for name in dir(kind)
+        if reader.parse_hookimpl_opts(kind, name) is None
+        and not inspect.ismemberdescriptor(inspect.getattr_static(kind, name, None))
+    )
+
+
 class PluginManager:
     """The plugins of one scheduler, in the order of their registration."""
 
     def __init__(self, guard: Guard | None = None) -> None:
         self._guard = guard or Guard()
-        self._pluggy = pluggy.PluginManager(PROJECT)
+        self._pluggy = _Pluggy(PROJECT)
         self._pluggy.add_hookspecs(SchedulingHooks)
         self._registrations: dict[str, Registration] = {}
         # Reading the list of installed plugins takes longer than importing one.

@@ -176,3 +176,30 @@ def test_hooks_are_listed_in_the_order_a_pod_meets_them() -> None:
     assert hook_names()[5] == "pre_filter"
     assert hook_names()[-1] == "post_bind"
     assert hook_arguments("score") == ("state", "pod", "nodes")
+
+
+def test_hooks_of_one_object_are_not_those_of_its_class() -> None:
+    """The attributes of a class are looked at once; those of its objects each time."""
+
+    class Late:
+        permit: Any = None
+
+        def __init__(self, reserve: Any = None) -> None:
+            if reserve is not None:
+                self.reserve = reserve
+
+    class Slotted:
+        __slots__ = ("reserve",)
+
+        def __init__(self, reserve: Any) -> None:
+            self.reserve = reserve
+
+    @hookimpl
+    def reserve(state: Any, pod: Any, node: str) -> None:
+        """Reserve nothing."""
+
+    for plugin, hooks in ((Late(), ()), (Late(reserve), ("reserve",)), (Slotted(reserve), ("reserve",))):
+        manager = PluginManager()
+        manager.register(plugin, "mine")
+        entry = manager.get("mine")
+        assert (() if entry is None else tuple(entry.hooks)) == hooks
