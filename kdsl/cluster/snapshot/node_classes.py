@@ -85,9 +85,10 @@ class NodeClasses:
 
     def put(self, row: int, node: NodeInfo) -> None:
         """Set the class of a row from its node."""
-        value = self._class_of(node)
-        self.ids[row] = self._numbers.setdefault(value, self.size)
-        self.size = len(self._numbers) + 1
+        number = self._numbers.setdefault(self._class_of(node), self.size)
+        self.ids[row] = number
+        if number == self.size:
+            self.size += 1
 
     def clear(self, row: int) -> None:
         """Set the class of a row without a node."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -94,14 +93,20 @@ class Rejections:
             return column
         if not self.failures:
             return column
-        chosen, places = _combinations([rows for _, rows in self.failures])
+        masks = np.array([rows for _, rows in self.failures])
+        if not np.count_nonzero(masks):
+            return column
+        chosen, places = _combinations(masks)
         ids = [numbers.id_of(tuple(dict.fromkeys(self.failures[one][0] for one in each))) for each in chosen]
         return np.array(ids, dtype=np.int32)[places]
 
 
-def _combinations(masks: Sequence[Mask]) -> tuple[list[list[int]], Array]:
-    """Return the combinations of masks that occur in a row, by number, and the combination of each row."""
-    packed = np.packbits(np.array(masks), axis=0)
+def _combinations(masks: Mask) -> tuple[list[list[int]], Array]:
+    """Return the combinations of masks that occur in a row, by number, and the combination of each row.
+
+    `masks` has a line for each mask.
+    """
+    packed = np.packbits(masks, axis=0)
     if len(masks) > _BITS:
         found, places = np.unique(packed, axis=1, return_inverse=True)
         bits = np.unpackbits(found, axis=0, count=len(masks))

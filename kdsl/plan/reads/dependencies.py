@@ -78,7 +78,10 @@ class Dependencies:
         """Return a pod's signature. It includes the order of maps, which a loop shows."""
         # The hot path: every profile that may take the pod calls it.
         return tuple(
-            [tuple(value.items()) if value.__class__ is FrozenMap else value for value in self._read(pod)]
+            [
+                tuple(value.entries.items()) if value.__class__ is FrozenMap else value
+                for value in self._read(pod)
+            ]
         )
 
 
