@@ -24,18 +24,16 @@ class Epoch(NamedTuple):
 class Epochs:
     """The epochs of a rule. The versions are read again only if a part that all nodes share has changed."""
 
-    __slots__ = ("_at", "_latest", "_versions_of")
+    __slots__ = ("_latest", "_versions_of")
 
     def __init__(self, versions_of: VersionsOf) -> None:
         self._versions_of = versions_of
-        self._latest: Epoch | None = None
-        # The version of the shared parts at that epoch.
-        self._at = -1
+        # The latest epoch with the shared version, in one value: other threads ask as well.
+        self._latest: tuple[int, Epoch] | None = None
 
     def of(self, live: LiveSnapshot) -> Epoch:
         """Return the epoch of a snapshot as it is now."""
         latest = self._latest
-        if latest is None or self._at != live.shared_version or latest.snapshot is not live:
-            latest = self._latest = Epoch(live, self._versions_of(live))
-            self._at = live.shared_version
-        return latest
+        if latest is None or latest[0] != live.shared_version or latest[1].snapshot is not live:
+            latest = self._latest = (live.shared_version, Epoch(live, self._versions_of(live)))
+        return latest[1]

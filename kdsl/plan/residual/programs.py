@@ -82,7 +82,8 @@ class ResidualPrograms(Generic[R, P]):
         if known is not None and known.epoch == epoch:
             return known.program
         with self._lock:
-            if not self._is_frequent((signature, epoch)):
+            # The hash of the epoch: a count must not keep its snapshot alive.
+            if not self._is_frequent((signature, hash(epoch))):
                 return None
             if len(self._programs) >= MAX_PROGRAMS:
                 self._programs.clear()
