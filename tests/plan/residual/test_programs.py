@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
@@ -99,6 +101,16 @@ def test_without_signatures_there_are_none() -> None:
 
 def test_who_watches_a_rule_sees_it_as_it_was_written() -> None:
     assert asked(residuals(0, probe=Looking()), snapshot(), "a/1", "a/2") == ["", ""]
+
+
+def test_the_counts_of_attempts_keep_no_cluster_alive() -> None:
+    programs, one, other = residuals(5), snapshot(), snapshot()
+    gone = weakref.ref(one.live)
+    for each in (one, other):
+        asked(programs, each, "a/1")
+    del one, each
+    gc.collect()
+    assert gone() is None
 
 
 def test_another_cluster_has_its_own() -> None:
