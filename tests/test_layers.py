@@ -20,11 +20,13 @@ ALLOWED = {
     "msgspec": {
         "kdsl/cluster",
         "kdsl/cycle",
+        "kdsl/eval",
         "kdsl/extender",
         "kdsl/hooks",
         "kdsl/lab",
         "kdsl/live",
         "kdsl/obs",
+        "kdsl/plan",
         "kdsl/trace",
         "kdsl/sandbox",
     },
