@@ -31,6 +31,7 @@ from kdsl.hooks.installed import InstalledPlugin, Placed, check_args, installed_
 from kdsl.hooks.specs import PROJECT, SchedulingHooks
 
 Hook = Callable[..., Any]
+
 MAX_CLASSES: Final = 256
 """The most classes of plugins whose attributes are known."""
 

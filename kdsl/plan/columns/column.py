@@ -17,7 +17,7 @@ The value of an expression for the rows of a batch is one of these:
 scalar back end evaluates those rows, so an error has one text and one meaning. `bad` is None if no row is
 bad. The value in a bad row is arbitrary.
 
-They are structs, not dataclasses: an attempt makes hundreds of them.
+These values are structs, not dataclasses: an attempt makes hundreds of them.
 """
 
 from __future__ import annotations

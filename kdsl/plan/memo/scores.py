@@ -184,7 +184,7 @@ class ScoreMemo:
         return same
 
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
-        live = nodes.snapshot.live
+        live = epoch.snapshot
         skipped: set[str] = set()
         plain: dict[tuple[bool, bool], list[_Part]] = {}
         raw: list[tuple[_Part, Answers]] = []

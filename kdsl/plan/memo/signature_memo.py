@@ -55,7 +55,7 @@ class SignatureMemo(Generic[E]):
         assert dependencies is not None
         self.dependencies = dependencies
         self._signature = signatures.signature(dependencies)
-        self._epochs = Epochs(lambda live: (*dependencies.epoch(live), node_steps(len(live.order))))
+        self._epochs = Epochs(lambda live: (*dependencies.versions(live), node_steps(len(live.order))))
         self._seen = SeenSignatures()
         self._memo: Memo[E] = Memo(most)
 

@@ -98,7 +98,7 @@ class Skips:
         words = (reads - _PODS for name, (reads, _) in rules.items() if name in self._rules)
         dependencies = Dependencies.of(frozenset().union(*words))
         assert dependencies is not None
-        self._epochs = Epochs(dependencies.epoch)
+        self._epochs = Epochs(dependencies.versions)
         self.signature = signatures.signature(dependencies)
         """Returns the signature of a pod for all conditions."""
         self._known: dict[Hashable, _KnownSkips] = {}

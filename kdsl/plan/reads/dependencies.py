@@ -43,8 +43,8 @@ _UNIQUE: Final = frozenset(("pod.uid", "pod.name"))
 class Dependencies:
     """The dependencies of a rule's answers.
 
-    `pod_fields` are attributes of `PodInfo`, `catalog` parts of the catalog. `epoch` returns a value that
-    changes with the parts of the cluster that the rule reads.
+    `pod_fields` are attributes of `PodInfo`, `catalog` parts of the catalog. `versions` returns
+    the versions of the parts of the cluster that the rule reads.
     """
 
     pod_fields: tuple[str, ...]
@@ -52,12 +52,12 @@ class Dependencies:
     on_images: bool
     on_nodes: bool
     catalog: tuple[str, ...] = ()
-    epoch: Callable[[Snapshot], tuple[int, ...]] = field(init=False, compare=False, repr=False)
+    versions: Callable[[Snapshot], tuple[int, ...]] = field(init=False, compare=False, repr=False)
     _read: Callable[[PodInfo], tuple[object, ...]] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_read", _reader(self.pod_fields))
-        object.__setattr__(self, "epoch", _epoch(self.on_images, self.on_nodes, self.catalog))
+        object.__setattr__(self, "versions", _versions(self.on_images, self.on_nodes, self.catalog))
 
     @classmethod
     def of(cls, reads: frozenset[str]) -> Dependencies | None:
@@ -100,7 +100,7 @@ def _reader(fields: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
     return attrgetter(*fields)
 
 
-def _epoch(
+def _versions(
     on_images: bool, on_nodes: bool, catalog: tuple[str, ...]
 ) -> Callable[[Snapshot], tuple[int, ...]]:
     """Return a reader of the versions of parts of the cluster."""

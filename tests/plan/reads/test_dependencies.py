@@ -31,9 +31,9 @@ def test_an_epoch_changes_with_the_reads(words: tuple[str, ...]) -> None:
     for word, change in CHANGES.items():
         cache = ClusterCache()
         cache.add_node(NodeFacts("n1"))
-        before = dependencies.epoch(cache.snapshot())
-        assert dependencies.epoch(cache.snapshot()) == before
+        before = dependencies.versions(cache.snapshot())
+        assert dependencies.versions(cache.snapshot()) == before
         change(cache)
         # The spread of images depends on the number of nodes.
         touched = {word, "cluster.images"} if word == "cluster.nodes" else {word}
-        assert (dependencies.epoch(cache.snapshot()) != before) is not touched.isdisjoint(words)
+        assert (dependencies.versions(cache.snapshot()) != before) is not touched.isdisjoint(words)
