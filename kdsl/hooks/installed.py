@@ -6,7 +6,7 @@ Finding imports nothing: a plugin's code is loaded only when a configuration nam
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
@@ -56,15 +56,8 @@ class InstalledPlugin:
 def installed_plugins() -> tuple[InstalledPlugin, ...]:
     """Return the plugins of all installed distributions, by name, then distribution."""
     found = [
-        InstalledPlugin(
-            name=entry_point.name,
-            target=entry_point.value,
-            # Metadata without these lines has no name or version, despite the declared types.
-            distribution=(entry_point.dist.name or "") if entry_point.dist else "",
-            version=(entry_point.dist.version or "") if entry_point.dist else "",
-            entry_point=entry_point,
-        )
-        for entry_point in metadata.entry_points(group=GROUP)
+        InstalledPlugin(entry_point.name, entry_point.value, distribution, version, entry_point)
+        for entry_point, distribution, version in _offered(GROUP)
     ]
     # An editable installation may list its entry points twice.
     unique = {(plugin.name, plugin.target, plugin.distribution): plugin for plugin in found}
@@ -114,15 +107,32 @@ def installed_rules() -> tuple[InstalledRules, ...]:
     """Return the rule packages of all installed distributions, by distribution, without importing them."""
     found = {
         InstalledRules(
-            entry_point.name,
-            entry_point.value,
-            (entry_point.dist.name or "") if entry_point.dist else "",
-            (entry_point.dist.version or "") if entry_point.dist else "",
-            package_folder(entry_point.value),
+            entry_point.name, entry_point.value, distribution, version, package_folder(entry_point.value)
         )
-        for entry_point in metadata.entry_points(group=RULES_GROUP)
+        for entry_point, distribution, version in _offered(RULES_GROUP)
     }
     return tuple(sorted(found, key=lambda each: (each.distribution, each.name, each.target)))
+
+
+def _offered(group: str) -> Iterator[tuple[metadata.EntryPoint, str, str]]:
+    """Yield the entry points of a group, each with name and version of its distribution."""
+    known: dict[int, tuple[str, str]] = {}
+    entry_points = metadata.entry_points(group=group)
+    for entry_point in entry_points:
+        # Each access to `metadata` parses the file of the distribution.
+        of = known.get(id(entry_point.dist))
+        if of is None:
+            of = known[id(entry_point.dist)] = _name_and_version(entry_point.dist)
+        yield entry_point, *of
+
+
+def _name_and_version(distribution: metadata.Distribution | None) -> tuple[str, str]:
+    """Return what the metadata of a distribution says; a line that it lacks is empty."""
+    if distribution is None:
+        return "", ""
+    lines = distribution.metadata
+    name, version = (lines.get_all(key) or [""] for key in ("Name", "Version"))
+    return name[0], version[0]
 
 
 Placed = Callable[[paths.Path], Span | None]
