@@ -55,8 +55,8 @@ class FactColumn:
         self._order: Rows = np.zeros(0, np.intp)
         self._is_everywhere: bool | None = None
         self._nodes: NDArray[np.int64] | None = None
-        self.items: object = None
-        """The items of a column of lists; see `kdsl.plan.columns.node_lists`."""
+        self.derived: object = None
+        """What `kdsl.plan.columns` derives from the values: the items of lists, or texts as integers."""
         self._forget()
 
     def _forget(self) -> None:

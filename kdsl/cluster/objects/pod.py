@@ -19,6 +19,7 @@ from kdsl.cluster.devices.pods import DeviceContainer, containers_of
 from kdsl.cluster.objects.containers import Container, read_amounts, read_containers
 from kdsl.cluster.objects.images import tagged
 from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
+from kdsl.cluster.objects.node_columns import Mask, NodeColumns, none_of
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm, preferred_terms, required_terms
 from kdsl.cluster.objects.pod_volumes import PodVolume, read_volumes
 from kdsl.cluster.objects.ports import EVERY_ADDRESS, HostPort
@@ -195,6 +196,14 @@ class PodInfo(Struct, frozen=True):
         if any(labels.get(key) != value for key, value in self.node_selector.items()):
             return False
         return self.required_node_affinity is None or self.required_node_affinity.matches(node)
+
+    def can_be_on_over(self, nodes: NodeColumns) -> Mask:
+        """Return which of `nodes` nodeSelector and required node affinity allow."""
+        affinity = self.required_node_affinity
+        allowed = ~none_of(nodes) if affinity is None else affinity.matches_over(nodes)
+        for key, value in self.node_selector.items():
+            allowed &= nodes.has_label_in(key, (value,))
+        return allowed
 
     @property
     def affine_label_keys(self) -> frozenset[str] | None:

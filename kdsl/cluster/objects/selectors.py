@@ -11,10 +11,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
+from operator import and_, or_
 from typing import Final, Protocol
+
+import numpy as np
 
 from kdsl.cluster.api.names import is_label_key, is_label_value
 from kdsl.cluster.api.objects import NodeSelectorRequirement, NodeSelectorSpec, NodeSelectorTerm
+from kdsl.cluster.objects.node_columns import Mask, NodeColumns, none_of
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _INT64: Final = range(-(2**63), 2**63)
@@ -66,10 +71,26 @@ class LabelRequirement:
             case Operator.DOES_NOT_EXIST:
                 return value is None
             case Operator.GT | Operator.LT:
-                number = None if value is None else _integer(value)
+                number = None if value is None else integer_of(value)
                 if number is None:
                     return False
                 return number > self.bound if self.operator is Operator.GT else number < self.bound
+
+    def holds_over(self, nodes: NodeColumns) -> Mask:
+        match self.operator:
+            case Operator.IN:
+                return nodes.has_label_in(self.key, self.values)
+            case Operator.NOT_IN:
+                return ~nodes.has_label_in(self.key, self.values)
+            case Operator.EXISTS:
+                return nodes.has_label(self.key)
+            case Operator.DOES_NOT_EXIST:
+                return ~nodes.has_label(self.key)
+            case Operator.GT | Operator.LT:
+                numbers, known = nodes.label_numbers(self.key)
+                return known & (
+                    numbers > self.bound if self.operator is Operator.GT else numbers < self.bound
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +103,12 @@ class FieldRequirement:
 
     def holds(self, name: str) -> bool:
         return ((name if self.field == _NAME_FIELD else "") == self.value) is self.is_equal
+
+    def holds_over(self, nodes: NodeColumns) -> Mask:
+        if self.field != _NAME_FIELD:
+            return np.full(len(nodes), self.holds(""))
+        named = nodes.is_named(self.value)
+        return named if self.is_equal else ~named
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +128,10 @@ class SelectorTerm:
         return all(one.holds(labels) for one in self.labels) and all(
             one.holds(node.name) for one in self.fields
         )
+
+    def matches_over(self, nodes: NodeColumns) -> Mask:
+        masks = [one.holds_over(nodes) for one in self.labels]
+        return reduce(and_, masks + [one.holds_over(nodes) for one in self.fields])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +163,10 @@ class NodeSelector:
         """Return whether some term matches `node`."""
         return any(term.matches(node) for term in self.terms)
 
+    def matches_over(self, nodes: NodeColumns) -> Mask:
+        """Return which of `nodes` some term matches."""
+        return reduce(or_, [term.matches_over(nodes) for term in self.terms], none_of(nodes))
+
 
 @dataclass(frozen=True, slots=True)
 class PreferredNodeTerm:
@@ -148,6 +183,10 @@ class PreferredNodeTerm:
     def matches(self, node: Selectable) -> bool:
         """Return whether the preference matches `node`."""
         return self.term is not None and self.term.matches(node)
+
+    def matches_over(self, nodes: NodeColumns) -> Mask:
+        """Return which of `nodes` the preference matches."""
+        return none_of(nodes) if self.term is None else self.term.matches_over(nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +233,10 @@ class NodeTerm:
         """Return whether the term matches `node`."""
         return self.term is not None and self.term.matches(node)
 
+    def matches_over(self, nodes: NodeColumns) -> Mask:
+        """Return which of `nodes` the term matches."""
+        return none_of(nodes) if self.term is None else self.term.matches_over(nodes)
+
     def weighing(self, weight: int) -> PreferredNodeTerm:
         """Return the term as a preference with a weight."""
         return PreferredNodeTerm(weight, self.term)
@@ -222,7 +265,7 @@ def _label_requirement(spec: NodeSelectorRequirement) -> LabelRequirement | None
         case Operator.EXISTS | Operator.DOES_NOT_EXIST:
             return None if spec.values else LabelRequirement(spec.key, operator)
         case Operator.GT | Operator.LT:
-            bound = _integer(spec.values[0]) if len(spec.values) == 1 else None
+            bound = integer_of(spec.values[0]) if len(spec.values) == 1 else None
             return None if bound is None else LabelRequirement(spec.key, operator, bound=bound)
 
 
@@ -249,10 +292,10 @@ def _node_names(terms: Iterable[NodeSelectorTerm]) -> tuple[str, ...] | None:
 
 def is_integer(text: str) -> bool:
     """Return whether Gt and Lt can compare with `text`."""
-    return _integer(text) is not None
+    return integer_of(text) is not None
 
 
-def _integer(text: str) -> int | None:
+def integer_of(text: str) -> int | None:
     """Parse a decimal int64 as Go does; None for any other text."""
     if len(text) > 64 or not _INTEGER.fullmatch(text):
         return None

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from kdsl.base.sharing import sharing
 from kdsl.cluster.api.objects import ObjectMeta, TopologySpreadConstraint
 from kdsl.cluster.objects.label_selectors import LabelSelector, own_labels, read_selector
+from kdsl.cluster.objects.node_columns import Mask, NodeColumns, none_of
 from kdsl.cluster.objects.pod_defaults import pod_defaults
+from kdsl.cluster.objects.taints import Taint
 
 if TYPE_CHECKING:
     # A pod holds constraints, and constraints match pods and nodes.
@@ -94,9 +96,14 @@ class SpreadConstraint:
         """Return whether the pods on `node` count for the spread of `pod`, by the inclusion policies."""
         if self.honors_affinity and not pod.can_be_on(node):
             return False
-        return not self.honors_taints or all(
-            pod.tolerates(taint) for taint in node.taints if taint.effect in _REPELLING
-        )
+        return not self.honors_taints or not any(repels(taint, pod) for taint in node.taints)
+
+    def counts_node_over(self, pod: PodInfo, nodes: NodeColumns) -> Mask:
+        """Return on which of `nodes` pods count for the spread of `pod`."""
+        counted = pod.can_be_on_over(nodes) if self.honors_affinity else ~none_of(nodes)
+        if self.honors_taints:
+            counted &= ~nodes.has_taint(lambda taint: repels(taint, pod))
+        return counted
 
     def counts_node_keys(self, pod: PodInfo) -> frozenset[str] | None:
         """Return the label keys that decide whether a node counts; None where other facts decide, too.
@@ -122,6 +129,11 @@ class SpreadConstraint:
     def selecting(self, namespace: str, selector: LabelSelector) -> SpreadConstraint:
         """Return this constraint for the pods of `namespace` that `selector` selects."""
         return replace(self, namespace=namespace, selector=selector)
+
+
+def repels(taint: Taint, pod: PodInfo) -> bool:
+    """Return whether a taint keeps a pod off the node."""
+    return taint.effect in _REPELLING and not pod.tolerates(taint)
 
 
 # Pods of one template share one object.

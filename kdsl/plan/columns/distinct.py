@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.atoms import Atom
 from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.batch_columns import BatchColumns
 from kdsl.plan.columns.column import (
     AllBad,
     Array,
@@ -160,9 +160,8 @@ def set_node(batch: Batch, row: int, slots: NodeSlots) -> None:
 class NodeMethod:
     """Calls a method of a value that all rows share with each node, after `others`, which they share too.
 
-    If the value names the labels that decide (`label_keys`; with `others` a method named like this one with
-    `_keys` appended), the method is called once per combination of them. If it has the answers as a column
-    (`_column` appended; it returns an int if all rows share it), the method is not called.
+    If the value has a method for many nodes at once, that is called instead: by columns of facts (`_over`
+    appended to the name), or by rows (`_column` appended; it returns an int if all rows share it).
     """
 
     def __init__(
@@ -173,7 +172,7 @@ class NodeMethod:
         type_: Type,
     ) -> None:
         self._receiver = receiver
-        self._name = name
+        self._name, self._over, self._column = name, f"{name}_over", f"{name}_column"
         self._others = tuple(others)
         self._type = type_
 
@@ -181,35 +180,24 @@ class NodeMethod:
         receiver = self._receiver(batch)
         if not isinstance(receiver, Same):
             raise NotColumnar
+        others = [other.value for each in self._others if isinstance(other := each(batch), Same)]
+        if len(others) < len(self._others):
+            raise NotColumnar
+        over = getattr(receiver.value, self._over, None)
+        if over is not None:
+            return Column(over(*others, BatchColumns(batch)))
+        column = getattr(receiver.value, self._column, None)
+        if column is not None:
+            found = column(batch.rows)
+            return Same(found) if found.__class__ is int else Column(found)
         method = getattr(receiver.value, self._name)
-        if self._others:
-            others = [other.value for each in self._others if isinstance(other := each(batch), Same)]
-            if len(others) < len(self._others):
-                raise NotColumnar
-            method = partial(method, *others)
-            keys_of = getattr(receiver.value, f"{self._name}_keys", None)
-            keys = None if keys_of is None else keys_of(*others)
-        else:
-            column = getattr(receiver.value, f"{self._name}_column", None)
-            if column is not None:
-                found = column(batch.rows)
-                return Same(found) if found.__class__ is int else Column(found)
-            keys = getattr(receiver.value, "label_keys", None)
-        if keys is None:
-            every = np.arange(len(batch))
-            return self._answers(method, batch, every)
-        digits = [batch.facts.key("labels", key).digit(batch.rows) for key in sorted(keys)]
-        representatives, codes = grouped(digits, len(batch))
-        return self._answers(method, batch.part(representatives), codes)
-
-    def _answers(self, method: Callable[[Value], Value], batch: Batch, codes: Codes) -> ColumnValue:
         results: list[Value] = []
         for node in batch.nodes():
             try:
-                results.append(method(node))
+                results.append(method(*others, node))
             except EvalError as error:
                 results.append(error)
-        return of_results(results, self._type, codes)
+        return of_results(results, self._type, np.arange(len(batch)))
 
 
 def apply_distinct(

@@ -158,9 +158,9 @@ class ItemCodes(Coded, frozen=True, eq=False):
 
 def lists_of(column: FactColumn) -> ListItems:
     """Return the items of a column of lists, up to date."""
-    items = column.items
+    items = column.derived
     if items is None:
-        items = column.items = ListItems(column)
+        items = column.derived = ListItems(column)
     assert isinstance(items, ListItems)
     items.refresh()
     return items

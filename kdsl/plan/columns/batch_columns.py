@@ -1,0 +1,101 @@
+"""The facts of a batch's nodes in the form that selectors read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.objects.node_columns import Mask
+from kdsl.cluster.objects.selectors import integer_of
+from kdsl.cluster.objects.taints import Taint
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.node_lists import lists_of
+from kdsl.plan.fact_columns import ABSENT, FactColumn
+
+_LABELS: Final = "labels"
+_FEW: Final = 3
+"""The most codes that are compared one by one."""
+
+
+class BatchColumns:
+    """Columns of the nodes of a batch; see `NodeColumns`."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._facts = batch.facts
+        self._rows = batch.rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def has_label(self, key: str) -> Mask:
+        found: Mask = self._facts.key(_LABELS, key).codes.take(self._rows) != ABSENT
+        return found
+
+    def has_label_in(self, key: str, values: Iterable[str]) -> Mask:
+        column = self._facts.key(_LABELS, key)
+        numbers = column.numbers
+        return self._has_code(column, [numbers[value] for value in values if value in numbers])
+
+    def label_numbers(self, key: str) -> tuple[NDArray[np.int64], Mask]:
+        column = self._facts.key(_LABELS, key)
+        numbers, known = integers_of(column).cells()
+        codes = column.codes.take(self._rows)
+        return numbers.take(codes), known.take(codes)
+
+    def is_named(self, name: str) -> Mask:
+        column = self._facts.field("name")
+        return self._has_code(column, [column.numbers[name]] if name in column.numbers else [])
+
+    def has_taint(self, condition: Callable[[Taint], bool]) -> Mask:
+        column = self._facts.field("taints")
+        lists = lists_of(column)
+        chosen = np.fromiter(map(condition, lists.items), np.bool_, len(lists.items))
+        return lists.count(chosen).take(column.codes.take(self._rows)) > 0
+
+    def _has_code(self, column: FactColumn, wanted: list[int]) -> Mask:
+        codes = column.codes.take(self._rows)
+        if len(wanted) > _FEW:
+            is_wanted = np.zeros(len(column.values), np.bool_)
+            is_wanted[wanted] = True
+            return is_wanted.take(codes)
+        found: Mask = codes == wanted[0] if wanted else np.zeros(len(codes), np.bool_)
+        for code in wanted[1:]:
+            found |= codes == code
+        return found
+
+
+class Integers:
+    """The values of a column of texts as integers, by code. Thread-safe."""
+
+    def __init__(self, column: FactColumn) -> None:
+        self._column = column
+        self._lock = Lock()
+        self._codes = column.numbers
+        self._numbers: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._known: Mask = np.zeros(0, np.bool_)
+
+    def cells(self) -> tuple[NDArray[np.int64], Mask]:
+        """Return the integer of each code, and which codes have one."""
+        with self._lock:
+            if self._codes is not self._column.numbers:
+                self._codes = self._column.numbers
+                self._numbers, self._known = self._numbers[:0], self._known[:0]
+            new = self._column.values[len(self._numbers) :]
+            if new:
+                read = [None if text is None else integer_of(text) for text in new]
+                self._numbers = np.append(self._numbers, np.array([each or 0 for each in read], np.int64))
+                self._known = np.append(self._known, np.array([each is not None for each in read], np.bool_))
+            return self._numbers, self._known
+
+
+def integers_of(column: FactColumn) -> Integers:
+    """Return the integers of a column of texts."""
+    found = column.derived
+    if found is None:
+        found = column.derived = Integers(column)
+    assert isinstance(found, Integers)
+    return found
