@@ -93,3 +93,14 @@ def _fill(cells: NDArray[np.int64], row: int, name: str, cards: tuple[Card, ...]
     """Write a field of the cards of a row."""
     for place, card in enumerate(cards):
         cells[row, place] = getattr(card, name)
+
+
+def card_table(snapshot: LiveSnapshot, cards_of: CardsOf) -> CardTable:
+    """Return the cards of all nodes as a profile sees them, kept with the snapshot."""
+    place = (CardTable, cards_of)
+    table = snapshot.kept.get(place)
+    if table is None:
+        table = snapshot.kept.setdefault(place, CardTable(snapshot, cards_of))
+    assert isinstance(table, CardTable)
+    table.refresh()
+    return table

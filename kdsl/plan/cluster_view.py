@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -20,7 +20,6 @@ from kdsl.cluster.storage.csi_volumes import (
     attached_to,
     csi_volumes_of,
     mounted_on,
-    volume_limits,
 )
 from kdsl.cluster.storage.disks import disks_of
 from kdsl.eval.nodelist import NodeList
@@ -67,8 +66,8 @@ class ClusterView(Struct, frozen=True, eq=False, dict=True):
     def attached_volumes(self, node: NodeInfo) -> CsiVolumes:
         return attached_to(node.name, self.snapshot.catalog)
 
-    def volume_limits(self, node: NodeInfo) -> dict[str, int]:
-        return volume_limits(node.name, self.snapshot.catalog)
+    def volume_limits(self, node: NodeInfo) -> Mapping[str, int]:
+        return self.snapshot.catalog.storage.limits_of(node.name)
 
     @cached_property
     def nodes(self) -> Sequence[NodeInfo]:

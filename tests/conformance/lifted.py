@@ -17,6 +17,7 @@ from kdsl.base.quantity import Quantity
 from kdsl.check.model.traversal import frame_size
 from kdsl.check.model.typed import Const, TypedExpr, Var
 from kdsl.check.model.types import BOOL, DOUBLE, INT, STRING, UINT, BindingTime, Type
+from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.ir import map_children
 from kdsl.eval.scalar import Closure, Frame
@@ -39,7 +40,6 @@ from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.rule import RuleColumns
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
-from kdsl.plan.fact_columns import FactColumns
 
 PLACE: Final = 1
 """The row of the test."""

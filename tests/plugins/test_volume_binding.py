@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from importlib import resources
-from typing import Any
+from random import Random
+from typing import Any, Final
 
+import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 from kdsl.base.clock import ManualClock
@@ -13,6 +15,7 @@ from kdsl.base.events import Action, Resource
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision, Detail, Outcome
 from kdsl.cycle.engine import Engine
@@ -20,6 +23,7 @@ from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.specs import Wait
+from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 from kdsl.sim.run import SimulatedBinder
 
@@ -225,6 +229,42 @@ def test_pods_without_claims_are_none_of_its_business() -> None:
 )
 def test_what_nodes_answer(objects: list[Manifest], a: tuple[str, ...], b: tuple[str, ...]) -> None:
     assert reasons(World(LOCAL, DYNAMIC, *objects).schedule(pod("p", "x"))) == {"a": a, "b": b}
+
+
+def test_nodes_with_equal_labels_share_an_answer_that_is_the_one_of_each() -> None:
+    random = Random(3)
+    places = [
+        {key: random.choice(values) for key, values in _PLACES if random.random() < 0.8} for _ in range(60)
+    ]
+    objects = [
+        *(node(f"n{at}", **labels) for at, labels in enumerate(places)),
+        *(volume(f"pv-{at}", random.randrange(1, 9), on={"disk": [disk]}) for at, disk in enumerate("abca")),
+        *(volume(f"bound-{zone}", on={"zone": [zone]}, phase="Bound") for zone in ("z1", "z2")),
+        *(claim(f"in-{zone}", bound=f"bound-{zone}") for zone in ("z1", "z2")),
+        *(claim(f"local-{size}", size) for size in (1, 4, 7)),
+        *({**DYNAMIC, "allowedTopologies": allowing({"zone": ["z1", "z3"]})}, LOCAL, TRACKED),
+        capacity("c", nodeTopology={"matchLabels": {"rack": "r1"}}, capacity="6Gi"),
+        *(claim(f"new-{size}", size, storageClassName="dynamic") for size in (2, 8)),
+        changed(claim("retried", storageClassName="dynamic"), annotations={SELECTED: "n7"}),
+    ]
+    snapshot = cluster(*objects).snapshot()
+    nodes = NodeSet.all(snapshot)
+    names = [each["metadata"]["name"] for each in objects if each["kind"] == "PersistentVolumeClaim"]
+    context = PluginContext(SimulatedBinder(ClusterCache()), ManualClock(), WaitingPods())
+    outcomes = set[tuple[str, ...]]()
+    for _ in range(40):
+        (read,) = read_values([pod("p", *random.sample(names, random.randrange(1, 4)))]).pods
+        state, binding = CycleState(), VolumeBinding({}, context)
+        assert binding.pre_filter(state, PodInfo.of(read), nodes) is None
+        together = binding.filter(state, nodes)
+        for at in range(len(nodes)):
+            alone = binding.filter(state, nodes.take(np.array([at])))
+            assert together[at] == alone[0], snapshot.info(int(nodes.rows[at])).labels
+            outcomes.add(together[at].reasons)
+    assert len(outcomes) >= 6
+
+
+_PLACES: Final = (("zone", ("z1", "z2", "z3")), ("disk", ("a", "b", "c")), ("rack", ("r1", "r2")))
 
 
 def test_reasons_of_bound_and_unbound_claims_come_together() -> None:

@@ -70,6 +70,12 @@ class VolumeInfo:
         """Return whether a node with `labels` can reach the volume. Affinity does not name nodes by field."""
         return self.node_affinity is None or self.node_affinity.matches(_Labelled(labels))
 
+    @property
+    def node_label_keys(self) -> frozenset[str]:
+        """The labels of nodes that `can_be_used_on` reads."""
+        terms = () if self.node_affinity is None else self.node_affinity.terms
+        return frozenset([one.key for term in terms for one in term.labels])
+
 
 @dataclass(frozen=True, slots=True)
 class _Labelled:

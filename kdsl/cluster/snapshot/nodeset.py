@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 
 
@@ -41,3 +42,20 @@ class NodeSet(Struct, frozen=True, eq=False):
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.integer]) -> NodeSet:
         """Return the nodes for which a mask is true, or those at the given positions, in that order."""
         return NodeSet(self.snapshot, self.rows[chosen])
+
+    def by_labels(self, keys: Iterable[str]) -> tuple[NodeSet, NDArray[np.intp]]:
+        """Return a node of each combination of values of labels, and the place of each node's one among them.
+
+        What reads nothing else of a node is the same for all nodes of a combination. Over an overlay, each
+        node is a combination.
+        """
+        if self.snapshot.is_overlay:
+            return self, np.arange(len(self))
+        facts = FactColumns.of(self.snapshot.live)
+        numbers = np.zeros(len(self), np.intp)
+        for key in keys:
+            codes, count = facts.key("labels", key).digit(self.rows)
+            # Renumbering keeps the products small.
+            numbers = np.unique(numbers * count + codes, return_inverse=True)[1]
+        _, firsts, places = np.unique(numbers, return_index=True, return_inverse=True)
+        return self.take(firsts), places

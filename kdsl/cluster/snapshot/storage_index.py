@@ -1,4 +1,4 @@
-"""Indexes of the catalog's volumes and attachments, in the form that readers use."""
+"""Indexes of the catalog's volumes, attachments and volume limits, in the form that readers use."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from types import MappingProxyType
 from typing import Final
 
 from kdsl.cluster.api.kinds import CatalogObject
-from kdsl.cluster.api.storage_objects import PersistentVolume, VolumeAttachment
+from kdsl.cluster.api.storage_objects import CSINode, PersistentVolume, VolumeAttachment
 from kdsl.cluster.objects.volumes import VolumeInfo
 
 _NO_VOLUMES: Final[Mapping[str, VolumeInfo]] = MappingProxyType({})
 _NO_ATTACHMENTS: Final[Mapping[str, VolumeAttachment]] = MappingProxyType({})
+_NO_LIMITS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 class StorageIndex:
@@ -22,6 +23,7 @@ class StorageIndex:
         self._classes: dict[str, dict[str, VolumeInfo]] = {}
         self._attachments: dict[str, VolumeAttachment] = {}
         self._attached: dict[str, dict[str, VolumeAttachment]] = {}
+        self._limits: dict[str, Mapping[str, int]] = {}
 
     def copy(self) -> StorageIndex:
         """Return an independent index with the same contents."""
@@ -29,6 +31,7 @@ class StorageIndex:
         other._volumes, other._attachments = dict(self._volumes), dict(self._attachments)
         other._classes = {name: dict(volumes) for name, volumes in self._classes.items()}
         other._attached = {node: dict(attached) for node, attached in self._attached.items()}
+        other._limits = dict(self._limits)
         return other
 
     @property
@@ -44,8 +47,12 @@ class StorageIndex:
         """Return the attachments of a node, complete or in progress."""
         return self._attached.get(node, _NO_ATTACHMENTS).values()
 
+    def limits_of(self, node: str) -> Mapping[str, int]:
+        """Return how many volumes a node takes, by CSI driver; drivers without a limit are not there."""
+        return self._limits.get(node, _NO_LIMITS)
+
     def put(self, api_object: CatalogObject) -> None:
-        """Add or update a volume or an attachment; ignore other objects."""
+        """Add or update a volume, an attachment or the limits of a node; ignore other objects."""
         name = api_object.metadata.name
         self.remove(api_object.KIND, name)
         if isinstance(api_object, PersistentVolume):
@@ -54,10 +61,15 @@ class StorageIndex:
         elif isinstance(api_object, VolumeAttachment):
             self._attachments[name] = api_object
             self._attached.setdefault(api_object.spec.node_name, {})[name] = api_object
+        elif isinstance(api_object, CSINode):
+            counts = {driver.name: driver.allocatable.count for driver in api_object.spec.drivers}
+            self._limits[name] = {driver: count for driver, count in counts.items() if count is not None}
 
     def remove(self, kind: str, name: str) -> None:
-        """Remove a volume or an attachment, if there is one of that name."""
+        """Remove a volume, an attachment or the limits of a node, if there is one of that name."""
         if kind == PersistentVolume.KIND and name in self._volumes:
             del self._classes[self._volumes.pop(name).storage_class_name][name]
         elif kind == VolumeAttachment.KIND and name in self._attachments:
             del self._attached[self._attachments.pop(name).spec.node_name][name]
+        elif kind == CSINode.KIND:
+            self._limits.pop(name, None)

@@ -67,14 +67,6 @@ def attached_to(node: str, catalog: Catalog) -> CsiVolumes:
     return found
 
 
-def volume_limits(node: str, catalog: Catalog) -> dict[str, int]:
-    """Return how many volumes a node takes, by driver; drivers without a limit are not there."""
-    csi_node = catalog.csi_nodes.get(node)
-    drivers = () if csi_node is None else csi_node.spec.drivers
-    counts = ((driver.name, driver.allocatable.count) for driver in drivers)
-    return {name: count for name, count in counts if count is not None}
-
-
 def _of_claim(claim: PersistentVolumeClaim, csi_node: CSINode | None, catalog: Catalog) -> _Known | None:
     volume = catalog.storage.volumes.get(claim.spec.volume_name)
     if volume is not None:

@@ -9,13 +9,13 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
+from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.plan.columns.column import Array, ColumnValue, Mask, OutOfSteps, rows_of, take
 from kdsl.plan.columns.traced import ColumnKey, cells_of
-from kdsl.plan.fact_columns import FactColumns
 
 MIN_ROWS: Final = 12
 """For fewer nodes the scalar back end is faster than making columns."""

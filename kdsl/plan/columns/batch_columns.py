@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from kdsl.cluster.objects.node_columns import Mask
 from kdsl.cluster.objects.selectors import integer_of
 from kdsl.cluster.objects.taints import Taint
+from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.node_lists import lists_of
-from kdsl.plan.fact_columns import ABSENT, FactColumn
 
 _LABELS: Final = "labels"
 _FEW: Final = 3
@@ -74,16 +74,12 @@ class Integers:
     def __init__(self, column: FactColumn) -> None:
         self._column = column
         self._lock = Lock()
-        self._codes = column.numbers
         self._numbers: NDArray[np.int64] = np.zeros(0, np.int64)
         self._known: Mask = np.zeros(0, np.bool_)
 
     def cells(self) -> tuple[NDArray[np.int64], Mask]:
         """Return the integer of each code, and which codes have one."""
         with self._lock:
-            if self._codes is not self._column.numbers:
-                self._codes = self._column.numbers
-                self._numbers, self._known = self._numbers[:0], self._known[:0]
             new = self._column.values[len(self._numbers) :]
             if new:
                 read = [None if text is None else integer_of(text) for text in new]
@@ -94,8 +90,8 @@ class Integers:
 
 def integers_of(column: FactColumn) -> Integers:
     """Return the integers of a column of texts."""
-    found = column.derived
+    found = column.kept.get(Integers)
     if found is None:
-        found = column.derived = Integers(column)
+        found = column.kept.setdefault(Integers, Integers(column))
     assert isinstance(found, Integers)
     return found

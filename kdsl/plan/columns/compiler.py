@@ -39,6 +39,7 @@ from kdsl.eval.scalar.access import CARDS
 from kdsl.eval.scalar.meter import may_be_large
 from kdsl.eval.values import EvalError, UInt
 from kdsl.eval.views import attribute_of, method_of, wrapper_of
+from kdsl.plan.card_table import card_table
 from kdsl.plan.columns import items as listed
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.calls import call_over_columns, compare_columns
@@ -218,7 +219,7 @@ class Lowering:
     def _cards(self) -> ColumnClosure:
         """Lower the cards of the node."""
         cards_of = self.at.rule.cards_of
-        return lambda batch: cards(batch, batch.facts.cards(cards_of))
+        return lambda batch: cards(batch, card_table(batch.facts.snapshot, cards_of))
 
     def _variable(self, expr: Var) -> ColumnClosure:
         slot = expr.slot

@@ -6,7 +6,9 @@ import numpy as np
 
 from kdsl.check.model.typed import CallOf, FieldOf, KeyOf
 from kdsl.check.model.types import STRING
+from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn
 from kdsl.eval.scalar.meter import CHARACTERS
+from kdsl.eval.values import NONE, Optional
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.atoms import is_static
 from kdsl.plan.columns.batch import Batch
@@ -23,7 +25,6 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.traced import POD_COUNTS
-from kdsl.plan.fact_columns import ABSENT
 
 _RESOURCES = {"allocatable": "allocatable", "requested": "requested", "scoredRequests": "scored_requests"}
 _PLAIN = (*DTYPES, STRING)
@@ -73,7 +74,7 @@ def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
         if column.is_everywhere and not is_optional:
             return Coded(codes, column.values)
         if is_optional:
-            return compact(Coded(codes, column.optionals()))
+            return compact(Coded(codes, _optionals(column)))
         absent = codes == ABSENT
         if is_test:
             return Column(~absent)
@@ -82,6 +83,13 @@ def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
         return Coded(codes, column.values, absent if absent.any() else None)
 
     return read
+
+
+def _optionals(column: FactColumn) -> list[Optional]:
+    """Return the values of a column by code as optionals; the absent value is the missing one."""
+    known: list[Optional] = column.kept.setdefault(Optional, [NONE])
+    known += map(Optional, column.values[len(known) :])
+    return known
 
 
 def text_or(field: str, key: Operand, default: str, general: Operand) -> Operand:

@@ -9,13 +9,13 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
+from kdsl.cluster.snapshot.fact_columns import ABSENT
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Array, NotColumnar
 from kdsl.plan.columns.groups import Digit, Groups, few_groups
-from kdsl.plan.fact_columns import ABSENT
 
 _STEPS: Final = 512
 """The steps for collecting reads; beyond that, columns are as fast."""

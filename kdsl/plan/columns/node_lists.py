@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.check.model.typed import CallOf, Macro
+from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.eval.values import Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
@@ -26,7 +27,6 @@ from kdsl.plan.columns.column import (
     spread,
 )
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.fact_columns import FactColumn
 
 MAX_CONDITIONS: Final = 64
 """The most conditions on items alone whose results are kept."""
@@ -60,10 +60,6 @@ class ListItems:
     def __init__(self, column: FactColumn) -> None:
         self._column = column
         self._lock = Lock()
-        self._forget()
-
-    def _forget(self) -> None:
-        self._numbers = self._column.numbers
         self._lists = 1
         self._known: dict[Value, int] = {}
         self.items: list[Value] = []
@@ -80,8 +76,6 @@ class ListItems:
             self._take_new()
 
     def _take_new(self) -> None:
-        if self._numbers is not self._column.numbers:
-            self._forget()
         lists, before = self._column.values, len(self.items)
         if len(lists) == self._lists:
             return
@@ -158,9 +152,9 @@ class ItemCodes(Coded, frozen=True, eq=False):
 
 def lists_of(column: FactColumn) -> ListItems:
     """Return the items of a column of lists, up to date."""
-    items = column.derived
+    items = column.kept.get(ListItems)
     if items is None:
-        items = column.derived = ListItems(column)
+        items = column.kept.setdefault(ListItems, ListItems(column))
     assert isinstance(items, ListItems)
     items.refresh()
     return items

@@ -24,6 +24,7 @@ from kdsl.check.model.typed import (
     Var,
 )
 from kdsl.check.model.types import DOUBLE, INT, QUANTITY, UINT
+from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.ir import operands
 from kdsl.eval.nodelist import NodeList, StringList
@@ -40,7 +41,6 @@ from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.rule import ColumnScope
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.fact_columns import FactColumns
 
 _NUMBERS: Final = (INT, UINT, DOUBLE, QUANTITY)
 

@@ -256,6 +256,8 @@ class ColumnBlock:
                     set_node(part, row, slots)
                     meter.next()
                     run(part.frame, failures)
+                    if not failures and not meter.is_over:
+                        continue
                     rows = np.zeros(len(batch), dtype=np.bool_)
                     rows[index[kinds == kind]] = True
                     if meter.is_over:
@@ -263,8 +265,7 @@ class ColumnBlock:
                         continue
                     for failure in dict.fromkeys(failures):
                         found.add(failure, rows)
-                    if failures:
-                        found.close(rows)
+                    found.close(rows)
 
         return step
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn, FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.plan.fact_columns import ABSENT, FactColumn, FactColumns
 
 NO_DOMAIN: Final = ABSENT
 """The number of the domain of a row whose node lacks the label."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.values import INT_MAX
@@ -20,7 +21,6 @@ from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
 from kdsl.plan.counts.measures import Measure, PodAnswers
 from kdsl.plan.counts.pod_index import PodIndex
 from kdsl.plan.counts.sums import Sums
-from kdsl.plan.fact_columns import FactColumn
 
 Domains: TypeAlias = NDArray[np.int32]
 """The number of the domain of each row, `NO_DOMAIN` for rows that take no part."""

@@ -9,9 +9,9 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.counts.domains import NO_DOMAIN
-from kdsl.plan.fact_columns import FactColumn
 
 _FEW: Final = 4096
 """The largest range of amounts that is counted with a cell per amount."""

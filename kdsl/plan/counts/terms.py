@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
 from kdsl.plan.counts.term_labels import RequiredLabels, TermLabels
-from kdsl.plan.fact_columns import FactColumn
 
 _SPARE: Final = 1024
 """The least number of moves to keep; otherwise one per term of a pod."""

@@ -41,6 +41,11 @@ class Candidates:
             tuple(sorted(free, key=lambda volume: (volume.capacity, volume.name))),
         )
 
+    @property
+    def label_keys(self) -> frozenset[str]:
+        """The labels of nodes that decide about the volumes."""
+        return frozenset[str]().union(*(volume.node_label_keys for volume in (*self.reserved, *self.free)))
+
     def find(self, labels: Mapping[str, str], taken: Collection[str]) -> VolumeInfo | None:
         """Return the volume that the claim gets on a node with `labels`; `taken` are names of volumes in
         use.

@@ -52,6 +52,11 @@ class Wanted:
             provisioner=Provisioner.of(catalog.storage_classes[storage_class], catalog),
         )
 
+    @property
+    def label_keys(self) -> frozenset[str]:
+        """The labels of a node that decide whether the claim gets a volume there."""
+        return self.candidates.label_keys | self.provisioner.label_keys
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -87,6 +92,14 @@ class VolumeNeeds:
                 )
             ),
         )
+
+    @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels of a node that decide; None if its name decides, too."""
+        if self.selected:
+            return None
+        volumes = [volume.node_label_keys for volume in self.bound if volume is not None]
+        return frozenset[str]().union(*volumes, *(one.label_keys for one in self.waiting))
 
     def on(self, node: NodeInfo) -> Found:
         """Find volumes on `node` for all claims."""

@@ -41,9 +41,12 @@ _EVENTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """The state of one attempt from PreFilter on."""
+    """The state of one attempt from PreFilter on. `keys` are the labels of nodes that decide, None if names
+    decide, too.
+    """
 
     needs: VolumeNeeds
+    keys: tuple[str, ...] | None
     snapshot: Snapshot
 
 
@@ -75,7 +78,8 @@ class VolumeBinding:
             return Status(Code.UNRESOLVABLE, (UNBOUND,))
         bound = [claim for claim in claims if is_bound(_thing(claim))]
         needs = VolumeNeeds.of(bound, _distinct(unbound), catalog)
-        state.write(_STATE, _Attempt(needs, nodes.snapshot))
+        keys = needs.label_keys
+        state.write(_STATE, _Attempt(needs, None if keys is None else tuple(sorted(keys)), nodes.snapshot))
         return None
 
     @hookimpl
@@ -83,8 +87,12 @@ class VolumeBinding:
         """Reject the nodes that cannot reach the pod's volumes or cannot get new ones."""
         attempt = state.read(_STATE)
         assert isinstance(attempt, _Attempt)
-        found = (attempt.needs.on(node).reasons for node in nodes.nodes())
-        return StatusColumn.of(Status(Code.UNRESOLVABLE, reasons) if reasons else None for reasons in found)
+        asked, places = (nodes, None) if attempt.keys is None else nodes.by_labels(attempt.keys)
+        found = (attempt.needs.on(node).reasons for node in asked.nodes())
+        statuses = StatusColumn.of(
+            Status(Code.UNRESOLVABLE, reasons) if reasons else None for reasons in found
+        )
+        return statuses if places is None else statuses.take(places)
 
     @hookimpl
     def reserve(self, state: CycleState, node: str) -> None:

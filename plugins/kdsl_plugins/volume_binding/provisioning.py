@@ -47,6 +47,13 @@ class Provisioner:
             pools = tuple(pool for pool in found if pool is not None)
         return Provisioner(name not in ("", NO_PROVISIONER), tuple(storage_class.allowed_topologies), pools)
 
+    @property
+    def label_keys(self) -> frozenset[str]:
+        """The labels of nodes that decide whether a volume can be made."""
+        allowed = [one.key for term in self.topologies for one in term.match_label_expressions]
+        reported = [one.key for pool in self.pools or () for one in pool.nodes.requirements]
+        return frozenset([*allowed, *reported])
+
     def serves(self, labels: Mapping[str, str]) -> bool:
         """Return whether the class allows volumes for a node with `labels`."""
         if not self.can_provision:

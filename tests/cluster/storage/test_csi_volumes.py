@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kdsl.cluster.storage.csi_volumes import attached_to, csi_volumes_of, mounted_on, volume_limits
+from kdsl.cluster.storage.csi_volumes import attached_to, csi_volumes_of, mounted_on
 
 from tests.cluster.build import pod_info
 from tests.plugins.storage import claim, cluster, csi, node, pod, storage_class, volume
@@ -129,5 +129,5 @@ def test_attachments_are_those_of_the_node_for_volumes_of_drivers() -> None:
 def test_limits_are_those_that_drivers_name() -> None:
     drivers = [{"name": "d", "nodeID": "n", "allocatable": {"count": 3}}, {"name": "free", "nodeID": "n"}]
     catalog = cluster(csi("CSINode", "n", spec={"drivers": drivers})).snapshot().catalog
-    assert volume_limits("n", catalog) == {"d": 3}
-    assert volume_limits("m", catalog) == {}
+    assert catalog.storage.limits_of("n") == {"d": 3}
+    assert catalog.storage.limits_of("m") == {}

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint, Toleration
+from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.columns import node_lists
 from kdsl.plan.columns.batch import MIN_ROWS
-from kdsl.plan.fact_columns import FactColumn
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
 

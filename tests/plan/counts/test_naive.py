@@ -16,12 +16,12 @@ from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
+from kdsl.cluster.snapshot import fact_columns
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan import fact_columns
 from kdsl.plan.counts import measures, store, tally
 from kdsl.plan.counts.arrivals import Arrivals
 from kdsl.plan.counts.measures import Measure, PodAnswers, PodKey, Selecting

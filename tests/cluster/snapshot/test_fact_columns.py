@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.plan.fact_columns import ABSENT, FactColumns
+from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumns
 
 from tests.plan.lab import node
 

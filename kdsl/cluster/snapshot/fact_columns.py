@@ -1,8 +1,8 @@
 """The facts of nodes as dictionary-encoded columns, made at first use and updated by row.
 
 There is one column per field, and one per key of a map that rules read (a label, an image). A column holds a
-code per row and the value of each code. Only changed nodes are encoded again. Rules and tallies read them:
-the domains of a topology are the column of a label.
+code per row and the value of each code. Only changed nodes are encoded again. Rules, tallies and plugins read
+them: the domains of a topology are the column of a label.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import fields
 from itertools import count, repeat
 from operator import attrgetter, is_
 from threading import Lock
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
-from kdsl.eval.values import NONE, Optional, Value
-from kdsl.plan.card_table import CardsOf, CardTable
 
 ABSENT: Final = 0
 """The code of an absent value: a missing key of a map, or a row without a node."""
@@ -34,6 +32,8 @@ _SPARE: Final = 1024
 
 _OF_FACTS: Final = frozenset([field.name for field in fields(NodeFacts)])
 
+Value: TypeAlias = Any
+"""The value of a fact; hashable."""
 Read: TypeAlias = Callable[[LiveSnapshot, Rows], Sequence[Value]]
 """Returns a column's values for the nodes of some rows, None for absent ones."""
 
@@ -55,15 +55,14 @@ class FactColumn:
         self._order: Rows = np.zeros(0, np.intp)
         self._is_everywhere: bool | None = None
         self._nodes: NDArray[np.int64] | None = None
-        self.derived: object = None
-        """What `kdsl.plan.columns` derives from the values: the items of lists, or texts as integers."""
         self._forget()
 
     def _forget(self) -> None:
         self.codes: NDArray[np.int32] = np.zeros(0, np.int32)
         self.values: list[Value] = [None]
-        self._optionals: list[Optional] = [NONE]
         self.numbers: dict[Value, int] = {None: ABSENT}
+        self.kept: dict[object, Any] = {}
+        """What others derive from the values, such as the items of lists, by class; anew with new codes."""
 
     def digit(self, rows: Rows) -> tuple[NDArray[np.int32], int]:
         """Return the codes of some rows, and the number of codes."""
@@ -89,11 +88,6 @@ class FactColumn:
             self._nodes = np.bincount(self.codes, minlength=len(self.numbers))
             self._nodes[ABSENT] = 0
         return self._nodes
-
-    def optionals(self) -> list[Optional]:
-        """Return the values by code as optionals; `ABSENT` is the missing one."""
-        self._optionals += map(Optional, self.values[len(self._optionals) :])
-        return self._optionals
 
     def refresh(self, snapshot: LiveSnapshot) -> None:
         """Encode the rows that changed since the last time."""
@@ -151,7 +145,6 @@ class FactColumns:
         self._lock = Lock()
         self._fields: dict[str, FactColumn] = {}
         self._keys: dict[tuple[str, str], FactColumn] = {}
-        self._cards: dict[CardsOf, CardTable] = {}
 
     @staticmethod
     def of(snapshot: LiveSnapshot) -> FactColumns:
@@ -170,15 +163,6 @@ class FactColumns:
                 column = self._fields[attribute] = FactColumn(_attribute(attribute))
             column.refresh(self.snapshot)
             return column
-
-    def cards(self, cards_of: CardsOf) -> CardTable:
-        """Return the cards of nodes as a profile sees them."""
-        with self._lock:
-            table = self._cards.get(cards_of)
-            if table is None:
-                table = self._cards[cards_of] = CardTable(self.snapshot, cards_of)
-            table.refresh()
-            return table
 
     def key(self, attribute: str, key: str) -> FactColumn:
         """Return the column of the key `key` of the map `attribute` of nodes."""
