@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import Value
@@ -24,21 +25,25 @@ EpochOf = Callable[[LiveSnapshot], Hashable]
 
 
 class _KeptFrame(Struct, eq=False):
-    """The frame of the latest attempt of a signature, with the epoch of its values."""
+    """The frames of the latest attempt and what-if of a signature, with the epoch of their values."""
 
     epoch: Hashable
     frame: Frame
+    what_if: Frame
 
 
 class Frames:
     """The frames of one rule. `transient` are slots that are cleared for each attempt, `steps` the budget of
     a value that is computed once per pod.
+
+    A what-if takes over the values that depend on the pod and the catalog, but no counts: other pods count.
     """
 
     def __init__(self, scope: RuleScope, transient: Sequence[int], steps: int) -> None:
         self._blank = scope.new_frame()
         self._pod, self._cluster = scope.slot_of("pod"), scope.slot_of("cluster")
         self._transient = (*scope.transient, *transient)
+        self._transient_in_what_ifs = (*self._transient, *scope.counts)
         self._steps = steps
         self._kept: dict[Hashable, _KeptFrame] = {}
         self._signature_of: SignatureOf | None = None
@@ -55,24 +60,49 @@ class Frames:
         cached by identity stay valid.
         """
         # A view that records reads must see all of them.
-        if self._signature_of is None or cluster.__class__ is not ClusterView or cluster.snapshot.is_overlay:
+        if self._signature_of is None or cluster.__class__ is not ClusterView:
             frame = self._blank.copy()
             frame[self._pod] = pod
         else:
-            frame = self._kept_frame(self._signature_of(pod), pod, cluster.snapshot.live)
+            frame = self._kept_frame(self._signature_of(pod), pod, cluster.snapshot)
         frame[self._cluster], frame[-1] = cluster, Meter(self._steps)
         return frame
 
-    def _kept_frame(self, signature: Hashable, pod: PodInfo, live: LiveSnapshot) -> Frame:
-        epoch, kept = self._epoch_of(live), self._kept.get(signature)
-        if kept is not None and kept.epoch == epoch:
-            frame = kept.frame = kept.frame.copy()
+    def begin_what_if(self, pod: Value, cluster: Value, what_ifs: WhatIfs) -> Frame:
+        """Return the frame of a what-if; `what_ifs` holds that of the latest one for the same pod."""
+        latest = what_ifs.get(self)
+        if latest is None:
+            frame = self._blank.copy()
+            frame[self._pod] = pod
+        else:
+            frame = self._resumed(latest)
+        what_ifs[self] = frame
+        frame[self._cluster], frame[-1] = cluster, Meter(self._steps)
+        return frame
+
+    def _resumed(self, latest: Frame) -> Frame:
+        """Return a frame for another what-if, without values that depend on pods and nodes."""
+        frame = latest.copy()
+        for slot in self._transient_in_what_ifs:
+            frame[slot] = UNSET
+        return frame
+
+    def _kept_frame(self, signature: Hashable, pod: PodInfo, snapshot: Snapshot) -> Frame:
+        epoch, kept = self._epoch_of(snapshot.live), self._kept.get(signature)
+        if kept is None or kept.epoch != epoch:
+            if len(self._kept) >= MAX_FRAMES:
+                self._kept.clear()
+            frame = self._blank.copy()
+            frame[self._pod] = pod
+            kept = self._kept[signature] = _KeptFrame(epoch, frame, frame)
+        elif snapshot.is_overlay:
+            kept.what_if = frame = self._resumed(kept.what_if)
+        else:
+            kept.frame = frame = kept.frame.copy()
             for slot in self._transient:
                 frame[slot] = UNSET
-            return frame
-        if len(self._kept) >= MAX_FRAMES:
-            self._kept.clear()
-        frame = self._blank.copy()
-        frame[self._pod] = pod
-        self._kept[signature] = _KeptFrame(epoch, frame)
         return frame
+
+
+WhatIfs: TypeAlias = dict[Frames, Frame]
+"""The frames of the latest what-if about one pod, by rule."""

@@ -101,7 +101,8 @@ class RuleScope:
     `known` maps slots to constants. `lasting` are slots with one value for all nodes of a pod. `items` are
     slots of variables that range over the same items for each node, and of values that depend on those.
     `definitions` are the optimised values of the other `let`s. `transient` are lasting slots that are cleared
-    for the next attempt of the signature. `rule` is the key of the rule's share of the budget.
+    for the next attempt of the signature, `counts` those of kept counts. `rule` is the key of the share of
+    the budget.
     """
 
     def __init__(
@@ -127,6 +128,7 @@ class RuleScope:
         self._sources: dict[int, _Source] = {}
         self._lists: dict[int, TypedExpr] = {}
         self.transient: list[int] = []
+        self.counts: list[int] = []
         # Equal counts share a variable.
         self._counts: dict[Hashable, Var] = {}
         # By identity: equal expressions in different places may differ in known values.
@@ -243,6 +245,7 @@ class RuleScope:
             if key in self._counts:
                 return self._counts[key]
             variable = self._counts[key] = self.variable(expr)
+            self.counts.append(variable.slot)
             found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
             items = [self._compiler.compile(found[each]) for each in sorted(free - self.lasting)]
             self._compiler.follows[variable.slot] = self.needs(expr) - self.lasting

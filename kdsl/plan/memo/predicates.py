@@ -23,6 +23,7 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
 from kdsl.plan.compile.failures import StatusNumbers
+from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.memo.answers import Answers, Uncached, answers_of
 from kdsl.plan.memo.frames import with_residuals
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
@@ -138,7 +139,7 @@ class _Entry(Struct, frozen=True, eq=False):
     """The memo entry of one signature: the PreFilter answers, and the verdicts of the parts that apply.
 
     `answers` are by predicate name. `combined` is the PreFilter answer by set of skipping predicates, if all
-    others let the pod pass.
+    others let the pod pass. `what_ifs` are the frames of what-ifs.
     """
 
     epoch: Epoch
@@ -146,6 +147,7 @@ class _Entry(Struct, frozen=True, eq=False):
     answers: dict[str, Status | Narrowed]
     verdicts: tuple[tuple[tuple[_Part, ...], Answers], ...]
     combined: dict[frozenset[str], PreFilterAnswers] = field(default_factory=dict)
+    what_ifs: WhatIfs = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -266,7 +268,8 @@ class PredicateMemo:
         table, row, ids = entry.table, int(nodes.rows[0]), None
         node = nodes.snapshot.info(row)
         for parts, answers in entry.verdicts:
-            answer = answers.what_if(row, node, partial(_evaluate, parts, pod, nodes.snapshot, table, None))
+            evaluate = partial(_evaluate, parts, pod, nodes.snapshot, table, None, what_ifs=entry.what_ifs)
+            answer = answers.what_if(row, node, evaluate)
             if answer:
                 found = np.array([answer], _IDS)
                 ids = found if ids is None else table.first(ids, found)
@@ -366,6 +369,7 @@ def _evaluate(
     table: _Statuses,
     before: NDArray[np.int32] | None,
     rows: Rows,
+    what_ifs: WhatIfs | None = None,
 ) -> NDArray[np.int32]:
     """Return the status of each row by these parts. If given, `before` are the statuses of other predicates:
     a part need not run where an earlier one rejects.
@@ -380,5 +384,5 @@ def _evaluate(
         if not len(left):
             continue
         remaining = nodes if len(left) == len(nodes) else nodes.take(left)
-        ids[left] = part.plugin.statuses_of(pod, remaining, table.of(part.name))
+        ids[left] = part.plugin.statuses_of(pod, remaining, table.of(part.name), what_ifs)
     return ids

@@ -29,7 +29,7 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.failures import StatusNumbers
-from kdsl.plan.compile.frames import EpochOf
+from kdsl.plan.compile.frames import EpochOf, WhatIfs
 from kdsl.plan.compile.scope import REWRITE_AFTER, CompiledFunctions
 from kdsl.plan.reads.dependencies import expressions_of, reads_of
 from kdsl.plan.reads.selected_labels import signature_reads
@@ -164,10 +164,17 @@ class PredicatePlugin:
         """Return the errors on nodes that are not in the answers."""
         return self._program.faults_at(self._program.begin(pod, ClusterView(nodes.snapshot)), nodes.nodes())
 
-    def statuses_of(self, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
-        """Return the status of each node, as a number in `numbers`, for a pod that passed PreFilter."""
-        program = self._program_for(pod, nodes.snapshot)
-        return program.statuses(program.begin(pod, ClusterView(nodes.snapshot)), nodes, numbers)
+    def statuses_of(
+        self, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers, what_ifs: WhatIfs | None = None
+    ) -> NDArray[np.int32]:
+        """Return the status of each node, as a number in `numbers`, for a pod that passed PreFilter.
+
+        `what_ifs` has the frames of what-ifs about the pod, if this is one.
+        """
+        program, view = self._program_for(pod, nodes.snapshot), ClusterView(nodes.snapshot)
+        frames = program.frames
+        frame = frames.begin(pod, view) if what_ifs is None else frames.begin_what_if(pod, view, what_ifs)
+        return program.statuses(frame, nodes, numbers)
 
     def _statuses(self, attempt: _Attempt, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
         frame = attempt.take_frame()
