@@ -94,7 +94,9 @@ class Frames:
                 self._kept.clear()
             frame = self._blank.copy()
             frame[self._pod] = pod
-            kept = self._kept[signature] = _KeptFrame(epoch, frame, frame)
+            # The counts of a what-if must not be taken over.
+            first = frame.copy() if snapshot.is_overlay else frame
+            self._kept[signature] = _KeptFrame(epoch, first, frame)
         elif snapshot.is_overlay:
             kept.what_if = frame = self._resumed(kept.what_if)
         else:

@@ -300,6 +300,36 @@ def test_known_skips_of_the_live_cluster_do_not_hold_for_an_overlay() -> None:
     assert skipping(joined, web, cache)
 
 
+CROWDED = """
+  let web = cluster.topology("zone").count(p, p.labels[?"app"] == pod.labels[?"app"])
+  require web.here(node) < 2 else "crowded"
+"""
+
+
+@pytest.mark.parametrize("is_what_if_first", [True, False])
+def test_counts_of_a_what_if_are_its_own(is_what_if_first: bool) -> None:
+    joined, cache = PredicateMemo([predicate(CROWDED)]), ClusterCache()
+    cache.add_node(NodeFacts("n1", labels=ZONE))
+    cache.add_pod(PodInfo("a", labels=WEB, node_name="n1"))
+
+    def with_pods(more: int) -> NodeSet:
+        nodes = NodeSet.all(cache.snapshot())
+        (row,) = nodes.rows.tolist()
+        node = nodes.snapshot.info(row)
+        for number in range(more):
+            node = node.with_pod(PodInfo(f"what-if-{number}", labels=WEB, node_name="n1"))
+        return NodeSet(nodes.snapshot.overlay(row, node), nodes.rows) if more else nodes
+
+    for _ in range(4):
+        for more in (1, 0, 2, 0) if is_what_if_first else (0, 1, 0, 2):
+            assert rejected(joined, PodInfo("p", labels=WEB), with_pods(more)) == [more > 0]
+    cache.add_pod(PodInfo("b", labels=WEB, node_name="n1"))
+    assert rejected(joined, PodInfo("p", labels=WEB), with_pods(0)) == [True]
+    cache.remove_pod("default/a")
+    cache.remove_pod("default/b")
+    assert rejected(joined, PodInfo("p", labels=WEB), with_pods(1)) == [False]
+
+
 def test_known_skips_of_few_signatures_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skips_module, "MAX_SIGNATURES", 3)
     joined, cache = PredicateMemo([predicate(REPELLED)]), ClusterCache()
