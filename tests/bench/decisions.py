@@ -30,7 +30,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.engine import Engine
 from kdsl.sim.run import SimulatedBinder
 
-from tests.bench import shapes
+from tests.bench import features, shapes
 
 Json = dict[str, Any]
 PROFILE = "kubernetes.v1_36.default"
@@ -96,9 +96,8 @@ def count_calls(shape: str, nodes: int, pods: int, bound: int) -> Json:
 
 @contextmanager
 def _prepared(shape: str, nodes: int, pods: int, bound: int) -> Iterator[tuple[Engine, list[PodInfo]]]:
-    cluster = ClusterCache.of(
-        _read(chain(shapes.nodes(shape, nodes), shapes.bound_pods(shape, bound, nodes)))
-    )
+    running = chain(shapes.nodes(shape, nodes), shapes.bound_pods(shape, bound, nodes))
+    cluster = ClusterCache.of(_read(chain(running, features.storage(shape, nodes, pods))))
     pending = [
         PodInfo.of(thing) for thing in _read(shapes.pending_pods(shape, pods)) if isinstance(thing, Pod)
     ]
@@ -149,7 +148,13 @@ def _read(objects: Iterator[Json]) -> Iterator[Any]:
 
 
 @click.command()
-@click.option("--shape", "names", multiple=True, type=click.Choice(shapes.NAMES), help="All by default.")
+@click.option(
+    "--shape",
+    "names",
+    multiple=True,
+    type=click.Choice([*shapes.NAMES, *features.FEATURES]),
+    help="By default all but those with one more feature (`unlike+…`).",
+)
 @click.option("--nodes", "sizes", multiple=True, type=int, default=(5_000,), show_default=True)
 @click.option("--pods", default=1_000, show_default=True)
 @click.option("--bound", default=1_000, show_default=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from tests.bench import unlike
+from tests.bench import features, unlike
 
 Json = dict[str, Any]
 
@@ -25,7 +25,7 @@ GPU_SHARING, REGISTER, CARDS = "gpu-sharing", "hami.io/node-nvidia-register", 8
 
 def nodes(shape: str, count: int) -> Iterator[Json]:
     """Yield the nodes of a cluster."""
-    if shape in _UNLIKE_NODES:
+    if shape in _UNLIKE_NODES or shape in features.FEATURES:
         yield from unlike.unlike_nodes(count)
         return
     if shape in _UNLIKE_PODS:
@@ -57,6 +57,8 @@ def pending_pods(shape: str, count: int) -> Iterator[Json]:
 
 
 def _pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
+    if shape in features.FEATURES:
+        return features.pods(shape, prefix, count)
     if shape in _UNLIKE_PODS:
         return unlike.unlike_pods(prefix, count)
     if shape == UNLIKE_NODES:
@@ -187,4 +189,4 @@ SHAPES: Mapping[str, tuple[Callable[[], Json], ...]] = {
 """What the pods of each shape ask for; several take turns."""
 
 NAMES = (*SHAPES, JOB_LABELS, UNLIKE_NODES, UNLIKE_PODS, UNLIKE)
-"""All shapes; those of `tests.bench.unlike` come last."""
+"""The shapes of the table in docs/performance.md; those of `tests.bench.unlike` come last."""
