@@ -51,6 +51,11 @@ class StorageIndex:
         """Return how many volumes a node takes, by CSI driver; drivers without a limit are not there."""
         return self._limits.get(node, _NO_LIMITS)
 
+    @property
+    def has_limits(self) -> bool:
+        """Return whether a node has limits."""
+        return bool(self._limits)
+
     def put(self, api_object: CatalogObject) -> None:
         """Add or update a volume, an attachment or the limits of a node; ignore other objects."""
         name = api_object.metadata.name
@@ -63,7 +68,9 @@ class StorageIndex:
             self._attached.setdefault(api_object.spec.node_name, {})[name] = api_object
         elif isinstance(api_object, CSINode):
             counts = {driver.name: driver.allocatable.count for driver in api_object.spec.drivers}
-            self._limits[name] = {driver: count for driver, count in counts.items() if count is not None}
+            limits = {driver: count for driver, count in counts.items() if count is not None}
+            if limits:
+                self._limits[name] = limits
 
     def remove(self, kind: str, name: str) -> None:
         """Remove a volume, an attachment or the limits of a node, if there is one of that name."""
