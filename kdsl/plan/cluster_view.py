@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.node_columns import NodeColumns
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.default_spread import spread_constraints
@@ -20,8 +23,10 @@ from kdsl.cluster.storage.csi_volumes import (
     attached_to,
     csi_volumes_of,
     mounted_on,
+    volume_drivers,
 )
 from kdsl.cluster.storage.disks import disks_of
+from kdsl.cluster.storage.volume_counts import VolumeCounts, new_volumes, used_volumes, volume_limit
 from kdsl.eval.nodelist import NodeList
 from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import PodTerms, Topology
@@ -73,6 +78,27 @@ class ClusterView(Struct, frozen=True, eq=False, dict=True):
     def volume_limits_column(self) -> Callable[[Rows], Mapping[str, int]] | None:
         """Returns the limits of many nodes: none; None if a node has limits."""
         return None if self.snapshot.catalog.storage.has_limits else lambda rows: {}
+
+    def volume_drivers(self, pod: PodInfo) -> tuple[str, ...]:
+        return volume_drivers(pod, self.snapshot.catalog)
+
+    def volume_limit(self, driver: str, node: NodeInfo) -> int:
+        return volume_limit(driver, node, self.snapshot.catalog)
+
+    def volume_limit_over(self, driver: str, nodes: NodeColumns) -> NDArray[np.int64]:
+        return VolumeCounts.of(self.snapshot.live).limits(driver, nodes.rows)
+
+    def used_volumes(self, driver: str, node: NodeInfo) -> int:
+        return used_volumes(driver, node, self.snapshot.catalog)
+
+    def used_volumes_over(self, driver: str, nodes: NodeColumns) -> NDArray[np.int64]:
+        return VolumeCounts.of(self.snapshot.live).used(driver, nodes.rows)
+
+    def new_volumes(self, pod: PodInfo, driver: str, node: NodeInfo) -> int:
+        return new_volumes(pod, driver, node, self.snapshot.catalog)
+
+    def new_volumes_over(self, pod: PodInfo, driver: str, nodes: NodeColumns) -> NDArray[np.int64]:
+        return VolumeCounts.of(self.snapshot.live).new(pod, driver, nodes.rows)
 
     @cached_property
     def nodes(self) -> Sequence[NodeInfo]:

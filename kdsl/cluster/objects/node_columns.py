@@ -21,6 +21,11 @@ class NodeColumns(Protocol):
     `_over` appended.
     """
 
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """The rows of the nodes in the live snapshot."""
+        ...
+
     def __len__(self) -> int: ...
 
     def has_label(self, key: str) -> Mask:

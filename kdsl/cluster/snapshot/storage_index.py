@@ -1,4 +1,4 @@
-"""Indexes of the catalog's volumes, attachments and volume limits, in the form that readers use."""
+"""Indexes of the catalog's volumes, attachments and CSI nodes, in the form that readers use."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from kdsl.cluster.objects.volumes import VolumeInfo
 _NO_VOLUMES: Final[Mapping[str, VolumeInfo]] = MappingProxyType({})
 _NO_ATTACHMENTS: Final[Mapping[str, VolumeAttachment]] = MappingProxyType({})
 _NO_LIMITS: Final[Mapping[str, int]] = MappingProxyType({})
+_MIGRATED: Final = "storage.alpha.kubernetes.io/migrated-plugins"
+_NO_PLUGINS: Final = frozenset[str]()
 
 
 class StorageIndex:
@@ -24,6 +26,8 @@ class StorageIndex:
         self._attachments: dict[str, VolumeAttachment] = {}
         self._attached: dict[str, dict[str, VolumeAttachment]] = {}
         self._limits: dict[str, Mapping[str, int]] = {}
+        self._migrated: dict[str, frozenset[str]] = {}
+        self.csi_nodes_version = 0
 
     def copy(self) -> StorageIndex:
         """Return an independent index with the same contents."""
@@ -31,7 +35,8 @@ class StorageIndex:
         other._volumes, other._attachments = dict(self._volumes), dict(self._attachments)
         other._classes = {name: dict(volumes) for name, volumes in self._classes.items()}
         other._attached = {node: dict(attached) for node, attached in self._attached.items()}
-        other._limits = dict(self._limits)
+        other._limits, other._migrated = dict(self._limits), dict(self._migrated)
+        other.csi_nodes_version = self.csi_nodes_version
         return other
 
     @property
@@ -51,13 +56,22 @@ class StorageIndex:
         """Return how many volumes a node takes, by CSI driver; drivers without a limit are not there."""
         return self._limits.get(node, _NO_LIMITS)
 
+    def migrated_on(self, node: str) -> frozenset[str]:
+        """Return the built-in volume plugins that CSI drivers have taken over on a node."""
+        return self._migrated.get(node, _NO_PLUGINS)
+
+    @property
+    def attached_nodes(self) -> Collection[str]:
+        """The nodes that have attachments, or had some."""
+        return self._attached
+
     @property
     def has_limits(self) -> bool:
         """Return whether a node has limits."""
         return bool(self._limits)
 
     def put(self, api_object: CatalogObject) -> None:
-        """Add or update a volume, an attachment or the limits of a node; ignore other objects."""
+        """Add or update a volume, an attachment or a CSI node; ignore other objects."""
         name = api_object.metadata.name
         self.remove(api_object.KIND, name)
         if isinstance(api_object, PersistentVolume):
@@ -71,12 +85,18 @@ class StorageIndex:
             limits = {driver: count for driver, count in counts.items() if count is not None}
             if limits:
                 self._limits[name] = limits
+            migrated = api_object.metadata.annotations.get(_MIGRATED, "")
+            if migrated:
+                self._migrated[name] = frozenset(migrated.split(","))
+            self.csi_nodes_version += 1
 
     def remove(self, kind: str, name: str) -> None:
-        """Remove a volume, an attachment or the limits of a node, if there is one of that name."""
+        """Remove a volume, an attachment or a CSI node, if there is one of that name."""
         if kind == PersistentVolume.KIND and name in self._volumes:
             del self._classes[self._volumes.pop(name).storage_class_name][name]
         elif kind == VolumeAttachment.KIND and name in self._attachments:
             del self._attached[self._attachments.pop(name).spec.node_name][name]
         elif kind == CSINode.KIND:
             self._limits.pop(name, None)
+            self._migrated.pop(name, None)
+            self.csi_nodes_version += 1

@@ -26,13 +26,13 @@ class BatchColumns:
 
     def __init__(self, batch: Batch) -> None:
         self._facts = batch.facts
-        self._rows = batch.rows
+        self.rows = batch.rows
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def has_label(self, key: str) -> Mask:
-        found: Mask = self._facts.key(_LABELS, key).codes.take(self._rows) != ABSENT
+        found: Mask = self._facts.key(_LABELS, key).codes.take(self.rows) != ABSENT
         return found
 
     def has_label_in(self, key: str, values: Iterable[str]) -> Mask:
@@ -43,7 +43,7 @@ class BatchColumns:
     def label_numbers(self, key: str) -> tuple[NDArray[np.int64], Mask]:
         column = self._facts.key(_LABELS, key)
         numbers, known = integers_of(column).cells()
-        codes = column.codes.take(self._rows)
+        codes = column.codes.take(self.rows)
         return numbers.take(codes), known.take(codes)
 
     def is_named(self, name: str) -> Mask:
@@ -54,10 +54,10 @@ class BatchColumns:
         column = self._facts.field("taints")
         lists = lists_of(column)
         chosen = np.fromiter(map(condition, lists.items), np.bool_, len(lists.items))
-        return lists.count(chosen).take(column.codes.take(self._rows)) > 0
+        return lists.count(chosen).take(column.codes.take(self.rows)) > 0
 
     def _has_code(self, column: FactColumn, wanted: list[int]) -> Mask:
-        codes = column.codes.take(self._rows)
+        codes = column.codes.take(self.rows)
         if len(wanted) > _FEW:
             is_wanted = np.zeros(len(column.values), np.bool_)
             is_wanted[wanted] = True
