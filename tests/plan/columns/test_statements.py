@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 from kdsl.base.frozen_map import FrozenMap
-from kdsl.cluster.api.objects import ObjectMeta
-from kdsl.cluster.api.storage_objects import CSINode, CSINodeDriver, CSINodeSpec, VolumeNodeResources
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -53,19 +51,6 @@ def test_both_back_ends_answer_the_same(body: str) -> None:
     columns, scalar = both_verdicts(predicate_program(body), POD, NODES)
     assert columns == scalar
     assert len(set(map(str, scalar))) > 1
-
-
-@pytest.mark.parametrize("limited", [(), ("n1",), tuple(f"n{at}" for at in range(15))])
-def test_a_loop_over_limits_runs_for_the_nodes_that_have_some(limited: tuple[str, ...]) -> None:
-    cache = cluster([node(f"n{at}") for at in range(15)])
-    for name in limited:
-        allocatable = VolumeNodeResources(int(name[1:]))
-        driver = CSINodeDriver("d", name, allocatable=allocatable)
-        cache.put(CSINode(ObjectMeta(name=name), CSINodeSpec([driver])))
-    body = 'for driver, limit in cluster.volumeLimits(node) { require limit > 7 else "${driver}: ${limit}" }'
-    columns, scalar = both_verdicts(predicate_program(body), POD, NodeSet.all(cache.snapshot()))
-    assert columns == scalar
-    assert len(set(map(str, scalar))) == {0: 1, 1: 2, 15: 9}[len(limited)]
 
 
 @pytest.mark.parametrize("body", ["is ? 9 : n", "9", "is || n > 0 ? 1 : 9"])
