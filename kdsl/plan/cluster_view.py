@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.default_spread import spread_constraints
 from kdsl.cluster.snapshot.groups import PodGroup, service_groups, workload_groups
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cluster.storage.claims import PodClaim, claims_of, users_of
 from kdsl.cluster.storage.csi_volumes import (
     CsiVolumes,
@@ -73,11 +73,6 @@ class ClusterView(Struct, frozen=True, eq=False, dict=True):
 
     def volume_limits(self, node: NodeInfo) -> Mapping[str, int]:
         return self.snapshot.catalog.storage.limits_of(node.name)
-
-    @property
-    def volume_limits_column(self) -> Callable[[Rows], Mapping[str, int]] | None:
-        """Returns the limits of many nodes: none; None if a node has limits."""
-        return None if self.snapshot.catalog.storage.has_limits else lambda rows: {}
 
     def volume_drivers(self, pod: PodInfo) -> tuple[str, ...]:
         return volume_drivers(pod, self.snapshot.catalog)

@@ -65,11 +65,6 @@ class StorageIndex:
         """The nodes that have attachments, or had some."""
         return self._attached
 
-    @property
-    def has_limits(self) -> bool:
-        """Return whether a node has limits."""
-        return bool(self._limits)
-
     def put(self, api_object: CatalogObject) -> None:
         """Add or update a volume, an attachment or a CSI node; ignore other objects."""
         name = api_object.metadata.name

@@ -239,24 +239,17 @@ class Lowering:
 
         return read
 
-    def node_method(self, expr: TypedExpr) -> NodeMethod | None:
-        """Lower the call of a method that takes the node last; None for another expression."""
-        match expr:
-            case CallOf(args=(receiver, *others, Var(slot=slot))) if slot == self.at.node:
+    def _call(self, expr: CallOf) -> ColumnClosure:
+        if any(is_open(arg.type) for arg in expr.args):
+            raise NotColumnar
+        match expr.args:
+            case (receiver, *others, Var(slot=slot)) if slot == self.at.node:
                 if method_of(expr.function) is None or any(
                     slot in self.at.slots_of(one) for one in (receiver, *others)
                 ):
                     raise NotColumnar
                 name = attribute_of(expr.function.rpartition(".")[2])
                 return NodeMethod(self.lower(receiver), name, [self.lower(one) for one in others], expr.type)
-        return None
-
-    def _call(self, expr: CallOf) -> ColumnClosure:
-        if any(is_open(arg.type) for arg in expr.args):
-            raise NotColumnar
-        method = self.node_method(expr)
-        if method is not None:
-            return method
         if expr.overload in ("equals", "not_equals"):
             return self._equality(expr)
         if expr.function in MEASURES:

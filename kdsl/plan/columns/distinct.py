@@ -161,8 +161,7 @@ class NodeMethod:
     """Calls a method of a value that all rows share with each node, after `others`, which they share too.
 
     If the value has a method for many nodes at once, that is called instead: by columns of facts (`_over`
-    appended to the name), or by rows (`_column` appended; it returns an array, or the value that all rows
-    share).
+    appended to the name), or by rows (`_column` appended; it returns an int if all rows share it).
     """
 
     def __init__(
@@ -178,11 +177,20 @@ class NodeMethod:
         self._type = type_
 
     def __call__(self, batch: Batch) -> ColumnValue:
-        value, others = self._arguments(batch)
-        found = self._at_once(batch, value, others)
-        if found is not None:
-            return found
-        method = getattr(value, self._name)
+        receiver = self._receiver(batch)
+        if not isinstance(receiver, Same):
+            raise NotColumnar
+        others = [other.value for each in self._others if isinstance(other := each(batch), Same)]
+        if len(others) < len(self._others):
+            raise NotColumnar
+        over = getattr(receiver.value, self._over, None)
+        if over is not None:
+            return Column(over(*others, BatchColumns(batch)))
+        column = getattr(receiver.value, self._column, None)
+        if column is not None:
+            found = column(batch.rows)
+            return Same(found) if found.__class__ is int else Column(found)
+        method = getattr(receiver.value, self._name)
         results: list[Value] = []
         for node in batch.nodes():
             try:
@@ -190,33 +198,6 @@ class NodeMethod:
             except EvalError as error:
                 results.append(error)
         return of_results(results, self._type, np.arange(len(batch)))
-
-    def is_empty(self, batch: Batch) -> bool:
-        """Return whether all rows are known to share an empty list or map."""
-        match self._at_once(batch, *self._arguments(batch)):
-            case Same(value=shared):
-                return not shared
-        return False
-
-    def _arguments(self, batch: Batch) -> tuple[Value, list[Value]]:
-        receiver, *others = [each(batch) for each in (self._receiver, *self._others)]
-        if not isinstance(receiver, Same):
-            raise NotColumnar
-        shared = [other.value for other in others if isinstance(other, Same)]
-        if len(shared) < len(others):
-            raise NotColumnar
-        return receiver.value, shared
-
-    def _at_once(self, batch: Batch, value: Value, others: list[Value]) -> ColumnValue | None:
-        """Return the answers of a method for many nodes; None if there is none."""
-        over = getattr(value, self._over, None)
-        if over is not None:
-            return Column(over(*others, BatchColumns(batch)))
-        column = getattr(value, self._column, None)
-        if column is None:
-            return None
-        found = column(batch.rows)
-        return Column(found) if isinstance(found, np.ndarray) else Same(found)
 
 
 def apply_distinct(

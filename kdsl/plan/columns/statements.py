@@ -25,7 +25,7 @@ from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread
 from kdsl.plan.columns.compiler import ColumnCompiler, ScalarPart
-from kdsl.plan.columns.distinct import NodeMethod, Spending, fact_digits, set_node
+from kdsl.plan.columns.distinct import Spending, fact_digits, set_node
 from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import scattered
 from kdsl.plan.columns.node_lists import chosen_items, over_items
@@ -233,13 +233,6 @@ class ColumnBlock:
 
         return step
 
-    def _items_by_method(self, statement: CheckedForEach) -> NodeMethod | None:
-        """Return the method of a view that a loop gets its items from, if it is one that takes the node."""
-        try:
-            return self._compiler.lowering(frozenset()).node_method(self._scope.optimised(statement.iterable))
-        except NotColumnar:
-            return None
-
     def _by_scalar(self, statement: CheckedForEach) -> BatchStep:
         """Return a step that runs a loop in the scalar back end, for one node of each group."""
         block = BlockCompiler(self._scope, self._report_all)
@@ -250,14 +243,10 @@ class ColumnBlock:
         atoms = None if facts is None else self._compiler.atoms(facts)
         self._compiler.scalar_parts.append(ScalarPart(statement.iterable.span, facts))
         slots = self._compiler.slots
-        items = self._items_by_method(statement)
 
         def step(batch: Batch, found: Rejections) -> None:
             index = found.open_rows()
             part = batch.part(index)
-            if items is not None and _is_empty(items, part):
-                part.spend()
-                return
             digits = None if atoms is None else fact_digits(atoms, part)
             every = np.arange(len(part))
             representatives, kinds = (every, every) if digits is None else grouped(digits, len(part))
@@ -279,14 +268,6 @@ class ColumnBlock:
                     found.close(rows)
 
         return step
-
-
-def _is_empty(items: NodeMethod, batch: Batch) -> bool:
-    """Return whether no row has items."""
-    try:
-        return items.is_empty(batch)
-    except (AllBad, NotColumnar):
-        return False
 
 
 def reject(batch: Batch, steps: Iterable[BatchStep], report_all: bool) -> Rejections:
