@@ -62,7 +62,7 @@ class VolumeCounts:
         # The versions of all storage objects, and of the CSI nodes and the names of rows.
         self._storage_version = -1
         self._nodes_versions = (-1, -1)
-        # By row: the volumes that pods mount, and all that are used.
+        # By row with volumes or claims: the volumes that pods mount, and all that are used.
         self._volumes: dict[int, tuple[CsiVolumes, CsiVolumes]] = {}
         self._rows_of: dict[str, set[int]] = {}
         self._used: dict[str, Counts] = {}
@@ -136,7 +136,8 @@ class VolumeCounts:
                 node = live.info(row)
                 mounted = mounted_on(node, live.catalog)
                 used = _used_on(node, mounted, live.catalog)
-                if used:
+                # A claim may get a volume later.
+                if used or any(pod.volumes for pod in node.pods):
                     self._volumes[row] = mounted, used
                     self._add(row, mounted, used, 1)
 
