@@ -22,8 +22,8 @@ from kdsl.cluster.storage.csi_volumes import (
     CsiVolumes,
     attached_to,
     csi_volumes_of,
+    limited_drivers,
     mounted_on,
-    volume_drivers,
 )
 from kdsl.cluster.storage.disks import disks_of
 from kdsl.cluster.storage.volume_counts import VolumeCounts, new_volumes, used_volumes, volume_limit
@@ -74,8 +74,8 @@ class ClusterView(Struct, frozen=True, eq=False, dict=True):
     def volume_limits(self, node: NodeInfo) -> Mapping[str, int]:
         return self.snapshot.catalog.storage.limits_of(node.name)
 
-    def volume_drivers(self, pod: PodInfo) -> tuple[str, ...]:
-        return volume_drivers(pod, self.snapshot.catalog)
+    def limited_drivers(self, pod: PodInfo) -> tuple[str, ...]:
+        return limited_drivers(pod, self.snapshot.catalog)
 
     def volume_limit(self, driver: str, node: NodeInfo) -> int:
         return volume_limit(driver, node, self.snapshot.catalog)
@@ -83,16 +83,16 @@ class ClusterView(Struct, frozen=True, eq=False, dict=True):
     def volume_limit_over(self, driver: str, nodes: NodeColumns) -> NDArray[np.int64]:
         return VolumeCounts.of(self.snapshot.live).limits(driver, nodes.rows)
 
-    def used_volumes(self, driver: str, node: NodeInfo) -> int:
+    def used_volume_count(self, driver: str, node: NodeInfo) -> int:
         return used_volumes(driver, node, self.snapshot.catalog)
 
-    def used_volumes_over(self, driver: str, nodes: NodeColumns) -> NDArray[np.int64]:
+    def used_volume_count_over(self, driver: str, nodes: NodeColumns) -> NDArray[np.int64]:
         return VolumeCounts.of(self.snapshot.live).used(driver, nodes.rows)
 
-    def new_volumes(self, pod: PodInfo, driver: str, node: NodeInfo) -> int:
+    def new_volume_count(self, pod: PodInfo, driver: str, node: NodeInfo) -> int:
         return new_volumes(pod, driver, node, self.snapshot.catalog)
 
-    def new_volumes_over(self, pod: PodInfo, driver: str, nodes: NodeColumns) -> NDArray[np.int64]:
+    def new_volume_count_over(self, pod: PodInfo, driver: str, nodes: NodeColumns) -> NDArray[np.int64]:
         return VolumeCounts.of(self.snapshot.live).new(pod, driver, nodes.rows)
 
     @cached_property

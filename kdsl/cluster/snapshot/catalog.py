@@ -239,6 +239,7 @@ class Catalog:
             namespace = key.partition("/")[0]
             _set(self._quotas, namespace, self._limits(namespace) or None)
         elif _WORDS[kind] is CatalogWord.STORAGE:
+            self.storage.note(kind, key)
             if api_object is None:
                 self.storage.remove(kind, key)
             else:

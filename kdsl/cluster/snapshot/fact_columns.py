@@ -91,12 +91,11 @@ class FactColumn:
 
     def refresh(self, snapshot: LiveSnapshot) -> None:
         """Encode the rows that changed since the last time."""
-        changes = snapshot.fact_changes
-        has_other_images = self._image is not None and self._images != snapshot.images_version
-        if self._position == changes.position and self._order is snapshot.order and not has_other_images:
+        changes, images = snapshot.fact_changes, snapshot.images_version
+        position, has_other_images = changes.position, self._image is not None and self._images != images
+        if self._position == position and self._order is snapshot.order and not has_other_images:
             return
         changed = None if has_other_images else changes.since(self._position)
-        self._position, self._images = changes.position, snapshot.images_version
         if changed != [] or self._order is not snapshot.order:
             self._order, self._is_everywhere, self._nodes = snapshot.order, None, None
         rows = len(snapshot.names)
@@ -116,6 +115,8 @@ class FactColumn:
             self.codes[changed] = ABSENT
             taken = np.array([row for row in dict.fromkeys(changed) if snapshot.names[row]], np.intp)
             self._encode(taken, self._read(snapshot, taken))
+        # Last: what failed, or was noted meanwhile, is read again.
+        self._position, self._images = position, images
 
     def _encode(self, rows: Rows, values: Sequence[Value]) -> None:
         """Encode the values of some rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -15,6 +16,8 @@ _NO_ATTACHMENTS: Final[Mapping[str, VolumeAttachment]] = MappingProxyType({})
 _NO_LIMITS: Final[Mapping[str, int]] = MappingProxyType({})
 _MIGRATED: Final = "storage.alpha.kubernetes.io/migrated-plugins"
 _NO_PLUGINS: Final = frozenset[str]()
+_MOST_CHANGES: Final = 4096
+"""The most changes that are logged; of more, the older half is dropped."""
 
 
 class StorageIndex:
@@ -26,8 +29,11 @@ class StorageIndex:
         self._attachments: dict[str, VolumeAttachment] = {}
         self._attached: dict[str, dict[str, VolumeAttachment]] = {}
         self._limits: dict[str, Mapping[str, int]] = {}
+        self._limited: Counter[str] = Counter()
         self._migrated: dict[str, frozenset[str]] = {}
         self.csi_nodes_version = 0
+        self._changes: list[tuple[str, str]] = []
+        self._dropped = 0
 
     def copy(self) -> StorageIndex:
         """Return an independent index with the same contents."""
@@ -36,6 +42,7 @@ class StorageIndex:
         other._classes = {name: dict(volumes) for name, volumes in self._classes.items()}
         other._attached = {node: dict(attached) for node, attached in self._attached.items()}
         other._limits, other._migrated = dict(self._limits), dict(self._migrated)
+        other._limited = Counter(self._limited)
         other.csi_nodes_version = self.csi_nodes_version
         return other
 
@@ -52,6 +59,11 @@ class StorageIndex:
         """Return the attachments of a node, complete or in progress."""
         return self._attached.get(node, _NO_ATTACHMENTS).values()
 
+    def node_of_attachment(self, name: str) -> str | None:
+        """Return the node of an attachment, None if there is none of that name."""
+        attachment = self._attachments.get(name)
+        return None if attachment is None else attachment.spec.node_name
+
     def limits_of(self, node: str) -> Mapping[str, int]:
         """Return how many volumes a node takes, by CSI driver; drivers without a limit are not there."""
         return self._limits.get(node, _NO_LIMITS)
@@ -60,10 +72,26 @@ class StorageIndex:
         """Return the built-in volume plugins that CSI drivers have taken over on a node."""
         return self._migrated.get(node, _NO_PLUGINS)
 
+    def is_limited(self, driver: str) -> bool:
+        """Return whether a CSI driver has a limit on some node."""
+        return self._limited[driver] > 0
+
     @property
-    def attached_nodes(self) -> Collection[str]:
-        """The nodes that have attachments, or had some."""
-        return self._attached
+    def position(self) -> int:
+        """The end of the log of changes; it only rises."""
+        return self._dropped + len(self._changes)
+
+    def since(self, position: int) -> list[tuple[str, str]] | None:
+        """Return kind and key of the objects that changed after `position`; None if it was dropped."""
+        return None if position < self._dropped else self._changes[position - self._dropped :]
+
+    def note(self, kind: str, key: str) -> None:
+        """Log a change of a storage object."""
+        self._changes.append((kind, key))
+        if len(self._changes) > _MOST_CHANGES:
+            dropped = len(self._changes) // 2
+            del self._changes[:dropped]
+            self._dropped += dropped
 
     def put(self, api_object: CatalogObject) -> None:
         """Add or update a volume, an attachment or a CSI node; ignore other objects."""
@@ -80,6 +108,7 @@ class StorageIndex:
             limits = {driver: count for driver, count in counts.items() if count is not None}
             if limits:
                 self._limits[name] = limits
+                self._limited.update(limits.keys())
             migrated = api_object.metadata.annotations.get(_MIGRATED, "")
             if migrated:
                 self._migrated[name] = frozenset(migrated.split(","))
@@ -90,8 +119,11 @@ class StorageIndex:
         if kind == PersistentVolume.KIND and name in self._volumes:
             del self._classes[self._volumes.pop(name).storage_class_name][name]
         elif kind == VolumeAttachment.KIND and name in self._attachments:
-            del self._attached[self._attachments.pop(name).spec.node_name][name]
+            node = self._attachments.pop(name).spec.node_name
+            del self._attached[node][name]
+            if not self._attached[node]:
+                del self._attached[node]
         elif kind == CSINode.KIND:
-            self._limits.pop(name, None)
+            self._limited.subtract(self._limits.pop(name, _NO_LIMITS).keys())
             self._migrated.pop(name, None)
             self.csi_nodes_version += 1

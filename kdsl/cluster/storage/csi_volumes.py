@@ -60,9 +60,10 @@ def csi_volumes(pod: PodInfo, migrated: Container[str], catalog: Catalog) -> Csi
     return found
 
 
-def volume_drivers(pod: PodInfo, catalog: Catalog) -> tuple[str, ...]:
-    """Return the drivers that may attach volumes of a pod, on any node."""
-    return tuple(dict.fromkeys(csi_volumes(pod, ALL_PLUGINS, catalog).values()))
+def limited_drivers(pod: PodInfo, catalog: Catalog) -> tuple[str, ...]:
+    """Return the drivers that may attach volumes of a pod on some node, and that some node limits."""
+    drivers = dict.fromkeys(csi_volumes(pod, ALL_PLUGINS, catalog).values())
+    return tuple(filter(catalog.storage.is_limited, drivers))
 
 
 def mounted_on(node: NodeInfo, catalog: Catalog) -> CsiVolumes:

@@ -186,7 +186,7 @@ class NodeMethod:
         over = getattr(receiver.value, self._over, None)
         if over is not None:
             return Column(over(*others, BatchColumns(batch)))
-        column = getattr(receiver.value, self._column, None)
+        column = None if others else getattr(receiver.value, self._column, None)
         if column is not None:
             found = column(batch.rows)
             return Same(found) if found.__class__ is int else Column(found)

@@ -87,8 +87,10 @@ def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
 
 def _optionals(column: FactColumn) -> list[Optional]:
     """Return the values of a column by code as optionals; the absent value is the missing one."""
-    known: list[Optional] = column.kept.setdefault(Optional, [NONE])
-    known += map(Optional, column.values[len(known) :])
+    known: list[Optional] = column.kept.get(Optional, [NONE])
+    if len(known) < len(column.values):
+        # In one assignment: other threads ask, too.
+        known = column.kept[Optional] = [*known, *map(Optional, column.values[len(known) :])]
     return known
 
 

@@ -25,11 +25,10 @@ EpochOf = Callable[[LiveSnapshot], Hashable]
 
 
 class _KeptFrame(Struct, eq=False):
-    """The frames of the latest attempt and what-if of a signature, with the epoch of their values."""
+    """The frame of the latest attempt of a signature, with the epoch of its values."""
 
     epoch: Hashable
     frame: Frame
-    what_if: Frame
 
 
 class Frames:
@@ -61,24 +60,24 @@ class Frames:
         """
         # A view that records reads must see all of them.
         if self._signature_of is None or cluster.__class__ is not ClusterView:
-            frame = self._blank.copy()
-            frame[self._pod] = pod
+            frame = self._of_pod(pod)
         else:
             frame = self._kept_frame(self._signature_of(pod), pod, cluster.snapshot)
         frame[self._cluster], frame[-1] = cluster, Meter(self._steps)
         return frame
 
     def begin_what_if(self, pod: Value, cluster: Value, what_ifs: WhatIfs) -> Frame:
-        """Return the frame of a what-if; `what_ifs` holds that of the latest one for the same pod."""
-        latest = what_ifs.get(self)
-        if latest is None:
-            frame = self._blank.copy()
-            frame[self._pod] = pod
-        else:
-            frame = self._resumed(latest)
-        what_ifs[self] = frame
+        """Return the frame of a what-if; `what_ifs` has values of earlier ones about the same pod."""
+        known = what_ifs.get(self)
+        frame = self._of_pod(pod) if known is None else known.copy()
         frame[self._cluster], frame[-1] = cluster, Meter(self._steps)
         return frame
+
+    def end_what_if(self, frame: Frame, what_ifs: WhatIfs) -> None:
+        """Keep the values of a what-if that depend on the pod and the catalog only."""
+        known = what_ifs[self] = self._resumed(frame)
+        # A view of an overlay keeps all of it alive.
+        known[self._cluster] = UNSET
 
     def _resumed(self, latest: Frame) -> Frame:
         """Return a frame for another what-if, without values that depend on pods and nodes."""
@@ -87,24 +86,27 @@ class Frames:
             frame[slot] = UNSET
         return frame
 
+    def _of_pod(self, pod: Value) -> Frame:
+        frame = self._blank.copy()
+        frame[self._pod] = pod
+        return frame
+
     def _kept_frame(self, signature: Hashable, pod: PodInfo, snapshot: Snapshot) -> Frame:
         epoch, kept = self._epoch_of(snapshot.live), self._kept.get(signature)
-        if kept is None or kept.epoch != epoch:
-            if len(self._kept) >= MAX_FRAMES:
-                self._kept.clear()
-            frame = self._blank.copy()
-            frame[self._pod] = pod
-            # The counts of a what-if must not be taken over.
-            first = frame.copy() if snapshot.is_overlay else frame
-            self._kept[signature] = _KeptFrame(epoch, first, frame)
-        elif snapshot.is_overlay:
-            kept.what_if = frame = self._resumed(kept.what_if)
-        else:
+        is_known = kept is not None and kept.epoch == epoch
+        if snapshot.is_overlay:
+            return self._resumed(kept.frame) if kept is not None and is_known else self._of_pod(pod)
+        if kept is not None and is_known:
             kept.frame = frame = kept.frame.copy()
             for slot in self._transient:
                 frame[slot] = UNSET
+            return frame
+        if len(self._kept) >= MAX_FRAMES:
+            self._kept.clear()
+        frame = self._of_pod(pod)
+        self._kept[signature] = _KeptFrame(epoch, frame)
         return frame
 
 
 WhatIfs: TypeAlias = dict[Frames, Frame]
-"""The frames of the latest what-if about one pod, by rule."""
+"""The values of what-ifs about one pod that no other pods change, by rule."""

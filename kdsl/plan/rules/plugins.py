@@ -173,8 +173,12 @@ class PredicatePlugin:
         """
         program, view = self._program_for(pod, nodes.snapshot), ClusterView(nodes.snapshot)
         frames = program.frames
-        frame = frames.begin(pod, view) if what_ifs is None else frames.begin_what_if(pod, view, what_ifs)
-        return program.statuses(frame, nodes, numbers)
+        if what_ifs is None:
+            return program.statuses(frames.begin(pod, view), nodes, numbers)
+        frame = frames.begin_what_if(pod, view, what_ifs)
+        ids = program.statuses(frame, nodes, numbers)
+        frames.end_what_if(frame, what_ifs)
+        return ids
 
     def _statuses(self, attempt: _Attempt, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
         frame = attempt.take_frame()
