@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.kept import kept_with
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
@@ -62,7 +63,7 @@ class FactColumn:
         self.values: list[Value] = [None]
         self.numbers: dict[Value, int] = {None: ABSENT}
         self.kept: dict[object, Any] = {}
-        """What others derive from the values, such as the items of lists, by class; anew with new codes."""
+        """Objects derived from the values, such as the items of lists, by class; new codes drop them."""
 
     def digit(self, rows: Rows) -> tuple[NDArray[np.int32], int]:
         """Return the codes of some rows, and the number of codes."""
@@ -150,11 +151,7 @@ class FactColumns:
     @staticmethod
     def of(snapshot: LiveSnapshot) -> FactColumns:
         """Return the columns that are kept with a snapshot."""
-        facts = snapshot.kept.get(FactColumns)
-        if facts is None:
-            facts = snapshot.kept.setdefault(FactColumns, FactColumns(snapshot))
-        assert isinstance(facts, FactColumns)
-        return facts
+        return kept_with(snapshot, FactColumns)
 
     def field(self, attribute: str) -> FactColumn:
         """Return the column of an attribute of nodes."""

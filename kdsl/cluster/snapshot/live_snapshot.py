@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import count
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class LiveSnapshot(Snapshot):
         self._what_if_versions = count(-1, -1)
         self.fact_changes, self.usage_changes = Changes(), Changes()
         self.node_classes, self.fact_classes = NodeClasses(node_class_of), NodeClasses(fact_class_of)
-        self.kept: dict[object, object] = {}
+        self.kept: dict[object, Any] = {}
         """Values that readers cache with the snapshot, each under its own key; dropped with the snapshot."""
 
     @property

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.kept import kept_with
 from kdsl.cluster.api.storage_objects import (
     PersistentVolume,
     PersistentVolumeClaim,
@@ -94,10 +95,7 @@ class VolumeCounts:
     @staticmethod
     def of(live: LiveSnapshot) -> VolumeCounts:
         """Return the counts that are kept with a snapshot, up to date."""
-        counts = live.kept.get(VolumeCounts)
-        if counts is None:
-            counts = live.kept.setdefault(VolumeCounts, VolumeCounts(live))
-        assert isinstance(counts, VolumeCounts)
+        counts = kept_with(live, VolumeCounts)
         counts._refresh()
         return counts
 

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.kept import kept_with
 from kdsl.cluster.objects.node_columns import Mask
 from kdsl.cluster.objects.selectors import integer_of
 from kdsl.cluster.objects.taints import Taint
@@ -42,7 +43,7 @@ class BatchColumns:
 
     def label_numbers(self, key: str) -> tuple[NDArray[np.int64], Mask]:
         column = self._facts.key(_LABELS, key)
-        numbers, known = integers_of(column).cells()
+        numbers, known = kept_with(column, Integers).cells()
         codes = column.codes.take(self.rows)
         return numbers.take(codes), known.take(codes)
 
@@ -86,12 +87,3 @@ class Integers:
                 self._numbers = np.append(self._numbers, np.array([each or 0 for each in read], np.int64))
                 self._known = np.append(self._known, np.array([each is not None for each in read], np.bool_))
             return self._numbers, self._known
-
-
-def integers_of(column: FactColumn) -> Integers:
-    """Return the integers of a column of texts."""
-    found = column.kept.get(Integers)
-    if found is None:
-        found = column.kept.setdefault(Integers, Integers(column))
-    assert isinstance(found, Integers)
-    return found

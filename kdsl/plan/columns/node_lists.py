@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.kept import kept_with
 from kdsl.check.model.typed import CallOf, Macro
 from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.eval.values import Value
@@ -152,10 +153,7 @@ class ItemCodes(Coded, frozen=True, eq=False):
 
 def lists_of(column: FactColumn) -> ListItems:
     """Return the items of a column of lists, up to date."""
-    items = column.kept.get(ListItems)
-    if items is None:
-        items = column.kept.setdefault(ListItems, ListItems(column))
-    assert isinstance(items, ListItems)
+    items = kept_with(column, ListItems)
     items.refresh()
     return items
 

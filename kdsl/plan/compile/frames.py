@@ -67,17 +67,17 @@ class Frames:
         return frame
 
     def begin_what_if(self, pod: Value, cluster: Value, what_ifs: WhatIfs) -> Frame:
-        """Return the frame of a what-if; `what_ifs` has values of earlier ones about the same pod."""
+        """Return the frame of a what-if, with the values that earlier ones left in `what_ifs`."""
         known = what_ifs.get(self)
         frame = self._of_pod(pod) if known is None else known.copy()
         frame[self._cluster], frame[-1] = cluster, Meter(self._steps)
         return frame
 
     def end_what_if(self, frame: Frame, what_ifs: WhatIfs) -> None:
-        """Keep the values of a what-if that depend on the pod and the catalog only."""
-        known = what_ifs[self] = self._resumed(frame)
+        """Leave the values that depend on the pod and the catalog only in `what_ifs`."""
+        left = what_ifs[self] = self._resumed(frame)
         # A view of an overlay keeps all of it alive.
-        known[self._cluster] = UNSET
+        left[self._cluster] = UNSET
 
     def _resumed(self, latest: Frame) -> Frame:
         """Return a frame for another what-if, without values that depend on pods and nodes."""
@@ -93,10 +93,11 @@ class Frames:
 
     def _kept_frame(self, signature: Hashable, pod: PodInfo, snapshot: Snapshot) -> Frame:
         epoch, kept = self._epoch_of(snapshot.live), self._kept.get(signature)
-        is_known = kept is not None and kept.epoch == epoch
+        if kept is not None and kept.epoch != epoch:
+            kept = None
         if snapshot.is_overlay:
-            return self._resumed(kept.frame) if kept is not None and is_known else self._of_pod(pod)
-        if kept is not None and is_known:
+            return self._of_pod(pod) if kept is None else self._resumed(kept.frame)
+        if kept is not None:
             kept.frame = frame = kept.frame.copy()
             for slot in self._transient:
                 frame[slot] = UNSET

@@ -139,7 +139,7 @@ class _Entry(Struct, frozen=True, eq=False):
     """The memo entry of one signature: the PreFilter answers, and the verdicts of the parts that apply.
 
     `answers` are by predicate name. `combined` is the PreFilter answer by set of skipping predicates, if all
-    others let the pod pass. `what_ifs` are the frames of what-ifs.
+    others let the pod pass. `what_ifs` are the values that what-ifs share.
     """
 
     epoch: Epoch

@@ -172,13 +172,9 @@ class PredicatePlugin:
         `what_ifs` has the frames of what-ifs about the pod, if this is one.
         """
         program, view = self._program_for(pod, nodes.snapshot), ClusterView(nodes.snapshot)
-        frames = program.frames
         if what_ifs is None:
-            return program.statuses(frames.begin(pod, view), nodes, numbers)
-        frame = frames.begin_what_if(pod, view, what_ifs)
-        ids = program.statuses(frame, nodes, numbers)
-        frames.end_what_if(frame, what_ifs)
-        return ids
+            return program.statuses(program.begin(pod, view), nodes, numbers)
+        return program.statuses_of_what_if(pod, view, nodes, numbers, what_ifs)
 
     def _statuses(self, attempt: _Attempt, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
         frame = attempt.take_frame()

@@ -23,7 +23,7 @@ from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import Failure, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.fault_log import FaultLog
-from kdsl.plan.compile.frames import Frames
+from kdsl.plan.compile.frames import Frames, WhatIfs
 from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.pre_filter import narrows_in_pre_filter, split_body
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
@@ -152,6 +152,15 @@ class PredicateProgram:
             return np.fromiter(self.scalar_statuses(frame, nodes.nodes(), numbers), np.int32, len(nodes))
         frame[-1] = self._share.meter_over(frame[self._cluster])
         return self.columns.statuses(batch_of(nodes, frame), numbers, scalar)
+
+    def statuses_of_what_if(
+        self, pod: Value, cluster: Value, nodes: NodeSet, numbers: StatusNumbers, what_ifs: WhatIfs
+    ) -> NDArray[np.int32]:
+        """Return `statuses` for other pods on a node; what-ifs about one pod share values by `what_ifs`."""
+        frame = self.frames.begin_what_if(pod, cluster, what_ifs)
+        ids = self.statuses(frame, nodes, numbers)
+        self.frames.end_what_if(frame, what_ifs)
+        return ids
 
     def scalar_statuses(self, frame: Frame, nodes: Iterable[Value], numbers: StatusNumbers) -> Iterator[int]:
         """Yield the number in `numbers` of the status of each node. `frame` must not be in use elsewhere."""
