@@ -25,6 +25,8 @@ from enum import Enum
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from kdsl.base.quantity import Quantity
 from kdsl.base.reasons import shortened
 from kdsl.base.resources import Resources
@@ -87,8 +89,7 @@ class Duration:
     ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Optional:
+class Optional(Struct, frozen=True):
     """A value that may be missing. `value` is None if `present` is false."""
 
     value: Value
@@ -190,13 +191,17 @@ _KINDS: dict[type, str] = {
 
 
 def kind_of(value: Value) -> str:
-    """Return the name of the value's type without arguments; cached by class."""
-    cls = value.__class__
+    """Return the name of the value's type without arguments."""
+    return kind_of_class(value.__class__)
+
+
+def kind_of_class(cls: type) -> str:
+    """Return the name of the type that values of a class have, without arguments; cached."""
     kind = _KINDS.get(cls)
     if kind is None:
-        if isinstance(value, Mapping):
+        if issubclass(cls, Mapping):
             kind = "map"
-        elif isinstance(value, Sequence):
+        elif issubclass(cls, Sequence):
             kind = "list"
         else:
             kind = next((_KINDS[base] for base in cls.__mro__ if base in _KINDS), cls.__name__)

@@ -9,7 +9,7 @@ from functools import cache
 from kdsl.check.library import LIBRARY, Overload
 from kdsl.check.model.types import DYN, INT, Type
 from kdsl.eval.functions import IMPLEMENTATIONS
-from kdsl.eval.values import EvalError, Value, from_key, kind_of
+from kdsl.eval.values import EvalError, Value, from_key, kind_of, kind_of_class
 
 
 def is_of(value: Value, declared: Type) -> bool:
@@ -93,8 +93,9 @@ def dispatcher(function: str, member: bool) -> Callable[..., Value]:
         overloads = tuple((_any_list(overload), implementation) for overload, implementation in overloads)
 
     @cache
-    def by_kinds(*kinds: str) -> Callable[..., Value] | None:
-        """Return the implementation for arguments of these kinds, None if it depends on their items."""
+    def by_classes(*classes: type) -> Callable[..., Value] | None:
+        """Return the implementation for arguments of these classes, None if it depends on their items."""
+        kinds = tuple(map(kind_of_class, classes))
         for overload, implementation in overloads:
             if _may_accept(overload, kinds):
                 is_sure = all(all(map(_is_open, declared.args)) for declared in overload.args)
@@ -102,7 +103,7 @@ def dispatcher(function: str, member: bool) -> Callable[..., Value]:
         return None
 
     def call(*args: Value) -> Value:
-        known = by_kinds(*[kind_of(arg) for arg in args])
+        known = by_classes(*map(type, args))
         if known is not None:
             return known(*args)
         for overload, implementation in overloads:

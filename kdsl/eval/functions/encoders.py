@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -29,9 +30,11 @@ def decode(text: str) -> bytes:
 def decode_json(text: str) -> Value:
     """Return the value of a JSON text; integers beyond int64 are doubles."""
     try:
-        return _from_json(_DECODER.decode(text))
+        return _from_json(_DECODER.decode(text), _PLAIN if _LARGE.search(text) else _PLAIN_OR_INT)
     except (ValueError, RecursionError):
         raise EvalError("invalid JSON") from None
+    except OverflowError:
+        raise EvalError("a number in JSON is beyond the doubles") from None
 
 
 def _refuse(constant: str) -> Value:
@@ -39,26 +42,40 @@ def _refuse(constant: str) -> Value:
     raise ValueError(constant)
 
 
-_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
+def _double(text: str) -> float:
+    """Return a number with a fraction or an exponent; OverflowError if it is beyond the doubles."""
+    value = float(text)
+    if math.isinf(value):
+        raise OverflowError(text)
+    return value
 
 
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse, parse_float=_double)
+
+_PLAIN: Final[frozenset[type]] = frozenset((str, bool, float, type(None)))
+"""The classes of decoded values that are CEL values as they are."""
+_PLAIN_OR_INT: Final[frozenset[type]] = _PLAIN | {int}
+_LARGE: Final = re.compile(r"\d{19}")
+"""An int of fewer digits fits into 64 bits, so it is a CEL value, too."""
 DEEPEST_JSON: Final = 100
 """The deepest nesting of a decoded value: comparing and printing it is recursive."""
 
 
-def _from_json(value: Value, depth: int = 1) -> Value:
-    if isinstance(value, (dict, list)) and depth > DEEPEST_JSON:
+def _from_json(value: Value, plain: frozenset[type], depth: int = 1) -> Value:
+    """Return a decoded value as a CEL value; those of the classes `plain` are."""
+    if value.__class__ in plain:
+        return value
+    if isinstance(value, int):
+        return value if INT_MIN <= value <= INT_MAX else float(value)
+    if depth > DEEPEST_JSON:
         raise EvalError(f"JSON of more than {DEEPEST_JSON} levels")
     if isinstance(value, dict):
         # The keys of JSON are texts, and of equal ones the decoder keeps the last.
         return {
-            key: item if item.__class__ is str else _from_json(item, depth + 1) for key, item in value.items()
+            key: item if item.__class__ in plain else _from_json(item, plain, depth + 1)
+            for key, item in value.items()
         }
-    if isinstance(value, list):
-        return tuple([_from_json(item, depth + 1) for item in value])
-    if isinstance(value, int) and not isinstance(value, bool) and not INT_MIN <= value <= INT_MAX:
-        return float(value)
-    return value
+    return tuple([item if item.__class__ in plain else _from_json(item, plain, depth + 1) for item in value])
 
 
 def encode_json(value: Value) -> str:

@@ -109,7 +109,8 @@ def find_in_list(items: Value, index: Value) -> Optional:
 
 def find_in_map(entries: Mapping[Value, Value], key: Value) -> Optional:
     """Return the value of `key`, none if the map has no such key."""
-    found = to_key(key)
+    # The hot path: most keys are texts.
+    found = key if key.__class__ is str else to_key(key)
     return Optional(entries[found]) if found in entries else NONE
 
 

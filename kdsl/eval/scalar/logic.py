@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kdsl.check.model.typed import CallOf, Const, TypedExpr
-from kdsl.check.model.types import BOOL
+from kdsl.check.model.types import BOOL, DYN
+from kdsl.eval.functions.dispatch import dispatcher
 from kdsl.eval.ir import operands
 from kdsl.eval.scalar.frame import failing
 from kdsl.eval.scalar.program import Writer
@@ -105,6 +106,20 @@ def _or_value(expr: CallOf, out: Writer) -> str:
                     f"return {out.text(right)} if v is UNSET else v",
                 ]
             )
+        case CallOf(function="_[?_]", args=(entries, Const(value=str(key)))) if entries.type == DYN:
+            # The hot path: JSON objects, without the choice of an overload.
+            def lines_of_dyn() -> list[str]:
+                otherwise, find = out.text(right), out.name(dispatcher("_[?_]", member=False))
+                return [
+                    f"c = {out.text(entries)}",
+                    "if c.__class__ is dict:",
+                    f"  v = c.get({out.name(key)}, UNSET)",
+                    f"  return {otherwise} if v is UNSET else v",
+                    f"o = {out.name(checked_optional)}({find}(c, {out.name(key)}))",
+                    f"return o.value if o.present else {otherwise}",
+                ]
+
+            return out.function(lines_of_dyn)
 
     def lines() -> list[str]:
         found = f"o = {out.name(checked_optional)}({out.text(left)})"

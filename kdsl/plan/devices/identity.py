@@ -83,12 +83,13 @@ class IdentityTests:
             return NO_ANSWERS
         section = self.section
         frame = section.frame(pod=pod, node=node, policy=policy)
+        meter = section.rewind(frame)
         found: dict[str, IdentityAnswer] = {}
         for card in cards:
             answer: list[bool | str] = []
+            section.fill(frame, device=card)
             for test in self._tests:
-                section.fill(frame, device=card)
-                section.rewind(frame)
+                meter.left = meter.limit
                 try:
                     answer.append(bool(test(frame)))
                 except EvalError as error:

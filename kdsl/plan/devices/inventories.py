@@ -45,12 +45,38 @@ def device_node(facts: NodeFacts, requested: Resources = NOTHING) -> DeviceNode:
     )
 
 
+class KindsByKey:
+    """The kinds that may have cards on a node, found by the keys that their inventories need."""
+
+    def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
+        self._always: set[str] = set()
+        self._by_key: dict[str, dict[str, list[str]]] = {}
+        for kind, program in programs.items():
+            needed = program.inventory.needed
+            if needed is None:
+                self._always.add(kind)
+                continue
+            for name, keys in needed.items():
+                by_key = self._by_key.setdefault(name, {})
+                for key in keys:
+                    by_key.setdefault(key, []).append(kind)
+
+    def of(self, node: DeviceNode) -> set[str]:
+        """Return the kinds of which the node has at least one key, and the kinds that need none."""
+        found = self._always.copy()
+        for name, by_key in self._by_key.items():
+            for key in by_key.keys() & getattr(node, name):
+                found.update(by_key[key])
+        return found
+
+
 class Inventories:
     """The cards that the devices of one profile find on nodes."""
 
     def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
         self.programs = programs
         self.records = Records({kind: program.record for kind, program in programs.items()})
+        self._kinds = KindsByKey(programs)
         self._idle: dict[str, tuple[NodeFacts, NodeInventory]] = {}
         self._used: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
 
@@ -101,17 +127,19 @@ class Inventories:
 
     def _read(self, facts: NodeFacts) -> NodeInventory:
         node, faults = device_node(facts), dict[str, str]()
-        cards: list[Card] = []
+        cards: dict[str, Card] = {}
+        present = self._kinds.of(node)
         for kind, program in self.programs.items():
-            if program.handshake is not None and program.handshake.is_gone(facts):
+            if kind not in present or (program.handshake is not None and program.handshake.is_gone(facts)):
                 continue
             try:
-                found = program.inventory.cards(node)
-                known = {card.id for card in cards}
-                twice = next((card.id for card in found if card.id in known), None)
+                found = {card.id: card for card in program.inventory.cards(node)}
+                twice = next((name for name in found if name in cards), None)
                 if twice is not None:
                     raise EvalError(f"card `{shown(twice)}` is of another kind, too")
-                cards += found
+                cards |= found
             except EvalError as error:
                 faults[kind] = error.message
-        return NodeInventory(NodeCards(node, tuple(cards)), tuple([card.shape for card in cards]), faults)
+        return NodeInventory(
+            NodeCards(node, tuple(cards.values())), tuple([card.shape for card in cards.values()]), faults
+        )

@@ -33,34 +33,26 @@ class InventoryProgram:
         lets = {let.variable.slot: let for let in checked.fields.lets}
         self._section.keep([slot for slot, let in lets.items() if self._row not in needs(let.value, lets)])
         # A probe must get exactly the conditions that are evaluated on nodes.
-        self._needed = self._keys_needed() if functions.probe is None else None
+        self.needed = self._keys_needed() if functions.probe is None else None
+        """The keys that every node with cards has one of, by the map of the node; None if there are none."""
 
-    def has_none(self, node: DeviceNode) -> bool:
-        """Return whether the node has none of the keys that its cards would come from."""
-        return self._needed is not None and all(
-            keys.isdisjoint(getattr(node, name)) for name, keys in self._needed
-        )
-
-    def _keys_needed(self) -> tuple[tuple[str, frozenset[str]], ...] | None:
-        """Return the keys that every node with cards has one of, by map; None if there are no such keys."""
+    def _keys_needed(self) -> Mapping[str, frozenset[str]] | None:
         rows = self._section.exprs[:1]
-        needed = []
+        needed = {}
         for name in _MAPS:
             keys = keys_read(rows, "DeviceNode", name)
             if keys is None:
                 return None
             if keys:
-                needed.append((name, keys))
+                needed[name] = keys
         try:
             is_empty = not self._rows(self._section.frame(node=DeviceNode("")))
         except EvalError:
             return None
-        return tuple(needed) if is_empty and keys_read(rows, "DeviceNode", "name") == frozenset() else None
+        return needed if is_empty and keys_read(rows, "DeviceNode", "name") == frozenset() else None
 
     def cards(self, node: DeviceNode) -> tuple[Card, ...]:
         """Return the idle cards of a node; EvalError if its registration is unreadable."""
-        if self.has_none(node):
-            return ()
         frame = self._section.frame(node=node)
         rows = self._rows(frame)
         if not isinstance(rows, (tuple, list)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Final
 
 from kdsl.check.model.devices import CheckedDevice, CheckedFields
 from kdsl.check.model.rule_set import CheckedLet, CheckedTemplate
@@ -17,6 +18,8 @@ from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.inline import inline_calls, substitute
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.template import Text, compile_template
+
+_SEPARATORS: Final = frozenset(SEPARATORS)
 
 
 class Section:
@@ -114,9 +117,7 @@ class FieldsProgram:
 
     def integer(self, name: str, frame: Frame, default: int = 0) -> int:
         """Return a whole number within 32 bits; EvalError for anything else."""
-        if name not in self._values:
-            return default
-        value = self._values[name](frame)
+        value = self._values[name](frame) if name in self._values else default
         if isinstance(value, bool) or not isinstance(value, int):
             raise EvalError(f"`{name}` must be a whole number, not {kind_of(value)}")
         if not -INT32_MAX - 1 <= value <= INT32_MAX:
@@ -131,9 +132,7 @@ class FieldsProgram:
         return value
 
     def text(self, name: str, frame: Frame, default: str = "") -> str:
-        if name not in self._values:
-            return default
-        value = self._values[name](frame)
+        value = self._values[name](frame) if name in self._values else default
         if not isinstance(value, str):
             raise EvalError(f"`{name}` must be a text, not {kind_of(value)}")
         return value
@@ -141,14 +140,12 @@ class FieldsProgram:
     def word(self, name: str, frame: Frame, default: str = "") -> str:
         """Return a text that a record of cards can hold; EvalError for anything else."""
         text = self.text(name, frame, default)
-        if not text or any(each in text for each in SEPARATORS):
+        if not text or not _SEPARATORS.isdisjoint(text):
             raise EvalError(f"`{name}` must be a text without any of `{SEPARATORS}`, got `{shown(text)}`")
         return text
 
     def flag(self, name: str, frame: Frame, default: bool) -> bool:
-        if name not in self._values:
-            return default
-        value = self._values[name](frame)
+        value = self._values[name](frame) if name in self._values else default
         if not isinstance(value, bool):
             raise EvalError(f"`{name}` must be true or false, not {kind_of(value)}")
         return value

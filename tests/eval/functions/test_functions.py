@@ -99,6 +99,9 @@ VALUES = {
     "optional.of(1).or(optional.of(1 / 0)).value()": 1,
     "optional.of(1).orValue(1 / 0)": 1,
     "{'a': 1}[?'b'].orValue(2)": 2,
+    "dyn({'a': 1})[?'a'].orValue(1 / 0)": 1,
+    "dyn({'a': 1})[?'b'].orValue(2)": 2,
+    "dyn(optional.of({'a': 1}))[?'a'].orValue(2)": 1,
     "[1, 2][?5].hasValue()": False,
     "{?'a': optional.none(), 'b': [?optional.of(1), ?optional.none()]}": {"b": (1,)},
 }
@@ -115,6 +118,8 @@ ERRORS = {
     "{'a': 1}['b']": "no such key: b",
     "[1][1]": "index out of range: 1",
     "[1][dyn(0.5)]": "invalid index",
+    "dyn([1])[?'a'].orValue(2)": "invalid index of type string",
+    "dyn(null)[?'a'].orValue(2)": r"no such overload: _\[\?_\]\(null_type, string\)",
     "dyn(1) + dyn('a')": r"no such overload: _\+_\(int, string\)",
     "double('1_0')": "cannot convert",
     "int(' 1')": "cannot convert",

@@ -52,6 +52,12 @@ def test_no_json(text: str) -> None:
         decode_json(text)
 
 
+@pytest.mark.parametrize("text", ["1e999", "[-1e999]", "1" + "0" * 400, '{"a": -1' + "0" * 400 + "}"])
+def test_numbers_beyond_the_doubles_are_refused(text: str) -> None:
+    with pytest.raises(EvalError, match="a number in JSON is beyond the doubles"):
+        decode_json(text)
+
+
 def test_long_ranges_are_refused() -> None:
     with pytest.raises(EvalError, match="at most 10000"):
         number_range(10_001)

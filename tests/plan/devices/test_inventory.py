@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 from kdsl.base.frozen_map import FrozenMap
-from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.eval.values import EvalError
 from kdsl.plan.devices.inventories import Inventories
@@ -34,7 +33,7 @@ def test_unreadable(register: str, message: str) -> None:
 
 
 def test_a_node_without_the_keys_of_an_inventory_has_no_cards() -> None:
-    inventories = Inventories({"K": small()})
+    inventories = Inventories({"K": small(), "L": small(rows="json.decode('[]')")})
     register = '[{"id": "a", "memory": 7}]'
     facts = [
         NodeFacts(name="bare", annotations=FrozenMap({"other": "x"})),
@@ -56,5 +55,5 @@ def test_a_node_without_the_keys_of_an_inventory_has_no_cards() -> None:
 )
 def test_other_inventories_are_always_read(rows: str) -> None:
     written = 'json.decode(node.annotations[?"register"].orValue("[]"))'
-    assert not small(rows=rows).inventory.has_none(DeviceNode("x"))
-    assert small(rows=written).inventory.has_none(DeviceNode("x"))
+    assert small(rows=rows).inventory.needed is None
+    assert small(rows=written).inventory.needed == {"annotations": {"register"}}
