@@ -38,9 +38,11 @@ def selection_of(
     found: Iterable[tuple[int, PodInfo]], live: LiveSnapshot, measure: Measure, domains: Domains
 ) -> Selection | None:
     """Return the pods of `Measure.selected` on rows with a domain; None if the steps of other pods vary."""
+    found = list(found)
+    rows = np.array([row for row, _ in found], np.intp)
     selected: dict[int, list[PodInfo]] = {}
-    for row, pod in found:
-        if domains.item(row) != NO_DOMAIN:
+    for (row, pod), domain in zip(found, domains.take(rows).tolist(), strict=True):
+        if domain != NO_DOMAIN:
             selected.setdefault(row, []).append(pod)
     pods = int(live.pod_counts[domains != NO_DOMAIN].sum()) if len(domains) else 0
     others = pods - sum(map(len, selected.values()))
@@ -67,21 +69,20 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
     if steps + other * int(counts.max(initial=0)) > measure.limit:
         return None
     sums = Sums.of_nodes(column, None if domains is column.codes else domains)
-    total, largest = 0, 0
     answers: PodAnswers = {}
     sums.steps = steps * asked + other * others
-    for row, each in selected.items():
-        before = steps + other * (counts.item(row) - len(each))
+    rows = np.fromiter(selected, np.intp, len(selected))
+    amounts: list[int] = []
+    for placed, each in zip(counts.take(rows).tolist(), selected.values(), strict=True):
+        before = steps + other * (placed - len(each))
         answer = measure.count_added(each, before, answers)
         if answer is None:
             return None
-        amount, taken = answer
-        sums.steps += taken - before
-        if amount:
-            sums.cells[domains.item(row)] += amount
-            total += amount
-            largest = max(largest, abs(amount))
-    sums.total = total
+        amounts.append(answer[0])
+        sums.steps += answer[1] - before
+    np.add.at(sums.cells, domains.take(rows), np.array(amounts, np.int64))
+    sums.total = sum(amounts)
+    largest = max(map(abs, amounts), default=0)
     return sums if largest * len(domains) <= INT_MAX else None
 
 

@@ -171,9 +171,8 @@ class TermTally(StoredTally):
             return
         for term, count in zip(asked, counts, strict=True):
             if count.amount:
-                amounts, domains = self._amounts(index, term.topology_key), index.domains[term]
-                for number, pods in domains.items():
-                    amounts.add(number, pods * count.amount)
+                domains = index.domains[term]
+                self._amounts(index, term.topology_key).add_all(domains, count.amount)
                 self.latest.total += count.amount * sum(domains.values())
 
     def _amounts(self, index: TermIndex, key: str) -> DomainSums:
