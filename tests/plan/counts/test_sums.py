@@ -1,0 +1,36 @@
+"""Sums by domain: amounts added together are those added one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.plan.counts.domains import domains_of
+from kdsl.plan.counts.sums import DomainSums
+
+DOMAINS = 24
+
+
+def sums() -> DomainSums:
+    cache = ClusterCache()
+    for at in range(DOMAINS):
+        cache.add_node(NodeFacts(f"n{at}", labels=FrozenMap({"zone": f"z{at}"})))
+    return DomainSums(domains_of(cache.snapshot(), "zone"))
+
+
+amounts = st.dictionaries(st.integers(1, DOMAINS), st.integers(-(2**40), 2**40))
+
+
+@given(amounts, amounts, st.integers(-100, 100))
+def test_amounts_are_added_together(first: Mapping[int, int], second: Mapping[int, int], times: int) -> None:
+    together, single = sums(), sums()
+    for each in (first, second):
+        together.add_all(each, times)
+        for number, amount in each.items():
+            single.add(number, times * amount)
+        assert together.cells.tolist() == single.cells.tolist()
+        assert together.range == single.range
