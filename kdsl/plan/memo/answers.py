@@ -16,6 +16,7 @@ from kdsl.cluster.snapshot.changed_rows import ChangedRows, Changes
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.node_classes import node_class_of
 from kdsl.cluster.snapshot.snapshot import Rows
+from kdsl.eval.codes import FEW, first_rows
 from kdsl.plan.columns.batch import MIN_ROWS
 
 Compute = Callable[[Rows], NDArray[Any]]
@@ -158,20 +159,22 @@ class ByNodeClass:
         column = self._column
         classes = self._classes.ids.take(rows)
         if self._complete + 1 < self._classes.size:
-            chosen = self._unknown(classes, rows)
-            if chosen:
+            missing = self._unknown(classes)
+            if len(missing):
+                unknown, of_unknown = classes[missing], rows[missing]
                 if self._prefetches:
                     order = self._live.order
-                    chosen |= self._unknown(self._classes.ids.take(order), order, MAX_PREFETCHED)
-                column.put(np.fromiter(chosen, np.intp), compute(np.fromiter(chosen.values(), np.intp)))
+                    all_classes = self._classes.ids.take(order)
+                    more = self._unknown(all_classes)[:MAX_PREFETCHED]
+                    unknown = np.concatenate((unknown, all_classes[more]))
+                    of_unknown = np.concatenate((of_unknown, order[more]))
+                unknown, of_unknown = _distinct(unknown, of_unknown, self._classes.size)
+                column.put(unknown, compute(of_unknown))
         return column.values.take(classes), column.only
 
-    def _unknown(self, classes: NDArray[np.intp], rows: Rows, most: int | None = None) -> dict[int, int]:
-        missing = (~self._column.known.take(classes)).nonzero()[0]
-        if not len(missing):
-            return {}
-        # For the usual few, a dictionary is cheapest.
-        return dict(zip(classes[missing[:most]].tolist(), rows[missing[:most]].tolist(), strict=True))
+    def _unknown(self, classes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the places of the classes whose answer is not known."""
+        return (~self._column.known.take(classes)).nonzero()[0]
 
     def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
         if not self._on_usage:
@@ -304,6 +307,18 @@ def answers_of(
         return ByNodeClass(live, dtype, on_usage, prefetches)
     logs = (live.fact_changes, live.usage_changes) if on_usage else (live.fact_changes,)
     return ByRow(live, dtype, *logs, prefetches=prefetches)
+
+
+def _distinct(
+    classes: NDArray[np.intp], rows: NDArray[np.intp], size: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return each class once, with one of its rows; classes are below `size`."""
+    if len(classes) <= FEW:
+        # For the usual few, a dictionary is cheapest.
+        chosen = dict(zip(classes.tolist(), rows.tolist(), strict=True))
+        return np.fromiter(chosen, np.intp), np.fromiter(chosen.values(), np.intp)
+    first = first_rows(classes, size)
+    return classes[first], rows[first]
 
 
 def _grown(cells: NDArray[Any], size: int) -> NDArray[Any]:
