@@ -16,7 +16,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.answers import CardAnswers
-from kdsl.plan.devices.inventories import Inventories
+from kdsl.plan.devices.inventories import Inventories, NodeInventory
 from kdsl.plan.devices.placing import NodeCards, Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
 from kdsl.plan.devices.program import DeviceProgram
@@ -50,11 +50,22 @@ KINDS: Mapping[str, PodInfo] = {
     "other": pod("other", annotations={"checksum": "7"}),
     "topology": pod("topology", annotations={"hami.io/gpu-scheduler-policy": "topology-aware"}),
 }
+HANDSHAKE, REGISTER = "hami.io/node-handshake", "hami.io/node-nvidia-register"
+UPDATES: tuple[Mapping[str, str], ...] = (
+    {HANDSHAKE: "Reported 2026-01-01 00:00:00"},
+    {HANDSHAKE: "Deleted_2026-01-01 00:00:00"},
+    {"checksum": "7"},
+    {},
+    {HANDSHAKE: "Requesting_2026-01-01 00:00:00", "checksum": "8"},
+    {REGISTER: '[{"id":"n0-g9","count":4,"devmem":900,"devcore":100,"health":true}]'},
+)
+"""Annotations of nodes after an update; device rules read some of them."""
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("place"), st.sampled_from(sorted(KINDS))),
         st.tuples(st.just("delete"), st.integers(0, 20)),
         st.tuples(st.just("cordon"), st.integers(0, 3)),
+        st.tuples(st.just("update"), st.integers(0, 23)),
     ),
     max_size=10,
 )
@@ -115,7 +126,38 @@ def test_kept_answers_are_those_of_the_nodes(
             farm.cluster.remove_pod(placed.pop(which % len(placed)))
         elif what == "cordon":
             farm.cluster.add_node(annotated(f"n{which}", "hami.io/device-cordon", f"n{which}-g0"))
+        elif what == "update":
+            farm.cluster.add_node(node(f"n{which % 4}", 2, 1000, 4, **UPDATES[which // 4]))
         check(farm, plugin)
+
+
+def test_only_what_devices_read_of_nodes_is_read_again(
+    found: RuleSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    farm = Farm(found, "pack", *NODES)
+    plugin = devices_of(farm)
+    check(farm, plugin)
+    read, asked = Inventories._read, []
+
+    def counted(self: Inventories, facts: NodeFacts) -> NodeInventory:
+        asked.append(facts.name)
+        return read(self, facts)
+
+    def asked_after(annotations: Mapping[str, str]) -> list[str]:
+        farm.cluster.add_node(node("n1", 2, 1000, 4, **annotations))
+        snapshot = farm.cluster.snapshot()
+        demand = plugin.demand(KINDS["small"], snapshot)
+        assert isinstance(demand, Demand)
+        asked.clear()
+        plugin.answers.column(demand, snapshot, snapshot.order)
+        return asked.copy()
+
+    monkeypatch.setattr(Inventories, "_read", counted)
+    assert asked_after({HANDSHAKE: "Reported 1"}) == asked_after({HANDSHAKE: "Reported 2", "x": "y"}) == []
+    assert asked_after({HANDSHAKE: "Deleted_3"}) == asked_after({REGISTER: "[]"}) == ["n1"]
+    assert asked_after({"hami.io/device-cordon": "n1-g0"}) == ["n1"]
+    assert asked_after({"hami.io/device-cordon": "n1-g0", "x": "z"}) == []
+    check(farm, plugin)
 
 
 def test_nodes_that_look_alike_are_asked_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +202,8 @@ def test_the_annotations_that_shipped_devices_read_are_known() -> None:
         name: DeviceProgram(device, functions).annotations_read for name, device in shipped.devices.items()
     }
     assert len(read) > 20 and None not in read.values()
+    of_nodes = [DeviceProgram(device, functions).node_annotations_read for device in shipped.devices.values()]
+    assert None not in of_nodes
     assert read["devices.metax.MetaxGpu"] == frozenset()
     assert read["devices.mthreads.Mthreads"] == {"mthreads.ai/use-gpuuuid", "mthreads.ai/nouse-gpuuuid"}
     ascend = read["devices.ascend.Ascend910B3"]

@@ -210,7 +210,7 @@ class CardAnswers:
             memo = self._memos.get(
                 demand.signature,
                 lambda memo: memo.generation == classes.generation and memo.size < most,
-                lambda: _Memo(classes.generation, ByRow(live, INT32, live.fact_changes, live.usage_changes)),
+                lambda: _Memo(classes.generation, ByRow(live, INT32, classes.changes, live.usage_changes)),
             )
             memo.rows.refresh()
 

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.changed_rows import Changes
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories
+from kdsl.plan.devices.node_inputs import NodeChanges
 from kdsl.plan.devices.placing import NodeCards, is_of
 from kdsl.plan.devices.requests import Demand
 from kdsl.plan.memo.answers import ByRow, Memo
@@ -50,6 +52,7 @@ class InventoryClasses:
         self._live: LiveSnapshot | None = None
         self._shapes, self._answers = _Numbers(), _Numbers()
         self._answers_of: list[tuple[tuple[IdentityAnswer, ...], ...]] = []
+        self._changes: NodeChanges | None = None
         self._by_shapes: ByRow | None = None
         self._by_answers: Memo[ByRow] = Memo()
 
@@ -57,12 +60,21 @@ class InventoryClasses:
         """Take in the changes since the last time."""
         full = SPARE_CLASSES + 2 * len(live.names)
         is_full = max(len(self._shapes), len(self._answers)) > full
-        if self._by_shapes is None or live is not self._live or is_full:
+        changes = self._changes
+        if changes is None or live is not self._live or is_full or not changes.refresh():
             self.generation += 1
             self._live, self._shapes, self._answers, self._answers_of = live, _Numbers(), _Numbers(), []
-            self._by_shapes = ByRow(live, INT32, live.fact_changes, live.usage_changes)
+            changes = self._changes = NodeChanges(live, self._inventories.inputs)
+            self._by_shapes = ByRow(live, INT32, changes.log, live.usage_changes)
             self._by_answers.clear()
+        assert self._by_shapes is not None
         self._by_shapes.refresh()
+
+    @property
+    def changes(self) -> Changes:
+        """The log of the rows whose nodes changed for device rules, of this generation."""
+        assert self._changes is not None
+        return self._changes.log
 
     def keys(self, demand: Demand, rows: Rows) -> list[ClassKey | None]:
         """Return the classes of the nodes of some rows; None for a node without a class."""
@@ -73,7 +85,7 @@ class InventoryClasses:
         by_answers = self._by_answers.get(
             (demand.pod_signature, demand.kinds),
             lambda known: True,
-            lambda: ByRow(live, INT32, live.fact_changes),
+            lambda: ByRow(live, INT32, self.changes),
         )
         by_answers.refresh()
 

@@ -8,7 +8,7 @@ twice.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kdsl.base.resources import NOTHING, Resources
 from kdsl.cluster.devices.cards import Card, Shape
@@ -20,6 +20,7 @@ from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.values import EvalError
+from kdsl.plan.devices.node_inputs import KindsByKey, NodeInputs
 from kdsl.plan.devices.placing import NodeCards
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.records import Records
@@ -45,37 +46,13 @@ def device_node(facts: NodeFacts, requested: Resources = NOTHING) -> DeviceNode:
     )
 
 
-class KindsByKey:
-    """The kinds that may have cards on a node, found by the keys that their inventories need."""
-
-    def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
-        self._always: set[str] = set()
-        self._by_key: dict[str, dict[str, list[str]]] = {}
-        for kind, program in programs.items():
-            needed = program.inventory.needed
-            if needed is None:
-                self._always.add(kind)
-                continue
-            for name, keys in needed.items():
-                by_key = self._by_key.setdefault(name, {})
-                for key in keys:
-                    by_key.setdefault(key, []).append(kind)
-
-    def of(self, node: DeviceNode) -> set[str]:
-        """Return the kinds of which the node has at least one key, and the kinds that need none."""
-        found = self._always.copy()
-        for name, by_key in self._by_key.items():
-            for key in by_key.keys() & getattr(node, name):
-                found.update(by_key[key])
-        return found
-
-
 class Inventories:
     """The cards that the devices of one profile find on nodes."""
 
     def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
         self.programs = programs
         self.records = Records({kind: program.record for kind, program in programs.items()})
+        self.inputs = NodeInputs(programs)
         self._kinds = KindsByKey(programs)
         self._idle: dict[str, tuple[NodeFacts, NodeInventory]] = {}
         self._used: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
@@ -83,9 +60,14 @@ class Inventories:
     def inventory(self, facts: NodeFacts) -> NodeInventory:
         """Return the idle cards of a node."""
         known = self._idle.get(facts.name)
-        if known is None or known[0] is not facts:
-            known = self._idle[facts.name] = (facts, self._read(facts))
-        return known[1]
+        if known is not None and known[0] is facts:
+            return known[1]
+        if known is not None and self.inputs.are_equal(known[0], facts):
+            found = replace(known[1], at=NodeCards(device_node(facts), known[1].cards))
+        else:
+            found = self._read(facts)
+        self._idle[facts.name] = (facts, found)
+        return found
 
     def idle(self, node: NodeInfo) -> NodeCards:
         """Return a node with its cards as if it had no pods."""

@@ -25,19 +25,19 @@ class InventoryProgram:
     def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
         checked = device.inventory
         self._kind = kind
-        self._section = Section(checked.fields.scope, device, functions)
-        self._rows = self._section.compile(checked.rows)
+        self.section = Section(checked.fields.scope, device, functions)
+        self._rows = self.section.compile(checked.rows)
         self._row = checked.variable.slot
-        self._fields = FieldsProgram(checked.fields, device, functions, self._section)
+        self._fields = FieldsProgram(checked.fields, device, functions, self.section)
         # Values that do not depend on the row are computed once for all rows.
         lets = {let.variable.slot: let for let in checked.fields.lets}
-        self._section.keep([slot for slot, let in lets.items() if self._row not in needs(let.value, lets)])
+        self.section.keep([slot for slot, let in lets.items() if self._row not in needs(let.value, lets)])
         # A probe must get exactly the conditions that are evaluated on nodes.
         self.needed = self._keys_needed() if functions.probe is None else None
         """The keys that every node with cards has one of, by the map of the node; None if there are none."""
 
     def _keys_needed(self) -> Mapping[str, frozenset[str]] | None:
-        rows = self._section.exprs[:1]
+        rows = self.section.exprs[:1]
         needed = {}
         for name in _MAPS:
             keys = keys_read(rows, "DeviceNode", name)
@@ -46,20 +46,20 @@ class InventoryProgram:
             if keys:
                 needed[name] = keys
         try:
-            is_empty = not self._rows(self._section.frame(node=DeviceNode("")))
+            is_empty = not self._rows(self.section.frame(node=DeviceNode("")))
         except EvalError:
             return None
         return needed if is_empty and keys_read(rows, "DeviceNode", "name") == frozenset() else None
 
     def cards(self, node: DeviceNode) -> tuple[Card, ...]:
         """Return the idle cards of a node; EvalError if its registration is unreadable."""
-        frame = self._section.frame(node=node)
+        frame = self.section.frame(node=node)
         rows = self._rows(frame)
         if not isinstance(rows, (tuple, list)):
             raise EvalError(f"the inventory must be a list, not {kind_of(rows)}")
         cards = []
         for row in rows:
-            self._section.fill(frame)
+            self.section.fill(frame)
             frame[self._row] = row
             cards.append(self._card(frame))
         names = Counter(card.id for card in cards)

@@ -88,6 +88,15 @@ class DeviceProgram:
         exprs = [expr for section in sections for expr in section.exprs]
         return keys_read(exprs, "DevicePod", "annotations")
 
+    @property
+    def node_annotations_read(self) -> frozenset[str] | None:
+        """The annotations of a node that decide about its cards; None if any may."""
+        sections = [*self.fitting.sections, self.inventory.section, self._order]
+        if self._value_section is not None:
+            sections.append(self._value_section)
+        exprs = [expr for section in sections for expr in section.exprs]
+        return keys_read(exprs, "DeviceNode", "annotations")
+
     def ordered(
         self,
         cards: list[Card],

@@ -57,3 +57,17 @@ def test_other_inventories_are_always_read(rows: str) -> None:
     written = 'json.decode(node.annotations[?"register"].orValue("[]"))'
     assert small(rows=rows).inventory.needed is None
     assert small(rows=written).inventory.needed == {"annotations": {"register"}}
+
+
+def test_an_update_matters_where_rules_read_it() -> None:
+    before = NodeFacts(name="n", annotations=FrozenMap({"register": "[]", "beat": "1"}))
+    later = NodeFacts(name="n", annotations=FrozenMap({"register": "[]", "beat": "2"}))
+    other = NodeFacts(name="n", annotations=FrozenMap({"beat": "1"}))
+    labelled = NodeFacts(name="n", annotations=before.annotations, labels=FrozenMap({"zone": "a"}))
+    inputs = Inventories({"K": small()}).inputs
+    assert inputs.are_equal(before, later)
+    assert not any(inputs.are_equal(before, each) for each in (other, labelled))
+    anything = Inventories(
+        {"K": small(), "L": small(rows="node.annotations.map(key, json.decode(key))")}
+    ).inputs
+    assert not anything.are_equal(before, later)

@@ -1,0 +1,92 @@
+"""The inputs of device rules from nodes.
+
+Most updates of nodes, such as the heartbeats of device plugins, change none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kdsl.cluster.devices.pods import DeviceNode
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.snapshot.changed_rows import ChangedRows, Changes
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.plan.devices.program import DeviceProgram
+
+
+class KindsByKey:
+    """The kinds that may have cards on a node, found by the keys that their inventories need."""
+
+    def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
+        self._always: set[str] = set()
+        self._by_key: dict[str, dict[str, list[str]]] = {}
+        for kind, program in programs.items():
+            needed = program.inventory.needed
+            if needed is None:
+                self._always.add(kind)
+                continue
+            for name, keys in needed.items():
+                by_key = self._by_key.setdefault(name, {})
+                for key in keys:
+                    by_key.setdefault(key, []).append(kind)
+
+    def of(self, node: DeviceNode) -> set[str]:
+        """Return the kinds of which the node has at least one key, and the kinds that need none."""
+        found = self._always.copy()
+        for name, by_key in self._by_key.items():
+            for key in by_key.keys() & getattr(node, name):
+                found.update(by_key[key])
+        return found
+
+
+class NodeInputs:
+    """Compares the inputs of device rules from two states of a node.
+
+    They are its labels, its amounts, and those annotations that some rule reads.
+    """
+
+    def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
+        read = [program.node_annotations_read for program in programs.values()]
+        self._keys = None if None in read else frozenset(key for keys in read if keys for key in keys)
+        self._handshakes = [each.handshake for each in programs.values() if each.handshake is not None]
+
+    def are_equal(self, before: NodeFacts, after: NodeFacts) -> bool:
+        """Return whether every device rule reads the same from both states."""
+        if self._keys is None or not (
+            before.name == after.name
+            and before.labels == after.labels
+            and before.allocatable == after.allocatable
+            and before.device_capacity == after.device_capacity
+        ):
+            return False
+        changed = {key for key, _ in before.annotations.items() ^ after.annotations.items()}
+        if not self._keys.isdisjoint(changed):
+            return False
+        handshakes = [each for each in self._handshakes if each.key in changed]
+        return all(each.is_gone(before) == each.is_gone(after) for each in handshakes)
+
+
+class NodeChanges:
+    """A log of the rows of a live snapshot whose nodes changed for device rules."""
+
+    def __init__(self, live: LiveSnapshot, inputs: NodeInputs) -> None:
+        self.log = Changes()
+        self._live, self._inputs = live, inputs
+        self._changed = ChangedRows()
+        self._changed.take(live.fact_changes)
+        self._facts = {row: info.facts for row, info in enumerate(live.nodes_by_row()) if info is not None}
+
+    def refresh(self) -> bool:
+        """Log the changes since the last call; return False if too many were missed to know them."""
+        changed = self._changed.take(self._live.fact_changes)
+        if changed is None:
+            return False
+        if changed:
+            infos = self._live.nodes_by_row()
+            for row in changed:
+                info, before = infos[row], self._facts.pop(row, None)
+                if info is not None:
+                    self._facts[row] = info.facts
+                if before is None or info is None or not self._inputs.are_equal(before, info.facts):
+                    self.log.note(row, len(infos))
+        return True
