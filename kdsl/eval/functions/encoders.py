@@ -33,8 +33,6 @@ def decode_json(text: str) -> Value:
         return _from_json(_DECODER.decode(text), _PLAIN if _LARGE.search(text) else _PLAIN_OR_INT)
     except (ValueError, RecursionError):
         raise EvalError("invalid JSON") from None
-    except OverflowError:
-        raise EvalError("a number in JSON is beyond the doubles") from None
 
 
 def _refuse(constant: str) -> Value:
@@ -42,15 +40,15 @@ def _refuse(constant: str) -> Value:
     raise ValueError(constant)
 
 
-def _double(text: str) -> float:
-    """Return a number with a fraction or an exponent; OverflowError if it is beyond the doubles."""
-    value = float(text)
-    if math.isinf(value):
-        raise OverflowError(text)
-    return value
+def _double(value: int) -> float:
+    """Return the double of a whole number; infinity beyond the doubles, as for a number with an exponent."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
-_DECODER: Final = json.JSONDecoder(parse_constant=_refuse, parse_float=_double)
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 
 _PLAIN: Final[frozenset[type]] = frozenset((str, bool, float, type(None)))
 """The classes of decoded values that are CEL values as they are."""
@@ -66,7 +64,7 @@ def _from_json(value: Value, plain: frozenset[type], depth: int = 1) -> Value:
     if value.__class__ in plain:
         return value
     if isinstance(value, int):
-        return value if INT_MIN <= value <= INT_MAX else float(value)
+        return value if INT_MIN <= value <= INT_MAX else _double(value)
     if depth > DEEPEST_JSON:
         raise EvalError(f"JSON of more than {DEEPEST_JSON} levels")
     if isinstance(value, dict):

@@ -54,9 +54,10 @@ class NodeInputs:
         """Return whether every device rule reads the same from both states."""
         if self._keys is None or not (
             before.name == after.name
-            and before.labels == after.labels
             and before.allocatable == after.allocatable
-            and before.device_capacity == after.device_capacity
+            # Rules see the order of maps.
+            and [*before.labels.items()] == [*after.labels.items()]
+            and [*before.device_capacity.items()] == [*after.device_capacity.items()]
         ):
             return False
         changed = {key for key, _ in before.annotations.items() ^ after.annotations.items()}

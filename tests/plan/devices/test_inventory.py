@@ -67,6 +67,12 @@ def test_an_update_matters_where_rules_read_it() -> None:
     inputs = Inventories({"K": small()}).inputs
     assert inputs.are_equal(before, later)
     assert not any(inputs.are_equal(before, each) for each in (other, labelled))
+    for name in ("labels", "device_capacity"):
+        first, second = (
+            NodeFacts(name="n", **{name: FrozenMap(entries)})
+            for entries in ({"a": 1, "b": 2}, {"b": 2, "a": 1})
+        )
+        assert inputs.are_equal(first, first) and not inputs.are_equal(first, second)
     anything = Inventories(
         {"K": small(), "L": small(rows="node.annotations.map(key, json.decode(key))")}
     ).inputs
