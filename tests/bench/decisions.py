@@ -2,6 +2,7 @@
 
 Every combination runs in a process of its own, so that its memory is its own. Times are of decisions under the
 default profile, without reading objects. `--calls` counts function calls instead, which no other process disturbs.
+With `--beats N`, N nodes get another handshake annotation between two pods, as from HAMi's device plugins.
 Prints one JSON document; kube-scheduler's own algorithm is beside the shapes for which it was measured.
 """
 
@@ -14,7 +15,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain, islice
+from dataclasses import replace
+from itertools import chain, count, islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,8 +24,10 @@ from typing import Any
 import click
 from kdsl.app import Settings, build_engine, check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.heap import settled_heap
 from kdsl.cluster.api.objects import Pod
+from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
@@ -55,13 +59,14 @@ machine where this project's commit 6a73b5f decides 13,102 pods per second of th
 are compared by that commit's rate there."""
 HAMI = {1_000: 10, 5_000: 2.4}
 """Pods per second of the Filter of HAMi 2.10.0, by number of nodes with 8 cards."""
+HANDSHAKE = "hami.io/node-handshake"
 _CHUNK = 5_000  # objects read at once: bounds what reading needs beside the cluster
 
 
-def measure(shape: str, nodes: int, pods: int, bound: int) -> Json:
+def measure(shape: str, nodes: int, pods: int, bound: int, beats: int = 0) -> Json:
     """Schedule the pending pods of a shape and return the figures of this process."""
-    with _prepared(shape, nodes, pods, bound) as (engine, pending):
-        return _timed(engine, pending, shape, nodes)
+    with _prepared(shape, nodes, pods, bound) as (engine, pending, cluster):
+        return _timed(engine, pending, shape, cluster, beats)
 
 
 def count_calls(shape: str, nodes: int, pods: int, bound: int) -> Json:
@@ -75,7 +80,7 @@ def count_calls(shape: str, nodes: int, pods: int, bound: int) -> Json:
         calls += event in ("call", "c_call")
 
     found: list[int] = []
-    with _prepared(shape, nodes, pods, bound) as (engine, pending):
+    with _prepared(shape, nodes, pods, bound) as (engine, pending, _):
         sys.setprofile(count)
         try:
             for _ in engine.decisions(pending):
@@ -95,7 +100,9 @@ def count_calls(shape: str, nodes: int, pods: int, bound: int) -> Json:
 
 
 @contextmanager
-def _prepared(shape: str, nodes: int, pods: int, bound: int) -> Iterator[tuple[Engine, list[PodInfo]]]:
+def _prepared(
+    shape: str, nodes: int, pods: int, bound: int
+) -> Iterator[tuple[Engine, list[PodInfo], ClusterCache]]:
     running = chain(shapes.nodes(shape, nodes), shapes.bound_pods(shape, bound, nodes))
     cluster = ClusterCache.of(_read(chain(running, features.storage(shape, nodes, pods))))
     pending = [
@@ -106,25 +113,37 @@ def _prepared(shape: str, nodes: int, pods: int, bound: int) -> Iterator[tuple[E
     binder, settings = SimulatedBinder(cluster), Settings(profile=PROFILES.get(shape, PROFILE))
     with build_engine(checked.rules, cluster, binder, ManualClock(), settings) as engine, settled_heap():
         cluster.snapshot()
-        yield engine, pending
+        yield engine, pending, cluster
 
 
-def _timed(engine: Engine, pending: list[PodInfo], shape: str, nodes: int) -> Json:
+def _heartbeats(cluster: ClusterCache) -> Iterator[NodeFacts]:
+    """Yield node after node with another handshake annotation, round after round."""
+    facts = [node.facts for node in cluster.nodes()]
+    for number in count():
+        for each in facts:
+            beat = {HANDSHAKE: f"Reported {number}"}
+            yield replace(each, annotations=FrozenMap({**each.annotations, **beat}))
+
+
+def _timed(engine: Engine, pending: list[PodInfo], shape: str, cluster: ClusterCache, beats: int) -> Json:
     times: list[int] = []
-    placed = 0
-    began, cpu = time.perf_counter_ns(), time.process_time_ns()
-    last = began
-    for decision in engine.decisions(pending):
+    placed, cpu = 0, 0
+    nodes, updates = len(tuple(cluster.nodes())), _heartbeats(cluster)
+    decisions = engine.decisions(pending)
+    for _ in pending:
+        for facts in islice(updates, beats):
+            cluster.add_node(facts)
+        began, cpu_before = time.perf_counter_ns(), time.process_time_ns()
+        decision = next(decisions)
+        times.append(time.perf_counter_ns() - began)
+        cpu += time.process_time_ns() - cpu_before
         placed += bool(decision.node)
-        now = time.perf_counter_ns()
-        times.append(now - last)
-        last = now
-    cpu = time.process_time_ns() - cpu
+    rate = len(times) / sum(times) * 1e9
     times.sort()
-    rate = len(times) / (last - began) * 1e9
     figures = {
         "shape": shape,
         "nodes": nodes,
+        "beats": beats,
         "pods": len(pending),
         "placed": placed,
         "pods_per_second": round(rate, 1),
@@ -158,22 +177,34 @@ def _read(objects: Iterator[Json]) -> Iterator[Any]:
 @click.option("--nodes", "sizes", multiple=True, type=int, default=(5_000,), show_default=True)
 @click.option("--pods", default=1_000, show_default=True)
 @click.option("--bound", default=1_000, show_default=True)
+@click.option("--beats", default=0, show_default=True, help="Updates of nodes between two pods.")
 @click.option("--here", is_flag=True, help="Measure one shape in this process.")
 @click.option("--calls", is_flag=True, help="Count function calls of one shape in this process.")
 def main(
-    names: tuple[str, ...], sizes: tuple[int, ...], pods: int, bound: int, here: bool, calls: bool
+    names: tuple[str, ...],
+    sizes: tuple[int, ...],
+    pods: int,
+    bound: int,
+    beats: int,
+    here: bool,
+    calls: bool,
 ) -> None:
     """Measure decisions."""
     names = names or shapes.NAMES
-    if here or calls:
-        figures = count_calls if calls else measure
-        print(json.dumps(figures(names[0], sizes[0], pods, bound)))
+    if calls and beats:
+        raise click.UsageError("--calls counts decisions without --beats")
+    if calls:
+        print(json.dumps(count_calls(names[0], sizes[0], pods, bound)))
+        return
+    if here:
+        print(json.dumps(measure(names[0], sizes[0], pods, bound, beats)))
         return
     runs = []
     for size in sizes:
         for name in names:
             command = [sys.executable, "-m", "tests.bench.decisions", "--here", "--shape", name]
             command += ["--nodes", str(size), "--pods", str(pods), "--bound", str(bound)]
+            command += ["--beats", str(beats)]
             done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path.cwd())
             runs.append(json.loads(done.stdout))
             print(json.dumps(runs[-1]), file=sys.stderr)
