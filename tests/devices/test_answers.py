@@ -198,12 +198,10 @@ def test_the_annotations_that_shipped_devices_read_are_known() -> None:
     shipped = check_rules((shipped_rules(),)).rules
     assert shipped is not None
     functions = CompiledFunctions.of(shipped.fns)
-    read = {
-        name: DeviceProgram(device, functions).annotations_read for name, device in shipped.devices.items()
-    }
+    programs = {name: DeviceProgram(device, functions) for name, device in shipped.devices.items()}
+    assert None not in [program.node_annotations_read for program in programs.values()]
+    read = {name: program.pod_annotations_read for name, program in programs.items()}
     assert len(read) > 20 and None not in read.values()
-    of_nodes = [DeviceProgram(device, functions).node_annotations_read for device in shipped.devices.values()]
-    assert None not in of_nodes
     assert read["devices.metax.MetaxGpu"] == frozenset()
     assert read["devices.mthreads.Mthreads"] == {"mthreads.ai/use-gpuuuid", "mthreads.ai/nouse-gpuuuid"}
     ascend = read["devices.ascend.Ascend910B3"]

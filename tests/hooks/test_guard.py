@@ -88,9 +88,10 @@ LOOKING = ("pre_filter", "filter", "filter_node", "filter_feasible", "pre_score"
 
 @pytest.mark.parametrize("hook", LOOKING)
 def test_a_hook_that_hangs_is_given_up_and_its_plugin_named(hook: str, release: threading.Event) -> None:
-    threads = Patient()
+    threads, asked = Patient(), list[int]()
 
     def hang() -> None:
+        asked.append(1)
         threads.hung.set_result(None)
         release.wait()
 
@@ -104,7 +105,7 @@ def test_a_hook_that_hangs_is_given_up_and_its_plugin_named(hook: str, release: 
     assert "Bad" in first.message or hook == "filter_feasible"
     assert "no answer within 0.001s" in first.message or "has not come back" in first.message
     assert f"it has not come back from `{hook}`" in second.message
-    assert threads.hung.done()
+    assert len(asked) == 1
 
 
 def test_a_plugin_that_comes_back_is_asked_again(release: threading.Event) -> None:

@@ -29,7 +29,8 @@ from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories, NodeInventory, device_node
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
 from kdsl.plan.devices.requests import Demand
-from kdsl.plan.memo.answers import ByRow, Memo
+from kdsl.plan.memo.answers import ByRow
+from kdsl.plan.memo.bounded_memo import Memo
 
 UNREGISTERED: Final = "node unregistered"
 """HAMi's reason for a node without cards."""

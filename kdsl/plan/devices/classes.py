@@ -17,7 +17,8 @@ from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.node_inputs import NodeChanges
 from kdsl.plan.devices.placing import NodeCards, is_of
 from kdsl.plan.devices.requests import Demand
-from kdsl.plan.memo.answers import ByRow, Memo
+from kdsl.plan.memo.answers import ByRow
+from kdsl.plan.memo.bounded_memo import Memo
 
 NONE: Final = 0
 """The number of a node without a class."""

@@ -83,7 +83,7 @@ class IdentityTests:
             return NO_ANSWERS
         section = self.section
         frame = section.frame(pod=pod, node=node, policy=policy)
-        meter = section.rewind(frame)
+        meter = frame[-1]
         found: dict[str, IdentityAnswer] = {}
         for card in cards:
             answer: list[bool | str] = []

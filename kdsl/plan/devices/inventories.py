@@ -122,6 +122,5 @@ class Inventories:
                 cards |= found
             except EvalError as error:
                 faults[kind] = error.message
-        return NodeInventory(
-            NodeCards(node, tuple(cards.values())), tuple([card.shape for card in cards.values()]), faults
-        )
+        at = NodeCards(node, tuple(cards.values()))
+        return NodeInventory(at, tuple([card.shape for card in at.cards]), faults)

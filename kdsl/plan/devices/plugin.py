@@ -98,7 +98,7 @@ class DevicesPlugin:
         )
         read = (pod_attributes(device) for device in sharing.devices)
         self._attributes = tuple(sorted(frozenset[str]().union(*read)))
-        self._keys = {program.kind: program.annotations_read for program in programs}
+        self._keys = {program.kind: program.pod_annotations_read for program in programs}
         self.records = tuple(program.record for program in programs)
         self._reviews = Reviews(tuple(self._programs.values()))
         self._admitted = Reviews(tuple(self._programs.values()), review_admitted)

@@ -80,22 +80,21 @@ class DeviceProgram:
         ]
 
     @property
-    def annotations_read(self) -> frozenset[str] | None:
+    def pod_annotations_read(self) -> frozenset[str] | None:
         """The annotations of pods that decide which cards of a node they get; None if any may."""
-        sections = [*self.fitting.sections, self._order]
-        if self._value_section is not None:
-            sections.append(self._value_section)
-        exprs = [expr for section in sections for expr in section.exprs]
-        return keys_read(exprs, "DevicePod", "annotations")
+        return self._annotations_read("DevicePod")
 
     @property
     def node_annotations_read(self) -> frozenset[str] | None:
         """The annotations of a node that decide about its cards; None if any may."""
+        return self._annotations_read("DeviceNode")
+
+    def _annotations_read(self, view: str) -> frozenset[str] | None:
+        # The inventory has no pod.
         sections = [*self.fitting.sections, self.inventory.section, self._order]
         if self._value_section is not None:
             sections.append(self._value_section)
-        exprs = [expr for section in sections for expr in section.exprs]
-        return keys_read(exprs, "DeviceNode", "annotations")
+        return keys_read([expr for section in sections for expr in section.exprs], view, "annotations")
 
     def ordered(
         self,

@@ -117,7 +117,7 @@ class FieldsProgram:
 
     def integer(self, name: str, frame: Frame, default: int = 0) -> int:
         """Return a whole number within 32 bits; EvalError for anything else."""
-        value = self._values[name](frame) if name in self._values else default
+        value = self.value(name, frame, default)
         if isinstance(value, bool) or not isinstance(value, int):
             raise EvalError(f"`{name}` must be a whole number, not {kind_of(value)}")
         if not -INT32_MAX - 1 <= value <= INT32_MAX:
@@ -132,7 +132,7 @@ class FieldsProgram:
         return value
 
     def text(self, name: str, frame: Frame, default: str = "") -> str:
-        value = self._values[name](frame) if name in self._values else default
+        value = self.value(name, frame, default)
         if not isinstance(value, str):
             raise EvalError(f"`{name}` must be a text, not {kind_of(value)}")
         return value
@@ -145,7 +145,7 @@ class FieldsProgram:
         return text
 
     def flag(self, name: str, frame: Frame, default: bool) -> bool:
-        value = self._values[name](frame) if name in self._values else default
+        value = self.value(name, frame, default)
         if not isinstance(value, bool):
             raise EvalError(f"`{name}` must be true or false, not {kind_of(value)}")
         return value

@@ -12,7 +12,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.plan.memo.answers import MAX_BYTES, Memo
+from kdsl.plan.memo.bounded_memo import MAX_BYTES, Memo
 from kdsl.plan.memo.seen_signatures import SeenSignatures
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.epochs import Epoch, Epochs

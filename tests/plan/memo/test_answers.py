@@ -13,7 +13,8 @@ from kdsl.cluster.objects.taints import Taint
 from kdsl.cluster.snapshot import node_classes
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.snapshot import Rows
-from kdsl.plan.memo.answers import ByNodeClass, ByRow, Memo
+from kdsl.plan.memo.answers import ByNodeClass, ByRow
+from kdsl.plan.memo.bounded_memo import Memo
 from numpy.typing import NDArray
 
 INT64 = np.dtype(np.int64)
