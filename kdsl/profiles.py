@@ -144,7 +144,6 @@ def _freeze_profile(
         profile,
         settings.probe,
         settings.steps,
-        settings.rewrite_after,
         devices.inventories.cards if devices else no_cards,
     )
     preemption = compiled.preemption

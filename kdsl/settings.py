@@ -9,7 +9,6 @@ from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.eval.scalar.probe import Probe
 from kdsl.hooks.guard import Guard
 from kdsl.hooks.specs import Backoff
-from kdsl.plan.compile.scope import REWRITE_AFTER
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, Plugins
 
 
@@ -20,8 +19,7 @@ class Settings:
     `profile` forces one profile for the pods of every scheduler; otherwise `profiles` run, or all if it is
     empty. `plugins` are active with these arguments; those in `undeclared` may provide functions without
     declared reads. A `probe` observes the rules, `steps` bound them. `backoff` bounds how long pods wait
-    between attempts, None for the values of each queue. For kinds of pods that occur more than
-    `rewrite_after` times rules are rewritten, with equal answers. The `guard` watches the hooks of plugins.
+    between attempts, None for the values of each queue. The `guard` watches the hooks of plugins.
     """
 
     profile: str | None = None
@@ -36,7 +34,6 @@ class Settings:
     probe: Probe | None = None
     steps: Steps = DEFAULT_STEPS
     backoff: Backoff | None = None
-    rewrite_after: int = REWRITE_AFTER
     guard: Guard = field(default_factory=Guard, compare=False)
 
     @property

@@ -78,8 +78,6 @@ class _Watching:
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "one worker": {},
     "four workers": {"parallelism": 4},
-    "rewritten at once": {"rewrite_after": 0},
-    "rewritten later": {"rewrite_after": 2},
 }
 COSTS = ("cheap", "5", "7", "dear", "9")
 

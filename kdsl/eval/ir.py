@@ -54,9 +54,6 @@ class Known(Const):
 
 C = TypeVar("C", bound=CallOf | CallFn)
 
-EAGER: Final = "call"
-"""The macro of a `Bind` whose value is computed before its body, like the argument of a call."""
-
 _ELSEWHERE: Final = frozenset(("span", "time", "reads"))
 """The attributes of an expression that depend on its place."""
 

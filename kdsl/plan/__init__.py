@@ -1,1 +1,1 @@
-"""Whole rules: programs over columns of nodes, memos, rewritten rules, and the plugins they become."""
+"""Whole rules: programs over columns of nodes, memos, and the plugins they become."""

@@ -56,14 +56,11 @@ Json = dict[str, Any]
 
 
 class BackEnd(StrEnum):
-    """The back end that judges nodes: columns for many nodes, columns in any case, the scalar back end alone, or
-    rules that are rewritten for every pod.
-    """
+    """The back end that judges nodes: columns for many nodes, columns in any case, or the scalar back end alone."""
 
     AUTO = "auto"
     COLUMNS = "columns"
     SCALAR = "scalar"
-    RESIDUAL = "residual"
 
 
 PROFILE = "kubernetes.v1_36.default"
@@ -154,8 +151,6 @@ def table_of(configuration: str, back_end: BackEnd = BackEnd.AUTO) -> HookTable:
     settings = Settings(profile=profile)
     if back_end is BackEnd.SCALAR:
         settings = replace(settings, probe=Unmoved())
-    elif back_end is BackEnd.RESIDUAL:
-        settings = replace(settings, rewrite_after=0)
     (found,) = hook_tables(checked, context, settings)
     return found
 

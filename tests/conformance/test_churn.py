@@ -47,7 +47,7 @@ def test_script(name: str, steps: int) -> None:
     assert [each for each in results if each.differences] == []
 
 
-@pytest.mark.parametrize("back_end", [BackEnd.COLUMNS, BackEnd.SCALAR, BackEnd.RESIDUAL])
+@pytest.mark.parametrize("back_end", [BackEnd.COLUMNS, BackEnd.SCALAR])
 @pytest.mark.parametrize("name", ["crowded-40", "evict-20"])
 def test_no_back_end_changes_answers(name: str, back_end: BackEnd) -> None:
     assert failures(beginning(script(name), 150), back_end) == {}

@@ -29,7 +29,7 @@ from kdsl.check.model.typed import (
 from kdsl.check.model.types import UINT
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.functions.dispatch import dispatcher
-from kdsl.eval.ir import EAGER, free_slots
+from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar.access import (
     CARDS,
     NODES,
@@ -251,14 +251,12 @@ class Compiler:
         return self.function(lines)
 
     def _bind(self, expr: Bind) -> list[str]:
-        """Write lazy `cel.bind`, `optMap` and `optFlatMap`, and the argument of a call."""
+        """Write lazy `cel.bind`, `optMap` and `optFlatMap`."""
         slot = expr.variable.slot
         if expr.macro == "bind":
             self.lazy[slot] = self.compile(expr.value)
             return [f"f[{slot}] = UNSET", f"return {self.text(expr.body)}"]
         value, body = self.text(expr.value), self.text(expr.body)
-        if expr.macro == EAGER:
-            return [f"f[{slot}] = {value}", f"return {body}"]
         result = body if expr.macro == "optFlatMap" else f"{self.name(Optional)}({body})"
         return [
             f"o = {self.name(checked_optional)}({value})",

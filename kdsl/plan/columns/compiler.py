@@ -33,7 +33,7 @@ from kdsl.check.model.typed import (
     Var,
 )
 from kdsl.check.model.types import QUANTITY, STRING, UINT, optional_of
-from kdsl.eval.ir import EAGER, operands
+from kdsl.eval.ir import operands
 from kdsl.eval.scalar import UNSET, Closure
 from kdsl.eval.scalar.access import CARDS
 from kdsl.eval.scalar.meter import may_be_large
@@ -52,8 +52,6 @@ from kdsl.plan.columns.column import (
     Numbers,
     OutOfSteps,
     Same,
-    bad_of,
-    with_bad,
 )
 from kdsl.plan.columns.context import Context, is_open, only_bools
 from kdsl.plan.columns.distinct import Fallback, NodeMethod
@@ -212,7 +210,7 @@ class Lowering:
                 return self._comprehension(expr)
             case ListOf() if not any(item.optional or may_be_large(item.value.type) for item in expr.items):
                 return listed.list_of([self.lower(item.value) for item in expr.items])
-            case Bind(macro=macro) if macro in ("bind", EAGER):
+            case Bind(macro="bind"):
                 return self._bind(expr)
         raise NotColumnar
 
@@ -366,11 +364,10 @@ class Lowering:
     def _bind(self, expr: Bind) -> ColumnClosure:
         slot, value = expr.variable.slot, self.lower(expr.value)
         body = self._within([slot]).lower(expr.body)
-        is_eager = expr.macro == EAGER
 
         def bind(batch: Batch) -> ColumnValue:
-            bound = batch.columns[slot] = value(batch)
-            return with_bad(body(batch), bad_of(bound) if is_eager else None)
+            batch.columns[slot] = value(batch)
+            return body(batch)
 
         return bind
 

@@ -27,7 +27,7 @@ from kdsl.check.model.typed import (
     Var,
 )
 from kdsl.check.model.types import BOOL
-from kdsl.eval.ir import EAGER, free_slots, operands
+from kdsl.eval.ir import free_slots, operands
 from kdsl.eval.scalar import UNSET, Closure, Frame
 from kdsl.eval.scalar.comprehensions import Each, each_of
 from kdsl.eval.scalar.meter import spend
@@ -93,7 +93,7 @@ class NodeReadsCompiler:
                 return self._function(expr)
             case Comprehension():
                 return self._comprehension(expr)
-            case Bind(macro=macro) if macro in ("bind", EAGER):
+            case Bind(macro="bind"):
                 return self._bind(expr)
         return self.compile_all(children(expr))
 

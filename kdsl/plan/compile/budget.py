@@ -25,27 +25,22 @@ class RuleShares:
         self.steps = steps
         self.values = 0
         """The number of values that all rules together compute once per pod."""
-        self._shares: dict[Hashable, Share] = {}
+        self._rules: set[Hashable] = set()
         # The steps on one node, with the numbers of rules and nodes for which they were computed.
         self._of_node = (-1, -1, 0)
 
-    def share(self, rule: Hashable) -> tuple[Share, bool]:
-        """Return the share of a rule, and whether this is its first compilation: a rewritten rule keeps its
-        share. Expressions outside of rules (None) have their own budget.
-        """
+    def share(self, rule: Hashable) -> Share:
+        """Return the share of a rule. Expressions outside of rules (None) have their own budget."""
         if rule is None:
-            return Share(RuleShares(self.steps)), True
-        known = self._shares.get(rule)
-        if known is not None:
-            return known, False
-        self._shares[rule] = share = Share(self)
-        return share, True
+            return Share(RuleShares(self.steps))
+        self._rules.add(rule)
+        return Share(self)
 
     def node_steps(self, nodes: int) -> int:
         """Return the steps of each rule on one of `nodes` nodes."""
         rules, known, limit = self._of_node
-        if nodes != known or rules != len(self._shares):
-            rules, steps = len(self._shares), self.steps
+        if nodes != known or rules != len(self._rules):
+            rules, steps = len(self._rules), self.steps
             of_rule = min(steps.rule, steps.profile // (rules or 1))
             limit = min(max(LEAST_NODE_STEPS, of_rule // (nodes or 1)), steps.node)
             self._of_node = (rules, nodes, limit)

@@ -6,7 +6,7 @@ its first snapshot; other `let`s as long as the node or the loop item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
@@ -29,8 +29,7 @@ from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.passes.hoist import hoist_lasting, is_cheap
 from kdsl.plan.compile.stability import is_count, is_stable
 
-REWRITE_AFTER: Final = 32
-"""The attempts of a signature before rewriting, which takes about as long as they save."""
+_UNHOISTED: Final = tuple([each for each in PASSES if each is not hoist_lasting])
 
 ReportError = Callable[[EvalError, Span], None]
 """Receives an ignored error, and the place of its expression."""
@@ -50,10 +49,9 @@ class CompiledFunctions:
 
     `questions` holds the questions to the cluster: rules with equal questions share a count. A `probe`
     observes the expressions of rules; `steps` bound them, divided by `budget`; `lower` compiles macros over
-    many nodes. After `rewrite_after` attempts of a signature, rules are rewritten for it. `erred` are the
-    rules that ever ignored an error, by qualified name: they run again to report it, so that kept answers
-    have the same faults. `cards_of` reads the cards of a node as
-    the devices of the profile see them.
+    many nodes. `erred` are the rules that ever ignored an error, by qualified name: they run again to report
+    it, so that kept answers have the same faults. `cards_of` reads the cards of a node as the devices of the
+    profile see them.
     """
 
     fns: Fns
@@ -62,7 +60,6 @@ class CompiledFunctions:
     probe: Probe | None = None
     steps: Steps = DEFAULT_STEPS
     lower: LowerMacro | None = None
-    rewrite_after: int = REWRITE_AFTER
     budget: RuleShares = field(default_factory=partial(RuleShares, DEFAULT_STEPS))
     cards_of: CardsOf = no_cards
     erred: set[str] = field(default_factory=set)
@@ -74,10 +71,9 @@ class CompiledFunctions:
         probe: Probe | None = None,
         steps: Steps = DEFAULT_STEPS,
         lower: LowerMacro | None = None,
-        rewrite_after: int = REWRITE_AFTER,
         cards_of: CardsOf = no_cards,
     ) -> CompiledFunctions:
-        return cls(fns, {}, {}, probe, steps, lower, rewrite_after, RuleShares(steps), cards_of)
+        return cls(fns, {}, {}, probe, steps, lower, RuleShares(steps), cards_of)
 
     def compiler(self) -> Compiler:
         """Return a compiler for one rule."""
@@ -111,13 +107,10 @@ class RuleScope:
         params: Iterable[CheckedParam],
         slots: int,
         functions: CompiledFunctions,
-        passes: Sequence[Pass] = PASSES,
         rule: Hashable = None,
     ) -> None:
-        self.share, self._is_first = functions.budget.share(rule)
+        self.share = functions.budget.share(rule)
         self._compiler = functions.compiler()
-        self._passes = passes
-        self._unhoisted = tuple([each for each in passes if each is not hoist_lasting])
         self._steps = functions.steps
         self._slots = slots
         self._named = {name: variable.slot for name, variable in variables.items()}
@@ -148,7 +141,7 @@ class RuleScope:
         """Run the passes over an expression, once: both back ends share the hoisted parts."""
         known = self._optimised.get(id(expr))
         if known is None:
-            known = self._optimised[id(expr)] = expr, self._through(self._passes, expr)
+            known = self._optimised[id(expr)] = expr, self._through(PASSES, expr)
         return known[1]
 
     def _through(self, passes: Iterable[Pass], expr: TypedExpr) -> TypedExpr:
@@ -156,22 +149,9 @@ class RuleScope:
             expr = apply(expr, self)
         return expr
 
-    @property
-    def slots(self) -> int:
-        """The number of slots so far."""
-        return self._slots
-
     def evaluate(self, expr: TypedExpr) -> Value:
         """Compute an expression without variables."""
         return self._compiler.compile(expr)([*[UNSET] * self._slots, Meter(self._steps.node)])
-
-    def evaluate_for(self, expr: TypedExpr, filled: Mapping[int, Value], meter: Meter) -> Value:
-        """Compute an expression that depends on the variables of some slots."""
-        compute, frame = self._compiler.compile(expr), self.new_frame()
-        for slot, value in filled.items():
-            frame[slot] = value
-        frame[-1] = meter
-        return compute(frame)
 
     def hoist(self, expr: TypedExpr) -> Var:
         """Return a new lazy variable for an expression that does not depend on the node."""
@@ -201,8 +181,7 @@ class RuleScope:
 
     def _measured(self, compute: Closure, parts: Closure | None = None) -> Closure:
         """Return a closure that computes a lasting value with its own meter; see `lasting`."""
-        if self._is_first:
-            self.share.add_value()
+        self.share.add_value()
         return lasting(compute, self.share.value_meter, parts)
 
     def _combinations(self, expr: TypedExpr) -> Closure | None:
@@ -310,7 +289,7 @@ class RuleScope:
             self.items.add(slot)
             self._sources[slot] = _Source(let.value, is_ranged=False)
         # A lasting `let` is already a variable, so it is not hoisted.
-        value = self._through(self._unhoisted, let.value) if is_lasting else self.optimised(let.value)
+        value = self._through(_UNHOISTED, let.value) if is_lasting else self.optimised(let.value)
         if not is_lasting:
             self.definitions[slot] = value
         if isinstance(value, Const):

@@ -1,4 +1,4 @@
-"""Rules whose answers change with every pod: only their frames and programs are kept."""
+"""Rules whose answers change with every pod: only their frames are kept."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _TRANSIENT: Final = frozenset(
 Rule = TypeVar("Rule", bound=PredicatePlugin | ScorePlugin)
 
 
-def with_residuals(plugin: Rule, signatures: Signatures) -> Rule:
-    """Return the plugin with frames and residual programs by signature, unless no two pods share one."""
+def with_kept_frames(plugin: Rule, signatures: Signatures) -> Rule:
+    """Return the plugin with frames kept by signature, unless no two pods share one."""
     dependencies = Dependencies.of(plugin.reads - _TRANSIENT)
     if dependencies is not None:
         plugin.keep(signatures.signature(dependencies), Epochs(dependencies.versions).of)

@@ -25,7 +25,7 @@ from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.memo.answers import Answers, Uncached, answers_of
-from kdsl.plan.memo.frames import with_residuals
+from kdsl.plan.memo.frames import with_kept_frames
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
@@ -113,7 +113,7 @@ class _Uncached:
     @staticmethod
     def of(position: int, plugin: Predicate, signatures: Signatures) -> _Uncached:
         return _Uncached(
-            position, with_residuals(plugin, signatures) if isinstance(plugin, PredicatePlugin) else plugin
+            position, with_kept_frames(plugin, signatures) if isinstance(plugin, PredicatePlugin) else plugin
         )
 
     def filter(

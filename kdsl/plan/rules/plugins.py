@@ -30,17 +30,10 @@ from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import EpochOf, WhatIfs
-from kdsl.plan.compile.scope import REWRITE_AFTER, CompiledFunctions
+from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.reads.dependencies import expressions_of, reads_of
 from kdsl.plan.reads.selected_labels import signature_reads
 from kdsl.plan.reads.signatures import SignatureOf
-from kdsl.plan.residual.programs import ResidualPrograms
-from kdsl.plan.residual.rules import (
-    prepared_predicate,
-    prepared_score,
-    residual_predicate,
-    residual_score,
-)
 from kdsl.plan.rules.normalize import Scores
 from kdsl.plan.rules.predicate import SKIP, PredicateProgram
 from kdsl.plan.rules.preemption import PreemptionPlugin
@@ -54,14 +47,11 @@ _IDS = np.dtype(np.int32)
 
 
 class _Attempt(NamedTuple):
-    """The state of a predicate for one pod over one snapshot.
-
-    `program` is the one for the pod's signature. `spare` are unused frames, which keep the values computed
-    for the pod.
+    """The state of a predicate for one pod over one snapshot. `spare` are unused frames with the values that
+    were computed for the pod.
     """
 
     snapshot: Snapshot
-    program: PredicateProgram
     frame: Frame
     spare: list[Frame]
 
@@ -88,16 +78,12 @@ class PredicatePlugin:
         self.node_steps = functions.budget.node_steps
         """Returns the steps of each rule of the profile on one of a number of nodes."""
         self._program = PredicateProgram(rule, functions)
-        self._residual_programs = ResidualPrograms(
-            rule, prepared_predicate, residual_predicate, PredicateProgram, functions
-        )
         self.hint_rule = HintRule(rule, self._program, functions.fns)
         self._hints = QueueingHints((self.hint_rule,))
 
     def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Keep frames by signature, and residual programs of frequent signatures."""
+        """Keep frames by signature."""
         self._program.frames.keep(signature_of, epoch_of)
-        self._residual_programs.keep(signature_of, epoch_of)
 
     @property
     def is_columnar(self) -> bool:
@@ -117,7 +103,7 @@ class PredicatePlugin:
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
         attempt = self._begin(pod, nodes.snapshot)
         state.write(self.key, attempt)
-        return attempt.program.decide(attempt.frame)
+        return self._program.decide(attempt.frame)
 
     @hookimpl
     def events(self) -> tuple[EventPattern, ...]:
@@ -142,7 +128,7 @@ class PredicatePlugin:
             return self._statuses(attempt, nodes, numbers)
         # PreFilter had another snapshot (as in a what-if) or did not run, so its result may not hold.
         attempt = self._begin(pod, nodes.snapshot)
-        match attempt.program.decide(attempt.frame):
+        match self._program.decide(attempt.frame):
             case None:
                 return self._statuses(attempt, nodes, numbers)
             case Narrowed(names=names):
@@ -171,14 +157,14 @@ class PredicatePlugin:
 
         `what_ifs` has the frames of what-ifs about the pod, if this is one.
         """
-        program, view = self._program_for(pod, nodes.snapshot), ClusterView(nodes.snapshot)
+        program, view = self._program, ClusterView(nodes.snapshot)
         if what_ifs is None:
             return program.statuses(program.begin(pod, view), nodes, numbers)
         return program.statuses_of_what_if(pod, view, nodes, numbers, what_ifs)
 
     def _statuses(self, attempt: _Attempt, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
         frame = attempt.take_frame()
-        ids = attempt.program.statuses(frame, nodes, numbers)
+        ids = self._program.statuses(frame, nodes, numbers)
         attempt.spare.append(frame)
         return ids
 
@@ -187,24 +173,19 @@ class PredicatePlugin:
     ) -> NDArray[np.int32]:
         """Evaluate the nodes that `narrow to` names, and reject the others."""
         inside = np.array([name in names for name in nodes.names()], dtype=np.bool_)
-        ids = np.full(len(nodes), numbers.number(attempt.program.outside(attempt.frame)), _IDS)
+        ids = np.full(len(nodes), numbers.number(self._program.outside(attempt.frame)), _IDS)
         ids[inside] = self._statuses(attempt, nodes.take(inside), numbers)
         return ids
 
     def _begin(self, pod: PodInfo, snapshot: Snapshot) -> _Attempt:
-        program = self._program_for(pod, snapshot)
-        frame = program.begin(pod, ClusterView(snapshot))
-        return _Attempt(snapshot, program, frame, [frame])
-
-    def _program_for(self, pod: PodInfo, snapshot: Snapshot) -> PredicateProgram:
-        return self._residual_programs.of(pod, snapshot) or self._program
+        frame = self._program.begin(pod, ClusterView(snapshot))
+        return _Attempt(snapshot, frame, [frame])
 
 
 class _ScoreAttempt(Struct, frozen=True, eq=False):
-    """The state of a score for one pod over one snapshot; `program` is the one for the pod's signature."""
+    """The state of a score for one pod over one snapshot."""
 
     snapshot: Snapshot
-    program: ScoreProgram
     frame: Frame
 
 
@@ -224,15 +205,11 @@ class ScorePlugin:
         self.node_steps = functions.budget.node_steps
         """Returns the steps of each rule of the profile on one of a number of nodes."""
         self._program = ScoreProgram(rule, functions)
-        self._residual_programs = ResidualPrograms(
-            rule, prepared_score, residual_score, ScoreProgram, functions
-        )
         self.dtype = self._program.dtype
 
     def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Keep frames by signature, and residual programs of frequent signatures."""
+        """Keep frames by signature."""
         self._program.frames.keep(signature_of, epoch_of)
-        self._residual_programs.keep(signature_of, epoch_of)
 
     @property
     def is_columnar(self) -> bool:
@@ -245,12 +222,12 @@ class ScorePlugin:
             return None
         attempt = self._begin(pod, nodes)
         state.write(self.key, attempt)
-        return None if attempt.program.applies(attempt.frame, nodes) else SKIP
+        return None if self._program.applies(attempt.frame, nodes) else SKIP
 
     @hookimpl
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Scores:
         attempt = self._attempt(state, pod, nodes)
-        raw = attempt.program.raw_scores(attempt.frame, nodes)
+        raw = self._program.raw_scores(attempt.frame, nodes)
         missing = self._program.missing(raw)
         state.write(f"{self.key}/missing", missing)
         if missing.any():
@@ -265,7 +242,7 @@ class ScorePlugin:
         """Normalise the result of `score`; nodes without a score get 0 and do not affect the others."""
         missing = state.get(f"{self.key}/missing")
         attempt = self._attempt(state, pod, nodes)
-        return attempt.program.normalized(
+        return self._program.normalized(
             attempt.frame, scores, missing if isinstance(missing, np.ndarray) else None
         )
 
@@ -276,17 +253,17 @@ class ScorePlugin:
     def points_of(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | Grouped[int]:
         """Return the normalised scores."""
         attempt = self._attempt(state, pod, nodes)
-        return attempt.program.points(attempt.frame, nodes)
+        return self._program.points(attempt.frame, nodes)
 
     def raw_of(self, pod: PodInfo, nodes: NodeSet) -> Scores:
         """Return the raw score of each node, with the mark of no score if it failed or is ignored."""
         attempt = self._begin(pod, nodes)
-        return attempt.program.raw_scores(attempt.frame, nodes)
+        return self._program.raw_scores(attempt.frame, nodes)
 
     def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
         """Normalise the result of `raw_of` for the same nodes."""
         attempt = self._begin(pod, nodes)
-        return attempt.program.normalized(attempt.frame, raw, self._program.missing(raw))
+        return self._program.normalized(attempt.frame, raw, self._program.missing(raw))
 
     def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
         """Return the errors in scoring these nodes."""
@@ -294,15 +271,14 @@ class ScorePlugin:
         return self._program.faults(frame, nodes)
 
     def _begin(self, pod: PodInfo, nodes: NodeSet) -> _ScoreAttempt:
-        program = self._residual_programs.of(pod, nodes.snapshot) or self._program
-        frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
-        return _ScoreAttempt(nodes.snapshot, program, frame)
+        frame = self._program.begin(pod, ClusterView(nodes.snapshot), nodes)
+        return _ScoreAttempt(nodes.snapshot, frame)
 
     def _attempt(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> _ScoreAttempt:
         attempt = state.get(self.key)
         if not isinstance(attempt, _ScoreAttempt) or attempt.snapshot is not nodes.snapshot:
             attempt = self._begin(pod, nodes)
-            attempt.program.fill(attempt.frame, nodes)
+            self._program.fill(attempt.frame, nodes)
         return attempt
 
 
@@ -358,16 +334,14 @@ def compile_profile(
     profile: CheckedProfile,
     probe: Probe | None = None,
     steps: Steps = DEFAULT_STEPS,
-    rewrite_after: int = REWRITE_AFTER,
     cards_of: CardsOf = no_cards,
 ) -> CompiledProfile:
-    """Compile every rule of a profile; a `probe` observes them, `steps` bound them. After `rewrite_after`
-    attempts of a signature they are rewritten for it. `cards_of` reads the cards of a node as the
-    devices of the profile see them.
+    """Compile every rule of a profile; a `probe` observes them, `steps` bound them. `cards_of` reads the
+    cards of a node as the devices of the profile see them.
 
     Profiles share nothing, not even the memo of a common rule: its parameters may differ.
     """
-    functions = CompiledFunctions.of(rules.fns, probe, steps, lower_macro, rewrite_after, cards_of)
+    functions = CompiledFunctions.of(rules.fns, probe, steps, lower_macro, cards_of)
     place, preemption = profile.qualified, profile.preemption
     return CompiledProfile(
         profile.name,

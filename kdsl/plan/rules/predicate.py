@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -24,7 +24,6 @@ from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import Failure, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames, WhatIfs
-from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.pre_filter import narrows_in_pre_filter, split_body
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
 from kdsl.plan.compile.statements import CODES, BlockCompiler, StatementStep
@@ -41,13 +40,9 @@ class PredicateProgram:
     it that the scalar back end evaluates.
     """
 
-    def __init__(
-        self, rule: CheckedPredicate, functions: CompiledFunctions, passes: Sequence[Pass] = PASSES
-    ) -> None:
+    def __init__(self, rule: CheckedPredicate, functions: CompiledFunctions) -> None:
         self.rule = rule
-        scope = RuleScope(
-            rule.scope, rule.params, rule.slots, functions, passes, (type(rule), rule.qualified)
-        )
+        scope = RuleScope(rule.scope, rule.params, rule.slots, functions, (type(rule), rule.qualified))
         self._share = scope.share
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
         self._block = BlockCompiler(scope, rule.report_all)

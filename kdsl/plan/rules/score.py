@@ -32,7 +32,6 @@ from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import error_text, fault_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
-from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
 from kdsl.plan.rules.normalize import Scores, normalize, normalize_few, whole
 
@@ -54,18 +53,14 @@ class ScoreError(KdslError):
 class ScoreProgram:
     """A compiled score. `dtype` is the type of its raw scores, int64 or float64."""
 
-    def __init__(
-        self, rule: CheckedScore, functions: CompiledFunctions, passes: Sequence[Pass] = PASSES
-    ) -> None:
+    def __init__(self, rule: CheckedScore, functions: CompiledFunctions) -> None:
         self.rule = rule
         self._erred = functions.erred
         self._is_double = rule.value.type == DOUBLE
         self.dtype: np.dtype[np.int64 | np.float64] = np.dtype(np.float64 if self._is_double else np.int64)
         self._nothing: int | float = math.nan if self._is_double else NO_SCORE_INT
         self._aborts = rule.on_error is not None and rule.on_error.action is ErrorAction.ABORT
-        scope = RuleScope(
-            rule.scope, rule.params, rule.slots, functions, passes, (type(rule), rule.qualified)
-        )
+        scope = RuleScope(rule.scope, rule.params, rule.slots, functions, (type(rule), rule.qualified))
         self._share = scope.share
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
         self._feasible = scope.slot_of("feasible")

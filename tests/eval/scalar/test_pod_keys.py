@@ -24,7 +24,7 @@ from kdsl.eval.scalar.pod_keys import pod_key_of
 from kdsl.eval.views import READ_OF_PODS, attribute_of
 
 from tests.cluster.build import pod_info
-from tests.plan.residual.left import checked_predicate
+from tests.plan.columns.both import checked_predicate
 
 FUNCTIONS = """
 fn carries(q: Pod, key: string): bool = key in q.labels

@@ -24,12 +24,19 @@ _PREDICATE = f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q predicates {{
 _SCORE = f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q scores {{ P weight 1 }} }}'
 
 
-def predicate_program(body: str, fns: str = "", steps: Steps = DEFAULT_STEPS) -> PredicateProgram:
-    """Compile a predicate whose body begins in line 4 if there are no functions."""
+def checked_predicate(
+    body: str, fns: str = "", steps: Steps = DEFAULT_STEPS
+) -> tuple[CheckedPredicate, CompiledFunctions]:
+    """Check a predicate whose body begins in line 4."""
     found = rules(f"predicate P {{\n{body}\n}}\n{fns}\n{_PREDICATE}")
     rule = found.profiles["t.p"].predicates[0]
     assert isinstance(rule, CheckedPredicate)
-    return PredicateProgram(rule, CompiledFunctions.of(found.fns, steps=steps, lower=lower_macro))
+    return rule, CompiledFunctions.of(found.fns, steps=steps, lower=lower_macro)
+
+
+def predicate_program(body: str, fns: str = "", steps: Steps = DEFAULT_STEPS) -> PredicateProgram:
+    """Compile a predicate whose body begins in line 4."""
+    return PredicateProgram(*checked_predicate(body, fns, steps))
 
 
 def score_program(body: str, fns: str = "") -> ScoreProgram:

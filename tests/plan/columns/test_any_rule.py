@@ -212,3 +212,52 @@ def test_scores_are_the_same(
     for pod in pods:
         columns, scalar = both_scores(program, pod, nodes)
         assert columns == scalar
+
+
+PARTS = st.sampled_from(
+    [
+        *(
+            "node.podCount",
+            "pod.priority",
+            "1 / node.podCount",
+            "1 / pod.priority",
+            "2",
+            "node.taints.size()",
+        ),
+        *('int(node.labels[?"n"].value())', 'int(pod.labels[?"n"].value())'),
+        'topology("k").count(p, true).here(node)',
+        "topology('k').count(p, 1 / p.priority > 0).total()",
+    ]
+)
+LISTS = st.lists(PARTS, min_size=1, max_size=3).map(lambda parts: f"[{', '.join(parts)}]")
+OVER_LISTS = st.sampled_from(
+    [
+        *("l.map(i, @).sum()", "l.map(i, i > 0, @).sum()", "l.transformList(j, i, j < 2, @ + j).sum()"),
+        *("l.filter(i, @ > 0).size()", "l.map(i, i + @).sum()", "(l + m).map(i, i).sum()", "l[0] + m[0]"),
+        *("(l.all(i, @ > 0) ? 1 : 2)", "(l.exists(i, i > @) ? 1 : 2)", "(l.exists_one(i, i > @) ? 1 : 2)"),
+        "(l.all(i, pod.priority > 1 || i > 0) ? 1 : 2)",
+        "(l.exists(i, node.podCount > 0 && i > 0) ? 1 : 2)",
+        "pod.labels.map(k, l.map(i, i + k.size()).sum()).sum()",
+        "[[1, 2], [pod.priority]].map(x, x.map(i, @ + i).sum()).sum()",
+        'cel.bind(c, topology("k").count(p, p.priority > pod.priority), [c].map(i, i.here(node) + @).sum())',
+    ]
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(LISTS, LISTS, OVER_LISTS, PARTS, CLUSTERS, PODS)
+def test_lists_of_failing_items(
+    first: str,
+    second: str,
+    macro: str,
+    part: str,
+    found: tuple[list[NodeFacts], list[PodInfo]],
+    pod: PodInfo,
+) -> None:
+    nodes = _nodes(found)
+    lets = f"let l = {first}\nlet m = {second}\nlet v = {macro.replace('@', part)}\n"
+    columns, scalar = both_scores(score_program(f"{lets}ignore when v == 3\nvalue v"), pod, nodes)
+    assert columns == scalar
+    body = 'require v > 0 else "${v}"\nfor x in l { let y = v + x require y != 3 else "is ${y}" }'
+    verdicts, one_by_one = both_verdicts(predicate_program(lets + body), pod, nodes)
+    assert verdicts == one_by_one

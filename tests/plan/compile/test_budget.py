@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.check.model.rule_set import CheckedPredicate
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.scalar.meter import Steps
 from kdsl.hooks.state import CycleState
@@ -43,14 +42,13 @@ def said(plugin: object, nodes: int) -> list[Status]:
 
 def test_shares_of_values_and_nodes() -> None:
     budget = RuleShares(Steps(node=20_000, pod=1_000, rule=3_000, profile=40_000))
-    share, is_first = budget.share("a")
-    assert is_first and budget.share("a") == (share, False)
+    share = budget.share("a")
     for _ in range(3):
         share.add_value()
     assert (share.value_meter().limit, share.value_meter().is_share) == (1_000, False)
     share.add_value()
     assert (share.value_meter().limit, share.value_meter().is_share) == (750, True)
-    other, _ = budget.share("b")
+    other = budget.share("b")
     for _ in range(76):
         other.add_value()
     assert (share.value_meter().limit, other.value_meter().limit) == (500, 39)
@@ -58,7 +56,7 @@ def test_shares_of_values_and_nodes() -> None:
 
 
 def test_one_part_of_many_may_take_as_much_as_a_value_where_there_is_room() -> None:
-    share, _ = RuleShares(Steps(pod=1_000, rule=50_000)).share("a")
+    share = RuleShares(Steps(pod=1_000, rule=50_000)).share("a")
     share.add_value()
     assert [share.value_meter(parts).limit for parts in (1, 50, 51)] == [1_000, 1_000, 980]
 
@@ -68,7 +66,7 @@ def test_one_part_of_many_may_take_as_much_as_a_value_where_there_is_room() -> N
 )
 def test_the_share_of_a_node(nodes: int, limit: int) -> None:
     budget = RuleShares(Steps(rule=40_000, profile=90_000))
-    share, _ = budget.share("a")
+    share = budget.share("a")
     budget.share("b")
     meter = share.node_meter(nodes)
     assert (meter.limit, meter.is_share) == (limit, limit < 20_000)
@@ -118,19 +116,3 @@ def test_the_number_of_nodes_that_are_asked_makes_no_difference() -> None:
         column = plugin.filter(state, POD, nodes.take(chosen))  # type: ignore[union-attr, arg-type]
         assert column is not None
         assert {column[at].code for at in range(len(chosen))} == {Code.ERROR}
-
-
-def test_a_rule_that_is_compiled_again_keeps_its_share() -> None:
-    found = rules(
-        WORKS.format(60, "", "node.podCount")
-        + f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q predicates {{ Works }} }}'
-    )
-    compiled = compile_profile(found, found.profiles["t.p"], rewrite_after=0)
-    (plugin,) = compiled.predicates
-    assert isinstance(plugin, PredicatePlugin) and isinstance(plugin.rule, CheckedPredicate)
-    functions = plugin._residual_programs._functions
-    before = functions.budget.values
-    plugin.keep(lambda pod: None, lambda live: None)
-    assert said(plugin, 2) == [Status(Code.SUCCESS)]
-    assert plugin._residual_programs._programs
-    assert functions.budget.values == before > 0

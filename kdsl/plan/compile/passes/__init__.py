@@ -17,8 +17,3 @@ Pass = Callable[[TypedExpr, "RuleScope"], TypedExpr]
 
 PASSES: tuple[Pass, ...] = (fold_constants, capture, hoist_lasting)
 """The passes over every expression of a rule, in order."""
-
-RESIDUAL_PASSES: tuple[Pass, ...] = (hoist_lasting,)
-"""The passes over a rule rewritten for a signature: its expressions are already folded and captured, and none
-of its variables is a constant.
-"""
