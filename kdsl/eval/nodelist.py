@@ -5,7 +5,7 @@ They behave as lists; code that handles these classes processes all of their ite
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -69,13 +69,13 @@ class StringList(Sequence[str]):
         # Different codes may have equal values.
         return tuple(dict.fromkeys([values[code] for code in found]))
 
-    def total(self, weight: Callable[[str], int]) -> int:
-        """Return the total weight of the items; `weight` takes any of the values."""
+    def total_units(self, size: int) -> int:
+        """Return the number of full units of `size` characters in all items together."""
         values = self._values
-        if len(values) <= FEW and not any(map(weight, values)):
+        if len(values) <= FEW and max(map(len, values)) < size:
             return 0
         counts = np.bincount(self._codes).tolist()
-        return sum([weight(values[code]) * count for code, count in enumerate(counts) if count])
+        return sum([len(values[code]) // size * count for code, count in enumerate(counts) if count])
 
 
 LISTS: Final = (tuple, list, NodeList, StringList)

@@ -152,3 +152,25 @@ def item_reader(slot: int, items: list[Closure], compute: Closure) -> Closure:
         return entry[0]
 
     return read
+
+
+def reader_of_item(slot: int, item: int, compute: Closure) -> Closure:
+    """Do as `item_reader` for one loop item, which is in the slot `item`: most values depend on one."""
+
+    def read(frame: Frame) -> Value:
+        known = frame[slot]
+        if known is UNSET:
+            known = frame[slot] = {}
+        value = frame[item]
+        try:
+            found = known[id(value)][0]
+        except KeyError:
+            if len(known) >= _MOST_ITEMS:
+                known.clear()
+            found = value_or_failure(compute, frame)
+            known[id(value)] = found, value
+        if found.__class__ is _Failed:
+            raise found.error
+        return found
+
+    return read

@@ -175,12 +175,8 @@ def _paid(frame: Frame, value: Value) -> Value:
     elif value.__class__ is dict:
         spend_on(frame, value.values())
     elif value.__class__ is StringList:
-        spend(frame, value.total(_steps_of_text))
+        spend(frame, value.total_units(CHARACTERS))
     return value
-
-
-def _steps_of_text(text: str) -> int:
-    return len(text) // CHARACTERS
 
 
 def spend_on(frame: Frame, values: Iterable[Value]) -> None:
@@ -202,7 +198,7 @@ def spend_on(frame: Frame, values: Iterable[Value]) -> None:
             meter.spend(len(value))
         elif value.__class__ is StringList:
             meter.spend(len(value))
-            meter.spend(value.total(_steps_of_text))
+            meter.spend(value.total_units(CHARACTERS))
         elif isinstance(value, dict) or value.__class__ is FrozenMap:
             meter.spend(len(value))
             pending += value.values()

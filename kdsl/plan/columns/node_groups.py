@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from kdsl.cluster.snapshot.fact_columns import ABSENT
+from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumns
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
@@ -40,6 +40,21 @@ class NodeReads(Struct, eq=False):
         """Add the labels with these keys."""
         self.keys.update(("labels", key) for key in keys)
 
+    def are_equal(self, facts: FactColumns) -> bool:
+        """Return whether all nodes are known to have equal values."""
+        if self.columns:
+            return False
+        for name in self.fields:
+            if not facts.field(name).is_constant:
+                return False
+        for place in self.keys:
+            if not facts.key(*place).is_constant:
+                return False
+        for place in self.tests:
+            if place not in self.keys and not facts.key(*place).is_everywhere:
+                return False
+        return True
+
     def digits(self, batch: Batch) -> list[Digit]:
         """Return the digits in which the rows of a batch may differ."""
         facts, rows = batch.facts, batch.rows
@@ -65,7 +80,7 @@ class NodeGroups:
     """Groups the rows of a batch that share an answer. `slot` holds the reads of nodes for the attempt."""
 
     def __init__(self, collect: Collect, slot: int) -> None:
-        self._compile = collect
+        self._collect = collect
         self._slot = slot
 
     def evaluate(self, batch: Batch, question: Callable[[Batch], NDArray[Scalar]]) -> NDArray[Scalar] | None:
@@ -86,16 +101,18 @@ class NodeGroups:
         frame = batch.frame
         reads = frame[self._slot]
         if reads is UNSET:
-            reads = frame[self._slot] = self._reads_of(frame)
+            reads = frame[self._slot] = reads_of(self._collect, frame)
         return None if reads is None else few_groups(reads.digits(batch), len(batch))
 
-    def _reads_of(self, frame: Frame) -> NodeReads | None:
-        reads, meter = NodeReads(), frame[-1]
-        frame[-1] = Meter(_STEPS)
-        try:
-            self._compile(frame, reads)
-        except (EvalError, NotColumnar):
-            return None
-        finally:
-            frame[-1] = meter
-        return reads
+
+def reads_of(collect: Collect, frame: Frame) -> NodeReads | None:
+    """Return the reads of nodes for the pod of a frame; None if they are unknown."""
+    reads, meter = NodeReads(), frame[-1]
+    frame[-1] = Meter(_STEPS)
+    try:
+        collect(frame, reads)
+    except (EvalError, NotColumnar):
+        return None
+    finally:
+        frame[-1] = meter
+    return reads

@@ -65,7 +65,7 @@ class NodeReadsCompiler:
                 raise NotColumnar
             return self._compile(expr)
         except NotColumnar:
-            return _unclear
+            return unclear
         finally:
             self._depth -= 1
 
@@ -121,7 +121,7 @@ class NodeReadsCompiler:
         if place not in self._lets:
             self._lets[place] = None if definition is None else self.compile(definition)
         collect = self._lets[place]
-        if collect is None or collect is _unclear:
+        if collect is None or collect is unclear:
             return collect
         found = collect
 
@@ -208,7 +208,7 @@ class NodeReadsCompiler:
             self._bodies[place] = inner.compile(fn.body)
         collect = self._bodies[place]
         outer = self.compile_all(arg for param, arg in pairs if param.slot != node)
-        if collect is None or collect is _unclear:
+        if collect is None or collect is unclear:
             return collect or outer
         body, blank = collect, [UNSET] * (fn.slots + 1)
 
@@ -236,7 +236,7 @@ class NodeReadsCompiler:
         if source is expr.iterable:
             return of_items
         # Lists are seldom empty.
-        return collect if collect is _unclear else _together([self.compile(expr.iterable), of_items])
+        return collect if collect is unclear else _together([self.compile(expr.iterable), of_items])
 
     def _source(self, expr: Comprehension) -> tuple[TypedExpr, Closure] | None:
         """Return a list or map that all nodes share and that holds all items of a macro; None if unknown."""
@@ -285,7 +285,7 @@ class NodeReadsCompiler:
         """
         collectors = self.compile_all(map(optimised, exprs)), self._statements(statements, optimised)
         collect = _together(collectors) or _nothing
-        return None if collect is _unclear else NodeGroups(collect, slot())
+        return None if collect is unclear else NodeGroups(collect, slot())
 
     def _statements(
         self, statements: Iterable[CheckedStatement], optimised: Callable[[TypedExpr], TypedExpr]
@@ -306,7 +306,7 @@ class NodeReadsCompiler:
         slots = tuple(variable.slot for variable in statement.variables)
         iterable = self._closure(optimised(statement.iterable))
         if iterable is None:
-            return _unclear
+            return unclear
         inner, lets = self._with_known(slots), []
         for each in statement.body:
             if isinstance(each, CheckedLet):
@@ -363,7 +363,7 @@ def _nothing(frame: Frame, reads: NodeReads) -> None:
     """Collect nothing."""
 
 
-def _unclear(frame: Frame, reads: NodeReads) -> None:
+def unclear(frame: Frame, reads: NodeReads) -> None:
     """Refuse: the expression reads more than a few facts."""
     raise NotColumnar
 
@@ -386,8 +386,8 @@ def _each(each: Each, collect: Collect) -> Collect:
 
 def _together(collectors: Iterable[Collect | None]) -> Collect | None:
     found = [collect for collect in collectors if collect is not None]
-    if _unclear in found:
-        return _unclear
+    if unclear in found:
+        return unclear
     if len(found) < 2:
         return found[0] if found else None
 

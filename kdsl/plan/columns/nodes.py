@@ -12,33 +12,24 @@ from typing import Final
 import numpy as np
 
 from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import (
-    Aggregate,
-    CallFn,
-    CallOf,
-    Comprehension,
-    Const,
-    KeyOf,
-    Macro,
-    TypedExpr,
-    Var,
-)
+from kdsl.check.model.typed import Aggregate, CallFn, CallOf, Comprehension, Macro, TypedExpr, Var
 from kdsl.check.model.types import DOUBLE, INT, QUANTITY, UINT
 from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.eval.ir import operands
 from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.frame import Compile
+from kdsl.eval.scalar.logic import checked_truth
 from kdsl.eval.scalar.meter import Meter, spend
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
-from kdsl.eval.values import Value
-from kdsl.eval.views import attribute_of
-from kdsl.plan.columns.atoms import NodeFact, keyed
+from kdsl.eval.values import EvalError, Value
+from kdsl.plan.columns.atoms import NodeFact
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand as ColumnClosure
+from kdsl.plan.columns.node_groups import Collect, reads_of
+from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rule import ColumnScope
 from kdsl.plan.compile.scope import CompiledFunctions
 
@@ -63,12 +54,13 @@ class _MacroColumns(ColumnScope):
         self, exprs: Iterable[TypedExpr], bound: frozenset[int] = frozenset()
     ) -> tuple[NodeFact, ...] | None:
         exprs = tuple(exprs)
-        # A hoisted part may read the node.
-        hoisted = (part for expr in exprs for part in walk(expr) if isinstance(part, Var))
+        return None if any(map(self.hides_node, exprs)) else super().facts(exprs, bound)
+
+    def hides_node(self, expr: TypedExpr) -> bool:
+        """Return whether a hoisted part of an expression reads the node."""
         node = self.slots.node
-        if any(part.slot != node and node in self.needs(part) for part in hoisted):
-            return None
-        return super().facts(exprs, bound)
+        variables = (part for part in walk(expr) if isinstance(part, Var))
+        return any(part.slot != node and node in self.needs(part) for part in variables)
 
     def definition(self, slot: int) -> None:
         return None
@@ -87,16 +79,17 @@ def lower_macro(
     body = Lowering(scope, frozenset(), frozenset(), scope.slots.node).lower(expr.body)
     is_filter = is_of_view or expr.macro is Macro.FILTER
     result = _filtered if is_filter else _listed
-    tested = _tested(expr.body, variable.slot) if is_filter else None
+    may_be_equal = is_filter and not scope.hides_node(expr.body)
+    collect = NodeReadsCompiler(scope, variable.slot).compile(expr.body) if may_be_equal else unclear
+    condition = compile(expr.body)
     evaluate = np.errstate(all="ignore")(_evaluate) if _may_compute(expr.body) else _evaluate
 
     def at_once(frame: Frame, nodes: NodeList) -> Value:
         chosen = nodes.nodes
         if not is_worth_columns(chosen):
             return None
-        if tested is not None and _all_have(chosen, tested) and frame[-1].left >= len(chosen):
-            spend(frame, len(chosen))
-            return nodes
+        if _are_equal(chosen, collect, frame):
+            return _filtered_as_one(condition, variable.slot, nodes, frame)
         value = evaluate(body, chosen, frame)
         if value is None or bad_of(value) is not None:
             # Some node fails: evaluating one by one finds the first.
@@ -106,24 +99,28 @@ def lower_macro(
     return at_once
 
 
-def _tested(condition: TypedExpr, node: int) -> list[tuple[str, str]] | None:
-    """Return the keys that a condition tests, each with its map, if it tests nothing else; else None."""
-    parts = [condition]
-    if isinstance(condition, CallOf) and condition.function == "_&&_":
-        parts = operands(condition)
-    found: list[tuple[str, str]] = []
-    for part in parts:
-        match part:
-            case CallOf(overload="in_map") | KeyOf(test=True):
-                fact = keyed(part, node)
-            case _:
-                return None
-        match fact:
-            case NodeFact(field=field, key=Const(value=str(key))):
-                found.append((attribute_of(field), key))
-            case _:
-                return None
-    return found
+def _are_equal(nodes: NodeSet, collect: Collect | None, frame: Frame) -> bool:
+    """Return whether a condition is known to read equal values of all nodes; `collect` adds its reads."""
+    if collect is None or collect is unclear:
+        return collect is None
+    reads = reads_of(collect, frame)
+    return reads is not None and reads.are_equal(FactColumns.of(nodes.snapshot.live))
+
+
+def _filtered_as_one(condition: Closure, slot: int, nodes: NodeList, frame: Frame) -> Value:
+    """Filter nodes by the condition for the first of them; all pay for it. None if it fails."""
+    outer: Meter = frame[-1]
+    count = len(nodes)
+    own = frame[-1] = Meter(outer.left // count - 1)
+    frame[slot] = nodes.nodes.snapshot.info(nodes.nodes.rows.item(0))
+    try:
+        holds = own.limit >= 0 and checked_truth(condition(frame))
+    except EvalError:
+        return None
+    finally:
+        frame[-1] = outer
+    outer.spend(count * (1 + own.limit - own.left))
+    return nodes if holds else ()
 
 
 def _may_compute(expr: TypedExpr) -> bool:
@@ -132,12 +129,6 @@ def _may_compute(expr: TypedExpr) -> bool:
         isinstance(part, CallFn) or (isinstance(part, CallOf) and part.type in _NUMBERS)
         for part in walk(expr)
     )
-
-
-def _all_have(nodes: NodeSet, tested: Iterable[tuple[str, str]]) -> bool:
-    """Return whether every node of the snapshot has these keys."""
-    facts = FactColumns.of(nodes.snapshot.live)
-    return all(facts.key(*place).is_everywhere for place in tested)
 
 
 def _evaluate(body: ColumnClosure, nodes: NodeSet, frame: Frame) -> ColumnValue | None:
