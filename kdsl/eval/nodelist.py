@@ -72,7 +72,7 @@ class StringList(Sequence[str]):
     def total_units(self, size: int) -> int:
         """Return the number of full units of `size` characters in all items together."""
         values = self._values
-        if len(values) <= FEW and max(map(len, values)) < size:
+        if len(values) <= FEW and max(map(len, values), default=0) < size:
             return 0
         counts = np.bincount(self._codes).tolist()
         return sum([len(values[code]) // size * count for code, count in enumerate(counts) if count])

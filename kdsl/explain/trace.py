@@ -26,7 +26,7 @@ from kdsl.explain.deciding import Deciding, Why, with_items
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.failures import error_text
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
-from kdsl.plan.compile.statements import BlockCompiler, Chosen
+from kdsl.plan.compile.statements import Chosen, chosen_items
 from kdsl.plan.compile.template import compile_template, text_in
 
 
@@ -55,7 +55,6 @@ class PredicateTrace:
         )
         self._pod, self._node, self._cluster = map(self._scope.slot_of, ("pod", "node", "cluster"))
         self._deciding = Deciding(self._scope, functions)
-        self._block = BlockCompiler(self._scope, rule.report_all)
         for statement in rule.body:
             if isinstance(statement, CheckedLet):
                 self._let(statement)
@@ -110,7 +109,7 @@ class PredicateTrace:
         return run
 
     def _loop(self, statement: CheckedForEach) -> Run:
-        choose = self._block.chosen_items(statement)
+        choose = chosen_items(statement, self._scope)
         resets: list[int] = []
         runs: list[Run] = []
         for inner in statement.body:

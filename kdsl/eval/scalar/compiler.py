@@ -6,8 +6,9 @@ are written in parts: so neither this recursion nor Python's parser meets its li
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from threading import RLock
+from typing import TypeVar
 
 from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import (
@@ -52,6 +53,8 @@ from kdsl.eval.scalar.program import MOST_NESTED, Lines, NamedObjects
 from kdsl.eval.scalar.searches import SEARCHES, compile_search
 from kdsl.eval.values import NONE, Optional, UInt, Value
 from kdsl.eval.views import VIEW_FUNCTIONS, method_name, method_of
+
+T = TypeVar("T")
 
 
 class _Deferred:
@@ -100,15 +103,29 @@ class Compiler:
         """Compile an expression to a function over a frame of values. Thread-safe."""
         with self._lock:
             closure = self._program(lambda: [f"return {self.text(expr)}"])
-            while self._deferred and not self._depth:
-                compiler, deferred, part = self._deferred.pop()
-                deferred.closure = compiler.compile(part)
+            self._compile_deferred()
             return closure
 
+    def block(self, lines: Callable[[Compiler], list[str]]) -> Callable[..., bool]:
+        """Compile lines to a function of a frame `f` and a list `r`. Thread-safe."""
+        with self._lock:
+            block = self._named(lambda: self._names.block(lines(self)))
+            self._compile_deferred()
+            return block
+
+    def _compile_deferred(self) -> None:
+        while self._deferred and not self._depth:
+            compiler, deferred, part = self._deferred.pop()
+            deferred.closure = compiler.compile(part)
+
     def _program(self, lines: Lines) -> Closure:
+        return self._named(lambda: self._names.function(lines()))
+
+    def _named(self, make: Callable[[], T]) -> T:
+        """Make a function with names of its own."""
         outer, self._names = self._names, NamedObjects()
         try:
-            return self._names.function(lines())
+            return make()
         finally:
             self._names = outer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from kdsl.check.model.typed import Comprehension, Macro
+from kdsl.check.model.typed import Comprehension, Macro, TypedExpr
 from kdsl.check.model.types import STRING, Type
 from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.scalar.logic import deciding, is_sure_condition, truth, undecided
@@ -22,7 +22,7 @@ def comprehension_text(expr: Comprehension, out: Writer) -> str:
         return out.function(lambda: _decision(expr, out))
     # A loop of Python may assign to a slot of the frame directly.
     slots = ", ".join([f"f[{variable.slot}]" for variable in expr.variables])
-    loop = f"for {slots} in {_elements_text(expr, out)}"
+    loop = f"for {slots} in {elements_text(expr.iterable, len(expr.variables), out)}"
     first = f"f[{expr.variables[0].slot}]"
     if expr.macro is Macro.FILTER:
         return f"tuple([{first} {loop} if {truth(expr.body, out)}])"
@@ -47,15 +47,18 @@ def _decision(expr: Comprehension, out: Writer) -> list[str]:
     slots = ", ".join([f"f[{variable.slot}]" for variable in expr.variables])
     found = expr.macro is Macro.EXISTS
     decided = deciding(truth(expr.body, out), found, is_sure_condition(expr.body, out))
-    loop = [f"for {slots} in {_elements_text(expr, out)}:", *[f"  {line}" for line in decided]]
+    elements = elements_text(expr.iterable, len(expr.variables), out)
+    loop = [f"for {slots} in {elements}:", *[f"  {line}" for line in decided]]
     return ["e = None", *loop, *undecided(found)]
 
 
-def _elements_text(expr: Comprehension, out: Writer) -> str:
-    """Write the elements, keys or pairs that a macro visits; the steps for them are taken first."""
-    type_ = expr.iterable.type
-    is_plain, values = _is_plain(type_), out.text(expr.iterable)
-    if len(expr.variables) == 1:
+def elements_text(iterable: TypedExpr, variables: int, out: Writer) -> str:
+    """Write the elements, keys or pairs that a loop over one or two variables visits; the steps for them are
+    taken first.
+    """
+    type_ = iterable.type
+    is_plain, values = _is_plain(type_), out.text(iterable)
+    if variables == 1:
         return f"{out.name(paid if is_plain else paid_elements)}(f, {values})"
     if not is_plain:
         return f"{out.name(paid_pairs)}(f, {values})"

@@ -73,6 +73,11 @@ class NamedObjects:
         self._objects[name] = value
         return name
 
+    def block(self, lines: Sequence[str]) -> Callable[..., bool]:
+        """Return the function of a frame `f` and a list `r` with these lines."""
+        run: Callable[..., bool] = FunctionType(_code("\n ".join(lines), "f, r"), self._objects)
+        return run
+
     def function(self, lines: Sequence[str]) -> Closure:
         """Return the function with these lines; the closure itself if they only call it."""
         only = _CALL.fullmatch(lines[0]) if len(lines) == 1 else None
@@ -80,13 +85,13 @@ class NamedObjects:
             closure = self._objects[only[1]]
             assert callable(closure)
             return closure
-        run: Callable[[list[Value]], Value] = FunctionType(_code("\n ".join(lines)), self._objects)
+        run: Callable[[list[Value]], Value] = FunctionType(_code("\n ".join(lines), "f"), self._objects)
         return run
 
 
 @lru_cache(_MOST_TEXTS)
-def _code(text: str) -> CodeType:
+def _code(text: str, parameters: str) -> CodeType:
     """Return the code of a function. Functions that differ in constants alone have the same text."""
-    module = compile(f"def rule(f):\n {text}\n", "<rule>", "exec", dont_inherit=True)
+    module = compile(f"def rule({parameters}):\n {text}\n", "<rule>", "exec", dont_inherit=True)
     (code,) = [each for each in module.co_consts if isinstance(each, CodeType)]
     return code

@@ -199,7 +199,7 @@ def list_field(attribute: str) -> Operand:
     return read
 
 
-def chosen_items(
+def tested_items(
     batch: Batch, listed: ColumnValue, slot: int, condition: ItemCondition
 ) -> tuple[CodedLists, Mask]:
     """Return lists, and for which of their distinct items a condition holds that reads the item in `slot`,
@@ -229,7 +229,7 @@ def over_items(macro: Macro, iterable: Operand, slot: int, condition: ItemCondit
     """Return `all`, `exists` or `filter` over lists of nodes."""
 
     def evaluate(batch: Batch) -> ColumnValue:
-        listed, found = chosen_items(batch, iterable(batch), slot, condition)
+        listed, found = tested_items(batch, iterable(batch), slot, condition)
         if macro is Macro.FILTER:
             kept = found if listed.kept is None else found & listed.kept
             return CodedLists(listed.codes, listed.lists, kept)

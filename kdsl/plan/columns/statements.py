@@ -28,12 +28,12 @@ from kdsl.plan.columns.compiler import ColumnCompiler, ScalarPart
 from kdsl.plan.columns.distinct import Spending, fact_digits, set_node
 from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import scattered
-from kdsl.plan.columns.node_lists import chosen_items, over_items
+from kdsl.plan.columns.node_lists import over_items, tested_items
 from kdsl.plan.columns.rejections import Rejections, TracedRejections
 from kdsl.plan.columns.tape import Tapes
 from kdsl.plan.compile.failures import MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
-from kdsl.plan.compile.statements import CODES, BlockCompiler
+from kdsl.plan.compile.statements import CODES, BlockCompiler, chosen_items
 from kdsl.plan.compile.template import compile_template, text_in
 
 BatchStep = Callable[[Batch, Rejections], None]
@@ -137,7 +137,7 @@ class ColumnBlock:
             and scope.is_lasting(*self._error_parts, bound=shared)
         ):
             return self._over_items(statement, shared) or self._by_scalar(statement)
-        choose = BlockCompiler(scope, self._report_all).chosen_items(statement)
+        choose = chosen_items(statement, scope)
         local: list[int] = []
         for inner in statement.body:
             if isinstance(inner, CheckedLet):
@@ -221,7 +221,7 @@ class ColumnBlock:
 
         def step(batch: Batch, found: Rejections) -> None:
             try:
-                listed, good = chosen_items(batch, lists(batch), slot, wanted)
+                listed, good = tested_items(batch, lists(batch), slot, wanted)
             except OutOfSteps:
                 raise
             except NotColumnar:
@@ -235,9 +235,8 @@ class ColumnBlock:
 
     def _by_scalar(self, statement: CheckedForEach) -> BatchStep:
         """Return a step that runs a loop in the scalar back end, for one node of each group."""
-        block = BlockCompiler(self._scope, self._report_all)
-        block.add(statement, self._on_error)
-        (run,) = block.steps
+        block = BlockCompiler(self._scope, self._report_all, self._on_error)
+        block.add(statement)
         exprs = (*expressions_of([statement]), *self._error_parts)
         facts = self._compiler.facts(exprs, loop_slots([statement]))
         atoms = None if facts is None else self._compiler.atoms(facts)
@@ -255,7 +254,7 @@ class ColumnBlock:
                     failures: list[Failure] = []
                     set_node(part, row, slots)
                     meter.next()
-                    run(part.frame, failures)
+                    block.run(part.frame, failures)
                     if not failures and not meter.is_over:
                         continue
                     rows = np.zeros(len(batch), dtype=np.bool_)

@@ -1,13 +1,20 @@
-"""The body of a predicate as steps: `require`, `let` and `for`, under `report first` or `report all`."""
+"""The body of a predicate as one generated function: `require`, `let` and `for`, under `report first` or
+`report all`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Final
 
+from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
-from kdsl.eval.scalar import UNSET, Frame
-from kdsl.eval.scalar.comprehensions import elements_of, pairs_of
+from kdsl.eval.scalar import Frame
+from kdsl.eval.scalar.comprehensions import elements_of, elements_text, pairs_of
+from kdsl.eval.scalar.logic import truth
 from kdsl.eval.scalar.meter import spend
+from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.status import Code
 from kdsl.lang.tree import RejectionCode
@@ -15,10 +22,10 @@ from kdsl.plan.compile.failures import FURTHER, MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.template import compile_template, text_in
 
-StatementStep = Callable[[Frame, list[Failure]], bool]
-"""Runs one statement, appends failures, and returns whether there were any."""
+Run = Callable[[Frame, list[Failure]], bool]
+"""Runs a block for the node or loop item in the frame, appends failures, and returns if there were any."""
 
-CODES = {
+CODES: Final = {
     RejectionCode.UNSCHEDULABLE: Code.UNSCHEDULABLE,
     RejectionCode.UNRESOLVABLE: Code.UNRESOLVABLE,
     RejectionCode.PENDING: Code.PENDING,
@@ -27,134 +34,147 @@ CODES = {
 Chosen = tuple[Value, EvalError | None]
 """An item of a loop (one value, or a pair for two variables), and the error of its `where`, if any."""
 
+_Lines = Callable[[Writer], list[str]]
+"""Writes the lines of a statement. In them `f` is the frame, `r` the failures, `s` the place of the running
+expression, and `w` whether anything failed.
+"""
+
 
 class BlockCompiler:
-    """Compiles the statements of one block in order."""
+    """Compiles the statements of a block, in order. `on_error` makes the failure of an error in them.
 
-    def __init__(self, scope: RuleScope, report_all: bool) -> None:
+    The first failure ends a block, except that of a whole rule under `report all`.
+    """
+
+    def __init__(
+        self, scope: RuleScope, report_all: bool, on_error: OnError, is_of_item: bool = False
+    ) -> None:
         self._scope = scope
         self._report_all = report_all
-        self.resets: list[int] = []
-        self.steps: list[StatementStep] = []
+        self._on_error = on_error
+        self._ends_early = is_of_item or not report_all
+        self._resets: list[int] = []
+        self._statements: list[_Lines] = []
 
-    def let(self, statement: CheckedLet) -> None:
-        """Declare a `let`."""
-        slot = self._scope.let(statement)
-        if slot is not None:
-            self.resets.append(slot)
+    @cached_property
+    def run(self) -> Run:
+        """The block as a function; call it after compiling everything."""
+        return self._scope.block(self._lines)
 
-    def add(self, statement: CheckedStatement, on_error: OnError) -> None:
-        """Compile one more statement; `on_error` makes the failure of an error in it."""
+    def add(self, statement: CheckedStatement) -> None:
+        """Compile one more statement."""
         match statement:
             case CheckedLet():
-                self.let(statement)
+                slot = self._scope.let(statement)
+                if slot is not None:
+                    self._resets.append(slot)
             case CheckedRequire():
-                self.steps.append(self.require(statement, on_error))
+                self._statements.append(self._require(statement))
             case CheckedForEach():
-                self.steps.append(self._for_each(statement, on_error))
+                self._statements.append(self._for_each(statement))
 
-    def reset(self, frame: Frame) -> None:
-        """Reset the `let`s of the previous node or loop item."""
-        for slot in self.resets:
-            frame[slot] = UNSET
+    def add_step(self, step: Run) -> None:
+        """Add a step that is no statement."""
+        self._statements.append(lambda out: [f"if {out.name(step)}(f, r): {self._failed}"])
 
-    def run(self, frame: Frame, failures: list[Failure]) -> bool:
-        """Run the block for one node: up to the first failure, or all of it under `report all`."""
-        failed = False
-        for step in self.steps:
-            if step(frame, failures):
-                failed = True
-                if not self._report_all:
-                    break
-        return failed
+    @property
+    def _failed(self) -> str:
+        """The line after a failure."""
+        return "return True" if self._ends_early else "w = True"
 
-    def run_item(self, frame: Frame, failures: list[Failure]) -> bool:
-        """Run the block for one loop item: up to the first failure in any case."""
-        self.reset(frame)
-        return any(step(frame, failures) for step in self.steps)
+    def _lines(self, out: Writer) -> list[str]:
+        found = [f"f[{slot}] = UNSET" for slot in self._resets]
+        statements = [statement(out) for statement in self._statements]
+        if self._ends_early:
+            statements = [[line for lines in statements for line in lines]]
+        found.append("w = False")
+        handler = f"except EvalError as x: {out.name(self._fail)}(f, r, x, s); {self._failed}"
+        for lines in filter(None, statements):
+            found += ["try:", *_indented(lines), handler]
+        return [*found, "return w"]
 
-    def require(self, statement: CheckedRequire, on_error: OnError) -> StatementStep:
-        """Compile a `require`."""
-        condition = self._scope.compile(statement.condition)
+    def _fail(self, frame: Frame, failures: list[Failure], error: EvalError, span: Span) -> bool:
+        failures.append(self._on_error(error, span, frame))
+        return True
+
+    def _require(self, statement: CheckedRequire) -> _Lines:
+        condition = self._scope.optimised(statement.condition)
         reason = compile_template(statement.reason, self._scope)
-        code, span = CODES[statement.code], statement.span
-        fixed = Failure(code, reason, span.site) if isinstance(reason, str) else None
+        code, site = CODES[statement.code], statement.span.site
+        fixed = Failure(code, reason, site) if isinstance(reason, str) else None
 
-        def step(frame: Frame, failures: list[Failure]) -> bool:
-            try:
-                if condition(frame):
-                    return False
-            except EvalError as error:
-                failures.append(on_error(error, statement.condition.span, frame))
-                return True
+        def reject(frame: Frame, failures: list[Failure]) -> None:
             text = text_in(reason, frame) if len(failures) < MAX_FAILURES else FURTHER
-            failures.append(fixed or Failure(code, text, span.site))
-            return True
+            failures.append(fixed or Failure(code, text, site))
 
-        return step
+        def lines(out: Writer) -> list[str]:
+            return [
+                f"s = {out.name(statement.condition.span)}",
+                f"if not {truth(condition, out)}: {out.name(reject)}(f, r); {self._failed}",
+            ]
 
-    def _for_each(self, statement: CheckedForEach, on_error: OnError) -> StatementStep:
-        choose = self.chosen_items(statement)
-        bind = _binder(tuple(variable.slot for variable in statement.variables))
-        block = BlockCompiler(self._scope, self._report_all)
+        return lines
+
+    def _for_each(self, statement: CheckedForEach) -> _Lines:
+        slots = [variable.slot for variable in statement.variables]
+        place, where = statement.iterable.span, statement.where
+        choose = None if where is None else chosen_items(statement, self._scope)
+        self._scope.ranges(statement.iterable, statement.variables)
+        iterable = self._scope.optimised(statement.iterable)
+        block = BlockCompiler(self._scope, self._report_all, self._on_error, is_of_item=True)
         for inner in statement.body:
-            block.add(inner, on_error)
-        report_all = self._report_all
-        where_span = (statement.where or statement.iterable).span
+            block.add(inner)
 
-        def step(frame: Frame, failures: list[Failure]) -> bool:
-            failed = False
+        def lines(out: Writer) -> list[str]:
+            names, run = ", ".join([f"f[{slot}]" for slot in slots]), f"{out.name(block.run)}(f, r)"
+            if where is None:
+                loop = [f"for {names} in {elements_text(iterable, len(slots), out)}:"]
+            else:
+                loop = [f"for i, e in {out.name(choose)}(f):", f"  {names} = i"]
+                fail = f"{out.name(self._fail)}(f, r, e, {out.name(where.span)})"
+                run = f"({run} if e is None else {fail})"
+            # Under `report all`, all items report, also those of a loop in a loop.
+            loop.append(f"  if {run}: {'w = True' if self._report_all else 'return True'}")
+            ending = ["if w: return True"] if self._report_all and self._ends_early else []
+            return [f"s = {out.name(place)}", *loop, *ending]
+
+        return lines
+
+
+def chosen_items(statement: CheckedForEach, scope: RuleScope) -> Callable[[Frame], Iterable[Chosen]]:
+    """Return a closure for the items of a loop that pass its `where`; once per pod if possible."""
+    slots = tuple(variable.slot for variable in statement.variables)
+    is_lasting = scope.is_lasting(statement.iterable) and scope.is_lasting(statement.where, bound=slots)
+    scope.ranges(statement.iterable, statement.variables)
+    iterable = scope.compile(statement.iterable)
+    where = None if statement.where is None else scope.compile(statement.where)
+    items_of = (elements_of if len(slots) == 1 else pairs_of)(statement.iterable.type)
+    bind = _binder(slots)
+
+    def choose(frame: Frame) -> Iterator[Chosen]:
+        items = iterable(frame)
+        spend(frame, len(items))
+        for item in items_of(items):
             try:
-                for item, error in choose(frame):
+                if where is not None:
                     bind(frame, item)
-                    if error is not None:
-                        failures.append(on_error(error, where_span, frame))
-                        failed = True
-                    elif block.run_item(frame, failures):
-                        failed = True
-                    if failed and not report_all:
-                        break
+                    if not where(frame):
+                        continue
             except EvalError as error:
-                failures.append(on_error(error, statement.iterable.span, frame))
-                failed = True
-            return failed
+                yield item, error
+            else:
+                yield item, None
 
-        return step
+    if not is_lasting:
+        return choose
+    chosen = scope.once(lambda frame: list(choose(frame)), statement.iterable, statement.where)
 
-    def chosen_items(self, statement: CheckedForEach) -> Callable[[Frame], Iterable[Chosen]]:
-        """Return a closure for the items of a loop that pass its `where`; once per pod if possible."""
-        scope, slots = self._scope, tuple(variable.slot for variable in statement.variables)
-        is_lasting = scope.is_lasting(statement.iterable) and scope.is_lasting(statement.where, bound=slots)
-        scope.ranges(statement.iterable, statement.variables)
-        iterable = scope.compile(statement.iterable)
-        where = None if statement.where is None else scope.compile(statement.where)
-        items_of = (elements_of if len(slots) == 1 else pairs_of)(statement.iterable.type)
-        bind = _binder(slots)
+    def choose_once(frame: Frame) -> list[Chosen]:
+        items: list[Chosen] = chosen(frame)
+        spend(frame, len(items))
+        return items
 
-        def choose(frame: Frame) -> Iterator[Chosen]:
-            items = iterable(frame)
-            spend(frame, len(items))
-            for item in items_of(items):
-                try:
-                    if where is not None:
-                        bind(frame, item)
-                        if not where(frame):
-                            continue
-                except EvalError as error:
-                    yield item, error
-                else:
-                    yield item, None
-
-        if not is_lasting:
-            return choose
-        chosen = scope.once(lambda frame: list(choose(frame)), statement.iterable, statement.where)
-
-        def choose_once(frame: Frame) -> list[Chosen]:
-            items: list[Chosen] = chosen(frame)
-            spend(frame, len(items))
-            return items
-
-        return choose_once
+    return choose_once
 
 
 def _binder(slots: Sequence[int]) -> Callable[[Frame, Value], None]:
@@ -171,3 +191,7 @@ def _binder(slots: Sequence[int]) -> Callable[[Frame, Value], None]:
         frame[first], frame[second] = item
 
     return bind_two
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdsl.check.model.rule_set import CheckedLet, CheckedNarrow, CheckedPredicate
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.eval.scalar import Frame
+from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.values import EvalError, Optional, Value
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
@@ -26,7 +26,7 @@ from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames, WhatIfs
 from kdsl.plan.compile.pre_filter import narrows_in_pre_filter, split_body
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
-from kdsl.plan.compile.statements import CODES, BlockCompiler, StatementStep
+from kdsl.plan.compile.statements import CODES, BlockCompiler, Run
 from kdsl.plan.compile.template import compile_template, text_in
 
 SKIP = Status(Code.SKIP)
@@ -45,11 +45,9 @@ class PredicateProgram:
         scope = RuleScope(rule.scope, rule.params, rule.slots, functions, (type(rule), rule.qualified))
         self._share = scope.share
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
-        self._block = BlockCompiler(scope, rule.report_all)
         # `let`s are lazy, and statements before the first `require` may use them.
-        for statement in rule.body:
-            if isinstance(statement, CheckedLet):
-                self._block.let(statement)
+        lets = [scope.let(each) for each in rule.body if isinstance(each, CheckedLet)]
+        self._resets = [slot for slot in lets if slot is not None]
         self._applies, self._node_applies = (
             Conditions(
                 [each for each in rule.applies if each.time.is_lasting is lasts],
@@ -62,17 +60,20 @@ class PredicateProgram:
         self._on_error = compile_on_error(rule.name, rule.on_error, scope)
         self._narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
         self._narrows_in_pre_filter = narrows_in_pre_filter(rule)
-        if self._narrow is not None and not self._narrows_in_pre_filter:
-            self._block.steps.append(self._stay_narrow(self._narrow))
         first, others = split_body(rule)
-        self._pre_filter_steps = [self._block.require(statement, self._on_error) for statement in first]
+        self._early = BlockCompiler(scope, rule.report_all, self._on_error)
+        for require in first:
+            self._early.add(require)
+        self._block = BlockCompiler(scope, rule.report_all, self._on_error)
+        if self._narrow is not None and not self._narrows_in_pre_filter:
+            self._block.add_step(self._stay_narrow(self._narrow))
         for statement in others:
-            self._block.add(statement, self._on_error)
+            self._block.add(statement)
         self._node_statements = others
         self.scalar_parts: list[ScalarPart] = []
         self._tapes: RuleTapes | None = None
         self.columns = self._over_columns(scope, functions)
-        self.frames = Frames(scope, self._block.resets, functions.steps.pod)
+        self.frames = Frames(scope, self._resets, functions.steps.pod)
 
     def _over_columns(
         self, scope: RuleScope, functions: CompiledFunctions
@@ -81,7 +82,7 @@ class PredicateProgram:
         stays_narrow = self._narrow is not None and not self._narrows_in_pre_filter
         if functions.probe is not None or self._node_applies or stays_narrow:
             return None
-        compiler = ColumnCompiler(scope, functions, self._node, self._block.resets)
+        compiler = ColumnCompiler(scope, functions, self._node, self._resets)
         self.scalar_parts, self._tapes = compiler.scalar_parts, compiler.tapes
         return column_predicate(self.rule, self._node_statements, scope, compiler, self._on_error)
 
@@ -99,7 +100,7 @@ class PredicateProgram:
         if not self.is_for(frame):
             return SKIP
         failures: list[Failure] = []
-        if any(step(frame, failures) for step in self._pre_filter_steps):
+        if self._early.run(frame, failures):
             return status_of(tuple(failures))
         if self._narrow is None or not self._narrows_in_pre_filter:
             return None
@@ -128,7 +129,8 @@ class PredicateProgram:
             meter = frame[-1] = self._share.meter_over(frame[self._cluster])
             for node in nodes:
                 frame[self._node], meter.left = node, meter.limit
-                self._block.reset(frame)
+                for slot in self._resets:
+                    frame[slot] = UNSET
                 self._node_applies.hold(frame, partial(log.add, node=node.name))
         return log.take()
 
@@ -160,20 +162,21 @@ class PredicateProgram:
     def scalar_statuses(self, frame: Frame, nodes: Iterable[Value], numbers: StatusNumbers) -> Iterator[int]:
         """Yield the number in `numbers` of the status of each node. `frame` must not be in use elsewhere."""
         failures: list[Failure] = []
-        block, node_slot = self._block, self._node
+        run, node_slot, resets, applies = self._block.run, self._node, self._resets, self._node_applies
         meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         for node in nodes:
             frame[node_slot], meter.left = node, meter.limit
-            block.reset(frame)
-            if self._node_applies and not self._node_applies.hold(frame):
+            for slot in resets:
+                frame[slot] = UNSET
+            if applies and not applies.hold(frame):
                 yield 0
-            elif block.run(frame, failures):
+            elif run(frame, failures):
                 yield numbers.id_of(tuple(dict.fromkeys(failures)))
                 failures.clear()
             else:
                 yield 0
 
-    def _stay_narrow(self, narrow: _Narrow) -> StatementStep:
+    def _stay_narrow(self, narrow: _Narrow) -> Run:
         """Return a step that rejects nodes outside of `narrow`: for rules that do not apply to all nodes, or
         whose error text depends on the node.
         """

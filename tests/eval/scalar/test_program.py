@@ -12,11 +12,12 @@ import pytest
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Var
 from kdsl.check.model.types import BOOL, INT, STRING, list_of, map_of
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.scalar import Compiler, program
 from kdsl.eval.scalar.compiler import MOST_NESTED
 from kdsl.eval.scalar.meter import Meter
 
-from tests.plan.lab import check, evaluate
+from tests.plan.lab import check, evaluate, node, nodes_of, predicate, statuses
 
 TYPES = {"hostile": STRING, "n": INT, "m": map_of(STRING, STRING), "l": list_of(STRING), "b": BOOL}
 EXPRESSIONS = [
@@ -37,6 +38,7 @@ WRITTEN = frozenset(
         "bytes",
         "get",
         "items",
+        "labels",
         "spend",
         "left",
         "error",
@@ -49,22 +51,50 @@ WRITTEN = frozenset(
 )
 
 
-@pytest.mark.parametrize("text", EXPRESSIONS)
-def test_no_text_of_a_rule_becomes_source(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[str] = []
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts of all functions that are compiled, which may be known already."""
+    texts: list[str] = []
     code = program._code.__wrapped__
 
-    def recorded(source: str) -> object:
-        written.append(source)
-        return code(source)
+    def recorded(text: str, parameters: str) -> object:
+        texts.append(text)
+        return code(text, parameters)
 
     monkeypatch.setattr(program, "_code", recorded)
+    return texts
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_no_text_of_a_rule_becomes_source(text: str, written: list[str]) -> None:
     evaluate(text, TYPES, "x", 3, {"a": "b"}, ("a",), True)
+    assert_generic(written)
+
+
+def test_no_text_of_a_statement_becomes_source(written: list[str]) -> None:
+    plugin = predicate(
+        """
+        report all
+        let wicked = node.labels.map(hostile, hostile + "evil '")
+        require wicked.size() < 86753 else pending "os.system('evil') ${wicked.size() + 86753}"
+        for evil, worse in node.labels where worse != "__import__" {
+          let bad = evil + "\\n"
+          require bad.size() > 86753 else unresolvable "__class__ ${bad}"
+          for hostile in ["'evil'"] { require hostile == bad else "evil" }
+        }
+        """
+    )
+    found = statuses(plugin, PodInfo("p"), nodes_of(node("a", labels={"evil": "86753"}), node("b")))
+    assert found["a"].reasons == ("__class__ evil\n",)
+    assert_generic(written)
+
+
+def assert_generic(written: list[str]) -> None:
     assert written
     for source in written:
         assert not re.search(r"['\"\\]|86753|[^\x20-\x7e\n]", source), source
         for name in re.findall(r"[A-Za-z_]\w*", source):
-            known = keyword.iskeyword(name) or re.fullmatch(r"[kafgmoervx]\d*|EvalError|UNSET", name)
+            known = keyword.iskeyword(name) or re.fullmatch(r"[kafgimoersvwx]\d*|EvalError|UNSET", name)
             assert known or name in WRITTEN, source
 
 

@@ -51,4 +51,5 @@ def test_distinct_strings_are_found_however_many_there_are(places: list[int], di
     strings = StringList(values, np.array(codes, np.int32))
     items = [values[code] for code in codes]
     assert strings.distinct() == tuple(dict.fromkeys(items))
-    assert strings.total(len) == sum(map(len, items))
+    for size in (1, 2, 100):
+        assert strings.total_units(size) == sum(len(item) // size for item in items)

@@ -158,9 +158,8 @@ def test_strings_by_code_are_a_list(items: list[str]) -> None:
     values = ["", "c", "a", "b", "a"]
     coded = StringList(values, _codes([values.index(item) for item in items]))
     assert (list(coded), len(coded), coded.distinct()) == (items, len(items), tuple(dict.fromkeys(items)))
-    # Most often no text is long enough to weigh anything.
-    for weight in ("zabc".find, lambda text: 0):
-        assert coded.total(weight) == sum(map(weight, items))
+    for size in (1, 2):
+        assert coded.total_units(size) == sum(len(item) // size for item in items)
 
 
 def _codes(codes: list[int]) -> np.typing.NDArray[np.int32]:
