@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from threading import RLock
-from typing import TypeVar
 
-from kdsl.check.model.rule_set import ExternalFn, Fns
+from kdsl.check.model.rule_set import CheckedFn, ExternalFn, Fns
 from kdsl.check.model.typed import (
     UNDECLARED,
     Aggregate,
@@ -45,7 +44,7 @@ from kdsl.eval.scalar.aggregate import compile_aggregate
 from kdsl.eval.scalar.comprehensions import comprehension_text
 from kdsl.eval.scalar.external import compile_external
 from kdsl.eval.scalar.fast import fast_call, is_total
-from kdsl.eval.scalar.frame import UNSET, Closure, Frame, failing, lazy_reader
+from kdsl.eval.scalar.frame import PENDING, Closure, Frame, failing, lazy_reader
 from kdsl.eval.scalar.logic import LAZY, checked_optional
 from kdsl.eval.scalar.meter import has_weight, metered, paying, spending
 from kdsl.eval.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
@@ -53,8 +52,6 @@ from kdsl.eval.scalar.program import MOST_NESTED, Lines, NamedObjects
 from kdsl.eval.scalar.searches import SEARCHES, compile_search
 from kdsl.eval.values import NONE, Optional, UInt, Value
 from kdsl.eval.views import VIEW_FUNCTIONS, method_name, method_of
-
-T = TypeVar("T")
 
 
 class _Deferred:
@@ -109,7 +106,7 @@ class Compiler:
     def block(self, lines: Callable[[Compiler], list[str]]) -> Callable[..., bool]:
         """Compile lines to a function of a frame `f` and a list `r`. Thread-safe."""
         with self._lock:
-            block = self._named(lambda: self._names.block(lines(self)))
+            block = self._program(lambda: lines(self), "f, r")
             self._compile_deferred()
             return block
 
@@ -118,14 +115,11 @@ class Compiler:
             compiler, deferred, part = self._deferred.pop()
             deferred.closure = compiler.compile(part)
 
-    def _program(self, lines: Lines) -> Closure:
-        return self._named(lambda: self._names.function(lines()))
-
-    def _named(self, make: Callable[[], T]) -> T:
+    def _program(self, lines: Lines, parameters: str = "f") -> Callable[..., Value]:
         """Make a function with names of its own."""
         outer, self._names = self._names, NamedObjects()
         try:
-            return make()
+            return self._names.function(lines(), parameters)
         finally:
             self._names = outer
 
@@ -214,7 +208,11 @@ class Compiler:
         if slot in self.by_item:
             return self.call(self.by_item[slot])
         compute = self.lazy.get(slot)
-        return f"f[{slot}]" if compute is None else self.call(lazy_reader(slot, compute))
+        if compute is None:
+            return f"f[{slot}]"
+        read = self.call(lazy_reader(slot, compute))
+        # Most reads find a value, which takes no call.
+        return f"(f[{slot}] if type(f[{slot}]) not in {self.name(PENDING)} else {read})"
 
     def _call(self, expr: CallOf) -> str:
         if expr.function in LAZY:
@@ -245,27 +243,27 @@ class Compiler:
         fn = self._fns[expr.fn]
         if isinstance(fn, ExternalFn):
             return self.call(compile_external(fn, [self.compile(arg) for arg in expr.args]))
-        blank: Frame = [UNSET] * (fn.slots + 1)
-        args: list[tuple[int, TypedExpr]] = []
-        for param, arg in zip(fn.params, expr.args, strict=True):
-            if isinstance(arg, Const):
-                blank[param.slot] = self.compile(arg)(blank)
-            else:
-                args.append((param.slot, arg))
-        body = self._bodies.get(fn.qualified)
-        if body is None:
+        function = self._bodies.get(fn.qualified)
+        if function is None:
             # INVARIANT: functions are not recursive; the checker ensures it.
             compiler = Compiler(self._fns, self._bodies, self._lower, self._questions, self._cards_of)
             compiler._depth, compiler._deferred = self._depth, self._deferred
-            body = self._bodies[fn.qualified] = compiler.compile(fn.body)
+            function = self._bodies[fn.qualified] = compiler._function_of(fn)
             compiler._depth, compiler._deferred = 0, []
+        return f"{self.name(function)}({', '.join(['f', *map(self.text, expr.args)])})"
+
+    def _function_of(self, fn: CheckedFn) -> Callable[..., Value]:
+        """Compile a function of a rule file to one of the caller's frame and the arguments."""
+        names = [f"a{at}" for at in range(len(fn.params))]
+        slots = ["UNSET"] * fn.slots
+        for param, name in zip(fn.params, names, strict=True):
+            slots[param.slot] = name
 
         def lines() -> list[str]:
-            frame = [f"g = {self.name(blank.copy)}()", "m = g[-1] = f[-1]", *spending("1")]
-            filled = [f"g[{slot}] = {self.text(arg)}" for slot, arg in args]
-            return [*frame, *filled, f"return {self.name(body)}(g)"]
+            frame = f"f = [{', '.join([*slots, 'm'])}]"
+            return ["m = f[-1]", *spending("1"), frame, f"return {self.text(fn.body)}"]
 
-        return self.function(lines)
+        return self._program(lines, ", ".join(["f", *names]))
 
     def _bind(self, expr: Bind) -> list[str]:
         """Write lazy `cel.bind`, `optMap` and `optFlatMap`."""

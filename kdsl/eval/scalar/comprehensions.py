@@ -8,7 +8,7 @@ from kdsl.check.model.typed import Comprehension, Macro, TypedExpr
 from kdsl.check.model.types import STRING, Type
 from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.scalar.logic import deciding, is_sure_condition, truth, undecided
-from kdsl.eval.scalar.meter import Meter, paying, spend
+from kdsl.eval.scalar.meter import Meter, paying, spend, spending
 from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Value, from_key, keys_of, kind_of, to_key
 
@@ -47,13 +47,23 @@ def _decision(expr: Comprehension, out: Writer) -> list[str]:
     slots = ", ".join([f"f[{variable.slot}]" for variable in expr.variables])
     found = expr.macro is Macro.EXISTS
     decided = deciding(truth(expr.body, out), found, is_sure_condition(expr.body, out))
-    elements = elements_text(expr.iterable, len(expr.variables), out)
-    loop = [f"for {slots} in {elements}:", *[f"  {line}" for line in decided]]
-    return ["e = None", *loop, *undecided(found)]
+    loop = loop_lines(expr.iterable, slots, len(expr.variables), out)
+    return ["e = None", *loop, *[f"  {line}" for line in decided], *undecided(found)]
+
+
+def loop_lines(iterable: TypedExpr, names: str, variables: int, out: Writer) -> list[str]:
+    """Write the head of a loop of one or two variables over elements, keys or pairs, paid for."""
+    if not _is_plain(iterable.type):
+        return [f"for {names} in {elements_text(iterable, variables, out)}:"]
+    steps = ["m = f[-1]", *spending("len(v)")]
+    listed = "v"
+    if variables > 1:
+        listed = "enumerate(v)" if iterable.type.name == "list" else "v.items()"
+    return [f"v = {out.text(iterable)}", *steps, f"for {names} in {listed}:"]
 
 
 def elements_text(iterable: TypedExpr, variables: int, out: Writer) -> str:
-    """Write the elements, keys or pairs that a loop over one or two variables visits; the steps for them are
+    """Write the elements, keys or pairs that a macro of one or two variables visits; the steps for them are
     taken first.
     """
     type_ = iterable.type

@@ -45,6 +45,9 @@ class _Failed:
         return self.kind(self.message, self.code)
 
 
+PENDING: Final = frozenset((_Unset, _Failed))
+"""The classes of what a slot of a lazy variable holds in place of a value."""
+
 _MOST_ITEMS: Final = 1024
 """The most combinations of loop items whose values are kept."""
 

@@ -73,19 +73,14 @@ class NamedObjects:
         self._objects[name] = value
         return name
 
-    def block(self, lines: Sequence[str]) -> Callable[..., bool]:
-        """Return the function of a frame `f` and a list `r` with these lines."""
-        run: Callable[..., bool] = FunctionType(_code("\n ".join(lines), "f, r"), self._objects)
-        return run
-
-    def function(self, lines: Sequence[str]) -> Closure:
+    def function(self, lines: Sequence[str], parameters: str = "f") -> Callable[..., Value]:
         """Return the function with these lines; the closure itself if they only call it."""
-        only = _CALL.fullmatch(lines[0]) if len(lines) == 1 else None
+        only = _CALL.fullmatch(lines[0]) if len(lines) == 1 and parameters == "f" else None
         if only is not None:
             closure = self._objects[only[1]]
             assert callable(closure)
             return closure
-        run: Callable[[list[Value]], Value] = FunctionType(_code("\n ".join(lines), "f"), self._objects)
+        run: Callable[..., Value] = FunctionType(_code("\n ".join(lines), parameters), self._objects)
         return run
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
 from kdsl.eval.scalar import Frame
-from kdsl.eval.scalar.comprehensions import elements_of, elements_text, pairs_of
+from kdsl.eval.scalar.comprehensions import elements_of, loop_lines, pairs_of
 from kdsl.eval.scalar.logic import truth
 from kdsl.eval.scalar.meter import spend
 from kdsl.eval.scalar.program import Writer
@@ -128,7 +128,7 @@ class BlockCompiler:
         def lines(out: Writer) -> list[str]:
             names, run = ", ".join([f"f[{slot}]" for slot in slots]), f"{out.name(block.run)}(f, r)"
             if where is None:
-                loop = [f"for {names} in {elements_text(iterable, len(slots), out)}:"]
+                loop = loop_lines(iterable, names, len(slots), out)
             else:
                 loop = [f"for i, e in {out.name(choose)}(f):", f"  {names} = i"]
                 fail = f"{out.name(self._fail)}(f, r, e, {out.name(where.span)})"
