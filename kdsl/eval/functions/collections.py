@@ -12,6 +12,8 @@ from kdsl.base.resources import NOTHING
 from kdsl.eval.functions import amounts, quantities
 from kdsl.eval.nodelist import StringList
 from kdsl.eval.values import (
+    INT_MAX,
+    INT_MIN,
     NONE,
     Duration,
     EvalError,
@@ -84,7 +86,12 @@ def _sum_double(items: Value) -> float:
 
 def _sum_int(items: Value) -> int:
     # Every partial sum is checked, as if the items were added with `+`.
-    return reduce(lambda total, item: checked_int(total + item), items, 0)
+    total = 0
+    for item in items:
+        total += item
+        if not INT_MIN <= total <= INT_MAX:
+            return checked_int(total)
+    return total
 
 
 def is_zero(value: Value) -> bool:

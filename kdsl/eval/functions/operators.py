@@ -90,6 +90,9 @@ def list_index(index: Value, count: int) -> int:
 
 
 def index_list(items: Value, index: Value) -> Value:
+    # The hot path: an int in the list.
+    if index.__class__ is int and 0 <= index < len(items):
+        return items[index]
     return items[list_index(index, len(items))]
 
 

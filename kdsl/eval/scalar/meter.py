@@ -108,10 +108,13 @@ def lasting(compute: Closure, own: Callable[[int], Meter], parts: Closure | None
 
     def measured(frame: Frame) -> Value:
         meter = frame[-1]
-        frame[-1] = own(1)
+        whole = frame[-1] = own(1)
         try:
             if parts is not None:
-                frame[-1] = own(parts(frame))
+                count = parts(frame)
+                whole.left = whole.limit
+                if count > 1:
+                    frame[-1] = own(count)
             return compute(frame)
         finally:
             frame[-1] = meter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kdsl.check.model.typed import Comprehension, Const, FieldOf, TypedExpr, Var
+from kdsl.check.model.typed import CallOf, Comprehension, Const, FieldOf, TypedExpr, Var
 from kdsl.check.model.types import BindingTime
 from kdsl.eval.ir import map_children
 
@@ -34,4 +34,9 @@ def hoist_lasting(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
 
 def is_cheap(expr: TypedExpr) -> bool:
     """Return whether computing the expression takes no longer than reading a lazy variable."""
-    return isinstance(expr, (Const, Var)) or (isinstance(expr, FieldOf) and isinstance(expr.operand, Var))
+    match expr:
+        case Const() | Var() | FieldOf(operand=Var()):
+            return True
+        case CallOf(overload="index_list", args=(Var(), Const() | Var())):
+            return True
+    return False
