@@ -34,7 +34,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.engine import Engine
 from kdsl.sim.run import SimulatedBinder
 
-from tests.bench import features, shapes
+from tests.bench import features, full, shapes
 
 Json = dict[str, Any]
 PROFILE = "kubernetes.v1_36.default"
@@ -171,8 +171,8 @@ def _read(objects: Iterator[Json]) -> Iterator[Any]:
     "--shape",
     "names",
     multiple=True,
-    type=click.Choice([*shapes.NAMES, *features.FEATURES]),
-    help="By default all but those with one more feature (`unlike+…`).",
+    type=click.Choice([*shapes.NAMES, *full.SHAPES, *features.FEATURES]),
+    help="By default all but full clusters and those with one more feature (`unlike+…`).",
 )
 @click.option("--nodes", "sizes", multiple=True, type=int, default=(5_000,), show_default=True)
 @click.option("--pods", default=1_000, show_default=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from tests.bench import features, unlike
+from tests.bench import features, full, unlike
 
 Json = dict[str, Any]
 
@@ -25,6 +25,9 @@ GPU_SHARING, REGISTER, CARDS = "gpu-sharing", "hami.io/node-nvidia-register", 8
 
 def nodes(shape: str, count: int) -> Iterator[Json]:
     """Yield the nodes of a cluster."""
+    if shape in full.SHAPES:
+        yield from full.nodes(shape, count)
+        return
     if shape in _UNLIKE_NODES or shape in features.FEATURES:
         yield from unlike.unlike_nodes(count)
         return
@@ -45,7 +48,10 @@ def nodes(shape: str, count: int) -> Iterator[Json]:
 
 
 def bound_pods(shape: str, count: int, cluster_size: int) -> Iterator[Json]:
-    """Yield the pods that run already, spread evenly."""
+    """Yield the pods that run already, spread evenly; in full clusters as many as there is room for."""
+    if shape in full.SHAPES:
+        yield from full.running_pods(shape, cluster_size)
+        return
     for number, pod in enumerate(_pods(shape, "bound", count)):
         pod["spec"]["nodeName"] = f"node-{number * cluster_size // count}"
         yield pod
@@ -53,7 +59,7 @@ def bound_pods(shape: str, count: int, cluster_size: int) -> Iterator[Json]:
 
 def pending_pods(shape: str, count: int) -> Iterator[Json]:
     """Yield the pods to schedule."""
-    return _pods(shape, "pending", count)
+    return full.pending_pods(shape, count) if shape in full.SHAPES else _pods(shape, "pending", count)
 
 
 def _pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
