@@ -69,6 +69,13 @@ class Judge(Struct, frozen=True, eq=False):
         """Return the judge of the same pod over another snapshot; `state` belongs to that snapshot."""
         return replace(self, snapshot=snapshot, state=state)
 
+    @property
+    def is_about_single_nodes(self) -> bool:
+        """Return whether the status of a node depends on no other node and no pod elsewhere."""
+        return all(
+            step.joined is not None and step.joined.is_about_single_nodes(self.state) for step in self.filters
+        )
+
     def judge(self, rows: NDArray[np.intp]) -> Judged:
         """Judge nodes: the first filter that rejects a node decides its status, and later filters do not get
         it.
@@ -82,7 +89,8 @@ class Judge(Struct, frozen=True, eq=False):
         if self.contested:
             found, error = self._judge_contested(rows)
             alive = found.passed.nonzero()[0]
-        for plugin, call, _ in self.filters:
+        for step in self.filters:
+            plugin, call = step.plugin, step.call
             asked = rows if alive is None else rows[alive]
             if not len(asked):
                 break

@@ -54,6 +54,10 @@ class JoinedPredicates(Protocol):
         """
         ...
 
+    def is_about_single_nodes(self, state: CycleState) -> bool:
+        """Return whether the status of a node depends on no other node and no pod elsewhere."""
+        ...
+
 
 class JoinedScores(Protocol):
     """Scores `names` of a profile, in any places."""
@@ -74,11 +78,14 @@ J = TypeVar("J")
 
 
 class HookCall(NamedTuple, Generic[F]):
-    """A hook of one plugin, or of several that are joined: then `plugin` is all their `names` in one text."""
+    """A hook of one plugin, or of several that are `joined`: then `plugin` is all their `names` in one
+    text.
+    """
 
     plugin: str
     call: F
     names: tuple[str, ...]
+    joined: JoinedPredicates | None = None
 
 
 def joined_steps(
@@ -95,7 +102,7 @@ def joined_steps(
     while at < len(calls):
         each = first.get(names[at])
         if each is not None and names[at : at + len(each.names)] == each.names:
-            found.append(HookCall(", ".join(each.names), hook(each), each.names))
+            found.append(HookCall(", ".join(each.names), hook(each), each.names, each))
             at += len(each.names)
         else:
             found.append(HookCall(*calls[at], (names[at],)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 
 import numpy as np
 from msgspec import Struct
@@ -87,13 +87,20 @@ class ClusterView(Struct, frozen=True, eq=False, dict=True):
         return used_volumes(driver, node, self.snapshot.catalog)
 
     def used_volume_count_over(self, driver: str, nodes: NodeColumns) -> NDArray[np.int64]:
+        if self.snapshot.is_overlay:
+            return self._of_each(nodes, partial(self.used_volume_count, driver))
         return VolumeCounts.of(self.snapshot.live).used(driver, nodes.rows)
 
     def new_volume_count(self, pod: PodInfo, driver: str, node: NodeInfo) -> int:
         return new_volumes(pod, driver, node, self.snapshot.catalog)
 
     def new_volume_count_over(self, pod: PodInfo, driver: str, nodes: NodeColumns) -> NDArray[np.int64]:
+        if self.snapshot.is_overlay:
+            return self._of_each(nodes, partial(self.new_volume_count, pod, driver))
         return VolumeCounts.of(self.snapshot.live).new(pod, driver, nodes.rows)
+
+    def _of_each(self, nodes: NodeColumns, count: Callable[[NodeInfo], int]) -> NDArray[np.int64]:
+        return np.array([count(self.snapshot.info(row)) for row in nodes.rows.tolist()], np.int64)
 
     @cached_property
     def nodes(self) -> Sequence[NodeInfo]:

@@ -28,6 +28,7 @@ class LiveSnapshot(Snapshot):
     """
 
     is_overlay = False
+    has_live_facts = True
 
     def __init__(self, catalog: Catalog | None = None, spread: ImageSpread | None = None) -> None:
         self.catalog = Catalog() if catalog is None else catalog

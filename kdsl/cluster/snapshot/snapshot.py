@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.base.resources import resource_order
+from kdsl.base.resources import Resources, resource_order
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.catalog import Catalog
 from kdsl.cluster.snapshot.columns import Int64Column
@@ -40,6 +40,8 @@ class Snapshot(ABC):
     """
 
     is_overlay: bool
+    has_live_facts: bool
+    """Whether every node has the facts of the live snapshot; its pods may be others."""
     version: int
     images_version: int
     nodes_version: int
@@ -120,23 +122,61 @@ class Snapshot(ABC):
         This snapshot does not change. `info` is the same node with other pods or facts; its images must stay
         equal, since other nodes count them.
         """
-        return _Overlay(self, row, info)
+        before = self.info(row)
+        if before.name != info.name:
+            raise ValueError(f"row {row} is node {before.name}, not {info.name}")
+        return _Overlay(self, _OneNode(row, info), has_new_facts=before.facts != info.facts)
+
+    def with_other_pods(self, nodes: OtherNodes) -> Snapshot:
+        """Return this snapshot with `nodes` in place of the same nodes with other pods."""
+        return _Overlay(self, nodes, has_new_facts=False)
+
+
+class OtherNodes(Protocol):
+    """Nodes in place of those in some rows of a snapshot. `rows` are their rows, each once."""
+
+    rows: Rows
+
+    def info(self, row: int) -> NodeInfo:
+        """Return the node of one of the rows."""
+        ...
+
+    def cells(self, family: str, name: str) -> Int64Column | int:
+        """Return the cells of the rows in a column: amounts of a resource in the family `allocatable`,
+        `requested` or `scored_requests`, or the number of pods in `pods`.
+        """
+        ...
+
+
+class _OneNode:
+    """One node in place of another."""
+
+    def __init__(self, row: int, info: NodeInfo) -> None:
+        self.rows = np.array([row], np.intp)
+        self._info = info
+
+    def info(self, row: int) -> NodeInfo:
+        return self._info
+
+    def cells(self, family: str, name: str) -> int:
+        if family == "pods":
+            return self._info.pod_count
+        amounts: Resources = getattr(self._info, family)
+        return amounts.amount(name)
 
 
 class _Overlay(Snapshot):
-    """A snapshot with another node in one row. A column is copied at its first use."""
+    """A snapshot with other nodes in some rows. A column is copied at its first use."""
 
     is_overlay = True
 
-    def __init__(self, base: Snapshot, row: int, info: NodeInfo) -> None:
-        before = base.info(row)
-        if before.name != info.name:
-            raise ValueError(f"row {row} is node {before.name}, not {info.name}")
+    def __init__(self, base: Snapshot, nodes: OtherNodes, has_new_facts: bool) -> None:
         self._base = base
-        self._row = row
-        self._info = info
+        self._nodes = nodes
+        self._rows = frozenset(nodes.rows.tolist())
         self._copies: dict[tuple[str, str], Int64Column] = {}
-        self._has_new_facts = before.facts != info.facts
+        self._has_new_facts = has_new_facts
+        self.has_live_facts = base.has_live_facts and not has_new_facts
         self.version = base.what_if_version()
         self.images_version = base.images_version
         self.nodes_version = base.nodes_version
@@ -150,29 +190,31 @@ class _Overlay(Snapshot):
 
     @property
     def changed_rows(self) -> frozenset[int]:
-        return self._base.changed_rows | {self._row}
+        return self._base.changed_rows | self._rows
 
     @property
     def static_version(self) -> Int64Column:
         if not self._has_new_facts:
             return self._base.static_version
-        return self._patched("static", "", lambda: self._base.static_version, self.version)
+        return self._patched("static", "", lambda: self._base.static_version, lambda: self.version)
 
     @property
     def usage_version(self) -> Int64Column:
-        return self._patched("usage", "", lambda: self._base.usage_version, self.version)
+        return self._patched("usage", "", lambda: self._base.usage_version, lambda: self.version)
 
     @property
     def pod_counts(self) -> Int64Column:
-        return self._patched("pods", "", lambda: self._base.pod_counts, self._info.pod_count)
+        return self._patched("pods", "", lambda: self._base.pod_counts)
 
     @property
     def resource_names(self) -> tuple[str, ...]:
-        names = {*self._base.resource_names, *self._info.allocatable, *self._info.requested}
+        names = set(self._base.resource_names)
+        for info in map(self._nodes.info, self._rows):
+            names.update(info.allocatable, info.requested)
         return tuple(sorted(names, key=resource_order))
 
     def info(self, row: int) -> NodeInfo:
-        return self._info if row == self._row else self._base.info(row)
+        return self._nodes.info(row) if row in self._rows else self._base.info(row)
 
     def row_of(self, name: str) -> int | None:
         return self._base.row_of(name)
@@ -183,25 +225,29 @@ class _Overlay(Snapshot):
     def allocatable(self, resource: str) -> Int64Column:
         if not self._has_new_facts:
             return self._base.allocatable(resource)
-        amount = self._info.allocatable.amount(resource)
-        return self._patched("allocatable", resource, lambda: self._base.allocatable(resource), amount)
+        return self._patched("allocatable", resource, lambda: self._base.allocatable(resource))
 
     def requested(self, resource: str) -> Int64Column:
-        amount = self._info.requested.amount(resource)
-        return self._patched("requested", resource, lambda: self._base.requested(resource), amount)
+        return self._patched("requested", resource, lambda: self._base.requested(resource))
 
     def scored_requests(self, resource: str) -> Int64Column:
-        amount = self._info.scored_requests.amount(resource)
-        return self._patched("scored", resource, lambda: self._base.scored_requests(resource), amount)
+        return self._patched("scored_requests", resource, lambda: self._base.scored_requests(resource))
 
     def what_if_version(self) -> int:
         return self._base.what_if_version()
 
-    def _patched(self, family: str, name: str, column: Callable[[], Int64Column], cell: int) -> Int64Column:
+    def _patched(
+        self,
+        family: str,
+        name: str,
+        column: Callable[[], Int64Column],
+        cells: Callable[[], Int64Column | int] | None = None,
+    ) -> Int64Column:
+        """Return a column of the base with other cells, which are by default those of the nodes."""
         copy = self._copies.get((family, name))
         if copy is None:
             copy = column().copy()
-            copy[self._row] = cell
+            copy[self._nodes.rows] = self._nodes.cells(family, name) if cells is None else cells()
             copy.flags.writeable = False
             self._copies[family, name] = copy
         return copy

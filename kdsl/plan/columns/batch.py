@@ -75,12 +75,14 @@ class Batch(Struct, eq=False):
 
 
 def is_worth_columns(nodes: NodeSet, least: int = MIN_ROWS) -> bool:
-    """Return whether there are enough nodes for columns, at `least`. What-ifs are about single nodes, and
-    their facts are not kept.
+    """Return whether there are enough nodes for columns, at `least`. Facts other than those of the live
+    snapshot have no columns.
     """
-    return len(nodes.rows) >= least and not nodes.snapshot.is_overlay
+    return len(nodes.rows) >= least and nodes.snapshot.has_live_facts
 
 
 def batch_of(nodes: NodeSet, frame: Frame) -> Batch:
-    """Return the batch of some nodes of a live snapshot. `frame` must not be in use elsewhere."""
+    """Return the batch of some nodes with the facts of the live snapshot. `frame` must not be in use
+    elsewhere.
+    """
     return Batch(nodes.snapshot, nodes.rows, frame, FactColumns.of(nodes.snapshot.live))

@@ -217,7 +217,13 @@ class Lowering:
     def _cards(self) -> ColumnClosure:
         """Lower the cards of the node."""
         cards_of = self.at.rule.cards_of
-        return lambda batch: cards(batch, card_table(batch.facts.snapshot, cards_of))
+
+        def read(batch: Batch) -> ColumnValue:
+            if batch.snapshot.is_overlay:
+                raise NotColumnar
+            return cards(batch, card_table(batch.facts.snapshot, cards_of))
+
+        return read
 
     def _variable(self, expr: Var) -> ColumnClosure:
         slot = expr.slot

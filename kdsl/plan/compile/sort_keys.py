@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from kdsl.check.model.rule_set import CheckedSortKey
+from kdsl.check.model.typed import FieldOf, Var
 from kdsl.check.model.types import DURATION, INT, TIMESTAMP, Type
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
+from kdsl.eval.views import attribute_of
 from kdsl.plan.compile.scope import ReportError, RuleScope
 
 _TIMES: Final = (TIMESTAMP, DURATION)
+_NUMBERS: Final = (INT, TIMESTAMP)
+"""The types of fields whose attributes are numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,22 @@ class SortKeys:
                 value = value if reverse is None else reverse(value)
             found.append(value)
         return tuple(found)
+
+
+def number_fields(keys: Iterable[CheckedSortKey], slot: int) -> tuple[list[str], list[int]] | None:
+    """Return the attributes of the value in `slot` whose numbers are the sort keys, with the sign of each;
+    None if some key is not an integer or time field of the value.
+    """
+    names: list[str] = []
+    signs: list[int] = []
+    for key in keys:
+        match key.value:
+            case FieldOf(operand=Var(slot=used), field=field, type=of) if used == slot and of in _NUMBERS:
+                names.append(attribute_of(field))
+                signs.append(-1 if key.descending else 1)
+            case _:
+                return None
+    return names, signs
 
 
 def _sortable(compute: Closure, type_: Type) -> Closure:

@@ -105,16 +105,22 @@ def _is_kept(plugin: Predicate) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Uncached:
-    """A predicate that runs for every pod that it does not skip."""
+    """A predicate that runs for every pod that it does not skip. `is_about_single_nodes` if a node's status
+    depends on no other node and no pod elsewhere.
+    """
 
     position: int
     plugin: Predicate
+    is_about_single_nodes: bool
 
     @staticmethod
     def of(position: int, plugin: Predicate, signatures: Signatures) -> _Uncached:
-        return _Uncached(
-            position, with_kept_frames(plugin, signatures) if isinstance(plugin, PredicatePlugin) else plugin
-        )
+        if isinstance(plugin, PredicatePlugin):
+            with_kept_frames(plugin, signatures)
+        reads = frozenset().union(*(part.reads for part in plugin.parts))
+        # Of the pod, no two may be alike in what it reads: then it is not kept, but local all the same.
+        others = Dependencies.of(frozenset(word for word in reads if not word.startswith("pod.")))
+        return _Uncached(position, plugin, others is not None and not others.on_nodes)
 
     def filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, ids: NDArray[np.int32] | None, table: _Statuses
@@ -240,14 +246,28 @@ class PredicateMemo:
         known = entry.answers | dict.fromkeys(skipping, SKIP) | answers
         return PreFilterAnswers.of([(name, known[name]) for name in self.names if name in known])
 
+    def is_about_single_nodes(self, state: CycleState) -> bool:
+        """Return whether the status of a node depends on no other node and no pod elsewhere."""
+        entry = state.get(self._key)
+        return (
+            isinstance(entry, _Entry)
+            and not self._memo.dependencies.on_nodes
+            and all(
+                each.is_about_single_nodes or each.plugin.name in state.skipped_filters
+                for each in self._uncached
+            )
+        )
+
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         """Return the status of each node, with the name of the predicate that gave it; None if all pass."""
         entry = state.get(self._key)
         if not isinstance(entry, _Entry) or entry.epoch.snapshot is not nodes.snapshot.live:
             return self._run_each(state, pod, nodes)
         if nodes.snapshot is not entry.epoch.snapshot:
-            if self._memo.dependencies.on_nodes or not _has_other_pods_only(nodes):
+            if self._memo.dependencies.on_nodes or not nodes.snapshot.has_live_facts:
                 return self._run_each(state, pod, nodes)
+            if len(nodes) > 1:
+                return self._what_ifs(entry, state, pod, nodes)
             return self._what_if(entry, state, pod, nodes)
         table, ids = entry.table, None
         for parts, answers in entry.verdicts:
@@ -272,6 +292,19 @@ class PredicateMemo:
             answer = answers.what_if(row, node, evaluate)
             if answer:
                 found = np.array([answer], _IDS)
+                ids = found if ids is None else table.first(ids, found)
+        return self._with_uncached(state, pod, nodes, ids, table)
+
+    def _what_ifs(
+        self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet
+    ) -> StatusColumn | None:
+        """Return the status of each node, all with other pods than in the live snapshot."""
+        table, ids = entry.table, None
+        for parts, answers in entry.verdicts:
+            evaluate = partial(_evaluate, parts, pod, nodes.snapshot, table, None, what_ifs=entry.what_ifs)
+            on_usage = any(part.on_usage for part in parts)
+            found = evaluate(nodes.rows) if on_usage else answers.get(nodes.rows, evaluate)[0]
+            if found.any():
                 ids = found if ids is None else table.first(ids, found)
         return self._with_uncached(state, pod, nodes, ids, table)
 
@@ -351,15 +384,6 @@ class PredicateMemo:
             if found is not None:
                 ids[left] = found
         return StatusColumn(ids, table.statuses)
-
-
-def _has_other_pods_only(nodes: NodeSet) -> bool:
-    """Return whether this is one node of an overlay, and only its pods differ from the live snapshot."""
-    if len(nodes) != 1:
-        return False
-    snapshot, row = nodes.snapshot, int(nodes.rows[0])
-    same_facts = snapshot.info(row).facts is snapshot.live.info(row).facts
-    return same_facts and snapshot.changed_rows == {row}
 
 
 def _evaluate(

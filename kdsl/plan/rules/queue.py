@@ -5,31 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property
 from operator import attrgetter, mul
-from typing import Any, Final
+from typing import Any
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedQueue, CheckedSortKey, RuleSet
-from kdsl.check.model.typed import FieldOf, Var
-from kdsl.check.model.types import INT, TIMESTAMP
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
-from kdsl.eval.views import attribute_of
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, QueuedPod
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.compile.failures import error_text, fault_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
-from kdsl.plan.compile.sort_keys import SortKeys
+from kdsl.plan.compile.sort_keys import SortKeys, number_fields
 from kdsl.plan.compile.template import compile_template, text_in
 from kdsl.plan.reads.dependencies import Dependencies, reads_of
 
 BAD_BACKOFF = "K0217"
 MAX_ADMITTED = 1024
 """The most signatures whose admission is kept; beyond that it starts over."""
-_NUMBERS: Final = (INT, TIMESTAMP)
 
 SortKey = Callable[[QueuedPod], tuple[Any, ...]]
 
@@ -153,19 +149,12 @@ def _reader_of_numbers(keys: Iterable[CheckedSortKey], pod: int) -> SortKey | No
     """Return a reader of the sort key if all `keys` are integer or time fields of the pod, as in most queues;
     else None. `pod` is the slot of the pod.
     """
-    names: list[str] = []
-    signs: list[int] = []
-    for key in keys:
-        match key.value:
-            case FieldOf(operand=Var(slot=slot), field=field, type=of) if slot == pod and of in _NUMBERS:
-                name = attribute_of(field)
-                names.append(name if name == "queued_at" else f"pod.{name}")
-                signs.append(-1 if key.descending else 1)
-            case _:
-                return None
-    if not names:
+    fields = number_fields(keys, pod)
+    if fields is None or not fields[0]:
         return None
-    read, factors = attrgetter(*names, "sequence"), (*signs, 1)
+    names, signs = fields
+    read = attrgetter(*[name if name == "queued_at" else f"pod.{name}" for name in names], "sequence")
+    factors = (*signs, 1)
     return lambda queued: tuple(map(mul, factors, read(queued)))
 
 

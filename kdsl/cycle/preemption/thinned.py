@@ -1,0 +1,100 @@
+"""Nodes without some of their pods: what-ifs about many nodes at once, over columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.columns import Int64Column
+from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
+
+_LARGEST: Final = 2**48
+"""The largest amount that is summed over columns: sums of as many pods as a node may have fit int64."""
+_REQUESTS: Final = {"requested": "usage", "scored_requests": "scored_usage"}
+"""The attribute of pods that adds up to each family of amounts."""
+
+
+class ThinnedNodes:
+    """The nodes in some rows of a snapshot; `pods` can be removed from each and put back.
+
+    `absent` holds whether they are removed, by place of the row and place of the pod. At first all are.
+    """
+
+    def __init__(self, snapshot: Snapshot, rows: Rows, pods: Sequence[Sequence[PodInfo]]) -> None:
+        self.snapshot = snapshot
+        self.rows = rows
+        self.pods = pods
+        self.counts = np.array([len(each) for each in pods], np.int64)
+        self.absent = np.arange(self.counts.max(initial=0)) < self.counts[:, np.newaxis]
+        self._amounts: dict[tuple[str, str], NDArray[np.int64] | None] = {}
+
+    def part(self, places: NDArray[np.intp]) -> ThinnedPart:
+        """Return the nodes at some places, as they are now."""
+        return ThinnedPart(self, places)
+
+    @cached_property
+    def place_of(self) -> dict[int, int]:
+        """The place of each row."""
+        return {row: place for place, row in enumerate(self.rows.tolist())}
+
+    def info(self, row: int) -> NodeInfo:
+        """Return the node of a row without the absent pods; those put back come last, as if added again."""
+        place = self.place_of[row]
+        node = self.snapshot.info(row)
+        for pod in self.pods[place]:
+            node = node.without_pod(pod)
+        for pod, is_absent in zip(self.pods[place], self.absent[place].tolist(), strict=False):
+            if not is_absent:
+                node = node.with_pod(pod)
+        return node
+
+    def amounts(self, family: str, name: str) -> NDArray[np.int64] | None:
+        """Return the amounts of a resource of all pods, like `absent`; None if some are too large to sum."""
+        place = family, name
+        if place not in self._amounts:
+            self._amounts[place] = self._read(_REQUESTS[family], name)
+        return self._amounts[place]
+
+    def _read(self, attribute: str, name: str) -> NDArray[np.int64] | None:
+        found = np.zeros(self.absent.shape, np.int64)
+        for place, pods in enumerate(self.pods):
+            amounts = [getattr(pod, attribute).amount(name) for pod in pods]
+            if max(amounts, default=0) > _LARGEST:
+                return None
+            found[place, : len(amounts)] = amounts
+        return found
+
+
+class ThinnedPart:
+    """Some of the nodes, in place of those of the snapshot."""
+
+    def __init__(self, nodes: ThinnedNodes, places: NDArray[np.intp]) -> None:
+        self.rows: Rows = nodes.rows[places]
+        self._nodes = nodes
+        self._places = places
+
+    def info(self, row: int) -> NodeInfo:
+        return self._nodes.info(row)
+
+    def cells(self, family: str, name: str) -> Int64Column:
+        nodes, rows = self._nodes, self.rows
+        absent = nodes.absent[self._places]
+        if family == "pods":
+            counts: Int64Column = nodes.snapshot.pod_counts[rows] - absent.sum(axis=1)
+            return counts
+        before: Int64Column = getattr(nodes.snapshot, family)(name)[rows]
+        if family not in _REQUESTS:
+            return before
+        amounts = nodes.amounts(family, name)
+        if amounts is None or before.max(initial=0) > _LARGEST:
+            infos = map(nodes.info, rows.tolist())
+            exact = [getattr(info, family).amount(name) for info in infos]
+            return np.array(exact, np.int64)
+        left: Int64Column = before - np.where(absent, amounts[self._places], 0).sum(axis=1)
+        return left

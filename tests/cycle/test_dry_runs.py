@@ -1,0 +1,227 @@
+"""Dry runs on many nodes at once find the same victims as one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from random import Random
+from typing import Any
+
+import pytest
+from kdsl.app import Settings, build_engine, check_rules, shipped_rules
+from kdsl.base.clock import ManualClock
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_values
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cycle.decision import Decision, Detail
+from kdsl.cycle.preemption import preempt
+from kdsl.sim.run import SimulatedBinder
+
+from tests.plan.lab import rules
+
+Json = dict[str, Any]
+NODES, PENDING, CLAIMS = 40, 25, 30
+HUGE = 2**60
+"""An amount that is too large to be summed over columns."""
+APPS, ZONES = "abcdef", "xyz"
+
+
+def node(random: Random, number: int) -> Json:
+    room = {
+        "cpu": str(random.randrange(3, 7)),
+        "memory": str(HUGE if random.random() < 0.1 else 2**33),
+        "pods": str(random.randrange(3, 9)),
+    }
+    taints = [{"key": "t", "effect": random.choice(["NoSchedule", "PreferNoSchedule"])}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": f"n{number}",
+            "labels": {"zone": random.choice(ZONES), "kubernetes.io/hostname": f"n{number}"},
+        },
+        "spec": {"taints": taints if random.random() < 0.2 else []},
+        "status": {"capacity": room, "allocatable": room},
+    }
+
+
+def pod(random: Random, name: str, priority: int, where: str = "") -> Json:
+    app = random.choice(APPS)
+    requests = {"cpu": f"{random.randrange(300, 3_000)}m", "memory": str(random.randrange(2**20, 2**32))}
+    container: Json = {"name": "c", "image": "i:1", "resources": {"requests": requests}}
+    if random.random() < 0.1:
+        requests["memory"] = str(HUGE // 4)
+    if random.random() < 0.2:
+        container["ports"] = [{"containerPort": 80, "hostPort": random.choice([8080, 8081])}]
+    spec: Json = {"containers": [container], "priority": priority, "nodeName": where}
+    if random.random() < 0.3:
+        spec["tolerations"] = [{"key": "t", "operator": "Exists"}]
+    if not where and random.random() < 0.3:
+        spec["nodeSelector"] = {"zone": random.choice(ZONES)}
+    selector = {"matchLabels": {"app": app}}
+    if not where and random.random() < 0.2:
+        term = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+        spec["topologySpreadConstraints"] = [{**term, "labelSelector": selector}]
+    # Such a pod affects every pod of its app, on all nodes.
+    if app == APPS[0] and random.random() < 0.3:
+        avoided = [{"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}]
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        spec["affinity"] = {"podAntiAffinity": {required: avoided}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "d", "uid": f"u-{name}", "labels": {"app": app}},
+        "spec": spec,
+        "status": {"startTime": f"2026-01-01T00:00:{random.randrange(60):02}Z"} if where else {},
+    }
+
+
+def budget(random: Random, number: int) -> Json:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": f"b{number}", "namespace": "d"},
+        "spec": {"selector": {"matchLabels": {"app": random.choice(APPS)}}},
+        "status": {"disruptionsAllowed": random.randrange(3)},
+    }
+
+
+RULES = """
+predicate Cpu {
+  require pod.requests["cpu"] <= node.allocatable["cpu"] - node.requested["cpu"] else "no cpu"
+  require pod.requests["memory"] <= node.allocatable["memory"] - node.scoredRequests["memory"] else "no memory"
+}
+predicate Alike {
+  report all
+  require node.pods.filter(p, p.labels[?"app"] == pod.labels[?"app"]).size() < 3 else "two of ${pod.name}"
+  for p in node.pods where p.priority > 20 { require p.name != pod.name + "0" else "${p.name} is here" }
+  require node.podCount < 5 || node.labels[?"zone"].orValue("") == "x" else unresolvable "${node.podCount} pods on ${node.name}"
+}
+predicate Ports { require !pod.hostPorts.exists(p, node.usedHostPorts.exists(u, u.port == p.port)) else "ports" }
+predicate Volumes {
+  for d in cluster.limitedDrivers(pod) {
+    let more = cluster.newVolumeCount(pod, d, node)
+    require more == 0 || cluster.usedVolumeCount(d, node) + more <= cluster.volumeLimit(d, node) else "volumes"
+  }
+}
+preemption Lower {
+  victim when victim.priority < pod.priority
+  order by victim.priority desc, victim.name
+  choose by candidate.violations, candidate.victims.size(), candidate.victims[0].name
+}
+queue Q { order by pod.priority desc, pod.queuedAt }
+profile p {
+  scheduler "default-scheduler"
+  queue Q
+  predicates { Cpu Alike Ports Volumes }
+  preemption Lower
+}
+"""
+"""Rules that read the pods on a node in several ways, not all of which have a form over columns."""
+
+
+@cache
+def shipped() -> RuleSet:
+    checked = check_rules((shipped_rules(),)).rules
+    assert checked is not None
+    return checked
+
+
+def mount(random: Random, pod: Json) -> None:
+    """Let a pod use one of the claims."""
+    name = f"claim-{random.randrange(CLAIMS)}"
+    pod["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
+
+
+def claim(number: int) -> Iterator[Json]:
+    """Yield a claim that is bound to a volume of the driver `d`, and the volume."""
+    named = {"name": f"claim-{number}", "namespace": "d"}
+    spec = {"accessModes": ["ReadWriteMany"], "storageClassName": "s"}
+    size = {"storage": "1Gi"}
+    yield {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {**named, "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+        "spec": {**spec, "volumeName": f"v{number}", "resources": {"requests": size}},
+        "status": {"phase": "Bound"},
+    }
+    yield {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"v{number}"},
+        "spec": {
+            **spec,
+            "capacity": size,
+            "claimRef": named,
+            "csi": {"driver": "d", "volumeHandle": f"{number}"},
+        },
+        "status": {"phase": "Bound"},
+    }
+
+
+def limit(random: Random, number: int) -> Json:
+    """Return how many volumes of the driver `d` a node takes."""
+    driver = {"name": "d", "nodeID": f"n{number}", "allocatable": {"count": random.randrange(1, 4)}}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": f"n{number}"},
+        "spec": {"drivers": [driver]},
+    }
+
+
+def decided(seed: int, checked: RuleSet, profile: str) -> list[Decision]:
+    """Let pods of high priority preempt in a random full cluster, without evicting anything."""
+    random = Random(seed)
+    objects = [node(random, number) for number in range(NODES)]
+    objects += [
+        pod(random, f"p{number}-{at}", random.randrange(4) * 10, f"n{number}")
+        for number in range(NODES)
+        for at in range(random.randrange(3, 7))
+    ]
+    if profile == "t.p":
+        # In kube-scheduler's profile a plugin filters pods with volumes, which are tried one by one.
+        objects += [each for number in range(CLAIMS) for each in claim(number)]
+        objects += [limit(random, number) for number in range(NODES)]
+        for each in objects:
+            if each["kind"] == "Pod" and random.random() < 0.6:
+                mount(random, each)
+    objects += [budget(random, number) for number in range(random.randrange(3))]
+    pending = [pod(random, f"new-{number}", random.choice([15, 100, 100])) for number in range(PENDING)]
+    for each in pending if profile == "t.p" else ():
+        mount(random, each)
+    cluster = ClusterCache.of(read_values(objects, "cluster").objects)
+    settings = Settings(profile=profile, seed=seed, detail=Detail.FULL)
+    with build_engine(checked, cluster, SimulatedBinder(cluster), ManualClock(), settings) as engine:
+        pods = [PodInfo.of(each) for each in read_values(pending, "pods").objects]  # type: ignore[arg-type]
+        return list(engine.decisions(pods))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_kube_scheduler(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_equal(lambda: decided(seed, shipped(), "kubernetes.v1_36.default"), monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_own_rules(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_equal(lambda: decided(seed, rules(RULES), "t.p"), monkeypatch)
+
+
+def assert_equal(run: Callable[[], list[Decision]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Assert that dry runs on many nodes at once are made, and that decisions are the same without them."""
+    calls: list[int] = []
+    dry_run = preempt.Preemption._dry_run_all
+
+    def counted(self: preempt.Preemption, rows: list[int]) -> Any:
+        found = dry_run(self, rows)
+        calls.append(len(found))
+        return found
+
+    monkeypatch.setattr(preempt.Preemption, "_dry_run_all", counted)
+    together = run()
+    assert max(calls) > 12 and any(decision.victims for decision in together)
+    calls.clear()
+    monkeypatch.setattr(preempt, "_MANY", NODES + 1)
+    assert run() == together
+    assert not calls
