@@ -11,6 +11,7 @@ from random import Random
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.pod import PodInfo
@@ -175,12 +176,14 @@ class Preemption:
         found: dict[int, Candidate | Status] = dict.fromkeys(rows, NO_VICTIMS)
         tried = {row: victims for row in rows if (victims := self._victims(row)) is not None}
         snapshot, state = self.judge.snapshot, self.judge.state.clone()
+        # No pod is nominated for one of these nodes.
+        uncontested = replace(self.judge, contested={})
         pods = [victims.in_order for victims in tried.values()]
         nodes = ThinnedNodes(snapshot, np.array([*tried], np.intp), pods)
 
         def statuses(places: NDArray[np.intp]) -> StatusColumn:
             part = nodes.part(places)
-            judged = self.judge.over(snapshot.with_other_pods(part), state).judge(part.rows)
+            judged = uncontested.over(snapshot.with_other_pods(part), state).judge(part.rows)
             if judged.error is not None:
                 raise judged.error
             return judged.column

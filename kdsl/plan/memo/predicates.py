@@ -21,13 +21,13 @@ from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.hooks.joined import PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
-from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
-from kdsl.plan.compile.failures import StatusNumbers
+from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.memo.answers import Answers, Uncached, answers_of
 from kdsl.plan.memo.frames import with_kept_frames
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.memo.skips import Skips
+from kdsl.plan.memo.statuses import JoinedStatuses
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.epochs import Epoch
 from kdsl.plan.reads.signatures import Signatures
@@ -37,9 +37,6 @@ from kdsl.plan.rules.tightened import TightenedPlugin
 
 Predicate = PredicatePlugin | TightenedPlugin[PredicatePlugin]
 _IDS: Final = np.dtype(np.int32)
-_LAST: Final = np.iinfo(np.int32).max
-MAX_STATUSES: Final = 4096
-"""The most distinct statuses that are kept; reasons that name the node would grow without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,41 +59,6 @@ def _parts_of(predicate: Predicate) -> list[_Part]:
     by_node_class = all(map(reads_node_class_only, rules))
     on_usage = any("node.usage" in rule.reads for rule in rules)
     return [_Part(predicate.name, part, by_node_class, on_usage) for part in predicate.parts]
-
-
-class _Statuses:
-    """The statuses of the predicates `names`, by number, and the position of the predicate of each."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self.statuses = StatusTable()
-        self._positions = {name: position for position, name in enumerate(names)}
-        self._verdicts = {name: StatusNumbers(self.statuses, name) for name in self._positions}
-        self._column = np.array([_LAST], _IDS)
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.statuses) >= MAX_STATUSES
-
-    def of(self, name: str) -> StatusNumbers:
-        """Return the numbering of one predicate's statuses."""
-        return self._verdicts[name]
-
-    def position(self, name: str) -> int:
-        """Return the position of a predicate."""
-        return self._positions[name]
-
-    def positions(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the positions of the predicates of these statuses; success is last."""
-        column = self._column
-        if len(column) < len(self.statuses):
-            added = [self._positions[status.plugin] for status in self.statuses[len(column) :]]
-            column = self._column = np.append(column, np.array(added, _IDS))
-        return column.take(ids)
-
-    def first(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the status number of the predicate that runs first, for each node."""
-        found: NDArray[np.int32] = np.where(self.positions(other) < self.positions(one), other, one)
-        return found
 
 
 def _is_kept(plugin: Predicate) -> bool:
@@ -123,7 +85,12 @@ class _Uncached:
         return _Uncached(position, plugin, others is not None and not others.on_nodes)
 
     def filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeSet, ids: NDArray[np.int32] | None, table: _Statuses
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeSet,
+        ids: NDArray[np.int32] | None,
+        table: JoinedStatuses,
     ) -> NDArray[np.int32] | None:
         """Return the status numbers `ids`, with those of this predicate where it is the first to reject; None
         if all pass.
@@ -149,7 +116,7 @@ class _Entry(Struct, frozen=True, eq=False):
     """
 
     epoch: Epoch
-    table: _Statuses
+    table: JoinedStatuses
     answers: dict[str, Status | Narrowed]
     verdicts: tuple[tuple[tuple[_Part, ...], Answers], ...]
     combined: dict[frozenset[str], PreFilterAnswers] = field(default_factory=dict)
@@ -212,7 +179,7 @@ class PredicateMemo:
         self._rules: dict[str, SignatureMemo[_RuleEntry]] = {
             name: SignatureMemo(each, signatures, node_steps, MAX_RULE_BYTES) for name, each in reads.items()
         }
-        self._table = _Statuses(self.names)
+        self._table = JoinedStatuses(self.names)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
         """Return the predicates that do not just let the pod pass, with their answers, in order."""
@@ -220,7 +187,7 @@ class PredicateMemo:
             self._memo.clear()
             for memo in self._rules.values():
                 memo.clear()
-            self._table = _Statuses(self.names)
+            self._table = JoinedStatuses(self.names)
         entry = self._memo.of(pod, nodes.snapshot.live, partial(self._new_entry, pod, nodes))
         for _, kept in entry.verdicts:
             kept.refresh()
@@ -309,7 +276,12 @@ class PredicateMemo:
         return self._with_uncached(state, pod, nodes, ids, table)
 
     def _with_uncached(
-        self, state: CycleState, pod: PodInfo, nodes: NodeSet, ids: NDArray[np.int32] | None, table: _Statuses
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeSet,
+        ids: NDArray[np.int32] | None,
+        table: JoinedStatuses,
     ) -> StatusColumn | None:
         """Add the rejections of predicates whose answers cannot be kept."""
         for uncached in self._uncached:
@@ -390,7 +362,7 @@ def _evaluate(
     parts: Sequence[_Part],
     pod: PodInfo,
     snapshot: Snapshot,
-    table: _Statuses,
+    table: JoinedStatuses,
     before: NDArray[np.int32] | None,
     rows: Rows,
     what_ifs: WhatIfs | None = None,
