@@ -71,12 +71,13 @@ def _of_answers(search: Search, attempt: Attempt) -> Iterator[Fault]:
     verdicts = search.verdicts
     if not verdicts.rejected:
         return
-    for number, count in verdicts.used():
-        status = verdicts.column.table[number]
-        if status.faults:
-            rows = verdicts.rows[(verdicts.column.ids == number).nonzero()[0][:MOST_NAMED]]
-            names = NodeSet(attempt.snapshot, rows).names()
-            yield from (fault.on(names, count) for fault in status.faults)
+    ids, table = verdicts.column.ids, verdicts.column.table
+    failed = [(number, count) for number, count in verdicts.used() if table[number].faults]
+    # In the order of the nodes: numbers depend on earlier attempts.
+    for number, count in sorted(failed, key=lambda each: int((ids == each[0]).argmax())):
+        rows = verdicts.rows[(ids == number).nonzero()[0][:MOST_NAMED]]
+        names = NodeSet(attempt.snapshot, rows).names()
+        yield from (fault.on(names, count) for fault in table[number].faults)
 
 
 class _Reached:

@@ -225,3 +225,38 @@ def assert_equal(run: Callable[[], list[Decision]], monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(preempt, "_MANY", NODES + 1)
     assert run() == together
     assert not calls
+
+
+FAILING = """
+predicate Few { require node.podCount < (pod.priority > 50 ? 2 : 9) else "${node.podCount} pods" }
+predicate Whole { require node.pods.map(p, p.requests["cpu"].asInteger()).sum() >= 0 else "none" }
+preemption Lower {
+  victim when victim.priority < pod.priority
+  choose by candidate.victims.size()
+}
+queue Q { order by pod.priority desc, pod.queuedAt }
+profile p { scheduler "default-scheduler" queue Q predicates { Few Whole } preemption Lower }
+"""
+
+
+def test_dry_runs_do_not_change_the_order_of_later_faults() -> None:
+    random = Random(1)
+    objects = [node(random, number) for number in range(5)]
+    running = [
+        pod(random, f"p{number}-{at}", 20 * at, f"n{number}") for number in range(5) for at in range(2)
+    ]
+    for number, each in enumerate(running):
+        # Not a whole number: the rule fails, on each node with another text.
+        each["spec"]["containers"][0]["resources"]["requests"]["cpu"] = f"{1001 + number}m"
+
+    def last_faults(*pending: Json) -> object:
+        cluster = ClusterCache.of(read_values([*objects, *running], "cluster").objects)
+        settings = Settings(profile="t.p")
+        with build_engine(
+            rules(FAILING), cluster, SimulatedBinder(cluster), ManualClock(), settings
+        ) as engine:
+            pods = [PodInfo.of(each) for each in read_values(pending, "pods").objects]  # type: ignore[arg-type]
+            return list(engine.decisions(pods))[-1].faults
+
+    late = pod(Random(2), "late", 0)
+    assert last_faults(pod(Random(3), "first", 100), late) == last_faults(late)

@@ -86,11 +86,14 @@ def lower_macro(
 
     def at_once(frame: Frame, nodes: NodeList) -> Value:
         chosen = nodes.nodes
-        if not is_worth_columns(chosen):
+        # A what-if pays what the scalar back end pays for each node.
+        if not is_worth_columns(chosen) or chosen.snapshot.is_overlay:
             return None
-        if _are_equal(chosen, collect, frame):
-            return _filtered_as_one(condition, variable.slot, nodes, frame)
-        value = evaluate(body, chosen, frame)
+        # A variable that runs out of these steps must not stay failed.
+        own = frame.copy()
+        if _are_equal(chosen, collect, own):
+            return _filtered_as_one(condition, variable.slot, nodes, own)
+        value = evaluate(body, chosen, own)
         if value is None or bad_of(value) is not None:
             # Some node fails: evaluating one by one finds the first.
             return None
@@ -111,15 +114,13 @@ def _filtered_as_one(condition: Closure, slot: int, nodes: NodeList, frame: Fram
     """Filter nodes by the condition for the first of them; all pay for it. None if it fails."""
     outer: Meter = frame[-1]
     count = len(nodes)
-    own = frame[-1] = Meter(outer.left // count - 1)
+    meter = frame[-1] = Meter(outer.left // count - 1)
     frame[slot] = nodes.nodes.snapshot.info(nodes.nodes.rows.item(0))
     try:
-        holds = own.limit >= 0 and checked_truth(condition(frame))
+        holds = meter.limit >= 0 and checked_truth(condition(frame))
     except EvalError:
         return None
-    finally:
-        frame[-1] = outer
-    outer.spend(count * (1 + own.limit - own.left))
+    outer.spend(count * (1 + meter.limit - meter.left))
     return nodes if holds else ()
 
 

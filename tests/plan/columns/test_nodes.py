@@ -23,7 +23,7 @@ from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.score import NO_SCORE_INT, ScoreProgram
 
 from tests.plan.columns.both import cluster
-from tests.plan.lab import DEFAULT_QUEUE, rules
+from tests.plan.lab import DEFAULT_QUEUE, node, nodes_of, predicate, rules, statuses
 
 FNS = """
 fn hasAll(n: Node, keys: list(string)): bool = keys.all(k, k in n.labels)
@@ -252,3 +252,20 @@ def test_nodes_that_count_for_spread(constraint: str, domains: int, at_once: boo
     body = f'value topology("host").eligible(n, {constraint}.countsNode(pod, n)).count(p, true).domains()'
     pod = PodInfo("p", node_selector=FrozenMap({"half": "0"}))
     assert set(scores(body, pod, NodeSet.all(cluster(facts).snapshot()), at_once)) == {domains}
+
+
+@pytest.mark.parametrize("items", [100, 700, 1_500])
+@pytest.mark.parametrize(
+    "condition", ["key in n.labels", 'n.labels[?key].orValue("") == "a"', "n.taints.size() < key.size()"]
+)
+def test_a_variable_of_the_outer_node_is_paid_by_it(items: int, condition: str) -> None:
+    """The nodes of a macro share the steps that are left; a variable that they read does not."""
+    nodes = nodes_of(*(node(f"n{at}", labels={"z": "a"}) for at in range(120)))
+    rule = predicate(
+        f"""
+        let key = lists.range({items}).map(i, i + node.podCount).sum() > 0 ? "z" : "k"
+        applies when !node.unschedulable
+        require cluster.nodes.filter(n, {condition}).size() == 120 else "none"
+        """
+    )
+    assert statuses(rule, PodInfo("p"), nodes) == {}
