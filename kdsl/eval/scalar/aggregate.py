@@ -15,7 +15,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.ir import free_slots, shape
 from kdsl.eval.nodelist import NodeList
-from kdsl.eval.scalar.frame import Closure, Compile, Frame, value_or_failure
+from kdsl.eval.scalar.frame import UNSET, Closure, Compile, Frame, value_or_failure
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.over_nodes import AtOnce, Lower, Needs
 from kdsl.eval.scalar.pod_keys import fields_of, pod_key_of
@@ -123,7 +123,9 @@ def compile_aggregate(
         empty = counted.empty_count
         if empty is not None:
             return empty
-        own = frame.copy()
+        # Only what the body reads: a count must not keep the other values of an attempt alive.
+        own: Frame = [UNSET] * len(frame)
+        own[-1] = frame[-1]
         for each in captures:
             own[each.slot] = value_or_failure(each.read, frame)
         keys = tuple([each.key(own[each.slot]) for each in captures]) if has_key else None
