@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -132,18 +132,21 @@ def renewed(count: Value, meter: Value) -> Value:
     return None if None in counts else counts
 
 
-def item_reader(slot: int, items: list[Closure], compute: Closure) -> Closure:
-    """Read a value that depends on loop items, computed once per combination of them, by identity.
+def item_reader(slot: int, items: Sequence[int], compute: Closure) -> Closure:
+    """Read a value that depends on the loop items in some slots, computed once per combination of them, by
+    identity.
 
     The slot holds the values of the attempt, with their items, so that no other object can have an item's
     identity.
     """
+    if len(items) == 1:
+        return _reader_of_item(slot, items[0], compute)
 
     def read(frame: Frame) -> Value:
         known = frame[slot]
         if known is UNSET:
             known = frame[slot] = {}
-        values = [item(frame) for item in items]
+        values = [frame[item] for item in items]
         key = tuple(map(id, values))
         entry = known.get(key)
         if entry is None:
@@ -157,8 +160,8 @@ def item_reader(slot: int, items: list[Closure], compute: Closure) -> Closure:
     return read
 
 
-def reader_of_item(slot: int, item: int, compute: Closure) -> Closure:
-    """Do as `item_reader` for one loop item, which is in the slot `item`: most values depend on one."""
+def _reader_of_item(slot: int, item: int, compute: Closure) -> Closure:
+    """Do as `item_reader` for one item: most values depend on one."""
 
     def read(frame: Frame) -> Value:
         known = frame[slot]

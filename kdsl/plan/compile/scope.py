@@ -18,7 +18,7 @@ from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, Comprehension, Const, TypedExpr, Var
 from kdsl.eval.ir import free_slots, map_children, shape
 from kdsl.eval.scalar import UNSET, Closure, Compiler, Frame
-from kdsl.eval.scalar.frame import Compile, item_reader, lazy_reader, reader_of_item, renewing
+from kdsl.eval.scalar.frame import Compile, item_reader, lazy_reader, renewing
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps, lasting
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.scalar.probe import Probe, ProbedCompiler
@@ -170,17 +170,27 @@ class RuleScope:
         """Return a new variable for an expression that depends on loop items, but not on the node."""
         variable = self.variable(expr)
         slot = variable.slot
-        found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
         self._compiler.follows[slot] = self.needs(expr) & self.items
-        items = [found[each] for each in sorted(free_slots(expr) & self.items)]
-        compute = self._lasting(expr, self._combinations(expr))
-        if len(items) == 1 and self._compiler.is_sure(items[0]):
-            reader = reader_of_item(slot, items[0].slot, compute)
-        else:
-            reader = item_reader(slot, [self._compiler.compile(each) for each in items], compute)
-        self._compiler.by_item[slot] = reader
+        items = sorted(self._deciding_items(free_slots(expr) & self.items))
+        self._compiler.by_item[slot] = item_reader(slot, items, self._lasting(expr, self._combinations(expr)))
         self._mark_transient(slot, expr)
         return variable
+
+    def _deciding_items(self, slots: Iterable[int]) -> set[int]:
+        """Return the loop variables that decide about items: a `let` of a loop depends on these."""
+        found: set[int] = set()
+        pending, seen = list(slots), set[int]()
+        while pending:
+            slot = pending.pop()
+            if slot in seen:
+                continue
+            seen.add(slot)
+            source = self._sources.get(slot)
+            if source is None or source.is_ranged:
+                found.add(slot)
+            else:
+                pending += free_slots(source.expr) & self.items
+        return found
 
     def _lasting(self, expr: TypedExpr, parts: Closure | None = None) -> Closure:
         """Compile a value that is computed once per pod, or once per pod and combination of loop items."""

@@ -85,7 +85,8 @@ class TopologyCount(Struct, frozen=True, eq=False):
         return self if sums is self.sums else TopologyCount(self.key, sums, self.counter)
 
     def here(self, node: NodeInfo) -> int:
-        domain = node.labels.get(self.key)
+        # The hot path: no property, and no method of a mapping.
+        domain = node.facts.labels.entries.get(self.key)
         return 0 if domain is None else self.sums.of(domain)
 
     @property
@@ -216,7 +217,7 @@ class PodTermCount(Struct, frozen=True, eq=False):
         by_key = self.sums.by_key
         if not by_key:
             return 0
-        labels, total = node.labels, 0
+        labels, total = node.facts.labels.entries, 0
         for key, amounts in by_key.items():
             domain = labels.get(key)
             if domain is not None:
