@@ -213,7 +213,12 @@ def checked_int(value: int) -> int:
     """Return `value` if it fits an int."""
     if INT_MIN <= value <= INT_MAX:
         return value
-    raise EvalError("integer overflow")
+    raise overflow()
+
+
+def overflow() -> EvalError:
+    """Return the error of an int that is out of range."""
+    return EvalError("integer overflow")
 
 
 def checked_uint(value: int) -> UInt:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
-from kdsl.check.model.typed import Comprehension, Macro, TypedExpr
+from kdsl.check.model.typed import CallOf, Comprehension, Macro, TypedExpr
 from kdsl.check.model.types import STRING, Type
 from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.scalar.logic import deciding, is_sure_condition, truth, undecided
 from kdsl.eval.scalar.meter import Meter, paying, spend, spending
 from kdsl.eval.scalar.program import Writer
-from kdsl.eval.values import EvalError, Value, from_key, keys_of, kind_of, to_key
+from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value, from_key, keys_of, kind_of, overflow, to_key
+
+_LISTS: Final = (Macro.MAP, Macro.TRANSFORM_LIST)
+"""The macros that make a list of results."""
 
 Each = Callable[[Frame], Iterator[None]]
 """Binds the variables of a macro to one element after the other."""
@@ -40,6 +44,30 @@ def comprehension_text(expr: Comprehension, out: Writer) -> str:
         case _:
             made = f"tuple([{body} {loop}])"
     return paying(made, expr.type, out)
+
+
+def sum_text(expr: CallOf, out: Writer) -> str | None:
+    """Write the sum of a macro's results without the list of them; None for other calls."""
+    match expr.overload, expr.args:
+        case "list_sum_int" | "list_sum_double", (Comprehension() as made,) if made.macro in _LISTS:
+            return out.function(lambda: _sum(made, expr.overload == "list_sum_int", out))
+    return None
+
+
+def _sum(expr: Comprehension, is_int: bool, out: Writer) -> list[str]:
+    """Write the lines of a sum: an item that fails comes before an overflow of the items before it."""
+    slots = ", ".join([f"f[{variable.slot}]" for variable in expr.variables])
+    loop = loop_lines(expr.iterable, slots, len(expr.variables), out)
+    if expr.where is not None:
+        loop.append(f"  if not {truth(expr.where, out)}: continue")
+    added = [f"t += {out.text(expr.body)}", "n += 1"]
+    if is_int:
+        added.append(f"if not {out.name(INT_MIN)} <= t <= {out.name(INT_MAX)}: o = True")
+    ending = ["m = f[-1]", *spending("n")]
+    if is_int:
+        ending.append(f"if o: raise {out.name(overflow)}()")
+    zero = out.name(0 if is_int else 0.0)
+    return [f"t = {zero}", "n = 0", "o = False", *loop, *[f"  {line}" for line in added], *ending, "return t"]
 
 
 def _decision(expr: Comprehension, out: Writer) -> list[str]:

@@ -25,6 +25,8 @@ class Probe(Protocol):
 class ProbedCompiler(Compiler):
     """A compiler that reports expressions to a probe, except for bodies of functions."""
 
+    joins_calls = False
+
     def __init__(
         self, fns: Fns, bodies: dict[str, Closure], probe: Probe, cards_of: CardsOf | None = None
     ) -> None:

@@ -26,6 +26,7 @@ EXPRESSIONS = [
     """hostile == "'); import os; ('" && l.exists(evil, evil == "__import__")""",
     'm["x\\ny"] + string(n * 86753) + m[?"__class__"].orValue("__subclasses__")',
     "l.map(evil, {evil: 86753.5, 'k__': b'eval'}).size() > 86753 ? [86753u] : []",
+    "l.map(evil, n > 0, evil.size() + 86753).sum() > 0",
     "cel.bind(evil, n + 86753, evil / evil) == 1 || 'a'.matches('(evil)+')",
     "timestamp('1986-07-05T03:00:00Z').getFullYear() == 86753 || optional.of(l).optMap(evil, evil).hasValue()",
 ]
@@ -98,7 +99,7 @@ def assert_generic(written: list[str]) -> None:
     for source in written:
         assert not re.search(r"['\"\\]|86753|[^\x20-\x7e\n]", source), source
         for name in re.findall(r"[A-Za-z_]\w*", source):
-            known = keyword.iskeyword(name) or re.fullmatch(r"[kafgimoersvwx]\d*|EvalError|UNSET", name)
+            known = keyword.iskeyword(name) or re.fullmatch(r"[kafgimnoerstvwx]\d*|EvalError|UNSET", name)
             assert known or name in WRITTEN or name in ATTRIBUTES, source
 
 
