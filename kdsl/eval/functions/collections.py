@@ -21,11 +21,11 @@ from kdsl.eval.values import (
     UInt,
     Value,
     checked_duration,
-    checked_int,
     checked_list,
     checked_uint,
     equals,
     kind_of,
+    overflow,
 )
 
 _ORDERED = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration", "quantity", "semver")
@@ -90,7 +90,7 @@ def _sum_int(items: Value) -> int:
     for item in items:
         total += item
         if not INT_MIN <= total <= INT_MAX:
-            return checked_int(total)
+            raise overflow()
     return total
 
 

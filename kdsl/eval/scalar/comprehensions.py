@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from kdsl.check.model.typed import CallOf, Comprehension, Macro, TypedExpr
+from kdsl.check.model.typed import CallOf, Comprehension, Macro, TypedExpr, Var
 from kdsl.check.model.types import STRING, Type
 from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.scalar.logic import deciding, is_sure_condition, truth, undecided
@@ -25,8 +25,7 @@ def comprehension_text(expr: Comprehension, out: Writer) -> str:
     if expr.macro in (Macro.ALL, Macro.EXISTS):
         return out.function(lambda: _decision(expr, out))
     # A loop of Python may assign to a slot of the frame directly.
-    slots = ", ".join([f"f[{variable.slot}]" for variable in expr.variables])
-    loop = f"for {slots} in {elements_text(expr.iterable, len(expr.variables), out)}"
+    loop = f"for {slots_text(expr.variables)} in {_elements_text(expr.iterable, len(expr.variables), out)}"
     first = f"f[{expr.variables[0].slot}]"
     if expr.macro is Macro.FILTER:
         return f"tuple([{first} {loop} if {truth(expr.body, out)}])"
@@ -56,52 +55,61 @@ def sum_text(expr: CallOf, out: Writer) -> str | None:
 
 def _sum(expr: Comprehension, is_int: bool, out: Writer) -> list[str]:
     """Write the lines of a sum: an item that fails comes before an overflow of the items before it."""
-    slots = ", ".join([f"f[{variable.slot}]" for variable in expr.variables])
-    loop = loop_lines(expr.iterable, slots, len(expr.variables), out)
+    loop = loop_lines(expr.iterable, expr.variables, out)
     if expr.where is not None:
         loop.append(f"  if not {truth(expr.where, out)}: continue")
     added = [f"t += {out.text(expr.body)}", "n += 1"]
     if is_int:
         added.append(f"if not {out.name(INT_MIN)} <= t <= {out.name(INT_MAX)}: o = True")
     ending = ["m = f[-1]", *spending("n")]
+    begin = [f"t = {out.name(0 if is_int else 0.0)}", "n = 0"]
     if is_int:
+        begin.append("o = False")
         ending.append(f"if o: raise {out.name(overflow)}()")
-    zero = out.name(0 if is_int else 0.0)
-    return [f"t = {zero}", "n = 0", "o = False", *loop, *[f"  {line}" for line in added], *ending, "return t"]
+    return [*begin, *loop, *[f"  {line}" for line in added], *ending, "return t"]
 
 
 def _decision(expr: Comprehension, out: Writer) -> list[str]:
     """Write the lines of `all` or `exists`: an element that decides makes up for errors with the others."""
-    slots = ", ".join([f"f[{variable.slot}]" for variable in expr.variables])
     found = expr.macro is Macro.EXISTS
     decided = deciding(truth(expr.body, out), found, is_sure_condition(expr.body, out))
-    loop = loop_lines(expr.iterable, slots, len(expr.variables), out)
+    loop = loop_lines(expr.iterable, expr.variables, out)
     return ["e = None", *loop, *[f"  {line}" for line in decided], *undecided(found)]
 
 
-def loop_lines(iterable: TypedExpr, names: str, variables: int, out: Writer) -> list[str]:
+def slots_text(variables: Sequence[Var]) -> str:
+    """Write the slots of loop variables, to be assigned."""
+    return ", ".join([f"f[{variable.slot}]" for variable in variables])
+
+
+def loop_lines(iterable: TypedExpr, variables: Sequence[Var], out: Writer) -> list[str]:
     """Write the head of a loop of one or two variables over elements, keys or pairs, paid for."""
+    names, count = slots_text(variables), len(variables)
     if not _is_plain(iterable.type):
-        return [f"for {names} in {elements_text(iterable, variables, out)}:"]
+        return [f"for {names} in {_elements_text(iterable, count, out)}:"]
     steps = ["m = f[-1]", *spending("len(v)")]
-    listed = "v"
-    if variables > 1:
-        listed = "enumerate(v)" if iterable.type.name == "list" else "v.items()"
-    return [f"v = {out.text(iterable)}", *steps, f"for {names} in {listed}:"]
+    return [
+        f"v = {out.text(iterable)}",
+        *steps,
+        f"for {names} in {_plain_elements('v', iterable.type, count)}:",
+    ]
 
 
-def elements_text(iterable: TypedExpr, variables: int, out: Writer) -> str:
+def _elements_text(iterable: TypedExpr, variables: int, out: Writer) -> str:
     """Write the elements, keys or pairs that a macro of one or two variables visits; the steps for them are
     taken first.
     """
-    type_ = iterable.type
-    is_plain, values = _is_plain(type_), out.text(iterable)
+    values = out.text(iterable)
+    if _is_plain(iterable.type):
+        return _plain_elements(f"{out.name(paid)}(f, {values})", iterable.type, variables)
+    return f"{out.name(paid_elements if variables == 1 else paid_pairs)}(f, {values})"
+
+
+def _plain_elements(values: str, type_: Type, variables: int) -> str:
+    """Write what Python lists of a list or map for one or two variables."""
     if variables == 1:
-        return f"{out.name(paid if is_plain else paid_elements)}(f, {values})"
-    if not is_plain:
-        return f"{out.name(paid_pairs)}(f, {values})"
-    listed = f"{out.name(paid)}(f, {values})"
-    return f"enumerate({listed})" if type_.name == "list" else f"{listed}.items()"
+        return values
+    return f"enumerate({values})" if type_.name == "list" else f"{values}.items()"
 
 
 def paid(frame: Frame, values: Value) -> Value:

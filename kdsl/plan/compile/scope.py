@@ -6,7 +6,7 @@ its first snapshot; other `let`s as long as the node or the loop item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
@@ -178,19 +178,23 @@ class RuleScope:
 
     def _deciding_items(self, slots: Iterable[int]) -> set[int]:
         """Return the loop variables that decide about items: a `let` of a loop depends on these."""
-        found: set[int] = set()
-        pending, seen = list(slots), set[int]()
+        sources = self._sources_of(slots, through_lists=False)
+        return {slot for slot, source in sources if source.is_ranged}
+
+    def _sources_of(self, items: Iterable[int], through_lists: bool) -> Iterator[tuple[int, _Source]]:
+        """Yield items and those that they depend on, each with its source; `through_lists` also the items on
+        which the list of a loop depends.
+        """
+        pending, seen = list(items), set[int]()
         while pending:
             slot = pending.pop()
             if slot in seen:
                 continue
             seen.add(slot)
-            source = self._sources.get(slot)
-            if source is None or source.is_ranged:
-                found.add(slot)
-            else:
+            source = self._sources[slot]
+            if through_lists or not source.is_ranged:
                 pending += free_slots(source.expr) & self.items
-        return found
+            yield slot, source
 
     def _lasting(self, expr: TypedExpr, parts: Closure | None = None) -> Closure:
         """Compile a value that is computed once per pod, or once per pod and combination of loop items."""
@@ -207,16 +211,7 @@ class RuleScope:
     def _combinations(self, expr: TypedExpr) -> Closure | None:
         """Return the number of combinations of loop items as a closure; None without items."""
         lists: dict[int, Closure] = {}
-        pending, seen = list(free_slots(expr) & self.items), set[int]()
-        while pending:
-            slot = pending.pop()
-            if slot in seen:
-                continue
-            seen.add(slot)
-            source = self._sources.get(slot)
-            if source is None:
-                continue
-            pending += free_slots(source.expr) & self.items
+        for _, source in self._sources_of(free_slots(expr) & self.items, through_lists=True):
             if source.is_ranged:
                 lists.setdefault(id(source.expr), self._compiler.compile(self._list_once(source.expr)))
         match list(lists.values()):

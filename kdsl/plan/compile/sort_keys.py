@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from operator import attrgetter, mul
+from typing import Any, Final
 
 from kdsl.check.model.rule_set import CheckedSortKey
 from kdsl.check.model.typed import FieldOf, Var
@@ -74,7 +75,7 @@ class SortKeys:
 
 def number_fields(keys: Iterable[CheckedSortKey], slot: int) -> tuple[list[str], list[int]] | None:
     """Return the attributes of the value in `slot` whose numbers are the sort keys, with the sign of each;
-    None if some key is not an integer or time field of the value.
+    None if there are no keys, or some key is not an integer or time field of the value.
     """
     names: list[str] = []
     signs: list[int] = []
@@ -85,7 +86,16 @@ def number_fields(keys: Iterable[CheckedSortKey], slot: int) -> tuple[list[str],
                 signs.append(-1 if key.descending else 1)
             case _:
                 return None
-    return names, signs
+    return (names, signs) if names else None
+
+
+def number_reader(names: Sequence[str], signs: Sequence[int]) -> Callable[[Any], tuple[int, ...]]:
+    """Return a function that reads a sort key from attributes of its argument, without evaluation."""
+    read: Callable[[Any], Any] = attrgetter(*names)
+    if len(names) == 1:
+        (sign,) = signs
+        return lambda value: (sign * read(value),)
+    return lambda value: tuple(map(mul, signs, read(value)))
 
 
 def _sortable(compute: Closure, type_: Type) -> Closure:

@@ -11,7 +11,7 @@ from typing import Final
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
 from kdsl.eval.scalar import Frame
-from kdsl.eval.scalar.comprehensions import elements_of, loop_lines, pairs_of
+from kdsl.eval.scalar.comprehensions import elements_of, loop_lines, pairs_of, slots_text
 from kdsl.eval.scalar.logic import truth
 from kdsl.eval.scalar.meter import spend
 from kdsl.eval.scalar.program import Writer
@@ -116,7 +116,6 @@ class BlockCompiler:
         return lines
 
     def _for_each(self, statement: CheckedForEach) -> _Lines:
-        slots = [variable.slot for variable in statement.variables]
         place, where = statement.iterable.span, statement.where
         choose = None if where is None else chosen_items(statement, self._scope)
         self._scope.ranges(statement.iterable, statement.variables)
@@ -126,11 +125,11 @@ class BlockCompiler:
             block.add(inner)
 
         def lines(out: Writer) -> list[str]:
-            names, run = ", ".join([f"f[{slot}]" for slot in slots]), f"{out.name(block.run)}(f, r)"
+            run = f"{out.name(block.run)}(f, r)"
             if where is None:
-                loop = loop_lines(iterable, names, len(slots), out)
+                loop = loop_lines(iterable, statement.variables, out)
             else:
-                loop = [f"for i, e in {out.name(choose)}(f):", f"  {names} = i"]
+                loop = [f"for i, e in {out.name(choose)}(f):", f"  {slots_text(statement.variables)} = i"]
                 fail = f"{out.name(self._fail)}(f, r, e, {out.name(where.span)})"
                 run = f"({run} if e is None else {fail})"
             # Under `report all`, all items report, also those of a loop in a loop.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from operator import attrgetter, mul
+from operator import attrgetter
 from typing import Any, Final
 
 from kdsl.base.span import Span
-from kdsl.check.model.rule_set import CheckedPreemption, CheckedSortKey
+from kdsl.check.model.rule_set import CheckedPreemption
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import FieldOf, TypedExpr, Var
 from kdsl.cluster.objects.pod import PodInfo
@@ -20,14 +20,12 @@ from kdsl.hooks.status import Code, Status
 from kdsl.plan.compile.failures import error_text
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
-from kdsl.plan.compile.sort_keys import SortKeys, number_fields
+from kdsl.plan.compile.sort_keys import SortKeys, number_fields, number_reader
 from kdsl.plan.compile.template import compile_template, text_in
 
 _PLAIN: Final = frozenset(("bool", "int", "string", "timestamp", "duration"))
 """Types whose equal values are equal for every expression."""
 _NOT_PLAIN: Final = ""
-_SEVERAL: Final = 2
-"""The names from which on `attrgetter` returns a tuple."""
 
 
 class PreemptionPlugin:
@@ -62,9 +60,8 @@ class PreemptionPlugin:
         self._victims: tuple[PodInfo | None, dict[Hashable, bool]] = (None, {})
         self._importance = SortKeys(rule.order, scope)
         # A probe does not see values that are read without evaluation.
-        self._read_importance = (
-            None if functions.probe is not None else _reader_of_numbers(rule.order, scope.slot_of("victim"))
-        )
+        fields = None if functions.probe is not None else number_fields(rule.order, scope.slot_of("victim"))
+        self._read_importance = None if fields is None else number_reader(*fields)
         self._count: Closure | None = None if rule.candidates is None else scope.compile(rule.candidates)
         self._count_span = rule.span if rule.candidates is None else rule.candidates.span
         self._rank = SortKeys(rule.choose, scope)
@@ -149,18 +146,6 @@ class PreemptionPlugin:
         for name, value in values.items():
             frame[self._slots[name]] = value
         return frame
-
-
-def _reader_of_numbers(keys: Sequence[CheckedSortKey], slot: int) -> Callable[[PodInfo], Any] | None:
-    """Return a reader of the sort key if all `keys` are integer or time fields of the variable in `slot`;
-    else None.
-    """
-    fields = number_fields(keys, slot)
-    if fields is None or len(keys) < _SEVERAL:
-        return None
-    names, signs = fields
-    read = attrgetter(*names)
-    return lambda victim: tuple(map(mul, signs, read(victim)))
 
 
 def _fields_of_victims(rule: CheckedPreemption) -> tuple[str, ...]:
