@@ -176,5 +176,5 @@ def _freeze_profile(
     if table is not None:
         table = replace(table, rule_faults=RuleFaults(compiled), sample_size=compiled.sample)
         if settings.probe is None:
-            table = join(table, profile, compiled)
+            table = join(table, compiled)
     return table, (*found, *problems)

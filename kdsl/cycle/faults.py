@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.search import Search
-from kdsl.cycle.visited import VisitedNodes
+from kdsl.cycle.visited import BEHIND_ALL, VisitedNodes, ends_of
 from kdsl.hooks.faults import MOST_NAMED, Fault, merged
 from kdsl.hooks.status import Code, Status, StatusTable
-
-_BEHIND_ALL: Final = np.iinfo(np.int32).max
 
 
 def faults_of(
@@ -84,21 +78,15 @@ class _Reached:
     """Finds the visited nodes that reached a filter: those that no earlier filter rejected."""
 
     def __init__(self, attempt: Attempt, verdicts: VisitedNodes) -> None:
+        table = attempt.table
         self._nodes = NodeSet(attempt.snapshot, verdicts.rows)
-        self._places = {name: place for place, (name, _) in enumerate(attempt.table.filters)}
-        self._ends = self._ends_of(verdicts, attempt.table.check_all)
-
-    def _ends_of(self, verdicts: VisitedNodes, check_all: bool) -> NDArray[np.int64]:
-        """Return for each node the place of the filter that rejected it; no place where every filter gets all
-        nodes.
-        """
-        ends = np.full(len(verdicts.rows), _BEHIND_ALL, np.int64)
-        for number, _ in () if check_all else verdicts.used():
-            plugin = verdicts.column.table[number].plugin
-            ends[verdicts.column.ids == number] = self._places.get(plugin, _BEHIND_ALL)
-        return ends
+        self._places = table.places
+        self._ends = ends_of(verdicts.column, self._places)
+        if table.check_all:
+            # Every filter gets all nodes.
+            self._ends[:] = BEHIND_ALL
 
     def by(self, plugin: str, is_passed: bool) -> NodeSet:
         """Return the nodes that reached a filter; with `is_passed` only those that the filter let pass."""
-        place = self._places.get(plugin, _BEHIND_ALL)
+        place = self._places.get(plugin, BEHIND_ALL)
         return self._nodes.take(self._ends > place if is_passed else self._ends >= place)

@@ -17,10 +17,10 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.attempt import Attempt
-from kdsl.cycle.visited import ALL_PASS, joined, merged, numbered_alike
+from kdsl.cycle.visited import ALL_PASS, ends_of, joined, merged, numbered_alike
 from kdsl.hooks.adapter import Filter
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.joined import HookCall
+from kdsl.hooks.joined import JoinedPredicates
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
 from kdsl.hooks.table import AddPod, Calls
@@ -45,10 +45,14 @@ class Judge(Struct, frozen=True, eq=False):
     state: CycleState
     pod: PodInfo
     snapshot: Snapshot
-    filters: tuple[HookCall[Filter], ...]
+    filters: Calls[Filter]
     add_pods: Calls[AddPod]
     contested: Contested
     check_all: bool = False
+    joined: JoinedPredicates | None = None
+    lone: Calls[Filter] = ()
+    """The filters that are not `joined`, and do not skip the pod."""
+    places: Mapping[str, int] = {}
 
     @classmethod
     def of(cls, attempt: Attempt, contested: Contested) -> Judge:
@@ -58,11 +62,14 @@ class Judge(Struct, frozen=True, eq=False):
             state=attempt.state,
             pod=attempt.pod,
             snapshot=attempt.snapshot,
-            filters=tuple([step for step in table.filter_steps if not skipped.issuperset(step.names)]),
+            filters=table.filters,
             add_pods=table.add_pods,
             # Without filters no node is rejected, so nominated pods do not matter.
             contested=contested if table.filters else {},
             check_all=table.check_all,
+            joined=table.joined_predicates,
+            lone=tuple([each for each in table.lone_filters if each[0] not in skipped]),
+            places=table.places,
         )
 
     def over(self, snapshot: Snapshot, state: CycleState) -> Judge:
@@ -72,9 +79,8 @@ class Judge(Struct, frozen=True, eq=False):
     @property
     def is_about_single_nodes(self) -> bool:
         """Return whether the status of a node depends on no other node and no pod elsewhere."""
-        return all(
-            step.joined is not None and step.joined.is_about_single_nodes(self.state) for step in self.filters
-        )
+        joined = self.joined
+        return not self.lone and joined is not None and joined.is_about_single_nodes(self.state)
 
     def judge(self, rows: NDArray[np.intp]) -> Judged:
         """Judge nodes: the first filter that rejects a node decides its status, and later filters do not get
@@ -89,8 +95,62 @@ class Judge(Struct, frozen=True, eq=False):
         if self.contested:
             found, error = self._judge_contested(rows)
             alive = found.passed.nonzero()[0]
-        for step in self.filters:
-            plugin, call = step.plugin, step.call
+        together = self._judge_together(rows if alive is None else rows[alive])
+        if together is None:
+            found, alive, error = self._judge_in_turn(rows, found, alive, error)
+        elif found is None or alive is None:
+            if together.table is ALL_PASS:
+                return Judged(together, None, None)
+            found, alive = together, together.passed.nonzero()[0]
+        else:
+            found, alive = merged(found, alive, together), alive[together.passed]
+        if found is None:
+            return Judged(_passing(len(rows)), None, error)
+        return Judged(found, found.passed.nonzero()[0] if self.check_all else alive, error)
+
+    def _judge_together(self, rows: NDArray[np.intp]) -> StatusColumn | None:
+        """Return the statuses of all filters together; None if they must be asked in turn: they are not
+        joined, or one of them fails, and an earlier one may reject the node.
+        """
+        if self.joined is None:
+            return None
+        if not len(rows):
+            return _passing(0)
+        try:
+            column = self.joined.filter(self.state, self.pod, NodeSet(self.snapshot, rows))
+        except Exception:  # noqa: BLE001 - asked in turn, the filter that raised is known
+            return None
+        if column is None or not np.count_nonzero(column.ids):
+            column = _passing(len(rows))
+        elif not _has_rejections_only(column):
+            return None
+        return self._with_lone(column, rows) if self.lone else column
+
+    def _with_lone(self, column: StatusColumn, rows: NDArray[np.intp]) -> StatusColumn | None:
+        """Ask the filters that are not joined about the nodes that no earlier filter rejects."""
+        ends = ends_of(column, self.places)
+        for plugin, call in self.lone:
+            left = (ends > self.places[plugin]).nonzero()[0]
+            answers, failed = self._ask(plugin, call, rows[left]) if len(left) else (None, None)
+            if failed is not None:
+                return None
+            if answers is not None:
+                rejected = answers.ids.nonzero()[0]
+                column = merged(column, left[rejected], answers.take(rejected))
+                ends[left[rejected]] = self.places[plugin]
+        return column
+
+    def _judge_in_turn(
+        self,
+        rows: NDArray[np.intp],
+        found: StatusColumn | None,
+        alive: NDArray[np.intp] | None,
+        error: PluginError | None,
+    ) -> tuple[StatusColumn | None, NDArray[np.intp] | None, PluginError | None]:
+        """Ask one filter after the other about the nodes that are left. The arguments are the answers so far."""
+        for plugin, call in self.filters:
+            if plugin in self.state.skipped_filters:
+                continue
             asked = rows if alive is None else rows[alive]
             if not len(asked):
                 break
@@ -109,9 +169,7 @@ class Judge(Struct, frozen=True, eq=False):
                 answers = joined(found.take(alive), answers)
             found = merged(found, alive, answers)
             alive = alive if self.check_all else alive[answers.passed]
-        if found is None:
-            return Judged(StatusColumn(np.zeros(len(rows), np.int32), ALL_PASS), None, error)
-        return Judged(found, found.passed.nonzero()[0] if self.check_all else alive, error)
+        return found, alive, error
 
     def _judge_contested(self, rows: NDArray[np.intp]) -> tuple[StatusColumn, PluginError | None]:
         """Judge the nodes with nominated pods in the first pass; the other nodes pass it without filters."""
@@ -167,13 +225,13 @@ class Judge(Struct, frozen=True, eq=False):
 
         Without this the result would depend on the number of nodes in one call.
         """
-        nothing = StatusColumn(np.zeros(0, dtype=np.int32), ALL_PASS)
+        nothing = _passing(0)
         if len(rows) == 1:
             return nothing, error
         half = len(rows) // 2
         left, failed = self._ask(plugin, call, rows[:half])
         if left is None:
-            left = StatusColumn(np.zeros(half, dtype=np.int32), ALL_PASS)
+            left = _passing(half)
         if failed is not None:
             return left, failed
         right, failed = self._ask(plugin, call, rows[half:])
@@ -200,6 +258,20 @@ def account_for(
             raise PluginError.raised(plugin, point, cause) from cause
         if status is not None and status.code is not Code.SUCCESS:
             raise PluginError.answered(plugin, point, status)
+
+
+def _passing(nodes: int) -> StatusColumn:
+    """Return the column of nodes that all pass."""
+    return StatusColumn(np.zeros(nodes, np.int32), ALL_PASS)
+
+
+def _has_rejections_only(column: StatusColumn) -> bool:
+    """Return whether the nodes that do not pass are rejected, and none has an error."""
+    table = column.table
+    if isinstance(table, StatusTable) and table.is_settled:
+        return True
+    used = np.bincount(column.ids).nonzero()[0].tolist()
+    return all(table[number].code.is_rejection for number in used if number)
 
 
 def _read(plugin: str, column: StatusColumn) -> tuple[StatusColumn, PluginError | None]:

@@ -4,16 +4,21 @@ to skip.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.joined import PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
+from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
+from kdsl.hooks.table import Calls, PreFilterHook
 
 
 class PreFilterResult(Struct, frozen=True):
@@ -51,43 +56,72 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
     rejection: Status | None = None
     names: frozenset[str] | None = None
     narrowed_by: list[str] = []
-    skipping: list[str] = []
     state, pod, nodes = attempt.state, attempt.pod, attempt.all_nodes
     skipped = state.skipped_filters
-    for step in attempt.table.pre_filter_steps:
+    for plugin, call in _calls(attempt, nodes):
         try:
-            found = step.call(state, pod, nodes)
+            answer = call(state, pod, nodes)
         except Exception as cause:
-            raise PluginError.raised(step.plugin, "pre_filter", cause) from cause
-        if found is None:
+            _skipping(attempt, plugin)
+            raise PluginError.raised(plugin, "pre_filter", cause) from cause
+        if answer is None:
             continue
-        if isinstance(found, PreFilterAnswers):
-            skipping += found.skipping
-            skipped.update(found.skipping)
-            answers = found.answers
-        else:
-            answers = ((step.plugin, found),)
-        for plugin, answer in answers:
-            if isinstance(answer, Narrowed):
-                narrowed_by.append(plugin)
-                names = frozenset(answer.names) if names is None else names.intersection(answer.names)
-                if not names:
-                    by = sorted(narrowed_by)
-                    return PreFilterResult(tuple(skipping), _nothing_left(by), names, tuple(by), plugin)
+        if isinstance(answer, Narrowed):
+            narrowed_by.append(plugin)
+            names = frozenset(answer.names) if names is None else names.intersection(answer.names)
+            if names:
                 continue
-            match answer.code:
-                case Code.SKIP:
-                    skipping.append(plugin)
-                    skipped.add(plugin)
-                case Code.SUCCESS:
-                    continue
-                case Code.UNRESOLVABLE:
-                    return PreFilterResult(tuple(skipping), answer.by(plugin), ended_by=plugin)
-                case Code.UNSCHEDULABLE:
-                    rejection = answer.by(plugin)
-                case _:
-                    raise PluginError.answered(plugin, "pre_filter", answer)
-    return PreFilterResult(tuple(skipping), rejection, names, tuple(sorted(narrowed_by)))
+            by = sorted(narrowed_by)
+            return PreFilterResult(_skipping(attempt, plugin), _nothing_left(by), names, tuple(by), plugin)
+        match answer.code:
+            case Code.SKIP:
+                skipped.add(plugin)
+            case Code.SUCCESS:
+                continue
+            case Code.UNRESOLVABLE:
+                return PreFilterResult(_skipping(attempt, plugin), answer.by(plugin), ended_by=plugin)
+            case Code.UNSCHEDULABLE:
+                rejection = answer.by(plugin)
+            case _:
+                _skipping(attempt, plugin)
+                raise PluginError.answered(plugin, "pre_filter", answer)
+    return PreFilterResult(_skipping(attempt), rejection, names, tuple(sorted(narrowed_by)))
+
+
+def _calls(attempt: Attempt, nodes: NodeSet) -> Calls[PreFilterHook]:
+    """Return the hooks to call, in profile order; joined predicates that skip the pod are marked already."""
+    table, state = attempt.table, attempt.state
+    joined = table.joined_predicates
+    if joined is None:
+        return table.pre_filters
+    try:
+        known = joined.pre_filter(state, attempt.pod, nodes)
+    except Exception:  # noqa: BLE001 - asked one by one, the plugin that raised is known
+        return table.pre_filters
+    state.skipped_filters.update(known.skipping)
+    if not known.answers:
+        return table.lone_pre_filters
+    answers = dict(known.answers)
+    return tuple(
+        (name, partial(_known, answers.get(name)) if name in joined.names else call)
+        for name, call in table.pre_filters
+    )
+
+
+def _known(
+    answer: Status | Narrowed | None, state: CycleState, pod: PodInfo, nodes: NodeSet
+) -> Status | Narrowed | None:
+    return answer
+
+
+def _skipping(attempt: Attempt, ended_by: str = "") -> tuple[str, ...]:
+    """Return the plugins that skip the pod. Those after `ended_by` did not run, so they are unmarked."""
+    skipped = attempt.state.skipped_filters
+    calls = attempt.table.pre_filters
+    if ended_by:
+        calls = calls[: [name for name, _ in calls].index(ended_by) + 1]
+        skipped.intersection_update([name for name, _ in calls])
+    return tuple([name for name, _ in calls if name in skipped])
 
 
 def candidate_rows(snapshot: Snapshot, names: frozenset[str] | None) -> NDArray[np.intp]:

@@ -5,7 +5,7 @@ All data are columns: no code here loops over nodes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -18,6 +18,8 @@ from kdsl.hooks.status import SUCCESS, Status, StatusColumn, StatusTable
 
 ALL_PASS: Final[Sequence[Status]] = (SUCCESS,)
 """The table of a column without rejections."""
+BEHIND_ALL: Final = np.iinfo(np.int32).max
+"""A place behind all filters."""
 
 
 def numbered_alike(columns: Sequence[StatusColumn]) -> tuple[list[NDArray[np.int32]], Sequence[Status]]:
@@ -50,6 +52,17 @@ def joined(column: StatusColumn, other: StatusColumn) -> StatusColumn:
         number = table.number(table[one].joined(table[another]))
         ids[both & (first == one) & (second == another)] = number
     return StatusColumn(ids, table)
+
+
+def ends_of(column: StatusColumn, places: Mapping[str, int]) -> NDArray[np.int64]:
+    """Return for each node the place of the filter that rejected it, `BEHIND_ALL` for the others. `places`
+    has the place of each filter.
+    """
+    ends = np.full(len(column), BEHIND_ALL, np.int64)
+    for number in np.bincount(column.ids).nonzero()[0].tolist():
+        if number:
+            ends[column.ids == number] = places.get(column.table[number].plugin, BEHIND_ALL)
+    return ends
 
 
 class VisitedNodes(Struct, frozen=True, eq=False):

@@ -17,7 +17,6 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.judging import Judge
 from kdsl.hooks.adapter import Filter
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.joined import HookCall
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
@@ -74,9 +73,7 @@ class Rule:
     ) -> StatusColumn:
         if self.filter is None:
             return _same(SUCCESS, len(rows))
-        judge = Judge(
-            state, pod, snapshot, (HookCall(self.name, self.filter, (self.name,)),), self.add_pods, contested
-        )
+        judge = Judge(state, pod, snapshot, ((self.name, self.filter),), self.add_pods, contested)
         found: list[Status | None] = []
         for _ in range(MAX_ERRORS):
             judged = judge.judge(rows[len(found) :])

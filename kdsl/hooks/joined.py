@@ -5,8 +5,8 @@ Each plugin is registered by itself and has its place in the profile; joining ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -42,11 +42,11 @@ class PreFilterAnswers(Struct, frozen=True):
 
 
 class JoinedPredicates(Protocol):
-    """Predicates `names`, which are adjacent in a profile."""
+    """Predicates `names` of a profile, in any places."""
 
-    names: tuple[str, ...]
+    names: frozenset[str]
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers | None: ...
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers: ...
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         """Return for each node the status of the first predicate that rejects it, with its name; None where
@@ -71,40 +71,3 @@ class JoinedScores(Protocol):
     def totals(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | None:
         """Return the weighted sums of the scores of each node; None where they must run one by one."""
         ...
-
-
-F = TypeVar("F")
-J = TypeVar("J")
-
-
-class HookCall(NamedTuple, Generic[F]):
-    """A hook of one plugin, or of several that are `joined`: then `plugin` is all their `names` in one
-    text.
-    """
-
-    plugin: str
-    call: F
-    names: tuple[str, ...]
-    joined: JoinedPredicates | None = None
-
-
-def joined_steps(
-    calls: Sequence[tuple[str, F]],
-    joined: Sequence[JoinedPredicates],
-    hook: Callable[[JoinedPredicates], J],
-) -> tuple[HookCall[F | J], ...]:
-    """Return the calls, with the hook of joined predicates in place of theirs."""
-    names = tuple(name for name, _ in calls)
-    # A name that occurs twice does not identify a plugin.
-    first = {each.names[0]: each for each in joined} if len(set(names)) == len(names) else {}
-    found: list[HookCall[F | J]] = []
-    at = 0
-    while at < len(calls):
-        each = first.get(names[at])
-        if each is not None and names[at : at + len(each.names)] == each.names:
-            found.append(HookCall(", ".join(each.names), hook(each), each.names, each))
-            at += len(each.names)
-        else:
-            found.append(HookCall(*calls[at], (names[at],)))
-            at += 1
-    return tuple(found)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.hooks.adapter import Filter, Score, filter_over_nodes, score_over_nodes
 from kdsl.hooks.faults import CollectsRuleFaults, Fault
-from kdsl.hooks.joined import HookCall, JoinedPredicates, JoinedScores, PreFilterAnswers, joined_steps
+from kdsl.hooks.joined import JoinedPredicates, JoinedScores
 from kdsl.hooks.manager import PluginManager, Registration
 from kdsl.hooks.specs import AddedScores, Backoff, Candidate, Narrowed, Nominated, QueuedPod, Wait
 from kdsl.hooks.state import CycleState
@@ -36,7 +36,6 @@ _INT64_MAX = 2**63 - 1
 PreEnqueue = Callable[["PodInfo"], Status | None]
 QueueSort = Callable[[QueuedPod], Any]
 PreFilterHook = Callable[[CycleState, "PodInfo", "NodeSet"], Status | Narrowed | None]
-JoinedPreFilter = Callable[[CycleState, "PodInfo", "NodeSet"], PreFilterAnswers | None]
 AddPod = Callable[[CycleState, "PodInfo", "PodInfo", "NodeInfo"], Status | None]
 FilterFeasible = Callable[[CycleState, "PodInfo", "NodeSet"], StatusColumn | Status | None]
 PostFilter = Callable[[CycleState, "PodInfo", "NodeSet", StatusColumn], Status | Nominated | None]
@@ -106,9 +105,9 @@ class ProfileOrder:
 class HookTable:
     """All hooks of a profile. Immutable; a reload freezes a new one.
 
-    The `steps` are the cycle's calls: joined plugins replace their hooks. The `lone` scores are the ones that
-    are not joined. `rule_faults` returns errors that rules ignored. `pre_flights` return by plugin whether
-    its PreBind hook has work. Without a `sample_size` a search finds all feasible nodes. `rules` is the
+    The `lone` hooks are those of plugins that are not joined, `places` has the place of each filter.
+    `rule_faults` returns errors that rules ignored. `pre_flights` return by plugin whether its PreBind hook
+    has work. Without a `sample_size` a search finds all feasible nodes. `rules` is the
     digest of its rule set, where it differs from the engine's.
     """
 
@@ -137,27 +136,32 @@ class HookTable:
     sample_size: SampleSize | None = None
     backoff: Backoff = field(default_factory=Backoff)
     wakes: Wakes = field(default_factory=dict)
-    joined_predicates: tuple[JoinedPredicates, ...] = ()
+    joined_predicates: JoinedPredicates | None = None
     joined_scores: JoinedScores | None = None
     rule_faults: CollectsRuleFaults | None = None
     pre_flights: Mapping[str, OnNode] = field(default_factory=dict)
     rules: str = ""
-    pre_filter_steps: tuple[HookCall[PreFilterHook | JoinedPreFilter], ...] = field(init=False)
-    filter_steps: tuple[HookCall[Filter], ...] = field(init=False)
+    lone_pre_filters: Calls[PreFilterHook] = field(init=False)
+    lone_filters: Calls[Filter] = field(init=False)
     lone_pre_scores: Calls[PreScore] = field(init=False)
     lone_scores: tuple[ScoreHook, ...] = field(init=False)
+    places: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        joined = self.joined_predicates
-        pre_filters = joined_steps(self.pre_filters, joined, lambda each: each.pre_filter)
-        object.__setattr__(self, "pre_filter_steps", pre_filters)
-        filters = joined_steps(self.filters, joined, lambda each: each.filter)
-        object.__setattr__(self, "filter_steps", filters)
-        names = frozenset[str]() if self.joined_scores is None else self.joined_scores.names
-        pre_scores = tuple(entry for entry in self.pre_scores if entry[0] not in names)
-        object.__setattr__(self, "lone_pre_scores", pre_scores)
-        scores = tuple(each for each in self.scores if each.plugin not in names)
-        object.__setattr__(self, "lone_scores", scores)
+        predicates, scores = _names_of(self.joined_predicates), _names_of(self.joined_scores)
+        lone = {
+            "lone_pre_filters": tuple(each for each in self.pre_filters if each[0] not in predicates),
+            "lone_filters": tuple(each for each in self.filters if each[0] not in predicates),
+            "lone_pre_scores": tuple(each for each in self.pre_scores if each[0] not in scores),
+            "lone_scores": tuple(each for each in self.scores if each.plugin not in scores),
+            "places": {name: place for place, (name, _) in enumerate(self.filters)},
+        }
+        for name, value in lone.items():
+            object.__setattr__(self, name, value)
+
+
+def _names_of(joined: JoinedPredicates | JoinedScores | None) -> frozenset[str]:
+    return frozenset() if joined is None else joined.names
 
 
 def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:

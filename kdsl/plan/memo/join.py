@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby
 
-from kdsl.check.model.rule_set import CheckedProfile
 from kdsl.hooks.table import HookTable
-from kdsl.plan.memo.predicates import Predicate, PredicateMemo
+from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
+from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import CompiledProfile
 
 
-def join(table: HookTable, profile: CheckedProfile, compiled: CompiledProfile) -> HookTable:
-    """Return the table with adjacent predicates, and all scores, joined."""
-    compiled_predicates = iter(compiled.predicates)
+def join(table: HookTable, compiled: CompiledProfile) -> HookTable:
+    """Return the table with the rules among its predicates joined, and those among its scores."""
     # Joined predicates report only the first rejection.
-    rules = () if table.check_all else profile.predicates
-    positions = [None if rule.plugin else next(compiled_predicates) for rule in rules]
-    predicates: list[PredicateMemo] = []
+    predicates = () if table.check_all else compiled.predicates
+    predicates = predicates if _are_distinct([name for name, _ in table.filters]) else ()
+    scores = compiled.scores if _are_distinct([hook.plugin for hook in table.scores]) else ()
     signatures = Signatures()
-    for is_rule, run in groupby(positions, lambda each: each is not None):
-        if is_rule:
-            members: list[Predicate] = [each for each in run if each is not None]
-            predicates.append(PredicateMemo(members, signatures))
-    names = [hook.plugin for hook in table.scores]
-    # A repeated name is ambiguous.
-    is_clear = compiled.scores and len(set(names)) == len(names)
-    joined_scores = ScoreMemo(compiled.scores, signatures) if is_clear else None
-    return replace(table, joined_predicates=tuple(predicates), joined_scores=joined_scores)
+    skips = Skips(predicates, scores, signatures)
+    return replace(
+        table,
+        joined_predicates=PredicateMemo(predicates, signatures, skips) if predicates else None,
+        joined_scores=ScoreMemo(scores, signatures, skips) if scores else None,
+    )
+
+
+def _are_distinct(names: list[str]) -> bool:
+    """Return whether each name identifies a plugin."""
+    return len(set(names)) == len(names)

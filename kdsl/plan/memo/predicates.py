@@ -1,4 +1,4 @@
-"""Adjacent predicates of a profile as one, with answers kept by signature.
+"""The predicates of a profile as one, with answers kept by signature.
 
 A node has the status of the first predicate that rejects it, as if they ran one after the other. Predicates
 whose answers cannot be kept run for every pod that they do not skip.
@@ -144,13 +144,19 @@ class _RuleEntry(Struct, frozen=True, eq=False):
 
 
 class PredicateMemo:
-    """Adjacent predicates of a profile as one, with their cached answers."""
+    """The predicates of a profile that are rules as one, with their cached answers."""
 
-    def __init__(self, plugins: Sequence[Predicate], signatures: Signatures | None = None) -> None:
-        """Join predicates; `signatures` are shared by all joined rules of one profile."""
+    def __init__(
+        self,
+        plugins: Sequence[Predicate],
+        signatures: Signatures | None = None,
+        skips: Skips | None = None,
+    ) -> None:
+        """Join predicates; `signatures` and `skips` are shared by all joined rules of one profile."""
         signatures = signatures or Signatures()
-        self.names = tuple(plugin.name for plugin in plugins)
+        self.names = frozenset(plugin.name for plugin in plugins)
         self._plugins = tuple(plugins)
+        self._order = tuple(plugin.name for plugin in plugins)
         self._key = f"{plugins[0].key}/joined"
         self._kept = frozenset(plugin.name for plugin in plugins if _is_kept(plugin))
         self._uncached = tuple(
@@ -158,14 +164,7 @@ class PredicateMemo:
             for position, each in enumerate(plugins)
             if not _is_kept(each)
         )
-        self._skips = Skips(
-            {
-                each.name: (each.applies_reads, each.is_for)
-                for each in plugins
-                if each.name not in self._kept and isinstance(each, PredicatePlugin)
-            },
-            signatures,
-        )
+        self._skips = skips or Skips(plugins, (), signatures)
         self._parts = {part.plugin.key: part for plugin in plugins for part in _parts_of(plugin)}
         node_steps = plugins[0].parts[0].node_steps
         reads = {
@@ -179,7 +178,7 @@ class PredicateMemo:
         self._rules: dict[str, SignatureMemo[_RuleEntry]] = {
             name: SignatureMemo(each, signatures, node_steps, MAX_RULE_BYTES) for name, each in reads.items()
         }
-        self._table = JoinedStatuses(self.names)
+        self._table = JoinedStatuses(self._order)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
         """Return the predicates that do not just let the pod pass, with their answers, in order."""
@@ -187,12 +186,12 @@ class PredicateMemo:
             self._memo.clear()
             for memo in self._rules.values():
                 memo.clear()
-            self._table = JoinedStatuses(self.names)
+            self._table = JoinedStatuses(self._order)
         entry = self._memo.of(pod, nodes.snapshot.live, partial(self._new_entry, pod, nodes))
         for _, kept in entry.verdicts:
             kept.refresh()
         state.write(self._key, entry)
-        skipping = self._skips(pod, nodes.snapshot)
+        skipping = self._skips(state, pod, nodes.snapshot).predicates
         answers: dict[str, Status | Narrowed] = {}
         for uncached in self._uncached:
             if uncached.plugin.name not in skipping:
@@ -211,7 +210,7 @@ class PredicateMemo:
     ) -> PreFilterAnswers:
         """Return the answers of all predicates; `skipping` are those that skip the pod."""
         known = entry.answers | dict.fromkeys(skipping, SKIP) | answers
-        return PreFilterAnswers.of([(name, known[name]) for name in self.names if name in known])
+        return PreFilterAnswers.of([(name, known[name]) for name in self._order if name in known])
 
     def is_about_single_nodes(self, state: CycleState) -> bool:
         """Return whether the status of a node depends on no other node and no pod elsewhere."""

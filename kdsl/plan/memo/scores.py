@@ -106,15 +106,20 @@ class _RuleEntry(Struct, frozen=True, eq=False):
 class ScoreMemo:
     """The scores of a profile that are rules, with their weights and their cached answers."""
 
-    def __init__(self, plugins: Sequence[ScorePlugin], signatures: Signatures | None = None) -> None:
-        """Join scores; `signatures` are shared by all joined rules of one profile."""
+    def __init__(
+        self,
+        plugins: Sequence[ScorePlugin],
+        signatures: Signatures | None = None,
+        skips: Skips | None = None,
+    ) -> None:
+        """Join scores; `signatures` and `skips` are shared by all joined rules of one profile."""
         signatures = signatures or Signatures()
         self.names = frozenset(plugin.name for plugin in plugins)
         self._key = f"{plugins[0].key}/joined"
         kept = [plugin for plugin in plugins if Dependencies.of(plugin.reads) is not None]
         uncached = [plugin for plugin in plugins if plugin not in kept]
         self._uncached = tuple((with_kept_frames(each, signatures), each.weight or 1) for each in uncached)
-        self._skips = Skips({each.name: (each.applies_reads, each.is_for) for each in uncached}, signatures)
+        self._skips = skips or Skips((), plugins, signatures)
         self._parts = tuple(
             _Part(
                 each,
@@ -138,7 +143,7 @@ class ScoreMemo:
         for _, raw in entry.raw:
             raw.refresh()
         state.write(self._key, entry)
-        skipped = {*entry.skipped, *self._skips(pod, nodes.snapshot)}
+        skipped = {*entry.skipped, *self._skips.of_attempt(state, pod, nodes.snapshot).scores}
         for plugin, _ in self._uncached:
             if plugin.name not in skipped and plugin.pre_score(state, pod, nodes) is not None:
                 skipped.add(plugin.name)

@@ -6,9 +6,9 @@ Most pods have no volumes and no affinity, and most clusters have no pods with a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from threading import Lock
-from typing import Final, Protocol
+from typing import Final, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.hooks.state import CycleState
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermKind
@@ -24,10 +25,15 @@ from kdsl.plan.memo.seen_signatures import SeenSignatures
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.epochs import Epoch, Epochs
 from kdsl.plan.reads.signatures import Signatures
+from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
+from kdsl.plan.rules.tightened import TightenedPlugin
 
 MAX_SIGNATURES: Final = 1024
 """The most signatures that are kept; beyond that the table starts over."""
 _PODS: Final = frozenset({"cluster.pods", "cluster.static"})
+_STATE_KEY: Final = "kdsl/skips"
+
+Rule = TypeVar("Rule", PredicatePlugin, ScorePlugin)
 
 
 class RecordingView(ClusterView, frozen=True, eq=False):
@@ -61,10 +67,14 @@ class RecordingView(ClusterView, frozen=True, eq=False):
         return terms
 
 
-class Applies(Protocol):
-    """Evaluates the conditions `applies when` of a rule."""
+class Skipping(NamedTuple):
+    """The names of the predicates and of the scores that skip a pod."""
 
-    def __call__(self, pod: PodInfo, view: ClusterView, /) -> bool: ...
+    predicates: frozenset[str] = frozenset()
+    scores: frozenset[str] = frozenset()
+
+
+_NONE: Final = Skipping()
 
 
 class _KnownSkips(Struct, frozen=True, eq=False):
@@ -74,7 +84,7 @@ class _KnownSkips(Struct, frozen=True, eq=False):
     """
 
     epoch: Epoch
-    skipping: frozenset[str]
+    skipping: Skipping
     store: TallyStore
     absent: tuple[TermKind, ...]
     counts: tuple[tuple[PodTermCount, object], ...]
@@ -89,14 +99,20 @@ class _KnownSkips(Struct, frozen=True, eq=False):
 
 
 class Skips:
-    """The rules of a profile that skip a pod. `rules` holds the reads and the conditions by name."""
+    """The rules that skip a pod, of those rules of a profile whose answers cannot be kept."""
 
-    def __init__(self, rules: Mapping[str, tuple[frozenset[str], Applies]], signatures: Signatures) -> None:
-        each = {name: (Dependencies.of(reads - _PODS), applies) for name, (reads, applies) in rules.items()}
-        # Other rules are not tracked.
-        self._rules = {name: applies for name, (depends, applies) in each.items() if depends is not None}
-        words = (reads - _PODS for name, (reads, _) in rules.items() if name in self._rules)
-        dependencies = Dependencies.of(frozenset().union(*words))
+    def __init__(
+        self,
+        predicates: Iterable[PredicatePlugin | TightenedPlugin[PredicatePlugin]],
+        scores: Iterable[ScorePlugin],
+        signatures: Signatures,
+    ) -> None:
+        # Other conditions are not tracked.
+        self._predicates = _tracked(each for each in predicates if isinstance(each, PredicatePlugin))
+        self._scores = _tracked(scores)
+        reads = [rule.applies_reads - _PODS for rule in self._predicates]
+        reads += [rule.applies_reads - _PODS for rule in self._scores]
+        dependencies = Dependencies.of(frozenset().union(*reads))
         assert dependencies is not None
         self._epochs = Epochs(dependencies.versions)
         self.signature = signatures.signature(dependencies)
@@ -105,14 +121,24 @@ class Skips:
         self._seen = SeenSignatures()
         self._lock = Lock()
 
-    def __call__(self, pod: PodInfo, snapshot: Snapshot) -> frozenset[str]:
+    def of_attempt(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Skipping:
+        """Return the rules that skip a pod, as `__call__` does; in one attempt they are looked up once."""
+        found = state.get(_STATE_KEY)
+        return found if isinstance(found, Skipping) else self(state, pod, snapshot)
+
+    def __call__(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Skipping:
         """Return the rules that skip a pod; none if its signature is new."""
-        if not self._rules or snapshot.is_overlay:
-            return frozenset()
+        found = self._find(pod, snapshot)
+        state.write(_STATE_KEY, found)
+        return found
+
+    def _find(self, pod: PodInfo, snapshot: Snapshot) -> Skipping:
+        if snapshot.is_overlay or not (self._predicates or self._scores):
+            return _NONE
         signature, epoch = self.signature(pod), self._epochs.of(snapshot.live)
         known = self._known.get(signature)
         if known is None and not self._seen.add(signature):
-            return frozenset()
+            return _NONE
         if known is None or not known.holds(epoch):
             known = self._record(pod, epoch)
             with self._lock:
@@ -122,14 +148,28 @@ class Skips:
         return known.skipping
 
     def _record(self, pod: PodInfo, epoch: Epoch) -> _KnownSkips:
-        skipping: set[str] = set()
         absent: set[TermKind] = set()
         counts: list[tuple[PodTermCount, object]] = []
-        for name, applies in self._rules.items():
-            view = RecordingView(epoch.snapshot)
-            if not applies(pod, view) and not view.other_reads:
-                skipping.add(name)
-                absent |= view.absent
-                counts += view.counts
+
+        def skipping(rules: Iterable[PredicatePlugin | ScorePlugin]) -> frozenset[str]:
+            names: set[str] = set()
+            for rule in rules:
+                view = RecordingView(epoch.snapshot)
+                if not rule.is_for(pod, view) and not view.other_reads:
+                    names.add(rule.name)
+                    absent.update(view.absent)
+                    counts.extend(view.counts)
+            return frozenset(names)
+
+        found = Skipping(skipping(self._predicates), skipping(self._scores))
         store = TallyStore.of(epoch.snapshot)
-        return _KnownSkips(epoch, frozenset(skipping), store, tuple(absent), tuple(counts))
+        return _KnownSkips(epoch, found, store, tuple(absent), tuple(counts))
+
+
+def _tracked(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Return the rules whose answers cannot be kept, but whose conditions read nothing else than pods."""
+    return tuple(
+        each
+        for each in rules
+        if Dependencies.of(each.reads) is None and Dependencies.of(each.applies_reads - _PODS) is not None
+    )
