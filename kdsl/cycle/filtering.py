@@ -31,15 +31,15 @@ def find_feasible(
     wanted: int,
     workers: Workers,
     run_length: int | None = None,
+    share: float = 1.0,
 ) -> VisitedNodes:
     """Judge `rows`, given in visiting order, until `wanted` feasible nodes are found and one more is met.
 
     `run_length` fixes how many nodes are judged at once. By default the first run holds the nodes that are
-    needed if all pass, and a quarter more; the next one follows from the share that passed.
+    needed if the `share` passes, and a quarter more; the next one follows from the share that passed.
     """
     search, count = _Search(wanted), len(rows)
-    first = (wanted + wanted // _SPARE + workers.parallelism) // workers.parallelism
-    length = run_length or max(first, _SMALLEST_RUN)
+    length = run_length or _first_run(wanted, share, count, workers.parallelism)
     if workers.parallelism > 1:
         runs = (rows.cut(begin, begin + length) for begin in range(0, count, length))
         with closing(workers.map(lambda run: (run, judge.judge(run)), runs)) as judged:
@@ -57,6 +57,13 @@ def find_feasible(
             # A single worker has the number of nodes that passed so far.
             length = search.next_run(begin, count - begin)
     return search.verdicts()
+
+
+def _first_run(wanted: int, share: float, count: int, parallelism: int) -> int:
+    """Return how many of the `count` nodes each worker judges first, if this share passes."""
+    needed = min(int(wanted / share), count) if share else count
+    length = max(_SMALLEST_RUN, (needed + needed // _SPARE + parallelism) // parallelism)
+    return count if share < 1 and length * parallelism * _REST > count else length
 
 
 class _Search(Struct, eq=False):

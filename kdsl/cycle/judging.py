@@ -147,7 +147,7 @@ class Judge(Struct, frozen=True, eq=False):
         alive: NDArray[np.intp] | None,
         error: PluginError | None,
     ) -> tuple[StatusColumn | None, NDArray[np.intp] | None, PluginError | None]:
-        """Ask one filter after the other about the nodes that are left. The arguments are the answers so far."""
+        """Ask one filter after the other about the nodes that are left; the others are the answers so far."""
         for plugin, call in self.filters:
             if plugin in self.state.skipped_filters:
                 continue

@@ -26,6 +26,7 @@ class PreFilterResult(Struct, frozen=True):
     them.
 
     `skipping` are the plugins that skip the pod, in the order of the profile. No plugin after `ended_by` ran.
+    `share` estimates the share of nodes that pass.
     """
 
     skipping: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class PreFilterResult(Struct, frozen=True):
     names: frozenset[str] | None = None
     narrowed_by: tuple[str, ...] = ()
     ended_by: str = ""
+    share: float = 1.0
 
     @property
     def absent(self) -> Status:
@@ -58,7 +60,8 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
     narrowed_by: list[str] = []
     state, pod, nodes = attempt.state, attempt.pod, attempt.all_nodes
     skipped = state.skipped_filters
-    for plugin, call in _calls(attempt, nodes):
+    calls, share = _calls(attempt, nodes)
+    for plugin, call in calls:
         try:
             answer = call(state, pod, nodes)
         except Exception as cause:
@@ -85,27 +88,30 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
             case _:
                 _skipping(attempt, plugin)
                 raise PluginError.answered(plugin, "pre_filter", answer)
-    return PreFilterResult(_skipping(attempt), rejection, names, tuple(sorted(narrowed_by)))
+    return PreFilterResult(_skipping(attempt), rejection, names, tuple(sorted(narrowed_by)), share=share)
 
 
-def _calls(attempt: Attempt, nodes: NodeSet) -> Calls[PreFilterHook]:
-    """Return the hooks to call, in profile order; joined predicates that skip the pod are marked already."""
+def _calls(attempt: Attempt, nodes: NodeSet) -> tuple[Calls[PreFilterHook], float]:
+    """Return the hooks to call, in profile order, and the estimated share of nodes that pass. Joined
+    predicates that skip the pod are marked already.
+    """
     table, state = attempt.table, attempt.state
     joined = table.joined_predicates
     if joined is None:
-        return table.pre_filters
+        return table.pre_filters, 1.0
     try:
         known = joined.pre_filter(state, attempt.pod, nodes)
     except Exception:  # noqa: BLE001 - asked one by one, the plugin that raised is known
-        return table.pre_filters
+        return table.pre_filters, 1.0
     state.skipped_filters.update(known.skipping)
     if not known.answers:
-        return table.lone_pre_filters
+        return table.lone_pre_filters, known.share
     answers = dict(known.answers)
-    return tuple(
+    calls = tuple(
         (name, partial(_known, answers.get(name)) if name in joined.names else call)
         for name, call in table.pre_filters
     )
+    return calls, known.share
 
 
 def _known(

@@ -26,19 +26,20 @@ class PreFilterAnswers(Struct, frozen=True):
     """The answers of plugins at PreFilter, in the order of the profile, without those that let the pod pass.
 
     Nearly always the others answer SKIP, and are in `skipping`. Where one answers anything else, `skipping`
-    is empty, and `answers` has all answers.
+    is empty, and `answers` has all answers. `share` estimates the share of nodes that pass.
     """
 
     skipping: tuple[str, ...] = ()
     answers: tuple[tuple[str, Status | Narrowed], ...] = ()
+    share: float = 1.0
 
     @staticmethod
-    def of(answers: Sequence[tuple[str, Status | Narrowed]]) -> PreFilterAnswers:
+    def of(answers: Sequence[tuple[str, Status | Narrowed]], share: float = 1.0) -> PreFilterAnswers:
         """Return the answers of plugins in compact form."""
         skips = [name for name, answer in answers if isinstance(answer, Status) and answer.code is Code.SKIP]
         if len(skips) == len(answers):
-            return PreFilterAnswers(tuple(skips))
-        return PreFilterAnswers(answers=tuple(answers))
+            return PreFilterAnswers(tuple(skips), share=share)
+        return PreFilterAnswers(answers=tuple(answers), share=share)
 
 
 class JoinedPredicates(Protocol):

@@ -47,6 +47,11 @@ class Answers(Protocol):
         """A lower bound of the known answers; None if there are none."""
         ...
 
+    @property
+    def share(self) -> float:
+        """An estimate of the share of answers that are 0."""
+        ...
+
     def refresh(self) -> None:
         """Apply the changes since the last call."""
         ...
@@ -81,6 +86,12 @@ class _Column:
     @property
     def nbytes(self) -> int:
         return self.values.nbytes + self.known.nbytes
+
+    @property
+    def share(self) -> float:
+        known = np.count_nonzero(self.known)
+        # Outdated values do no harm.
+        return max(0.0, 1 - np.count_nonzero(self.values) / known) if known else 1.0
 
     def grow(self, size: int) -> None:
         self.values, self.known = _grown(self.values, size), _grown(self.known, size)
@@ -137,6 +148,10 @@ class ByNodeClass:
     @property
     def least(self) -> Any:
         return self._column.least
+
+    @property
+    def share(self) -> float:
+        return self._column.share
 
     def refresh(self) -> None:
         classes, column = self._classes, self._column
@@ -219,6 +234,10 @@ class ByRow:
     def least(self) -> Any:
         return self._column.least
 
+    @property
+    def share(self) -> float:
+        return self._column.share
+
     def refresh(self) -> None:
         column, rows = self._column, len(self._live.names)
         # The first attempt may be the only one of its signature.
@@ -270,6 +289,10 @@ class Uncached:
     @property
     def only(self) -> None:
         return None
+
+    @property
+    def share(self) -> float:
+        return 1.0
 
     def refresh(self) -> None:
         """Update the what-ifs; nothing else is kept."""

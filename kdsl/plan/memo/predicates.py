@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -210,7 +211,8 @@ class PredicateMemo:
     ) -> PreFilterAnswers:
         """Return the answers of all predicates; `skipping` are those that skip the pod."""
         known = entry.answers | dict.fromkeys(skipping, SKIP) | answers
-        return PreFilterAnswers.of([(name, known[name]) for name in self._order if name in known])
+        share = prod([kept.share for _, kept in entry.verdicts if kept.only is None])
+        return PreFilterAnswers.of([(name, known[name]) for name in self._order if name in known], share)
 
     def is_about_single_nodes(self, state: CycleState) -> bool:
         """Return whether the status of a node depends on no other node and no pod elsewhere."""
