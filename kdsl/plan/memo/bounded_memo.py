@@ -24,6 +24,8 @@ used signatures go first. `MIN_SIGNATURES` are kept in any case.
 MIN_SIGNATURES: Final = 4
 _OVERHEAD: Final = 4096
 """The approximate bytes of an entry without its columns."""
+_MAX_USED: Final = 32
+"""The most entries whose growth is not counted yet."""
 
 
 class Memo(Generic[E]):
@@ -34,6 +36,8 @@ class Memo(Generic[E]):
         self._entries: OrderedDict[Hashable, E] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
         self._bytes = 0
+        # The entries that may have grown since their bytes were counted.
+        self._used: set[Hashable] = set()
         self._latest: tuple[Hashable, E | None] = (None, None)
         self._lock = Lock()
 
@@ -48,11 +52,12 @@ class Memo(Generic[E]):
         if latest == signature:
             return entry
         with self._lock:
-            # It grew in use, and may not be asked for again.
-            self._book(latest)
             entry = self._entries.get(signature)
             if entry is not None:
                 self._entries.move_to_end(signature)
+                self._used.add(signature)
+                if len(self._used) > _MAX_USED:
+                    self._book()
             self._latest = (signature, entry)
             return entry
 
@@ -61,18 +66,20 @@ class Memo(Generic[E]):
         with self._lock:
             self._entries[signature] = entry
             self._entries.move_to_end(signature)
-            self._book(signature)
+            self._used.add(signature)
+            self._book()
+            # It grows from now on.
+            self._used.add(signature)
             self._latest = (signature, entry)
         return entry
 
-    def _book(self, signature: Hashable) -> None:
-        """Count the bytes of an entry, if it is there, and drop the entries that are too much."""
-        entry = self._entries.get(signature)
-        if entry is None:
-            return
-        size = entry.nbytes + _OVERHEAD
-        self._bytes += size - self._sizes.get(signature, 0)
-        self._sizes[signature] = size
+    def _book(self) -> None:
+        """Count the bytes of the entries in use, and drop the entries that are too much."""
+        for signature in self._used & self._entries.keys():
+            size = self._entries[signature].nbytes + _OVERHEAD
+            self._bytes += size - self._sizes.get(signature, 0)
+            self._sizes[signature] = size
+        self._used.clear()
         while self._bytes > self._most and len(self._entries) > MIN_SIGNATURES:
             oldest, _ = self._entries.popitem(last=False)
             self._bytes -= self._sizes.pop(oldest)
@@ -82,5 +89,6 @@ class Memo(Generic[E]):
         with self._lock:
             self._entries.clear()
             self._sizes.clear()
+            self._used.clear()
             self._bytes = 0
             self._latest = (None, None)

@@ -22,23 +22,17 @@ SignatureOf = Callable[[PodInfo], Hashable]
 """Returns the signature of a pod for a rule."""
 
 
-class _Numbers:
-    """Numbers for values, the same for equal values. A number is never reused."""
+class _Numbers(dict[Hashable, int]):
+    """Numbers by value: a new value gets one at look-up. A number is never reused, also after `clear`."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, int] = {}
+        super().__init__()
         self._next = count()
 
-    def clear(self) -> None:
-        """Forget all values."""
-        self._known.clear()
-
-    def of(self, value: Hashable) -> int:
-        number = self._known.get(value)
-        if number is None:
-            if len(self._known) >= MAX_SIGNATURES:
-                self._known.clear()
-            number = self._known[value] = next(self._next)
+    def __missing__(self, value: Hashable) -> int:
+        if len(self) >= MAX_SIGNATURES:
+            self.clear()
+        number = self[value] = next(self._next)
         return number
 
 
@@ -94,7 +88,7 @@ class Signatures:
         if found is None:
             if len(self._known) >= MAX_SIGNATURES:
                 self._known.clear()
-            of_fields = [numbers.of(value) for numbers, value in zip(self._numbers, values, strict=True)]
+            of_fields = [numbers[value] for numbers, value in zip(self._numbers, values, strict=True)]
             found = self._known[values] = tuple([pick(of_fields) for pick in self._picks])
         self._latest = (pod, found)
         return found
