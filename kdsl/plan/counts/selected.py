@@ -6,7 +6,7 @@ repeated question gets a tally.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -44,8 +44,7 @@ def selection_of(
     for (row, pod), domain in zip(found, domains.take(rows).tolist(), strict=True):
         if domain != NO_DOMAIN:
             selected.setdefault(row, []).append(pod)
-    pods = int(live.pod_counts[domains != NO_DOMAIN].sum()) if len(domains) else 0
-    others = pods - sum(map(len, selected.values()))
+    others = int(live.pod_counts.sum(where=domains != NO_DOMAIN)) - sum(map(len, selected.values()))
     steps = _steps_of_other(live, domains, selected, measure) if others else 0
     return None if steps is None else Selection(selected, others, steps)
 
@@ -66,7 +65,7 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
     selected, others, other = selection
     counts = live.pod_counts
     # A count does not depend on the steps that are left, as long as they suffice.
-    if steps + other * int(counts.max(initial=0)) > measure.limit:
+    if steps + other * others > measure.limit and steps + other * int(counts.max(initial=0)) > measure.limit:
         return None
     sums = Sums.of_nodes(column, None if domains is column.codes else domains)
     answers: PodAnswers = {}
@@ -111,8 +110,7 @@ def _steps_of_other(
     measure: Measure,
 ) -> int | None:
     """Return the steps for a pod that is not selected; None if they vary."""
-    # The first row will do most often.
-    for row in map(int, np.flatnonzero(live.pod_counts)):
+    for row in _rows_with_pods(live):
         pods = live.info(row).pods
         chosen = selected.get(row, ())
         if domains.item(row) != NO_DOMAIN and len(pods) > len(chosen):
@@ -120,3 +118,9 @@ def _steps_of_other(
             answer = measure.count_pods([pod for pod in pods if id(pod) not in names][:1], 0)
             return answer[1] if answer is not None and not answer[0] else None
     return 0
+
+
+def _rows_with_pods(live: LiveSnapshot) -> Iterator[int]:
+    # The fullest node will do most often.
+    yield int(live.pod_counts.argmax())
+    yield from map(int, live.pod_counts.nonzero()[0])

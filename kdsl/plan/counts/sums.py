@@ -114,7 +114,7 @@ class Sums(DomainSums):
         self.total = 0
         self.steps = 0
         self.mark = object()
-        self._nodes: NDArray[np.int64] = np.zeros_like(self.cells)
+        self._nodes: NDArray[np.int64] = np.zeros(len(self.cells), np.int64)
         # The number of domains by sum, once it was asked for.
         self._spread: dict[int, int] | None = None
 
