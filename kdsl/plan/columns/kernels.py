@@ -260,7 +260,7 @@ def _divide_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
 def _ratio_of_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
     left, right, _, bad = _amounts(args)
     undefined = (right == 0) | (np.abs(left) > _EXACT) | (np.abs(right) > _EXACT)
-    ratio = (left * 1.0) / (np.where(undefined, 1, right) * 1.0)
+    ratio = left / np.where(undefined, 1, right)
     return Column(ratio, either(bad, _marked(undefined)))
 
 

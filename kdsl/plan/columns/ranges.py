@@ -20,6 +20,8 @@ Range: TypeAlias = tuple[Bound, Bound]
 """The least and the largest value of a number. Doubles with a range are never NaN."""
 
 ALL_INTS: Final[Range] = (INT_MIN, INT_MAX)
+EXACT: Final[Range] = (-(2**53) + 1, 2**53 - 1)
+"""Integers that doubles represent exactly."""
 
 Rule = Callable[..., Range | None]
 
@@ -39,6 +41,11 @@ def range_of(function: object, ranges: list[Range | None], is_double: bool) -> R
         return found
     # Rounding is monotonic, so the bounds hold for all values between them.
     return found if math.isfinite(found[0]) and math.isfinite(found[1]) else None
+
+
+def is_within(found: Range | None, bounds: Range) -> bool:
+    """Return whether a range is known to lie within bounds."""
+    return found is not None and bounds[0] <= found[0] and found[1] <= bounds[1]
 
 
 def decided(function: object, ranges: list[Range | None]) -> bool | None:
@@ -112,6 +119,11 @@ def _floor_quotient(one: Range, other: Range) -> Range | None:
 def toward_zero(left: Any, right: Any) -> Any:
     """Divide integers, without the rest; `right` must be positive."""
     return (left - np.fmod(left, right)) // right
+
+
+def toward_zero_exact(left: Any, right: Any) -> Any:
+    """Do as `toward_zero`, in doubles, for integers within `EXACT`: no quotient is rounded to an integer."""
+    return np.divide(left, right).astype(np.int64)
 
 
 def _quotient_toward_zero(one: Range, other: Range) -> Range | None:

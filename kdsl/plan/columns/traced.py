@@ -16,14 +16,17 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.plan.columns.ranges import (
     ALL_INTS,
+    EXACT,
     OPPOSITES,
     Range,
     decided,
     fits,
+    is_within,
     range_of,
     to_double,
     to_int,
     toward_zero,
+    toward_zero_exact,
 )
 
 _CASTS: Final = {np.dtype(np.int64): to_int, np.dtype(np.float64): to_double}
@@ -37,7 +40,7 @@ _NEUTRAL: Final[Mapping[object, tuple[tuple[int, int], ...]]] = {
 }
 """Operands of integers, by place, that make no difference."""
 
-_EXTREMES: Final[Mapping[object, np.ufunc]] = {
+_EXTREMES: Final[Mapping[object, Callable[..., Any]]] = {
     np.less: np.minimum,
     np.less_equal: np.minimum,
     np.greater: np.maximum,
@@ -237,6 +240,10 @@ class Trace:
         # `where` may select either number, unless it selects the smaller or the larger one.
         rule, numbers = (_extreme(args), args[1:]) if function is np.where else (function, args)
         ranges = [arg.range for arg in numbers]
+        if function is toward_zero and all(is_within(each, EXACT) for each in ranges):
+            function = toward_zero_exact
+        elif function is not rule and _has_one_result(ranges, cells.dtype):
+            function, args = rule, numbers
         if cells.dtype == _DOUBLE:
             return Traced(self, Applied(function, args), cells, range_of(rule, ranges, True), True)
         found = range_of(rule, ranges, False)
@@ -285,7 +292,16 @@ class Trace:
         return found
 
 
-def _extreme(args: tuple[Traced, ...]) -> object:
+def _has_one_result(ranges: Sequence[Range | None], dtype: np.dtype[Any]) -> bool:
+    """Return whether the smaller or larger of two numbers is the one that `where` selects: not if one may be
+    NaN, or if both may be zero, which has two signs in doubles.
+    """
+    if None in ranges:
+        return False
+    return dtype == _INT64 or not all(each is not None and is_within((0, 0), each) for each in ranges)
+
+
+def _extreme(args: tuple[Traced, ...]) -> Callable[..., Any]:
     """Return the function that a `where` stands for: minimum, maximum, or a plain choice."""
     condition, one, other = args
     if not isinstance(condition.origin, Applied):

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.eval.values import INT_MAX, INT_MIN
-from kdsl.plan.columns.ranges import OPPOSITES, decided, fits, range_of, toward_zero
+from kdsl.plan.columns.ranges import (
+    EXACT,
+    OPPOSITES,
+    decided,
+    fits,
+    is_within,
+    range_of,
+    toward_zero,
+    toward_zero_exact,
+)
 
 INTS = st.one_of(st.sampled_from([0, 1, -1, 2**53 + 1, INT_MAX, INT_MIN]), st.integers(INT_MIN, INT_MAX))
 DOUBLES = st.one_of(
@@ -80,3 +89,15 @@ def test_a_comparison_is_decided_where_all_numbers_agree(
 
 def _opposites(compare: np.ufunc, left: list[int], right: list[int]) -> set[bool]:
     return {bool(OPPOSITES[compare](one, other)) for one in left for other in right}
+
+
+EXACTLY = st.one_of(st.sampled_from([*EXACT, 0, 1, -1]), st.integers(*EXACT))
+
+
+@given(EXACTLY, st.integers(1, EXACT[1]), st.integers(-1, 1))
+def test_quotients_in_doubles_are_exact(left: int, right: int, more: int) -> None:
+    # The most difficult dividends are next to a multiple of the divisor.
+    for dividend in (left, left // right * right + more):
+        if is_within((dividend, dividend), EXACT):
+            one, other = np.array([dividend]), np.array([right])
+            assert toward_zero_exact(one, other).tolist() == toward_zero(one, other).tolist()
