@@ -6,7 +6,7 @@ whose answers cannot be kept run for every pod that they do not skip.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -42,24 +42,25 @@ _IDS: Final = np.dtype(np.int32)
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A predicate or tightening, and the name of the predicate.
+    """A predicate or tightening, and the name and the position of the predicate.
 
     `by_node_class` and `on_usage` describe the reads of the predicate with all its tightenings. So their
     answers are kept together, and the first part that rejects a node gives its status.
     """
 
     name: str
+    position: int
     plugin: PredicatePlugin
     by_node_class: bool
     on_usage: bool
 
 
-def _parts_of(predicate: Predicate) -> list[_Part]:
+def _parts_of(position: int, predicate: Predicate) -> list[_Part]:
     """Return the parts of a predicate, in order."""
     rules = [part.rule for part in predicate.parts]
     by_node_class = all(map(reads_node_class_only, rules))
     on_usage = any("node.usage" in rule.reads for rule in rules)
-    return [_Part(predicate.name, part, by_node_class, on_usage) for part in predicate.parts]
+    return [_Part(predicate.name, position, part, by_node_class, on_usage) for part in predicate.parts]
 
 
 def _is_kept(plugin: Predicate) -> bool:
@@ -84,29 +85,6 @@ class _Uncached:
         # Of the pod, no two may be alike in what it reads: then it is not kept, but local all the same.
         others = Dependencies.of(frozenset(word for word in reads if not word.startswith("pod.")))
         return _Uncached(position, plugin, others is not None and not others.on_nodes)
-
-    def filter(
-        self,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: NodeSet,
-        ids: NDArray[np.int32] | None,
-        table: JoinedStatuses,
-    ) -> NDArray[np.int32] | None:
-        """Return the status numbers `ids`, with those of this predicate where it is the first to reject; None
-        if all pass.
-        """
-        verdicts = table.of(self.plugin.name)
-        if ids is None:
-            found = self.plugin.statuses(state, pod, nodes, verdicts)
-            return found if found is not None and np.count_nonzero(found) else None
-        left = (table.positions(ids) > self.position).nonzero()[0]
-        found = self.plugin.statuses(state, pod, nodes.take(left), verdicts) if len(left) else None
-        if found is None:
-            return ids
-        ids = ids.copy()
-        ids[left] = np.where(found, found, ids[left])
-        return ids
 
 
 class _Entry(Struct, frozen=True, eq=False):
@@ -166,7 +144,8 @@ class PredicateMemo:
             if not _is_kept(each)
         )
         self._skips = skips or Skips(plugins, (), signatures)
-        self._parts = {part.plugin.key: part for plugin in plugins for part in _parts_of(plugin)}
+        parts = (part for position, plugin in enumerate(plugins) for part in _parts_of(position, plugin))
+        self._parts = {part.plugin.key: part for part in parts}
         node_steps = plugins[0].parts[0].node_steps
         reads = {
             plugin.name: frozenset().union(*(part.reads for part in plugin.parts))
@@ -237,58 +216,55 @@ class PredicateMemo:
             if len(nodes) > 1:
                 return self._what_ifs(entry, state, pod, nodes)
             return self._what_if(entry, state, pod, nodes)
-        table, ids = entry.table, None
+        statuses = _Statuses(nodes, entry.table)
         for parts, answers in entry.verdicts:
             only = answers.only
             if only is None:
-                # Answers that are not kept are not needed where an earlier predicate rejects.
-                before = ids if isinstance(answers, Uncached) else None
-                evaluate = partial(_evaluate, parts, pod, nodes.snapshot, table, before)
+                if isinstance(answers, Uncached):
+                    for part in parts:
+                        ask = partial(part.plugin.statuses_of, pod, numbers=entry.table.of(part.name))
+                        statuses.ask(part.position, ask)
+                    continue
+                evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table)
                 found, only = answers.get(nodes.rows, evaluate)
             elif only != 0:
                 found = np.full(len(nodes), only, _IDS)
             if only != 0:
-                ids = found if ids is None else table.first(ids, found)
-        return self._with_uncached(state, pod, nodes, ids, table)
+                statuses.add(parts[0].position, parts[-1].position, found)
+        return self._with_uncached(state, pod, statuses)
 
     def _what_if(self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         """Return the status of a node with other pods than in the live snapshot."""
-        table, row, ids = entry.table, int(nodes.rows[0]), None
+        row, statuses = int(nodes.rows[0]), _Statuses(nodes, entry.table)
         node = nodes.snapshot.info(row)
         for parts, answers in entry.verdicts:
-            evaluate = partial(_evaluate, parts, pod, nodes.snapshot, table, None, what_ifs=entry.what_ifs)
+            evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table, what_ifs=entry.what_ifs)
             answer = answers.what_if(row, node, evaluate)
             if answer:
-                found = np.array([answer], _IDS)
-                ids = found if ids is None else table.first(ids, found)
-        return self._with_uncached(state, pod, nodes, ids, table)
+                statuses.add(parts[0].position, parts[-1].position, np.array([answer], _IDS))
+        return self._with_uncached(state, pod, statuses)
 
     def _what_ifs(
         self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet
     ) -> StatusColumn | None:
         """Return the status of each node, all with other pods than in the live snapshot."""
-        table, ids = entry.table, None
+        statuses = _Statuses(nodes, entry.table)
         for parts, answers in entry.verdicts:
-            evaluate = partial(_evaluate, parts, pod, nodes.snapshot, table, None, what_ifs=entry.what_ifs)
+            evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table, what_ifs=entry.what_ifs)
             on_usage = any(part.on_usage for part in parts)
             found = evaluate(nodes.rows) if on_usage else answers.get(nodes.rows, evaluate)[0]
             if found.any():
-                ids = found if ids is None else table.first(ids, found)
-        return self._with_uncached(state, pod, nodes, ids, table)
+                statuses.add(parts[0].position, parts[-1].position, found)
+        return self._with_uncached(state, pod, statuses)
 
-    def _with_uncached(
-        self,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: NodeSet,
-        ids: NDArray[np.int32] | None,
-        table: JoinedStatuses,
-    ) -> StatusColumn | None:
+    def _with_uncached(self, state: CycleState, pod: PodInfo, statuses: _Statuses) -> StatusColumn | None:
         """Add the rejections of predicates whose answers cannot be kept."""
-        for uncached in self._uncached:
-            if uncached.plugin.name not in state.skipped_filters:
-                ids = uncached.filter(state, pod, nodes, ids, table)
-        return None if ids is None else StatusColumn(ids, table.statuses)
+        table = statuses.table
+        for each in self._uncached:
+            if each.plugin.name not in state.skipped_filters:
+                ask = partial(each.plugin.statuses, state, pod, numbers=table.of(each.plugin.name))
+                statuses.ask(each.position, ask)
+        return None if statuses.ids is None else StatusColumn(statuses.ids, table.statuses)
 
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
         live = epoch.snapshot
@@ -359,27 +335,60 @@ class PredicateMemo:
         return StatusColumn(ids, table.statuses)
 
 
+class _Statuses:
+    """The status numbers of nodes so far: of the first predicate that rejects a node. `ids` is None while all
+    nodes pass.
+    """
+
+    def __init__(self, nodes: NodeSet, table: JoinedStatuses) -> None:
+        self.ids: NDArray[np.int32] | None = None
+        self.table = table
+        self._nodes = nodes
+        # The position of the last predicate with answers so far.
+        self._latest = -1
+
+    def add(self, first: int, last: int, found: NDArray[np.int32]) -> None:
+        """Add the statuses of predicates between two positions for all nodes."""
+        ids = self.ids
+        if ids is None:
+            self.ids = found
+        elif first > self._latest:
+            self.ids = np.where(ids, ids, found)
+        else:
+            self.ids = self.table.first(ids, found)
+        self._latest = max(self._latest, last)
+
+    def ask(self, position: int, predicate: Callable[[NodeSet], NDArray[np.int32] | None]) -> None:
+        """Ask the predicate at a position about the nodes that no earlier one rejects; None if all pass."""
+        ids = self.ids
+        if ids is None:
+            found = predicate(self._nodes)
+            if found is not None and np.count_nonzero(found):
+                self.ids, self._latest = found, max(self._latest, position)
+            return
+        is_last = position > self._latest
+        left = (ids == 0 if is_last else self.table.positions(ids) > position).nonzero()[0]
+        found = predicate(self._nodes.take(left)) if len(left) else None
+        if found is not None:
+            self.ids = ids.copy()
+            self.ids[left] = found if is_last else np.where(found, found, ids[left])
+            self._latest = max(self._latest, position)
+
+
 def _evaluate(
     parts: Sequence[_Part],
     pod: PodInfo,
     snapshot: Snapshot,
     table: JoinedStatuses,
-    before: NDArray[np.int32] | None,
     rows: Rows,
     what_ifs: WhatIfs | None = None,
 ) -> NDArray[np.int32]:
-    """Return the status of each row by these parts. If given, `before` are the statuses of other predicates:
-    a part need not run where an earlier one rejects.
-    """
+    """Return the status of each row by these parts."""
     nodes, ids = NodeSet(snapshot, rows), np.zeros(len(rows), _IDS)
-    positions = None if before is None else table.positions(before)
     for part in parts:
-        is_left = ids == 0
-        if positions is not None:
-            is_left &= positions > table.position(part.name)
-        left = is_left.nonzero()[0]
+        left = (ids == 0).nonzero()[0]
         if not len(left):
-            continue
+            break
         remaining = nodes if len(left) == len(nodes) else nodes.take(left)
         ids[left] = part.plugin.statuses_of(pod, remaining, table.of(part.name), what_ifs)
     return ids

@@ -34,10 +34,6 @@ class JoinedStatuses:
         """Return the numbering of one predicate's statuses."""
         return self._verdicts[name]
 
-    def position(self, name: str) -> int:
-        """Return the position of a predicate."""
-        return self._positions[name]
-
     def positions(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the positions of the predicates of these statuses; success is last."""
         column = self._column

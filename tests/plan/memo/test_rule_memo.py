@@ -52,9 +52,9 @@ def runs(monkeypatch: pytest.MonkeyPatch, plugin: type, method: str) -> Counter[
     count: Counter[str] = Counter()
     run = getattr(plugin, method)
 
-    def counted(self: PredicatePlugin | ScorePlugin, *args: object) -> object:
+    def counted(self: PredicatePlugin | ScorePlugin, *args: object, **named: object) -> object:
         count[self.name] += 1
-        return run(self, *args)
+        return run(self, *args, **named)
 
     monkeypatch.setattr(plugin, method, counted)
     return count
