@@ -1,0 +1,151 @@
+"""Measures what each layer of the engine gives: `python -m tests.bench.layers`.
+
+For each layer and shape, decisions with and without the layer alternate, each in a process of its own. Prints how
+much longer a decision takes without the layer, by the best of each: at 1.0 the layer gives nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import kdsl.eval.scalar.compiler as scalar_compiler
+import kdsl.plan.counts.store as counts_store
+import kdsl.plan.memo.skips as skips
+from kdsl.eval.scalar import aggregate
+from kdsl.hooks.joined import PreFilterAnswers
+from kdsl.plan.columns import batch, programs
+from kdsl.plan.columns.node_groups import NodeGroups
+from kdsl.plan.columns.tape import Tapes
+from kdsl.plan.counts.term_labels import TermLabels
+from kdsl.plan.memo import answers, predicates, scores
+from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
+from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
+
+from tests.bench import decisions
+
+SHAPES: Final = ("basic", "mixed", "job-labels", "unlike-nodes", "unlike-pods", "unlike")
+
+
+def _without_memo(of_rules: bool) -> Callable[[], None]:
+    def patch() -> None:
+        find = SignatureMemo.of
+
+        def of(self: Any, pod: Any, live: Any, make: Any) -> Any:
+            is_of_rule = self._memo._most == MAX_RULE_BYTES
+            return (
+                make(self._epochs.of(live), True) if is_of_rule is of_rules else find(self, pod, live, make)
+            )
+
+        SignatureMemo.of = of  # type: ignore[method-assign]
+
+    return patch
+
+
+def _without_node_classes() -> None:
+    for module in (predicates, scores):
+        module.reads_node_class_only = lambda rule: False  # type: ignore[attr-defined]
+
+
+def _without_prefetching() -> None:
+    for kind, keeps in ((answers.ByNodeClass, True), (answers.ByRow, False)):
+        make = kind.__init__
+
+        def init(self: Any, *args: Any, _make: Any = make, _by_class: bool = keeps, **named: Any) -> None:
+            if _by_class:
+                args = args[:3]
+            _make(self, *args, **{**named, "prefetches": False})
+
+        kind.__init__ = init  # type: ignore[method-assign, assignment]
+
+
+def _without_columns() -> None:
+    for module in (batch, answers):
+        module.MIN_ROWS = 1 << 30  # type: ignore[misc]
+    batch.is_worth_columns.__defaults__ = (1 << 30,)
+
+
+def _without_kept_frames() -> None:
+    for kind in (PredicatePlugin, ScorePlugin):
+        kind.keep = lambda *_: None  # type: ignore[method-assign, assignment]
+
+
+def _without_first_share() -> None:
+    of = PreFilterAnswers.of
+    PreFilterAnswers.of = staticmethod(lambda found, share=1.0: of(found))  # type: ignore[method-assign]
+
+
+def _set(target: Any, name: str, value: Any) -> Callable[[], None]:
+    return lambda: setattr(target, name, value)
+
+
+LAYERS: Final[dict[str, Callable[[], None]]] = {
+    "answers by signature of a profile": _without_memo(of_rules=False),
+    "answers by signature of a rule": _without_memo(of_rules=True),
+    "node classes": _without_node_classes,
+    "known skips": _set(skips.Skips, "_find", lambda *_: skips.Skipping()),
+    "kept frames": _without_kept_frames,
+    "prefetching": _without_prefetching,
+    "first run by known answers": _without_first_share,
+    "columns": _without_columns,
+    "tapes": _set(Tapes, "play", lambda *_: None),
+    "groups of nodes": _set(NodeGroups, "groups", lambda *_: None),
+    "one evaluation by combination of facts": _set(
+        programs.DistinctPredicate, "statuses", lambda self, nodes, numbers, scalar: scalar(nodes)
+    ),
+    "first counts of a selector": _set(counts_store, "sums_of_selected", lambda *_: None),
+    "terms by label": _set(TermLabels, "matching", lambda self, labels: iter(self._required)),
+    "selectors that decide counts": _set(aggregate, "selector_of", lambda *_: None),
+    "answers of counts by pod": _set(aggregate, "pod_key_of", lambda *_: None),
+    "direct forms of calls": _set(scalar_compiler, "fast_call", lambda *_: None),
+}
+"""Switches a layer off, by its name."""
+
+
+def _measured(shape: str, layer: str, pods: int) -> float:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.bench.layers",
+        "--here",
+        layer,
+        "--shape",
+        shape,
+        "--pods",
+        str(pods),
+    ]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path.cwd())
+    return float(json.loads(done.stdout)["pods_per_second"])
+
+
+@click.command()
+@click.option("--shape", "shapes", multiple=True, default=SHAPES, show_default=True)
+@click.option("--layer", "layers", multiple=True, type=click.Choice([*LAYERS]), default=[*LAYERS])
+@click.option("--pods", default=1_000, show_default=True)
+@click.option("--turns", default=2, show_default=True)
+@click.option("--here", help="Measure in this process without a layer, or with all for an empty name.")
+def main(shapes: tuple[str, ...], layers: tuple[str, ...], pods: int, turns: int, here: str | None) -> None:
+    """Measure what each layer gives."""
+    if here is not None:
+        if here:
+            LAYERS[here]()
+        print(json.dumps(decisions.measure(shapes[0], 5_000, pods, 1_000)))
+        return
+    print("| layer |", " | ".join(shapes), "|")
+    print("|---|" + "---|" * len(shapes))
+    for layer in layers:
+        ratios = []
+        for shape in shapes:
+            rates = [(_measured(shape, "", pods), _measured(shape, layer, pods)) for _ in range(turns)]
+            whole, without = map(max, zip(*rates, strict=True))
+            ratios.append(f"{whole / without:.2f}")
+        print(f"| {layer} |", " | ".join(ratios), "|", flush=True)
+
+
+if __name__ == "__main__":
+    main()
