@@ -81,6 +81,8 @@ class _Column:
         self.only: Any = None
         self.least: Any = None
         self._is_uniform = True
+        # All values that were ever put, and those of them that are not 0.
+        self._all = self._nonzero = 0
         self._lock = Lock()
 
     @property
@@ -89,9 +91,7 @@ class _Column:
 
     @property
     def share(self) -> float:
-        known = np.count_nonzero(self.known)
-        # Outdated values do no harm.
-        return max(0.0, 1 - np.count_nonzero(self.values) / known) if known else 1.0
+        return 1 - self._nonzero / self._all if self._all else 1.0
 
     def grow(self, size: int) -> None:
         self.values, self.known = _grown(self.values, size), _grown(self.known, size)
@@ -108,6 +108,8 @@ class _Column:
                 first = values[0] if self.only is None else self.only
                 self._is_uniform = bool((values == first).all())
                 self.only = first if self._is_uniform else None
+            self._all += len(values)
+            self._nonzero += int(np.count_nonzero(values))
             self.values[index] = values
             # Last of all: other threads take what is known.
             self.known[index] = True
