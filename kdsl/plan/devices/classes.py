@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Mapping
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -31,17 +33,9 @@ ClassKey = tuple[int, int]
 """The number of the shapes of a node's cards, and of the answers of identity tests about them."""
 
 
-class _Numbers:
-    """Numbers of values, from 1."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[Hashable, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def of(self, value: Hashable) -> int:
-        return self._numbers.setdefault(value, len(self._numbers) + 1)
+def _numbers() -> defaultdict[Hashable, int]:
+    """Return the numbers of values, from 1; a new value gets the next one at look-up."""
+    return defaultdict(count(1).__next__)
 
 
 class InventoryClasses:
@@ -51,7 +45,7 @@ class InventoryClasses:
         self.generation = 0
         self._inventories = inventories
         self._live: LiveSnapshot | None = None
-        self._shapes, self._answers = _Numbers(), _Numbers()
+        self._shapes, self._answers = _numbers(), _numbers()
         self._answers_of: list[tuple[tuple[IdentityAnswer, ...], ...]] = []
         self._changes: NodeChanges | None = None
         self._by_shapes: ByRow | None = None
@@ -64,7 +58,7 @@ class InventoryClasses:
         changes = self._changes
         if changes is None or live is not self._live or is_full or not changes.refresh():
             self.generation += 1
-            self._live, self._shapes, self._answers, self._answers_of = live, _Numbers(), _Numbers(), []
+            self._live, self._shapes, self._answers, self._answers_of = live, _numbers(), _numbers(), []
             changes = self._changes = NodeChanges(live, self._inventories.inputs)
             self._by_shapes = ByRow(live, INT32, changes.log, live.usage_changes)
             self._by_answers.clear()
@@ -113,7 +107,7 @@ class InventoryClasses:
 
     def _shapes_number(self, node: NodeInfo) -> int:
         faults = tuple(self._inventories.inventory(node.facts).faults.items())
-        return self._shapes.of((faults, tuple([card.shape for card in self._inventories.cards(node)])))
+        return self._shapes[faults, tuple([card.shape for card in self._inventories.cards(node)])]
 
     def _answers_number(self, demand: Demand, node: NodeInfo) -> int:
         at, found = self._inventories.idle(node), []
@@ -124,7 +118,7 @@ class InventoryClasses:
             if any(isinstance(each, str) for answer in answers for each in answer):
                 return NONE
             found.append(tuple(answers))
-        number = self._answers.of(tuple(found))
+        number = self._answers[tuple(found)]
         if number > len(self._answers_of):
             self._answers_of.append(tuple(found))
         return number

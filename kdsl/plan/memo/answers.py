@@ -115,7 +115,26 @@ class _Column:
             self.known[index] = True
 
 
-class ByNodeClass:
+class _Kept:
+    """Answers in a column."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._column = _Column(dtype)
+
+    @property
+    def nbytes(self) -> int:
+        return self._column.nbytes
+
+    @property
+    def least(self) -> Any:
+        return self._column.least
+
+    @property
+    def share(self) -> float:
+        return self._column.share
+
+
+class ByNodeClass(_Kept):
     """One answer per node class. It depends on pods only if `on_usage`.
 
     With `prefetches`, `compute` may be asked about more classes than requested: they will be needed soon, and
@@ -129,12 +148,12 @@ class ByNodeClass:
         on_usage: bool = True,
         prefetches: bool = False,
     ) -> None:
+        super().__init__(dtype)
         self._live = live
         self._on_usage = on_usage
         self._prefetches = prefetches
         self._classes = live.node_classes if on_usage else live.fact_classes
         self._generation = self._classes.generation
-        self._column = _Column(dtype)
         # The number of leading classes that are known.
         self._complete = 0
         self._what_ifs: dict[Hashable, Any] = {}
@@ -146,14 +165,6 @@ class ByNodeClass:
     @property
     def only(self) -> Any:
         return self._column.only if self._complete + 1 >= self._classes.size else None
-
-    @property
-    def least(self) -> Any:
-        return self._column.least
-
-    @property
-    def share(self) -> float:
-        return self._column.share
 
     def refresh(self) -> None:
         classes, column = self._classes, self._column
@@ -205,7 +216,7 @@ class ByNodeClass:
         return answer
 
 
-class ByRow:
+class ByRow(_Kept):
     """One answer per row, until one of `logs` records a change.
 
     With `prefetches`, `compute` may be asked about more rows than requested: if the signature is repeated,
@@ -215,30 +226,18 @@ class ByRow:
     def __init__(
         self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: Changes, prefetches: bool = False
     ) -> None:
+        super().__init__(dtype)
         self._live = live
         self._logs = logs
         self._on_usage = live.usage_changes in logs
         self._prefetches = prefetches
         self._is_repeated = False
         self._changed = ChangedRows()
-        self._column = _Column(dtype)
         self._missing = True
-
-    @property
-    def nbytes(self) -> int:
-        return self._column.nbytes
 
     @property
     def only(self) -> Any:
         return None if self._missing else self._column.only
-
-    @property
-    def least(self) -> Any:
-        return self._column.least
-
-    @property
-    def share(self) -> float:
-        return self._column.share
 
     def refresh(self) -> None:
         column, rows = self._column, len(self._live.names)

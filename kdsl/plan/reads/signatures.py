@@ -6,6 +6,7 @@ memo look-up does not hash labels, requests and so on again.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from itertools import count
 from operator import itemgetter
@@ -16,24 +17,10 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.reads.dependencies import Dependencies
 
 MAX_SIGNATURES: Final = 8192
-"""The most distinct values that are numbered; beyond that numbering starts over."""
+"""The most distinct pods whose values are numbered; beyond that numbering starts over."""
 
 SignatureOf = Callable[[PodInfo], Hashable]
 """Returns the signature of a pod for a rule."""
-
-
-class _Numbers(dict[Hashable, int]):
-    """Numbers by value: a new value gets one at look-up. A number is never reused, also after `clear`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._next = count()
-
-    def __missing__(self, value: Hashable) -> int:
-        if len(self) >= MAX_SIGNATURES:
-            self.clear()
-        number = self[value] = next(self._next)
-        return number
 
 
 Pick = Callable[[Sequence[int]], Hashable]
@@ -48,7 +35,8 @@ class Signatures:
         self._rules: list[tuple[str, ...]] = []
         self._picks: list[Pick] = []
         self._all_fields = Dependencies.on_pods(())
-        self._numbers: list[_Numbers] = []
+        # The number of each value of a field; a new value gets one at look-up. No number is ever reused.
+        self._numbers: list[defaultdict[Hashable, int]] = []
         self._known: dict[Hashable, tuple[Hashable, ...]] = {}
         self._latest: tuple[PodInfo | None, tuple[Hashable, ...]] = (None, ())
         # Pods that differ in a label which no selector names have one signature.
@@ -60,7 +48,7 @@ class Signatures:
             self._rules.append(dependencies.pod_fields)
             fields = tuple(sorted(frozenset().union(*self._rules)))
             self._all_fields = Dependencies.on_pods(fields)
-            self._numbers = [_Numbers() for _ in fields]
+            self._numbers = [defaultdict(count().__next__) for _ in fields]
             self._picks = [_picker([fields.index(each) for each in rule]) for rule in self._rules]
             self._known.clear()
             self._latest = (None, ())
@@ -77,8 +65,8 @@ class Signatures:
 
     def _compute(self, pod: PodInfo) -> tuple[Hashable, ...]:
         version = SELECTED_KEYS.version
-        if self._version != version:
-            # Equal values meant less before.
+        # Equal values meant less before another version.
+        if self._version != version or len(self._known) >= MAX_SIGNATURES:
             self._version = version
             self._known.clear()
             for numbers in self._numbers:
@@ -86,8 +74,6 @@ class Signatures:
         values = self._all_fields.signature(pod)
         found = self._known.get(values)
         if found is None:
-            if len(self._known) >= MAX_SIGNATURES:
-                self._known.clear()
             of_fields = [numbers[value] for numbers, value in zip(self._numbers, values, strict=True)]
             found = self._known[values] = tuple([pick(of_fields) for pick in self._picks])
         self._latest = (pod, found)
