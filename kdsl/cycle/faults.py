@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.prefilter import names_until
 from kdsl.cycle.search import Search
 from kdsl.cycle.visited import BEHIND_ALL, VisitedNodes, ends_of
 from kdsl.hooks.faults import MOST_NAMED, Fault, merged
@@ -27,7 +28,8 @@ def faults_of(
         return ()
     found: list[Fault] = [] if search is None else [*search.faults]
     if rules is not None and has_rules and search is not None:
-        found += rules.of_pod(attempt.pod, attempt.snapshot, search.prefilter.ended_by)
+        ended_by = search.prefilter.ended_by
+        found += rules.of_pod(attempt.pod, attempt.snapshot, names_until(attempt.table, ended_by), ended_by)
         found += rules.of_filters(attempt.pod, _Reached(attempt, search.verdicts).by)
     if search is not None and has_answers:
         found += _of_answers(search, attempt)

@@ -18,7 +18,7 @@ from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
-from kdsl.hooks.table import Calls, PreFilterHook
+from kdsl.hooks.table import Calls, HookTable, PreFilterHook
 
 
 class PreFilterResult(Struct, frozen=True):
@@ -122,12 +122,16 @@ def _known(
 
 def _skipping(attempt: Attempt, ended_by: str = "") -> tuple[str, ...]:
     """Return the plugins that skip the pod. Those after `ended_by` did not run, so they are unmarked."""
-    skipped = attempt.state.skipped_filters
-    calls = attempt.table.pre_filters
+    skipped, names = attempt.state.skipped_filters, names_until(attempt.table, ended_by)
     if ended_by:
-        calls = calls[: [name for name, _ in calls].index(ended_by) + 1]
-        skipped.intersection_update([name for name, _ in calls])
-    return tuple([name for name, _ in calls if name in skipped])
+        skipped.intersection_update(names)
+    return tuple([name for name in names if name in skipped])
+
+
+def names_until(table: HookTable, ended_by: str) -> tuple[str, ...]:
+    """Return the plugins whose PreFilter ran, in order: all if none ended the phase."""
+    names = table.pre_filter_names
+    return names[: names.index(ended_by) + 1] if ended_by else names
 
 
 def candidate_rows(snapshot: Snapshot, names: frozenset[str] | None) -> NDArray[np.intp]:

@@ -6,7 +6,7 @@ one value: it counts the nodes and names the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol
@@ -105,9 +105,11 @@ class CollectsRuleFaults(Protocol):
         """Return whether any rule may have ignored an error; called for every decision."""
         ...
 
-    def of_pod(self, pod: PodInfo, snapshot: Snapshot, until: str) -> Iterable[Fault]:
-        """Return the errors before nodes were judged; `until` is the plugin that ended PreFilter, if one
-        did.
+    def of_pod(
+        self, pod: PodInfo, snapshot: Snapshot, ran: Collection[str], ended_by: str
+    ) -> Iterable[Fault]:
+        """Return the errors before nodes were judged. `ran` are the plugins whose PreFilter ran; if one ended
+        the phase, it is `ended_by`.
         """
         ...
 

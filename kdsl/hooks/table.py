@@ -145,18 +145,20 @@ class HookTable:
     lone_filters: Calls[Filter] = field(init=False)
     lone_pre_scores: Calls[PreScore] = field(init=False)
     lone_scores: tuple[ScoreHook, ...] = field(init=False)
+    pre_filter_names: tuple[str, ...] = field(init=False)
     places: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         predicates, scores = _names_of(self.joined_predicates), _names_of(self.joined_scores)
-        lone = {
+        derived = {
             "lone_pre_filters": tuple(each for each in self.pre_filters if each[0] not in predicates),
             "lone_filters": tuple(each for each in self.filters if each[0] not in predicates),
             "lone_pre_scores": tuple(each for each in self.pre_scores if each[0] not in scores),
             "lone_scores": tuple(each for each in self.scores if each.plugin not in scores),
+            "pre_filter_names": tuple(name for name, _ in self.pre_filters),
             "places": {name: place for place, (name, _) in enumerate(self.filters)},
         }
-        for name, value in lone.items():
+        for name, value in derived.items():
             object.__setattr__(self, name, value)
 
 

@@ -14,6 +14,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.faults import faults_of
 from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
@@ -21,6 +22,7 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.hooks.table import HookTable
 from kdsl.plan.memo.predicates import PredicateMemo
+from kdsl.plan.rules.faults import RuleFaults
 from kdsl.plan.rules.plugins import PredicatePlugin
 
 from tests.cycle.world import always, cluster, column, plugin, table
@@ -161,3 +163,19 @@ def test_a_plugin_gets_no_node_that_an_earlier_rule_rejects() -> None:
     with Workers(1) as workers:
         search(Attempt(together, PodInfo("p"), cluster(3).snapshot()), SearchSettings(workers))
     assert asked == ["n1", "n2"]
+
+
+def test_a_rule_behind_the_plugin_that_ends_pre_filter_has_no_fault() -> None:
+    fails = 'applies when 6 / (pod.priority - pod.priority) == 6\nrequire true else ""'
+    compiled = compile_rules(profile_of([fails, fails]))
+    first, second = compiled.predicates
+    ends = plugin(pre_filter=always(Status(Code.UNRESOLVABLE, ("x",))))
+    alone, together = joined({"P0": first, "L": ends, "P1": second})
+    for frozen in (together, alone):
+        attempt = Attempt(
+            replace(frozen, rule_faults=RuleFaults(compiled)), PodInfo("p"), cluster(2).snapshot()
+        )
+        with Workers(1) as workers:
+            found = search(attempt, SearchSettings(workers))
+        faults = faults_of(attempt, found, False, None, None)
+        assert [each.source for each in faults] == ["P0"]

@@ -7,7 +7,7 @@ back end: equal pods on equal nodes have equal faults.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -27,18 +27,19 @@ class RuleFaults:
     def are_possible(self) -> bool:
         return bool(self._erred)
 
-    def of_pod(self, pod: PodInfo, snapshot: Snapshot, until: str) -> Iterator[Fault]:
+    def of_pod(
+        self, pod: PodInfo, snapshot: Snapshot, ran: Collection[str], ended_by: str
+    ) -> Iterator[Fault]:
         queue = self._rules.queue
         if queue.qualified in self._erred:
             yield from queue.faults_of_pod(pod)
         for predicate in self._rules.predicates:
-            is_end = predicate.name == until
+            if predicate.name not in ran:
+                continue
             # It is unknown whether the tightenings of the last predicate ran.
-            for part in predicate.parts[:1] if is_end else predicate.parts:
+            for part in predicate.parts[:1] if predicate.name == ended_by else predicate.parts:
                 if part.rule.qualified in self._erred:
                     yield from part.faults_of_pod(pod, snapshot)
-            if is_end:
-                return
 
     def of_filters(self, pod: PodInfo, reached: Callable[[str, bool], NodeSet]) -> Iterator[Fault]:
         for predicate in self._rules.predicates:
