@@ -112,7 +112,8 @@ class Tape(Generic[M]):
         for each in reversed(trace.values):
             if id(each) in needed and isinstance(each.origin, Applied):
                 needed.update(map(id, each.origin.args))
-        values = [each for each in trace.values if id(each) in needed]
+        # The assumed range of an amount may have decided something even if the amount itself is not needed.
+        values = [each for each in trace.values if id(each) in needed or isinstance(each.origin, Input)]
         # The sort is stable: values of one rank stay in the recorded order.
         values.sort(key=lambda each: _RANKS[each.origin.__class__])
         numbers = {id(each): number for number, each in enumerate(values)}

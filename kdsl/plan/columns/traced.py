@@ -240,16 +240,18 @@ class Trace:
         # `where` may select either number, unless it selects the smaller or the larger one.
         rule, numbers = (_extreme(args), args[1:]) if function is np.where else (function, args)
         ranges = [arg.range for arg in numbers]
+        # What is played may be faster than what was recorded.
+        applied = Applied(function, args)
         if function is toward_zero and all(is_within(each, EXACT) for each in ranges):
-            function = toward_zero_exact
+            applied = Applied(toward_zero_exact, args)
         elif function is not rule and _has_one_result(ranges, cells.dtype):
-            function, args = rule, numbers
+            applied = Applied(rule, numbers)
         if cells.dtype == _DOUBLE:
-            return Traced(self, Applied(function, args), cells, range_of(rule, ranges, True), True)
+            return Traced(self, applied, cells, range_of(rule, ranges, True), True)
         found = range_of(rule, ranges, False)
         is_exact = found is not None and fits(found)
         known = (0, 1) if cells.dtype == np.bool_ else found if is_exact else ALL_INTS
-        return Traced(self, Applied(function, args), cells, known, is_exact)
+        return Traced(self, applied, cells, known, is_exact)
 
     def _simplified(self, function: object, args: tuple[Traced, ...]) -> Any:
         """Return the known result of an operation, or a simpler operation for it; else None."""

@@ -64,7 +64,8 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
         return None
     selected, others, other = selection
     counts = live.pod_counts
-    # A count does not depend on the steps that are left, as long as they suffice.
+    # A count does not depend on the steps that are left, as long as they suffice. Most often they would do if
+    # all others were on one node, and the fullest need not be found.
     if steps + other * others > measure.limit and steps + other * int(counts.max(initial=0)) > measure.limit:
         return None
     sums = Sums.of_nodes(column, None if domains is column.codes else domains)

@@ -55,9 +55,9 @@ class Memo(Generic[E]):
             entry = self._entries.get(signature)
             if entry is not None:
                 self._entries.move_to_end(signature)
-                self._used.add(signature)
-                if len(self._used) > _MAX_USED:
+                if len(self._used) >= _MAX_USED:
                     self._book()
+                self._used.add(signature)
             self._latest = (signature, entry)
             return entry
 

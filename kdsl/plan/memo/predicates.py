@@ -190,6 +190,7 @@ class PredicateMemo:
     ) -> PreFilterAnswers:
         """Return the answers of all predicates; `skipping` are those that skip the pod."""
         known = entry.answers | dict.fromkeys(skipping, SKIP) | answers
+        # For a known signature a second run costs little, so the share at its first pod will do.
         share = prod([kept.share for _, kept in entry.verdicts if kept.only is None])
         return PreFilterAnswers.of([(name, known[name]) for name in self._order if name in known], share)
 

@@ -138,6 +138,19 @@ def test_a_rule_is_played(body: str) -> None:
     assert _check(_program(body), ROOMS, arrivals)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        'value (pod.requests["memory"] > node.allocatable["memory"] + quantity("100Ti") ? 1 : 0) + node.podCount',
+        'require pod.requests["memory"] < node.allocatable["memory"] + quantity("100Ti") else "no"',
+        'value (node.allocatable["memory"] - pod.requests["memory"]) > quantity("-100Ti") ? node.podCount : 7',
+    ],
+)
+def test_an_amount_that_decided_a_comparison_is_checked_though_no_step_needs_it(body: str) -> None:
+    wanted = [Resources({"memory": amount}) for amount in (3, 4, 2**50, 5, 2**62, 7, 2**62)]
+    _check(_program(body), ROOMS, [PodInfo("a", requests=LOAD)] * len(SIZES), wanted)
+
+
 @pytest.mark.parametrize("body", [FIT, LEFT, BALANCE])
 @pytest.mark.parametrize("room", [{"memory": 9}, {"cpu": 2**62, "memory": 2**62, "pods": 9}, {"cpu": 1}])
 @pytest.mark.parametrize("at", [2, len(SIZES) - 1])
