@@ -60,10 +60,11 @@ def find_feasible(
 
 
 def _first_run(wanted: int, share: float, count: int, parallelism: int) -> int:
-    """Return how many of the `count` nodes each worker judges first, if this share passes."""
+    """Return how many of the `count` nodes each worker judges first, if this share passes; at least one."""
     needed = min(int(wanted / share), count) if share else count
     length = max(_SMALLEST_RUN, (needed + needed // _SPARE + parallelism) // parallelism)
-    return count if share < 1 and length * parallelism * _REST > count else length
+    takes_all = share < 1 and length * parallelism * _REST > count
+    return count // parallelism + 1 if takes_all else length
 
 
 class _Search(Struct, eq=False):

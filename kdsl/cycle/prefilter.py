@@ -65,7 +65,7 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
         try:
             answer = call(state, pod, nodes)
         except Exception as cause:
-            _skipping(attempt, plugin)
+            _unmark_after(attempt, plugin)
             raise PluginError.raised(plugin, "pre_filter", cause) from cause
         if answer is None:
             continue
@@ -75,18 +75,20 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
             if names:
                 continue
             by = sorted(narrowed_by)
-            return PreFilterResult(_skipping(attempt, plugin), _nothing_left(by), names, tuple(by), plugin)
+            _unmark_after(attempt, plugin)
+            return PreFilterResult(_skipping(attempt), _nothing_left(by), names, tuple(by), plugin)
         match answer.code:
             case Code.SKIP:
                 skipped.add(plugin)
             case Code.SUCCESS:
                 continue
             case Code.UNRESOLVABLE:
-                return PreFilterResult(_skipping(attempt, plugin), answer.by(plugin), ended_by=plugin)
+                _unmark_after(attempt, plugin)
+                return PreFilterResult(_skipping(attempt), answer.by(plugin), ended_by=plugin)
             case Code.UNSCHEDULABLE:
                 rejection = answer.by(plugin)
             case _:
-                _skipping(attempt, plugin)
+                _unmark_after(attempt, plugin)
                 raise PluginError.answered(plugin, "pre_filter", answer)
     return PreFilterResult(_skipping(attempt), rejection, names, tuple(sorted(narrowed_by)), share=share)
 
@@ -117,15 +119,19 @@ def _calls(attempt: Attempt, nodes: NodeSet) -> tuple[Calls[PreFilterHook], floa
 def _known(
     answer: Status | Narrowed | None, state: CycleState, pod: PodInfo, nodes: NodeSet
 ) -> Status | Narrowed | None:
+    """Return an answer that is known already, in place of a hook."""
     return answer
 
 
-def _skipping(attempt: Attempt, ended_by: str = "") -> tuple[str, ...]:
-    """Return the plugins that skip the pod. Those after `ended_by` did not run, so they are unmarked."""
-    skipped, names = attempt.state.skipped_filters, names_until(attempt.table, ended_by)
-    if ended_by:
-        skipped.intersection_update(names)
-    return tuple([name for name in names if name in skipped])
+def _skipping(attempt: Attempt) -> tuple[str, ...]:
+    """Return the plugins that skip the pod, in profile order."""
+    skipped = attempt.state.skipped_filters
+    return tuple([name for name in attempt.table.pre_filter_names if name in skipped])
+
+
+def _unmark_after(attempt: Attempt, ended_by: str) -> None:
+    """Unmark the joined predicates behind the plugin that ended the phase: they did not run."""
+    attempt.state.skipped_filters.intersection_update(names_until(attempt.table, ended_by))
 
 
 def names_until(table: HookTable, ended_by: str) -> tuple[str, ...]:

@@ -54,11 +54,11 @@ def joined(column: StatusColumn, other: StatusColumn) -> StatusColumn:
     return StatusColumn(ids, table)
 
 
-def ends_of(column: StatusColumn, places: Mapping[str, int]) -> NDArray[np.int64]:
+def ends_of(column: StatusColumn, places: Mapping[str, int]) -> NDArray[np.int32]:
     """Return for each node the place of the filter that rejected it, `BEHIND_ALL` for the others. `places`
     has the place of each filter.
     """
-    ends = np.full(len(column), BEHIND_ALL, np.int64)
+    ends = np.full(len(column), BEHIND_ALL, np.int32)
     for number in np.bincount(column.ids).nonzero()[0].tolist():
         if number:
             ends[column.ids == number] = places.get(column.table[number].plugin, BEHIND_ALL)

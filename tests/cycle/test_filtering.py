@@ -86,10 +86,11 @@ def find(
     wanted: int,
     parallelism: int = 1,
     run_length: int | None = None,
+    share: float = 1.0,
 ) -> VisitedNodes:
     visited = Rotated(np.array(rows, dtype=np.int32))
     with Workers(parallelism) as workers:
-        return find_feasible(Judge.of(of, {}), visited, wanted, workers, run_length)
+        return find_feasible(Judge.of(of, {}), visited, wanted, workers, run_length, share)
 
 
 STATUSES = st.sampled_from(
@@ -106,15 +107,19 @@ NODES = 24
 SCRIPTS = st.lists(st.dictionaries(st.integers(0, NODES - 1), STATUSES, max_size=8), min_size=1, max_size=4)
 
 
-def _runs_of(size: int, wanted: int, fits: Callable[[int], bool]) -> list[int]:
-    """Return how many nodes are judged at once in a search by one worker."""
+def _runs_of(
+    size: int, wanted: int, fits: Callable[[int], bool], parallelism: int = 1, share: float = 1.0
+) -> list[int]:
+    """Return how many nodes are judged at once in a search."""
     runs: list[int] = []
 
     def judge(nodes: NodeSet) -> StatusColumn:
         runs.append(len(nodes))
         return column(nodes, {row: NO for row in nodes.rows.tolist() if not fits(row)})
 
-    found = find(attempt({"F": plugin(filter=judge)}, size), list(range(size)), wanted)
+    found = find(
+        attempt({"F": plugin(filter=judge)}, size), list(range(size)), wanted, parallelism, share=share
+    )
     assert found.feasible.tolist() == [row for row in range(size) if fits(row)][:wanted]
     return runs
 
@@ -134,6 +139,22 @@ def test_a_run_follows_from_the_share_that_passed(fits: Callable[[int], bool], r
     assert _runs_of(1200, 100, fits) == runs
 
 
+@pytest.mark.parametrize(
+    ("size", "share", "parallelism", "runs"),
+    [
+        (1200, 0.5, 1, [251, 949]),
+        (1200, 0.1, 1, [1200]),
+        (1200, 0.0, 1, [1200]),
+        (1200, 0.1, 4, [297, 301, 301, 301]),
+        (0, 0.1, 4, []),
+    ],
+)
+def test_the_first_run_follows_from_the_expected_share(
+    size: int, share: float, parallelism: int, runs: list[int]
+) -> None:
+    assert sorted(_runs_of(size, 100, lambda row: row > 1190, parallelism, share)) == runs
+
+
 @settings(deadline=None)
 @given(
     SCRIPTS.map(lambda answers: Script(tuple(answers))),
@@ -141,11 +162,12 @@ def test_a_run_follows_from_the_share_that_passed(fits: Callable[[int], bool], r
     st.integers(0, NODES),
     st.sampled_from([1, 4, 16]),
     st.sampled_from([None, 1, 2, 3, 7, 100]),
+    st.sampled_from([0.0, 0.3, 1.0]),
 )
 def test_any_parallelism_and_run_length_give_the_serial_outcome(
-    script: Script, rows: list[int], wanted: int, parallelism: int, run_length: int | None
+    script: Script, rows: list[int], wanted: int, parallelism: int, run_length: int | None, share: float
 ) -> None:
-    found = find(attempt(script.plugins(), NODES), rows, wanted, parallelism, run_length)
+    found = find(attempt(script.plugins(), NODES), rows, wanted, parallelism, run_length, share)
     assert outcome(found) == script.serial(rows, wanted)
     assert sorted(found.rows.tolist(), key=rows.index) == found.rows.tolist()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,12 +16,16 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.faults import faults_of
+from kdsl.cycle.judging import Judge
+from kdsl.cycle.prefilter import run_pre_filters
 from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
+from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status, StatusColumn
-from kdsl.hooks.table import HookTable
+from kdsl.hooks.table import HookTable, ProfileOrder, freeze
+from kdsl.plan.memo.join import join
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.rules.faults import RuleFaults
 from kdsl.plan.rules.plugins import PredicatePlugin
@@ -179,3 +184,25 @@ def test_a_rule_behind_the_plugin_that_ends_pre_filter_has_no_fault() -> None:
             found = search(attempt, SearchSettings(workers))
         faults = faults_of(attempt, found, False, None, None)
         assert [each.source for each in faults] == ["P0"]
+
+
+def test_a_plugin_without_a_filter_may_have_the_name_of_a_rule() -> None:
+    compiled = compile_rules(profile_of(['require true else ""']))
+    namesake = plugin(pre_filter=always(Status(Code.UNRESOLVABLE, ("mine",))))
+    manager = PluginManager()
+    for key, one in (("rule", compiled.predicates[0]), ("plugin", namesake)):
+        assert manager.register(one, "P0", key=key, is_rule=True) == ()
+    frozen, _ = freeze(manager, ProfileOrder("p", "t", predicates=("rule", "plugin")))
+    assert frozen is not None
+    of = Attempt(join(frozen, compiled), PodInfo("p"), cluster(2).snapshot())
+    assert run_pre_filters(of).rejection == Status(Code.UNRESOLVABLE, ("mine",), "P0")
+
+
+def test_nobody_goes_for_a_pod_that_a_rule_rejects_before_nodes_are_judged() -> None:
+    (rule,) = compile_rules(profile_of(['require pod.priority > 50 else unschedulable "low"'])).predicates
+    _, together = joined({"P0": rule})
+    of = Attempt(together, PodInfo("p", priority=5), cluster(2).snapshot())
+    assert run_pre_filters(of).rejection is not None
+    info = of.snapshot.info(0).with_pod(PodInfo("q", node_name="n0"))
+    judge = Judge.of(of, {}).over(of.snapshot.overlay(0, info), of.state.clone())
+    assert judge.judge(np.array([0])).column[0].reasons == ("low",)

@@ -49,7 +49,7 @@ class Answers(Protocol):
 
     @property
     def share(self) -> float:
-        """An estimate of the share of answers that are 0."""
+        """The share of 0 among the answers that were computed: an estimate for other nodes."""
         ...
 
     def refresh(self) -> None:
@@ -81,7 +81,7 @@ class _Column:
         self.only: Any = None
         self.least: Any = None
         self._is_uniform = True
-        # All values that were ever put, and those of them that are not 0.
+        # The number of values that were put, and of those of them that are not 0.
         self._all = self._nonzero = 0
         self._lock = Lock()
 
@@ -99,6 +99,7 @@ class _Column:
     def clear(self) -> None:
         self.known[:] = False
         self.only, self.least, self._is_uniform = None, None, True
+        self._all = self._nonzero = 0
 
     def put(self, index: NDArray[Any], values: NDArray[Any]) -> None:
         lowest = least_of(values)

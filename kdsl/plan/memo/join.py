@@ -16,7 +16,8 @@ def join(table: HookTable, compiled: CompiledProfile) -> HookTable:
     """Return the table with the rules among its predicates joined, and those among its scores."""
     # Joined predicates report only the first rejection.
     predicates = () if table.check_all else compiled.predicates
-    predicates = predicates if _are_distinct([name for name, _ in table.filters]) else ()
+    hooks = (table.pre_filters, table.filters)
+    predicates = predicates if all(_are_distinct([name for name, _ in each]) for each in hooks) else ()
     scores = compiled.scores if _are_distinct([hook.plugin for hook in table.scores]) else ()
     signatures = Signatures()
     skips = Skips(predicates, scores, signatures)

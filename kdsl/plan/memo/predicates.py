@@ -6,7 +6,7 @@ whose answers cannot be kept run for every pod that they do not skip.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -28,7 +28,7 @@ from kdsl.plan.memo.answers import Answers, Uncached, answers_of
 from kdsl.plan.memo.frames import with_kept_frames
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.memo.skips import Skips
-from kdsl.plan.memo.statuses import JoinedStatuses
+from kdsl.plan.memo.statuses import JoinedStatuses, NodeStatuses
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.epochs import Epoch
 from kdsl.plan.reads.signatures import Signatures
@@ -91,19 +91,30 @@ class _Entry(Struct, frozen=True, eq=False):
     """The memo entry of one signature: the PreFilter answers, and the verdicts of the parts that apply.
 
     `answers` are by predicate name. `combined` is the PreFilter answer by set of skipping predicates, if all
-    others let the pod pass. `what_ifs` are the values that what-ifs share.
+    others let the pod pass. `rejections` are the positions and status numbers of predicates that reject the
+    pod, and so any node of a dry run. `what_ifs` are the values that what-ifs share. `share` estimates the
+    share of nodes that pass if the signature is new: of a known one, judging more nodes costs little.
     """
 
     epoch: Epoch
     table: JoinedStatuses
     answers: dict[str, Status | Narrowed]
     verdicts: tuple[tuple[tuple[_Part, ...], Answers], ...]
+    rejections: tuple[tuple[int, int], ...] = ()
+    share: float = 1.0
     combined: dict[frozenset[str], PreFilterAnswers] = field(default_factory=dict)
     what_ifs: WhatIfs = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
         return sum([answers.nbytes for _, answers in self.verdicts])
+
+    def statuses(self, nodes: NodeSet) -> NodeStatuses:
+        """Return the statuses of nodes before any predicate has judged them."""
+        found = NodeStatuses(nodes, self.table)
+        for position, number in self.rejections:
+            found.add(position, position, np.full(len(nodes), number, _IDS))
+        return found
 
 
 class _RuleEntry(Struct, frozen=True, eq=False):
@@ -190,9 +201,8 @@ class PredicateMemo:
     ) -> PreFilterAnswers:
         """Return the answers of all predicates; `skipping` are those that skip the pod."""
         known = entry.answers | dict.fromkeys(skipping, SKIP) | answers
-        # For a known signature a second run costs little, so the share at its first pod will do.
-        share = prod([kept.share for _, kept in entry.verdicts if kept.only is None])
-        return PreFilterAnswers.of([(name, known[name]) for name in self._order if name in known], share)
+        found = [(name, known[name]) for name in self._order if name in known]
+        return PreFilterAnswers.of(found, entry.share)
 
     def is_about_single_nodes(self, state: CycleState) -> bool:
         """Return whether the status of a node depends on no other node and no pod elsewhere."""
@@ -217,7 +227,7 @@ class PredicateMemo:
             if len(nodes) > 1:
                 return self._what_ifs(entry, state, pod, nodes)
             return self._what_if(entry, state, pod, nodes)
-        statuses = _Statuses(nodes, entry.table)
+        statuses = entry.statuses(nodes)
         for parts, answers in entry.verdicts:
             only = answers.only
             if only is None:
@@ -236,7 +246,7 @@ class PredicateMemo:
 
     def _what_if(self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         """Return the status of a node with other pods than in the live snapshot."""
-        row, statuses = int(nodes.rows[0]), _Statuses(nodes, entry.table)
+        row, statuses = int(nodes.rows[0]), entry.statuses(nodes)
         node = nodes.snapshot.info(row)
         for parts, answers in entry.verdicts:
             evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table, what_ifs=entry.what_ifs)
@@ -249,7 +259,7 @@ class PredicateMemo:
         self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet
     ) -> StatusColumn | None:
         """Return the status of each node, all with other pods than in the live snapshot."""
-        statuses = _Statuses(nodes, entry.table)
+        statuses = entry.statuses(nodes)
         for parts, answers in entry.verdicts:
             evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table, what_ifs=entry.what_ifs)
             on_usage = any(part.on_usage for part in parts)
@@ -258,7 +268,7 @@ class PredicateMemo:
                 statuses.add(parts[0].position, parts[-1].position, found)
         return self._with_uncached(state, pod, statuses)
 
-    def _with_uncached(self, state: CycleState, pod: PodInfo, statuses: _Statuses) -> StatusColumn | None:
+    def _with_uncached(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> StatusColumn | None:
         """Add the rejections of predicates whose answers cannot be kept."""
         table = statuses.table
         for each in self._uncached:
@@ -273,13 +283,16 @@ class PredicateMemo:
         verdicts: list[tuple[tuple[_Part, ...], Answers]] = []
         parts: dict[tuple[bool, bool], list[_Part]] = {}
         applying: list[_Part] = []
-        for plugin in self._plugins:
+        rejections: list[tuple[int, int]] = []
+        for position, plugin in enumerate(self._plugins):
             if plugin.name not in self._kept:
                 continue
             make = partial(self._rule_entry, plugin, pod, nodes)
             rule = self._rules[plugin.name].of(pod, live, make)
             if rule.answer is not None:
                 answers[plugin.name] = rule.answer
+                if isinstance(rule.answer, Status) and rule.answer.code.is_rejection:
+                    rejections.append((position, self._table.of(plugin.name).number(rule.answer)))
             for part, kept in rule.parts:
                 if is_new and kept is not None:
                     verdicts.append(((part,), kept))
@@ -300,7 +313,8 @@ class PredicateMemo:
             )
             for how, group in parts.items()
         ]
-        return _Entry(epoch, self._table, answers, tuple(verdicts))
+        share = prod([kept.share for _, kept in verdicts]) if is_new else 1.0
+        return _Entry(epoch, self._table, answers, tuple(verdicts), tuple(rejections), share)
 
     def _rule_entry(
         self, plugin: Predicate, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool
@@ -334,46 +348,6 @@ class PredicateMemo:
             if found is not None:
                 ids[left] = found
         return StatusColumn(ids, table.statuses)
-
-
-class _Statuses:
-    """The status numbers of nodes so far: of the first predicate that rejects a node. `ids` is None while all
-    nodes pass.
-    """
-
-    def __init__(self, nodes: NodeSet, table: JoinedStatuses) -> None:
-        self.ids: NDArray[np.int32] | None = None
-        self.table = table
-        self._nodes = nodes
-        # The position of the last predicate with answers so far.
-        self._latest = -1
-
-    def add(self, first: int, last: int, found: NDArray[np.int32]) -> None:
-        """Add the statuses of predicates between two positions for all nodes."""
-        ids = self.ids
-        if ids is None:
-            self.ids = found
-        elif first > self._latest:
-            self.ids = np.where(ids, ids, found)
-        else:
-            self.ids = self.table.first(ids, found)
-        self._latest = max(self._latest, last)
-
-    def ask(self, position: int, predicate: Callable[[NodeSet], NDArray[np.int32] | None]) -> None:
-        """Ask the predicate at a position about the nodes that no earlier one rejects; None if all pass."""
-        ids = self.ids
-        if ids is None:
-            found = predicate(self._nodes)
-            if found is not None and np.count_nonzero(found):
-                self.ids, self._latest = found, max(self._latest, position)
-            return
-        is_last = position > self._latest
-        left = (ids == 0 if is_last else self.table.positions(ids) > position).nonzero()[0]
-        found = predicate(self._nodes.take(left)) if len(left) else None
-        if found is not None:
-            self.ids = ids.copy()
-            self.ids[left] = found if is_last else np.where(found, found, ids[left])
-            self._latest = max(self._latest, position)
 
 
 def _evaluate(

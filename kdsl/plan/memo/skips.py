@@ -121,13 +121,13 @@ class Skips:
         self._seen = SeenSignatures()
         self._lock = Lock()
 
-    def of_attempt(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Skipping:
-        """Return the rules that skip a pod, as `__call__` does; in one attempt they are looked up once."""
-        found = state.get(_STATE_KEY)
-        return found if isinstance(found, Skipping) else self(state, pod, snapshot)
-
     def __call__(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Skipping:
-        """Return the rules that skip a pod; none if its signature is new."""
+        """Return the rules that skip a pod, none if its signature is new. They are looked up once in an
+        attempt, whose `state` this is.
+        """
+        known = state.get(_STATE_KEY)
+        if isinstance(known, Skipping):
+            return known
         found = self._find(pod, snapshot)
         state.write(_STATE_KEY, found)
         return found

@@ -1,13 +1,14 @@
-"""The statuses of joined predicates, by number."""
+"""The statuses of joined predicates, by number, and those of the nodes of one call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.status import StatusTable
 from kdsl.plan.compile.failures import StatusNumbers
 
@@ -46,3 +47,43 @@ class JoinedStatuses:
         """Return the status number of the predicate that runs first, for each node."""
         found: NDArray[np.int32] = np.where(self.positions(other) < self.positions(one), other, one)
         return found
+
+
+class NodeStatuses:
+    """The status numbers of nodes so far: of the first predicate that rejects a node. `ids` is None while all
+    nodes pass.
+    """
+
+    def __init__(self, nodes: NodeSet, table: JoinedStatuses) -> None:
+        self.ids: NDArray[np.int32] | None = None
+        self.table = table
+        self._nodes = nodes
+        # The position of the last predicate with answers so far.
+        self._latest = -1
+
+    def add(self, first: int, last: int, found: NDArray[np.int32]) -> None:
+        """Add the statuses of predicates between two positions for all nodes."""
+        ids = self.ids
+        if ids is None:
+            self.ids = found
+        elif first > self._latest:
+            self.ids = np.where(ids, ids, found)
+        else:
+            self.ids = self.table.first(ids, found)
+        self._latest = max(self._latest, last)
+
+    def ask(self, position: int, predicate: Callable[[NodeSet], NDArray[np.int32] | None]) -> None:
+        """Ask the predicate at a position about the nodes that no earlier one rejects; None if all pass."""
+        ids = self.ids
+        if ids is None:
+            found = predicate(self._nodes)
+            if found is not None and np.count_nonzero(found):
+                self.ids, self._latest = found, max(self._latest, position)
+            return
+        is_last = position > self._latest
+        left = (ids == 0 if is_last else self.table.positions(ids) > position).nonzero()[0]
+        found = predicate(self._nodes.take(left)) if len(left) else None
+        if found is not None:
+            self.ids = ids.copy()
+            self.ids[left] = found if is_last else np.where(found, found, ids[left])
+            self._latest = max(self._latest, position)
