@@ -83,10 +83,8 @@ class _Reached:
         table = attempt.table
         self._nodes = NodeSet(attempt.snapshot, verdicts.rows)
         self._places = table.places
-        self._ends = ends_of(verdicts.column, self._places)
-        if table.check_all:
-            # Every filter gets all nodes.
-            self._ends[:] = BEHIND_ALL
+        # With `check_all` every filter gets all nodes.
+        self._ends = ends_of(verdicts.column, {} if table.check_all else self._places)
 
     def by(self, plugin: str, is_passed: bool) -> NodeSet:
         """Return the nodes that reached a filter; with `is_passed` only those that the filter let pass."""

@@ -147,7 +147,9 @@ class Judge(Struct, frozen=True, eq=False):
         alive: NDArray[np.intp] | None,
         error: PluginError | None,
     ) -> tuple[StatusColumn | None, NDArray[np.intp] | None, PluginError | None]:
-        """Ask one filter after the other about the nodes that are left; the others are the answers so far."""
+        """Ask one filter after the other about the nodes that are left. `found`, `alive` and `error` are the
+        results so far, as in `judge`.
+        """
         for plugin, call in self.filters:
             if plugin in self.state.skipped_filters:
                 continue

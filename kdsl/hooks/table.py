@@ -107,8 +107,8 @@ class HookTable:
 
     The `lone` hooks are those of plugins that are not joined, `places` has the place of each filter.
     `rule_faults` returns errors that rules ignored. `pre_flights` return by plugin whether its PreBind hook
-    has work. Without a `sample_size` a search finds all feasible nodes. `rules` is the
-    digest of its rule set, where it differs from the engine's.
+    has work. Without a `sample_size` a search finds all feasible nodes. `rules` is the digest of its rule
+    set, where it differs from the engine's.
     """
 
     profile: str
