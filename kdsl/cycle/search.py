@@ -96,8 +96,10 @@ def search(
     if row is not None:
         nominated = find_feasible(judge, Rotated(np.array([row], dtype=np.intp)), 1, settings.workers)
         nominated = run_feasible_filters(attempt, nominated)
-        # An error on the nominated node is not final: the search below visits the node again.
-        if nominated.error is None and len(nominated.feasible):
+        # An error on the nominated node is not final: the search below visits the node again. Filters do not
+        # repeat what narrowed the candidates.
+        is_candidate = prefilter.names is None or nominated_node in prefilter.names
+        if is_candidate and nominated.error is None and len(nominated.feasible):
             return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
     candidates = candidate_rows(snapshot, prefilter.names)
     wanted, faults = _wanted(attempt, len(candidates), settings.percentage)

@@ -206,3 +206,16 @@ def test_nobody_goes_for_a_pod_that_a_rule_rejects_before_nodes_are_judged() -> 
     info = of.snapshot.info(0).with_pod(PodInfo("q", node_name="n0"))
     judge = Judge.of(of, {}).over(of.snapshot.overlay(0, info), of.state.clone())
     assert judge.judge(np.array([0])).column[0].reasons == ("low",)
+
+
+@pytest.mark.parametrize(("node", "is_taken"), [("n1", True), ("n2", False)])
+def test_a_nominated_node_that_a_rule_does_not_name_is_not_taken(node: str, is_taken: bool) -> None:
+    (rule,) = compile_rules(
+        profile_of(['narrow to optional.of(["n0", "n1"]) else "outside"\nrequire true else ""'])
+    ).predicates
+    for frozen in joined({"P0": rule}):
+        of = Attempt(frozen, PodInfo("p", nominated_node_name=node), cluster(4).snapshot())
+        with Workers(1) as workers:
+            found = search(of, SearchSettings(workers), nominated_node=node)
+        assert found.nominated is is_taken
+        assert set(of.all_nodes.take(found.feasible).names()) == ({node} if is_taken else {"n0"})
