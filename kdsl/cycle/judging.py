@@ -272,8 +272,7 @@ def _has_rejections_only(column: StatusColumn) -> bool:
     table = column.table
     if isinstance(table, StatusTable) and table.is_settled:
         return True
-    used = np.bincount(column.ids).nonzero()[0].tolist()
-    return all(table[number].code.is_rejection for number in used if number)
+    return all(table[number].code.is_rejection for number in column.used())
 
 
 def _read(plugin: str, column: StatusColumn) -> tuple[StatusColumn, PluginError | None]:

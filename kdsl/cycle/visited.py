@@ -59,9 +59,8 @@ def ends_of(column: StatusColumn, places: Mapping[str, int]) -> NDArray[np.int32
     has the place of each filter.
     """
     ends = np.full(len(column), BEHIND_ALL, np.int32)
-    for number in np.bincount(column.ids).nonzero()[0].tolist():
-        if number:
-            ends[column.ids == number] = places.get(column.table[number].plugin, BEHIND_ALL)
+    for number in column.used():
+        ends[column.ids == number] = places.get(column.table[number].plugin, BEHIND_ALL)
     return ends
 
 

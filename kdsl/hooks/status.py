@@ -144,11 +144,10 @@ class StatusTable(list[Status]):
         ids, statuses = column.ids, column.table
         if statuses is self:
             return ids
-        used = np.bincount(ids).nonzero()[0].tolist()
-        numbers = np.zeros(used[-1] + 1 if used else 0, np.int32)
+        used = column.used()
+        numbers = np.zeros(used[-1] + 1 if used else 1, np.int32)
         for number in used:
-            if number:
-                numbers[number] = self.number(statuses[number])
+            numbers[number] = self.number(statuses[number])
         return numbers.take(ids)
 
 
@@ -172,6 +171,13 @@ class StatusColumn(Struct, frozen=True, eq=False):
     def passed(self) -> NDArray[np.bool_]:
         passed: NDArray[np.bool_] = self.ids == 0
         return passed
+
+    def used(self) -> list[int]:
+        """Return the numbers of the statuses that nodes have, without success, in order. A table may hold far
+        more.
+        """
+        numbers: list[int] = np.bincount(self.ids).nonzero()[0].tolist()
+        return numbers[1:] if numbers and not numbers[0] else numbers
 
     def take(self, chosen: slice | NDArray[np.intp]) -> StatusColumn:
         """Return the answers for the nodes at some places."""

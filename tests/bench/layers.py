@@ -53,15 +53,12 @@ def _without_node_classes() -> None:
 
 
 def _without_prefetching() -> None:
-    for kind, keeps in ((answers.ByNodeClass, True), (answers.ByRow, False)):
-        make = kind.__init__
+    def without(make: Any, most: int | None) -> Any:
+        # `most` leaves out a positional `prefetches`.
+        return lambda self, *args, **named: make(self, *args[:most], **{**named, "prefetches": False})
 
-        def init(self: Any, *args: Any, _make: Any = make, _by_class: bool = keeps, **named: Any) -> None:
-            if _by_class:
-                args = args[:3]
-            _make(self, *args, **{**named, "prefetches": False})
-
-        kind.__init__ = init  # type: ignore[method-assign, assignment]
+    for kind, most in ((answers.ByNodeClass, 3), (answers.ByRow, None)):
+        kind.__init__ = without(kind.__init__, most)  # type: ignore[method-assign]
 
 
 def _without_columns() -> None:

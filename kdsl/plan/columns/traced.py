@@ -240,7 +240,7 @@ class Trace:
         # `where` may select either number, unless it selects the smaller or the larger one.
         rule, numbers = (_extreme(args), args[1:]) if function is np.where else (function, args)
         ranges = [arg.range for arg in numbers]
-        # What is played may be faster than what was recorded.
+        # The played operation may be faster than the recorded one.
         applied = Applied(function, args)
         if function is toward_zero and all(is_within(each, EXACT) for each in ranges):
             applied = Applied(toward_zero_exact, args)

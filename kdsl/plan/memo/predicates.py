@@ -144,9 +144,9 @@ class PredicateMemo:
     ) -> None:
         """Join predicates; `signatures` and `skips` are shared by all joined rules of one profile."""
         signatures = signatures or Signatures()
-        self.names = frozenset(plugin.name for plugin in plugins)
         self._plugins = tuple(plugins)
         self._order = tuple(plugin.name for plugin in plugins)
+        self.names = frozenset(self._order)
         self._key = f"{plugins[0].key}/joined"
         self._kept = frozenset(plugin.name for plugin in plugins if _is_kept(plugin))
         self._uncached = tuple(
