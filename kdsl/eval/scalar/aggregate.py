@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -11,22 +11,19 @@ from kdsl.check.model.rule_set import Fns
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, TypedExpr, Var
 from kdsl.check.model.types import Type
-from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.ir import free_slots, shape
 from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar.frame import UNSET, Closure, Compile, Frame, value_or_failure
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.over_nodes import AtOnce, Lower, Needs
-from kdsl.eval.scalar.pod_keys import fields_of, pod_key_of
+from kdsl.eval.scalar.pod_keys import PodKey, captured_key_of, pod_key_of
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import Value
-from kdsl.eval.views import attribute_of
 
 COUNTING_STEPS = 20_000
 """The steps for counting the pods of one node."""
 
-_POD = "pod."
 _UNNAMED = frozenset(
     {
         *("Cluster", "Node", "AnyNode", "PlacedPod", "Topology", "TopologyCount", "PodTerms", "PodTermCount"),
@@ -45,7 +42,7 @@ class _Question(Struct, frozen=True, eq=False):
     slot: int
     body: Closure
     at_once: AtOnce | None
-    pod_key: Callable[[PodInfo], Hashable] | None
+    pod_key: PodKey | None
     selecting: Value
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterator[Value]:
@@ -80,18 +77,14 @@ class _Question(Struct, frozen=True, eq=False):
 
 @dataclass(frozen=True, slots=True)
 class _Capture:
-    """A variable that a body reads and does not bind; of a pod only the `fields` that the body reads."""
+    """A variable that a body reads and does not bind. `key` returns the key of its value, None stands for the
+    value.
+    """
 
     slot: int
     read: Closure
-    fields: tuple[str, ...] | None
+    key: PodKey | None
     has_key: bool
-
-    def key(self, value: Value) -> Hashable:
-        if self.fields is None:
-            whole: Hashable = value
-            return whole
-        return tuple([getattr(value, field) for field in self.fields])
 
 
 def compile_aggregate(
@@ -128,8 +121,17 @@ def compile_aggregate(
         own[-1] = frame[-1]
         for each in captures:
             own[each.slot] = value_or_failure(each.read, frame)
-        keys = tuple([each.key(own[each.slot]) for each in captures]) if has_key else None
-        key = None if keys is None or not _is_hashable(keys) else (question, keys)
+        key: Hashable | None = None
+        if has_key:
+            values = [own[each.slot] for each in captures]
+            keys = tuple(
+                [
+                    value if each.key is None else each.key(value)
+                    for each, value in zip(captures, values, strict=True)
+                ]
+            )
+            if _is_hashable(keys):
+                key = question, keys
         if asks_nodes and at_once is None:
             assert lower is not None
             at_once = lower(expr, compile, needs)
@@ -141,14 +143,8 @@ def compile_aggregate(
 
 
 def _capture(variable: Var, body: TypedExpr, compile: Compile, fns: Fns) -> _Capture:
-    fields = None
-    if variable.type.name == "Pod":
-        fields = fields_of(body, variable.slot, fns)
-        if fields is None:
-            # The fields of captured variables are among these.
-            words = sorted(word for word in body.reads if word.startswith(_POD))
-            fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
-    return _Capture(variable.slot, compile(variable), fields, _has_key(variable.type))
+    key = captured_key_of(body, variable.slot, fns) if variable.type.name == "Pod" else None
+    return _Capture(variable.slot, compile(variable), key, _has_key(variable.type))
 
 
 def _captured(expr: Aggregate) -> list[Var]:

@@ -1,4 +1,5 @@
-"""Pod keys: the values that the body of a macro reads of the pod it is asked about.
+"""Pod keys: the values that the body of a macro reads of the pod it is asked about, or of one that it
+captures.
 
 Pods with equal keys get equal answers, for equal steps.
 """
@@ -7,45 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Final, Self, TypeAlias
 
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, FieldOf, HasField, TypedExpr, Var
+from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.views import READ_OF_PODS, attribute_of
 
+PodKey: TypeAlias = Callable[[PodInfo], Hashable]
+"""Returns the key of a pod."""
+
+_POD: Final = "pod."
 _UNIQUE: Final = frozenset(("name", "uid"))
 _SELECTED: Final = {"labels": "selected_labels"}
 """Fields of which the methods in `READ_OF_PODS` see no more than another field has."""
 
 
-def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hashable] | None:
+def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey | None:
     """Return the pod key of a body with the pod in `slot`; None if unknown, or if no two pods share one."""
-    reads = _Reads(fns)
-    try:
-        reads.add(body, slot)
-    except _UnknownReadError:
-        return None
-    if _UNIQUE & (reads.shown | reads.used):
+    reads = _Reads.of(body, slot, fns)
+    if reads is None or _UNIQUE & (reads.shown | reads.used):
         return None
     # The methods read labels by selectors, whose keys are known by now.
-    used = {_SELECTED.get(field, field) for field in reads.used}
-    if reads.shown:
-        return _shown(sorted(reads.shown | used))
-    fields = sorted(used)
-    return attrgetter(*fields) if fields else lambda pod: None
+    return reads.key()
 
 
-def fields_of(body: TypedExpr, slot: int, fns: Fns) -> tuple[str, ...] | None:
-    """Return the attributes that a body reads of the pod in `slot`; None if unknown."""
-    reads = _Reads(fns)
-    try:
-        reads.add(body, slot)
-    except _UnknownReadError:
-        return None
-    return tuple(sorted(reads.shown | reads.used))
+def captured_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey:
+    """Return the key of the pod in `slot`, which a body captures."""
+    reads = _Reads.of(body, slot, fns)
+    if reads is None:
+        # The fields of captured variables are among these.
+        words = sorted(word for word in body.reads if word.startswith(_POD))
+        return _shown([attribute_of(word.removeprefix(_POD)) for word in words])
+    key = reads.key()
+    if "labels" not in reads.used:
+        return key
+    # A later term may name another label, in which two pods of one key differ.
+    return lambda pod: (SELECTED_KEYS.version, key(pod))
 
 
 class _UnknownReadError(Exception):
@@ -60,6 +62,24 @@ class _Reads:
         self.used: set[str] = set()
         self._fns = fns
         self._followed: set[tuple[str, int | None]] = set()
+
+    @classmethod
+    def of(cls, body: TypedExpr, slot: int, fns: Fns) -> Self | None:
+        """Return the reads of the pod in `slot` by a body; None if unknown."""
+        reads = cls(fns)
+        try:
+            reads.add(body, slot)
+        except _UnknownReadError:
+            return None
+        return reads
+
+    def key(self) -> PodKey:
+        """Return the key of a pod with these reads."""
+        used = {_SELECTED.get(field, field) for field in self.used}
+        if self.shown:
+            return _shown(sorted(self.shown | used))
+        fields = sorted(used)
+        return attrgetter(*fields) if fields else lambda pod: None
 
     def add(self, expr: TypedExpr, slot: int | None) -> None:
         """Add the reads of the pod in `slot`; None if the expression does not get the pod."""
@@ -97,7 +117,7 @@ class _Reads:
                 self.add(fn.body, each)
 
 
-def _shown(fields: Sequence[str]) -> Callable[[PodInfo], Hashable]:
+def _shown(fields: Sequence[str]) -> PodKey:
     """Return a reader of attributes, with the order of maps, which a loop shows."""
 
     def read(pod: PodInfo) -> Hashable:

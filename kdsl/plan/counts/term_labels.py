@@ -10,7 +10,9 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.selectors import Operator
 
 _Terms: TypeAlias = dict[PodAffinityTerm, None]
-RequiredLabels: TypeAlias = tuple[tuple[str, str] | None, ...]
+RequiredLabel: TypeAlias = tuple[str, str] | None
+"""A label, or None."""
+RequiredLabels: TypeAlias = tuple[RequiredLabel, ...]
 """Labels of which every matching pod has one; None among them if any pod may match. Empty if no pod can."""
 
 
@@ -53,7 +55,7 @@ class TermLabels:
         """Return the labels that a term requires."""
         return self._required[term]
 
-    def _terms(self, label: tuple[str, str] | None) -> _Terms:
+    def _terms(self, label: RequiredLabel) -> _Terms:
         return self._others if label is None else self._by_label.setdefault(label, {})
 
 

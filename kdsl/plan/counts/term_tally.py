@@ -71,6 +71,8 @@ class TermTally(StoredTally):
         # The position in the log of the index.
         self._position = self._growth = -1
         self._counts: dict[PodAffinityTerm, TermCount] = {}
+        # The steps of all of them.
+        self._steps = 0
         # The count of every term that cannot match the pod; None if it is not known yet.
         self._other: TermCount | None = None
         self.latest = TermSums({}, 0, 0, object())
@@ -102,7 +104,11 @@ class TermTally(StoredTally):
         return self.latest
 
     def _refresh(self, index: TermIndex, count_term: CountTerm) -> None:
-        moves = index.since(self._position)
+        pod = count_term.selecting
+        if pod is not None and index.is_unmoved(self._position, pod.labels.entries):
+            moves: list[Move] | None = []
+        else:
+            moves = index.since(self._position)
         self._position = index.position
         if moves is not None and self._growth != index.growth:
             for key, amounts in self.latest.by_key.items():
@@ -110,6 +116,7 @@ class TermTally(StoredTally):
         self._growth = index.growth
         if moves is None or not self._follow(index, moves, count_term):
             self._rebuild(index, count_term)
+        self.latest.steps = self._steps + self._steps_of_others(index, count_term)
         self.nbytes = sum([each.nbytes for each in self.latest.by_key.values()])
         self.nbytes += _PER_TERM * len(self._counts)
 
@@ -120,11 +127,14 @@ class TermTally(StoredTally):
             self._largest = max(self._largest, abs(count.amount))
         return count
 
-    def _count_of_other(self, term: PodAffinityTerm, count_term: CountTerm) -> TermCount:
-        """Return the count of a term that cannot match the pod: 0, for the same steps as every such term."""
+    def _steps_of_others(self, index: TermIndex, count_term: CountTerm) -> int:
+        """Return the steps of the terms that cannot match the pod: each counts 0, for the same steps."""
+        others = len(index.domains) - len(self._counts)
+        if not others:
+            return 0
         if self._other is None:
-            self._other = count_term(term)
-        return self._other
+            self._other = count_term(next(term for term in index.domains if term not in self._counts))
+        return others * self._other.steps
 
     def _follow(self, index: TermIndex, moves: Sequence[Move], count_term: CountTerm) -> bool:
         """Apply the moves of terms to the sums. Return false if the sums may be out of range."""
@@ -132,12 +142,11 @@ class TermTally(StoredTally):
         pod = count_term.selecting
         labels = None if pod is None else pod.labels.entries
         for term, required, number, pods, is_first_or_last in moves:
-            if labels is None or may_match(required, labels):
-                count = self._count_of(term, count_term)
-            else:
-                count = self._other or self._count_of_other(term, count_term)
+            if labels is not None and not may_match(required, labels):
+                continue
+            count = self._count_of(term, count_term)
             if is_first_or_last:
-                sums.steps += pods * count.steps
+                self._steps += pods * count.steps
                 self._errors += pods * bool(count.error)
                 if pods < 0:
                     self._counts.pop(term, None)
@@ -159,12 +168,8 @@ class TermTally(StoredTally):
             self._largest = max(self._largest, abs(count.amount))
         counts = [self._counts[term] for term in asked]
         self._errors = sum([bool(count.error) for count in counts])
-        steps = sum([count.steps for count in counts])
-        others = len(index.domains) - len(asked)
-        if others:
-            other = next(term for term in index.domains if term not in self._counts)
-            steps += others * self._count_of_other(other, count_term).steps
-        self.latest = TermSums({}, 0, steps, object())
+        self._steps = sum([count.steps for count in counts])
+        self.latest = TermSums({}, 0, 0, object())
         if self._largest * index.count > INT_MAX:
             # The sums are not read, and later moves cannot be applied.
             self._position = -1

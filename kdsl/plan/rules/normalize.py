@@ -34,6 +34,8 @@ _HUGE = sys.float_info.max / (2 * MAX_SCORE)
 """Larger doubles could overflow in between."""
 _EXACT: Final = 2**53
 """Whole numbers that are no larger are doubles as well."""
+_CLOSE: Final = 16
+"""So many integers in a row are normalised faster than a column of some hundred."""
 
 
 def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
@@ -63,6 +65,21 @@ def normalize_few(kind: Normalization, raw: Sequence[int]) -> Sequence[int]:
         return [MAX_SCORE] * len(raw) if kind is Normalization.REVERSE else raw
     scaled = [_scaled(score, highest) for score in raw]
     return [MAX_SCORE - score for score in scaled] if kind is Normalization.REVERSE else scaled
+
+
+def normalize_close(kind: Normalization, raw: Scores) -> tuple[Sequence[int], NDArray[np.int64]] | None:
+    """Normalise integers that are close to each other, and not huge. Return the points of each integer from
+    the least to the largest, and the place of each score in them; None for other scores.
+
+    The points rise or fall with the score, so the first and the last are their bounds.
+    """
+    if not len(raw) or raw.dtype != np.int64:
+        return None
+    least, largest = least_of(raw).item(), largest_of(raw).item()
+    if largest - least >= _CLOSE or least < -_EXACT:
+        return None
+    places = raw.astype(np.int64, copy=False)
+    return normalize_few(kind, range(least, largest + 1)), places - least if least else places
 
 
 def truncate(values: Scores) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -264,6 +264,10 @@ class ScorePlugin:
         """Normalise the result of `raw_of` for the same nodes."""
         attempt = self._begin(pod, nodes)
         return self._program.normalized(attempt.frame, raw, self._program.missing(raw))
+
+    def close_normalized(self, raw: Scores) -> tuple[Sequence[int], NDArray[np.int64]] | None:
+        """Normalise integers that are close to each other, see `normalize_close`; None for other scores."""
+        return self._program.close_normalized(raw)
 
     def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
         """Return the errors in scoring these nodes."""

@@ -33,7 +33,7 @@ from kdsl.plan.compile.failures import error_text, fault_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
-from kdsl.plan.rules.normalize import Scores, normalize, normalize_few, whole
+from kdsl.plan.rules.normalize import Scores, normalize, normalize_close, normalize_few, whole
 
 NO_SCORE_INT = INT_MIN
 """The mark of a node without a score (failed or ignored) among ints; among doubles it is NaN."""
@@ -217,6 +217,12 @@ class ScoreProgram:
         # Equal scores are normalised to equal ones.
         values, kinds, least, largest = _distinct(raw)
         return np.array(self._normalized_by(frame, values, least, largest), np.int64).take(kinds)
+
+    def close_normalized(self, raw: Scores) -> tuple[Sequence[int], NDArray[np.int64]] | None:
+        """Normalise integers that are close to each other, see `normalize_close`; None for other scores, if
+        some are missing (their mark is huge), or if the rule has its own formula.
+        """
+        return None if self._by is not None else normalize_close(self.rule.normalize.kind, raw)
 
     def _few_normalized(self, frame: Frame, raw: Sequence[Value]) -> list[int]:
         """Normalise a few scores like `normalized`: an operation on a column costs more than all of them."""
