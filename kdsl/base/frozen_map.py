@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping
 from functools import lru_cache
-from typing import Final, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 MAX_SHARED: Final = 1024
 """The largest number of maps that are kept to be shared."""
@@ -18,17 +18,18 @@ class FrozenMap(Mapping[K, V]):
     """An immutable, hashable mapping; it keeps the order of its source.
 
     Values must be hashable for its hash. `entries` is its content as a plain mapping, for code that reads one
-    key of many maps.
+    key of many maps. `kept` is free for a value that is derived from the content; it is not part of the map.
     """
 
-    __slots__ = ("_hash", "entries")
+    __slots__ = ("_hash", "entries", "kept")
 
     entries: Mapping[K, V]
+    kept: Any
     _hash: int | None
 
     def __init__(self, items: Mapping[K, V] = {}) -> None:
         self.entries = dict(items)
-        self._hash = None
+        self.kept = self._hash = None
 
     def __getitem__(self, key: K) -> V:
         return self.entries[key]

@@ -67,7 +67,8 @@ def test_a_pickled_value_is_equal(text: str) -> None:
 def test_the_keys_of_a_pickled_selector_count_in_another_process() -> None:
     check = (
         "import pickle, sys; pickle.load(sys.stdin.buffer);"
+        "from kdsl.base.frozen_map import FrozenMap;"
         "from kdsl.cluster.objects.label_selectors import SELECTED_KEYS;"
-        "assert SELECTED_KEYS.among({'app': 'a', 'other': 'b'}) == (('app', 'a'),)"
+        "assert SELECTED_KEYS.among(FrozenMap({'app': 'a', 'other': 'b'})) == (('app', 'a'),)"
     )
     subprocess.run([sys.executable, "-c", check], input=pickle.dumps(_made(SELECTOR)), check=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.api.objects import LabelSelectorSpec
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 
@@ -34,12 +35,26 @@ class SelectedKeys:
                 self._keys.add(one.key)
                 self.version += 1
 
-    def among(self, labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-        """Return the labels that a selector may name, in their order."""
-        keys = self._keys
-        if len(keys) > MAX_KEYS:
-            return tuple(labels.items())
-        return tuple([label for label in labels.items() if label[0] in keys])
+    def among(self, labels: FrozenMap[str, str]) -> tuple[tuple[str, str], ...]:
+        """Return the labels that a selector may name, in their order. They are kept with the map."""
+        kept: _Selected | None = labels.kept
+        if kept is not None and kept.keys is self and kept.version == self.version:
+            return kept.labels
+        version, items = self.version, labels.items()
+        if len(self._keys) <= MAX_KEYS:
+            found = tuple([label for label in items if label[0] in self._keys])
+        else:
+            found = tuple(items)
+        labels.kept = _Selected(self, version, found)
+        return found
+
+
+class _Selected(NamedTuple):
+    """The labels that a selector may name, at a version of the keys."""
+
+    keys: SelectedKeys
+    version: int
+    labels: tuple[tuple[str, str], ...]
 
 
 SELECTED_KEYS: Final = SelectedKeys()

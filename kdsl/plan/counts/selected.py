@@ -44,7 +44,9 @@ def selection_of(
     for (row, pod), domain in zip(found, domains.take(rows).tolist(), strict=True):
         if domain != NO_DOMAIN:
             selected.setdefault(row, []).append(pod)
-    others = int(live.pod_counts.sum(where=domains != NO_DOMAIN)) - sum(map(len, selected.values()))
+    has_domain = domains != NO_DOMAIN
+    placed = live.pod_counts if has_domain.all() else live.pod_counts[has_domain]
+    others = int(np.add.reduce(placed)) - sum(map(len, selected.values()))
     steps = _steps_of_other(live, domains, selected, measure) if others else 0
     return None if steps is None else Selection(selected, others, steps)
 

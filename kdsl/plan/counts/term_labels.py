@@ -59,14 +59,6 @@ class TermLabels:
         return self._others if label is None else self._by_label.setdefault(label, {})
 
 
-def may_match(required: RequiredLabels, labels: Mapping[str, str]) -> bool:
-    """Return whether a term that requires labels may match a pod with these."""
-    for label in required:  # noqa: SIM110 - the hot path
-        if label is None or labels.get(label[0]) == label[1]:
-            return True
-    return False
-
-
 def _required(selector: LabelSelector | None) -> RequiredLabels:
     """Return labels of which a selected pod has exactly one. A term without a selector matches no pod."""
     if selector is None:

@@ -16,7 +16,6 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.values import INT_MAX, EvalError
 from kdsl.plan.counts.handles import StoredTally
 from kdsl.plan.counts.sums import DomainSums
-from kdsl.plan.counts.term_labels import may_match
 from kdsl.plan.counts.terms import Move, TermIndex, placed_terms
 
 _PER_TERM: Final = 128
@@ -140,10 +139,10 @@ class TermTally(StoredTally):
         """Apply the moves of terms to the sums. Return false if the sums may be out of range."""
         sums, terms = self.latest, index.count + len(moves)
         pod = count_term.selecting
-        labels = None if pod is None else pod.labels.entries
-        for term, required, number, pods, is_first_or_last in moves:
-            if labels is not None and not may_match(required, labels):
-                continue
+        if pod is not None and moves:
+            labels = {None, *pod.labels.entries.items()}
+            moves = [move for move in moves if not labels.isdisjoint(move.required)]
+        for term, _, number, pods, is_first_or_last in moves:
             count = self._count_of(term, count_term)
             if is_first_or_last:
                 self._steps += pods * count.steps

@@ -118,7 +118,9 @@ class Skips:
         self.signature = signatures.signature(dependencies)
         """Returns the signature of a pod for all conditions."""
         self._known: dict[Hashable, _KnownSkips] = {}
-        self._seen = SeenSignatures()
+        # Recording costs as much as running the rules, so it begins with the third pod of a signature.
+        self._seen_once = SeenSignatures()
+        self._seen_twice = SeenSignatures()
         self._lock = Lock()
 
     def __call__(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Skipping:
@@ -137,7 +139,7 @@ class Skips:
             return _NONE
         signature, epoch = self.signature(pod), self._epochs.of(snapshot.live)
         known = self._known.get(signature)
-        if known is None and not self._seen.add(signature):
+        if known is None and not (self._seen_once.add(signature) and self._seen_twice.add(signature)):
             return _NONE
         if known is None or not known.holds(epoch):
             known = self._record(pod, epoch)
