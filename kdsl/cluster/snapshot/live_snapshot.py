@@ -24,7 +24,8 @@ class LiveSnapshot(Snapshot):
 
     Only the cache writes to it, between two cycles. `fact_changes` and `usage_changes` log the written rows.
     `node_classes` holds the node class of each row, `fact_classes` the class without its pods.
-    `shared_version` changes with the number of nodes, their images and the catalog.
+    `shared_version` changes with the number of nodes, their images and the catalog, `affinity_version` when a
+    node is written whose pods have affinity terms.
     """
 
     is_overlay = False
@@ -37,6 +38,7 @@ class LiveSnapshot(Snapshot):
         self.images_version = 0
         self.nodes_version = 0
         self.shared_version = 0
+        self.affinity_version = 0
         self.order = np.zeros(0, np.intp)
         self._names: list[str] = []
         self.names = self._names
@@ -164,6 +166,8 @@ class LiveSnapshot(Snapshot):
         self._classify(self.node_classes, row, info)
         self._classify(self.fact_classes, row, info)
         self.version = self._static_version[row] = next(self._versions)
+        if info.affine_pods:
+            self.affinity_version = self.version
 
     def set_usage(self, info: NodeInfo) -> None:
         """Write the pods of a node."""
@@ -176,6 +180,8 @@ class LiveSnapshot(Snapshot):
         self.usage_changes.note(row, len(self._infos))
         self._classify(self.node_classes, row, info)
         self.version = self._usage_version[row] = next(self._versions)
+        if info.affine_pods:
+            self.affinity_version = self.version
 
     def set_images(self, infos: Iterable[NodeInfo]) -> None:
         """Write the images of nodes."""

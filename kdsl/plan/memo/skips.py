@@ -77,10 +77,11 @@ class Skipping(NamedTuple):
 _NONE: Final = Skipping()
 
 
-class _KnownSkips(Struct, frozen=True, eq=False):
+class _KnownSkips(Struct, eq=False):
     """The rules that skip a signature, valid while the recorded reads of the cluster are unchanged.
 
-    `store` shows whether the kinds `absent` are still absent; `counts` have their marks.
+    `store` shows whether the kinds `absent` are still absent, as they were at `affinity_version`; `counts`
+    have their marks.
     """
 
     epoch: Epoch
@@ -88,10 +89,16 @@ class _KnownSkips(Struct, frozen=True, eq=False):
     store: TallyStore
     absent: tuple[TermKind, ...]
     counts: tuple[tuple[PodTermCount, object], ...]
+    affinity_version: int
 
     def holds(self, epoch: Epoch) -> bool:
-        if self.epoch != epoch or (self.absent and self.store.has_terms(epoch.snapshot, self.absent)):
+        if self.epoch != epoch:
             return False
+        live = epoch.snapshot
+        if self.affinity_version != live.affinity_version:
+            if self.absent and self.store.has_terms(live, self.absent):
+                return False
+            self.affinity_version = live.affinity_version
         for count, mark in self.counts:  # noqa: SIM110 - the hot path
             if not count.has_mark(mark):
                 return False
@@ -164,8 +171,10 @@ class Skips:
             return frozenset(names)
 
         found = Skipping(skipping(self._predicates), skipping(self._scores))
-        store = TallyStore.of(epoch.snapshot)
-        return _KnownSkips(epoch, found, store, tuple(absent), tuple(counts))
+        live = epoch.snapshot
+        return _KnownSkips(
+            epoch, found, TallyStore.of(live), tuple(absent), tuple(counts), live.affinity_version
+        )
 
 
 def _tracked(rules: Iterable[Rule]) -> tuple[Rule, ...]:
