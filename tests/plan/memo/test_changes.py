@@ -208,6 +208,18 @@ def test_a_rule_about_terms_applies_as_soon_as_a_pod_has_one() -> None:
         cache.remove_pod("default/q")
 
 
+def test_a_rule_about_terms_applies_as_soon_as_the_node_of_a_pod_has_the_label() -> None:
+    joined, cache = PredicateMemo([predicate(REPELLED)]), ClusterCache()
+    cache.add_node(NodeFacts("n1"))
+    cache.add_pod(PodInfo("q", node_name="n1", required_anti_affinity=(TERM,)))
+    web = PodInfo("p", labels=WEB)
+    for _ in range(2):
+        assert skipping(joined, web, cache)
+        cache.update_node(NodeFacts("n1", labels=ZONE))
+        assert not skipping(joined, web, cache)
+        cache.update_node(NodeFacts("n1"))
+
+
 def test_a_rule_about_terms_applies_once_one_of_many_matches() -> None:
     joined, cache = PredicateMemo([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
