@@ -20,6 +20,8 @@ ALL_PASS: Final[Sequence[Status]] = (SUCCESS,)
 """The table of a column without rejections."""
 BEHIND_ALL: Final = np.iinfo(np.int32).max
 """A place behind all filters."""
+_SHORT: Final = 64
+"""So many numbers are read as a list faster than one by one."""
 
 
 def numbered_alike(columns: Sequence[StatusColumn]) -> tuple[list[NDArray[np.int32]], Sequence[Status]]:
@@ -99,7 +101,9 @@ class VisitedNodes(Struct, frozen=True, eq=False):
         """Return the table number of each rejection, and its number of nodes."""
         counts = np.bincount(self.column.ids)
         # A table may hold far more statuses than a column uses.
-        return [(number, int(counts[number])) for number in counts.nonzero()[0].tolist() if number]
+        if len(counts) > _SHORT:
+            return [(number, int(counts[number])) for number in counts.nonzero()[0].tolist() if number]
+        return [(number, count) for number, count in enumerate(counts.tolist()) if number and count]
 
     def including(self, other: VisitedNodes) -> VisitedNodes:
         """Add the rejections of `other` on nodes that were not visited here."""

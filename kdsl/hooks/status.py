@@ -91,6 +91,8 @@ class Status(Struct, frozen=True):
 
     def is_error_in(self, reason: str) -> bool:
         """Return whether one of the reasons comes from an error."""
+        if not self.faults:
+            return self.code is Code.ERROR
         return self.code is Code.ERROR or any(fault.message in reason for fault in self.faults)
 
 
