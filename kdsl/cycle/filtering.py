@@ -21,7 +21,7 @@ from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import StatusColumn
 
 _SMALLEST_RUN = 64  # a call for fewer nodes costs more than its columns
-_SPARE = 4  # a run is longer by a quarter than its estimate: a further run costs more than these nodes
+_SPARE = 8  # a run is longer by an eighth than its estimate: a further run costs more than these nodes
 _REST = 2  # a run that needs half of the nodes left takes them all
 
 
@@ -36,7 +36,7 @@ def find_feasible(
     """Judge `rows`, given in visiting order, until `wanted` feasible nodes are found and one more is met.
 
     `run_length` fixes how many nodes are judged at once. By default the first run holds the nodes that are
-    needed if the `share` passes, and a quarter more; the next one follows from the share that passed.
+    needed if the `share` passes, and an eighth more; the next one follows from the share that passed.
     """
     search, count = _Search(wanted), len(rows)
     length = run_length or _first_run(wanted, share, count, workers.parallelism)

@@ -5,6 +5,7 @@ to skip.
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -19,6 +20,9 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import Calls, HookTable, PreFilterHook
+
+_UNKNOWN_SHARE: Final = 0.9
+"""The share of nodes that pass where nothing is known: a second run costs more than a longer first one."""
 
 
 class PreFilterResult(Struct, frozen=True):
@@ -100,11 +104,11 @@ def _calls(attempt: Attempt, nodes: NodeSet) -> tuple[Calls[PreFilterHook], floa
     table, state = attempt.table, attempt.state
     joined = table.joined_predicates
     if joined is None:
-        return table.pre_filters, 1.0
+        return table.pre_filters, _UNKNOWN_SHARE
     try:
         known = joined.pre_filter(state, attempt.pod, nodes)
     except Exception:  # noqa: BLE001 - asked one by one, the plugin that raised is known
-        return table.pre_filters, 1.0
+        return table.pre_filters, _UNKNOWN_SHARE
     state.skipped_filters.update(known.skipping)
     if not known.answers:
         return table.lone_pre_filters, known.share

@@ -127,11 +127,11 @@ def _runs_of(
 @pytest.mark.parametrize(
     ("fits", "runs"),
     [
-        (lambda row: True, [126]),
-        (lambda row: row % 6 > 0, [126]),
-        (lambda row: row % 2 == 0, [126, 95]),
-        (lambda row: row % 10 == 0, [126, 1074]),
-        (lambda row: row > 1000, [126, 1074]),
+        (lambda row: True, [113]),
+        (lambda row: row % 11 > 0, [113]),
+        (lambda row: row % 2 == 0, [113, 97]),
+        (lambda row: row % 10 == 0, [113, 1087]),
+        (lambda row: row > 1000, [113, 1087]),
     ],
     ids=["all", "most", "half", "few", "the last ones"],
 )
@@ -142,7 +142,7 @@ def test_a_run_follows_from_the_share_that_passed(fits: Callable[[int], bool], r
 @pytest.mark.parametrize(
     ("size", "share", "parallelism", "runs"),
     [
-        (1200, 0.5, 1, [251, 949]),
+        (1200, 0.5, 1, [226, 974]),
         (1200, 0.1, 1, [1200]),
         (1200, 0.0, 1, [1200]),
         (1200, 0.1, 4, [297, 301, 301, 301]),

@@ -38,6 +38,12 @@ from kdsl.plan.rules.tightened import TightenedPlugin
 
 Predicate = PredicatePlugin | TightenedPlugin[PredicatePlugin]
 _IDS: Final = np.dtype(np.int32)
+_REMEMBERED: Final = 4
+"""The estimate moves by a quarter of its distance to the share of the last nodes."""
+_CAUTION: Final = 0.9
+"""The factor of the first estimate: a second run of the search costs more than a longer first one."""
+_ENOUGH: Final = 256
+"""The least number of nodes whose share counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +93,13 @@ class _Uncached:
         return _Uncached(position, plugin, others is not None and not others.on_nodes)
 
 
-class _Entry(Struct, frozen=True, eq=False):
+class _Entry(Struct, eq=False):
     """The memo entry of one signature: the PreFilter answers, and the verdicts of the parts that apply.
 
     `answers` are by predicate name. `combined` is the PreFilter answer by set of skipping predicates, if all
     others let the pod pass. `rejections` are the positions and status numbers of predicates that reject the
     pod, and so any node of a dry run. `what_ifs` are the values that what-ifs share. `share` estimates the
-    share of nodes that pass if the signature is new: of a known one, judging more nodes costs little.
+    share of nodes that pass: by the answers of single rules at first, then by the nodes that were judged.
     """
 
     epoch: Epoch
@@ -115,6 +121,11 @@ class _Entry(Struct, frozen=True, eq=False):
         for position, number in self.rejections:
             found.add(position, position, np.full(len(nodes), number, _IDS))
         return found
+
+    def learn_share(self, statuses: NodeStatuses, nodes: int) -> None:
+        """Adapt the estimate to the statuses of some nodes."""
+        rejected = 0 if statuses.ids is None else np.count_nonzero(statuses.ids)
+        self.share += (1 - rejected / nodes - self.share) / _REMEMBERED
 
 
 class _RuleEntry(Struct, frozen=True, eq=False):
@@ -194,6 +205,8 @@ class PredicateMemo:
         combined = entry.combined.get(skipping)
         if combined is None:
             combined = entry.combined[skipping] = self._combined(entry, skipping, answers)
+        if combined.share != entry.share:
+            return PreFilterAnswers(combined.skipping, combined.answers, entry.share)
         return combined
 
     def _combined(
@@ -242,7 +255,10 @@ class PredicateMemo:
                 found = np.full(len(nodes), only, _IDS)
             if only != 0:
                 statuses.add(parts[0].position, parts[-1].position, found)
-        return self._with_uncached(state, pod, statuses)
+        column = self._with_uncached(state, pod, statuses)
+        if len(nodes) >= _ENOUGH and (column is not None or entry.share != 1):
+            entry.learn_share(statuses, len(nodes))
+        return column
 
     def _what_if(self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         """Return the status of a node with other pods than in the live snapshot."""
@@ -313,7 +329,7 @@ class PredicateMemo:
             )
             for how, group in parts.items()
         ]
-        share = prod([kept.share for _, kept in verdicts]) if is_new else 1.0
+        share = prod([kept.share for _, kept in verdicts]) * _CAUTION
         return _Entry(epoch, self._table, answers, tuple(verdicts), tuple(rejections), share)
 
     def _rule_entry(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
@@ -48,3 +49,19 @@ def test_what_ifs_of_a_new_signature_are_kept_for_its_attempt() -> None:
     for _ in range(2):
         assert column_of(joined, state, pod, overlay).ids.tolist() != [0]
         assert column_of(joined, state, pod, nodes).ids.tolist() == [0]
+
+
+def test_the_share_of_nodes_that_pass_is_learned() -> None:
+    joined, cache = PredicateMemo([predicate('require node.unschedulable else "open"')]), ClusterCache()
+    for number in range(300):
+        cache.add_node(NodeFacts(f"n{number}", unschedulable=number % 3 == 0))
+    nodes = NodeSet.all(cache.snapshot())
+    shares: list[float] = []
+    for name in ("a", "b", "c", "d"):
+        state = CycleState()
+        shares.append(joined.pre_filter(state, PodInfo(name), nodes).share)
+        # Few nodes say little.
+        joined.filter(state, PodInfo(name), nodes.take(np.arange(10)))
+        joined.filter(state, PodInfo(name), nodes)
+    # A new signature, one whose answers are not known yet, and two after nodes were judged.
+    assert shares == pytest.approx([0.9, 0.9, 0.9 - (0.9 - 1 / 3) / 4, 1 / 3 + (0.9 - 1 / 3) * 9 / 16])
