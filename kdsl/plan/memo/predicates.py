@@ -7,7 +7,6 @@ whose answers cannot be kept run for every pod that they do not skip.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Final
@@ -22,75 +21,31 @@ from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.hooks.joined import PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
-from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.hooks.status import Status, StatusColumn
 from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.memo.answers import Answers, Uncached, answers_of
-from kdsl.plan.memo.frames import with_kept_frames
-from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
+from kdsl.plan.memo.predicate_rules import (
+    IDS,
+    KeptPredicate,
+    Part,
+    Predicate,
+    UncachedPredicate,
+    is_kept,
+    reads_of_parts,
+)
+from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.memo.statuses import JoinedStatuses, NodeStatuses
-from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.epochs import Epoch
 from kdsl.plan.reads.signatures import Signatures
-from kdsl.plan.rules.plugins import PredicatePlugin
 from kdsl.plan.rules.predicate import SKIP
-from kdsl.plan.rules.tightened import TightenedPlugin
 
-Predicate = PredicatePlugin | TightenedPlugin[PredicatePlugin]
-_IDS: Final = np.dtype(np.int32)
 _REMEMBERED: Final = 4
 """The estimate moves by a quarter of its distance to the share of the last nodes."""
 _CAUTION: Final = 0.9
 """The factor of the first estimate: a second run of the search costs more than a longer first one."""
 _ENOUGH: Final = 256
 """The least number of nodes whose share counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A predicate or tightening, and the name and the position of the predicate.
-
-    `by_node_class` and `on_usage` describe the reads of the predicate with all its tightenings. So their
-    answers are kept together, and the first part that rejects a node gives its status.
-    """
-
-    name: str
-    position: int
-    plugin: PredicatePlugin
-    by_node_class: bool
-    on_usage: bool
-
-
-def _parts_of(position: int, predicate: Predicate) -> list[_Part]:
-    """Return the parts of a predicate, in order."""
-    rules = [part.rule for part in predicate.parts]
-    by_node_class = all(map(reads_node_class_only, rules))
-    on_usage = any("node.usage" in rule.reads for rule in rules)
-    return [_Part(predicate.name, position, part, by_node_class, on_usage) for part in predicate.parts]
-
-
-def _is_kept(plugin: Predicate) -> bool:
-    return all(Dependencies.of(part.reads) is not None for part in plugin.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Uncached:
-    """A predicate that runs for every pod that it does not skip. `is_about_single_nodes` if a node's status
-    depends on no other node and no pod elsewhere.
-    """
-
-    position: int
-    plugin: Predicate
-    is_about_single_nodes: bool
-
-    @staticmethod
-    def of(position: int, plugin: Predicate, signatures: Signatures) -> _Uncached:
-        if isinstance(plugin, PredicatePlugin):
-            with_kept_frames(plugin, signatures)
-        reads = frozenset().union(*(part.reads for part in plugin.parts))
-        # Of the pod, no two may be alike in what it reads: then it is not kept, but local all the same.
-        others = Dependencies.of(frozenset(word for word in reads if not word.startswith("pod.")))
-        return _Uncached(position, plugin, others is not None and not others.on_nodes)
 
 
 class _Entry(Struct, eq=False):
@@ -105,7 +60,7 @@ class _Entry(Struct, eq=False):
     epoch: Epoch
     table: JoinedStatuses
     answers: dict[str, Status | Narrowed]
-    verdicts: tuple[tuple[tuple[_Part, ...], Answers], ...]
+    verdicts: tuple[tuple[tuple[Part, ...], Answers], ...]
     rejections: tuple[tuple[int, int], ...] = ()
     share: float = 1.0
     combined: dict[frozenset[str], PreFilterAnswers] = field(default_factory=dict)
@@ -119,29 +74,13 @@ class _Entry(Struct, eq=False):
         """Return the statuses of nodes before any predicate has judged them."""
         found = NodeStatuses(nodes, self.table)
         for position, number in self.rejections:
-            found.add(position, position, np.full(len(nodes), number, _IDS))
+            found.add(position, position, np.full(len(nodes), number, IDS))
         return found
 
     def learn_share(self, statuses: NodeStatuses, nodes: int) -> None:
         """Adapt the estimate to the statuses of some nodes."""
         rejected = 0 if statuses.ids is None else np.count_nonzero(statuses.ids)
         self.share += (1 - rejected / nodes - self.share) / _REMEMBERED
-
-
-class _RuleEntry(Struct, frozen=True, eq=False):
-    """The memo entry of one predicate: its PreFilter answer, and the parts that apply with their answers.
-
-    A part without answers runs for each pod: its signature is new, or it reads the pods on a node, which
-    change with every placement.
-    """
-
-    epoch: Epoch
-    answer: Status | Narrowed | None
-    parts: tuple[tuple[_Part, Answers | None], ...]
-
-    @property
-    def nbytes(self) -> int:
-        return sum([answers.nbytes for _, answers in self.parts if answers is not None])
 
 
 class PredicateMemo:
@@ -159,35 +98,26 @@ class PredicateMemo:
         self._order = tuple(plugin.name for plugin in plugins)
         self.names = frozenset(self._order)
         self._key = f"{plugins[0].key}/joined"
-        self._kept = frozenset(plugin.name for plugin in plugins if _is_kept(plugin))
+        numbered = tuple(enumerate(plugins))
+        self._kept = tuple([KeptPredicate.of(*each, signatures) for each in numbered if is_kept(each[1])])
         self._uncached = tuple(
-            _Uncached.of(position, each, signatures)
-            for position, each in enumerate(plugins)
-            if not _is_kept(each)
+            [UncachedPredicate.of(*each, signatures) for each in numbered if not is_kept(each[1])]
         )
         self._skips = skips or Skips(plugins, (), signatures)
-        parts = (part for position, plugin in enumerate(plugins) for part in _parts_of(position, plugin))
-        self._parts = {part.plugin.key: part for part in parts}
-        node_steps = plugins[0].parts[0].node_steps
-        reads = {
-            plugin.name: frozenset().union(*(part.reads for part in plugin.parts))
-            for plugin in plugins
-            if plugin.name in self._kept
-        }
         self._memo: SignatureMemo[_Entry] = SignatureMemo(
-            frozenset().union(*reads.values()), signatures, node_steps
+            frozenset().union(*(reads_of_parts(each.plugin) for each in self._kept)),
+            signatures,
+            plugins[0].parts[0].node_steps,
         )
-        self._rules: dict[str, SignatureMemo[_RuleEntry]] = {
-            name: SignatureMemo(each, signatures, node_steps, MAX_RULE_BYTES) for name, each in reads.items()
-        }
         self._table = JoinedStatuses(self._order)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
         """Return the predicates that do not just let the pod pass, with their answers, in order."""
         if self._table.is_full:
             self._memo.clear()
-            for memo in self._rules.values():
-                memo.clear()
+            for each in self._kept:
+                if each.memo is not None:
+                    each.memo.clear()
             self._table = JoinedStatuses(self._order)
         entry = self._memo.of(pod, nodes.snapshot.live, partial(self._new_entry, pod, nodes))
         for _, kept in entry.verdicts:
@@ -252,7 +182,7 @@ class PredicateMemo:
                 evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table)
                 found, only = answers.get(nodes.rows, evaluate)
             elif only != 0:
-                found = np.full(len(nodes), only, _IDS)
+                found = np.full(len(nodes), only, IDS)
             if only != 0:
                 statuses.add(parts[0].position, parts[-1].position, found)
         column = self._with_uncached(state, pod, statuses)
@@ -268,7 +198,7 @@ class PredicateMemo:
             evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table, what_ifs=entry.what_ifs)
             answer = answers.what_if(row, node, evaluate)
             if answer:
-                statuses.add(parts[0].position, parts[-1].position, np.array([answer], _IDS))
+                statuses.add(parts[0].position, parts[-1].position, np.array([answer], IDS))
         return self._with_uncached(state, pod, statuses)
 
     def _what_ifs(
@@ -296,19 +226,21 @@ class PredicateMemo:
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
         live = epoch.snapshot
         answers: dict[str, Status | Narrowed] = {}
-        verdicts: list[tuple[tuple[_Part, ...], Answers]] = []
-        parts: dict[tuple[bool, bool], list[_Part]] = {}
-        applying: list[_Part] = []
+        verdicts: list[tuple[tuple[Part, ...], Answers]] = []
+        parts: dict[tuple[bool, bool], list[Part]] = {}
+        applying: list[Part] = []
         rejections: list[tuple[int, int]] = []
-        for position, plugin in enumerate(self._plugins):
-            if plugin.name not in self._kept:
+        for each in self._kept:
+            if each.memo is None:
+                applying += each.parts
                 continue
-            make = partial(self._rule_entry, plugin, pod, nodes)
-            rule = self._rules[plugin.name].of(pod, live, make)
-            if rule.answer is not None:
-                answers[plugin.name] = rule.answer
-                if isinstance(rule.answer, Status) and rule.answer.code.is_rejection:
-                    rejections.append((position, self._table.of(plugin.name).number(rule.answer)))
+            rule = each.memo.of(pod, live, partial(each.new_entry, pod, nodes))
+            answer = rule.answer
+            if answer is not None:
+                answers[each.plugin.name] = answer
+                if isinstance(answer, Status) and answer.code.is_rejection:
+                    number = self._table.of(each.plugin.name).number(answer)
+                    rejections.append((each.position, number))
             for part, kept in rule.parts:
                 if is_new and kept is not None:
                     verdicts.append(((part,), kept))
@@ -325,37 +257,16 @@ class PredicateMemo:
         verdicts += [
             (
                 tuple(group),
-                answers_of(live, _IDS, *how, all(part.plugin.is_columnar for part in group), is_new),
+                answers_of(live, IDS, *how, all(part.plugin.is_columnar for part in group), is_new),
             )
             for how, group in parts.items()
         ]
         share = prod([kept.share for _, kept in verdicts]) * _CAUTION
         return _Entry(epoch, self._table, answers, tuple(verdicts), tuple(rejections), share)
 
-    def _rule_entry(
-        self, plugin: Predicate, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool
-    ) -> _RuleEntry:
-        live, state = epoch.snapshot, CycleState()
-        answer = plugin.pre_filter(state, pod, nodes)
-        is_skipped = isinstance(answer, Status) and answer.code is Code.SKIP
-        applying = [] if is_skipped else [self._parts[part.key] for part in plugin.applying(state)]
-        return _RuleEntry(
-            epoch,
-            answer,
-            tuple(
-                (
-                    part,
-                    None
-                    if is_new or part.on_usage
-                    else answers_of(live, _IDS, part.by_node_class, False, part.plugin.is_columnar, False),
-                )
-                for part in applying
-            ),
-        )
-
     def _run_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Run one predicate after the other, for a snapshot without a memo."""
-        ids, table = np.zeros(len(nodes), _IDS), self._table
+        ids, table = np.zeros(len(nodes), IDS), self._table
         for plugin in self._plugins:
             left = (ids == 0).nonzero()[0]
             if plugin.name in state.skipped_filters or not len(left):
@@ -367,7 +278,7 @@ class PredicateMemo:
 
 
 def _evaluate(
-    parts: Sequence[_Part],
+    parts: Sequence[Part],
     pod: PodInfo,
     snapshot: Snapshot,
     table: JoinedStatuses,
@@ -375,7 +286,7 @@ def _evaluate(
     what_ifs: WhatIfs | None = None,
 ) -> NDArray[np.int32]:
     """Return the status of each row by these parts."""
-    nodes, ids = NodeSet(snapshot, rows), np.zeros(len(rows), _IDS)
+    nodes, ids = NodeSet(snapshot, rows), np.zeros(len(rows), IDS)
     for part in parts:
         left = (ids == 0).nonzero()[0]
         if not len(left):

@@ -131,8 +131,12 @@ class ScoreMemo:
         )
         reads = frozenset().union(*(plugin.reads for plugin in kept))
         self._memo: SignatureMemo[_Entry] = SignatureMemo(reads, signatures, plugins[0].node_steps)
-        self._rules: list[SignatureMemo[_RuleEntry]] = [
-            SignatureMemo(each.reads, signatures, each.node_steps, MAX_RULE_BYTES) for each in kept
+        # A score that applies to every pod, and changes with every placement, has nothing to keep.
+        self._rules: list[SignatureMemo[_RuleEntry] | None] = [
+            SignatureMemo(part.plugin.reads, signatures, part.plugin.node_steps, MAX_RULE_BYTES)
+            if part.plugin.rule.applies or not part.on_usage
+            else None
+            for part in self._parts
         ]
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
@@ -195,9 +199,9 @@ class ScoreMemo:
         raw: list[tuple[_Part, Answers]] = []
         sums: list[tuple[tuple[_Part, ...], Answers]] = []
         for part, memo in zip(self._parts, self._rules, strict=True):
-            rule = memo.of(pod, live, partial(_rule_entry, part, pod, nodes))
-            kept = rule.raw if is_new else None
-            if rule.is_skipped:
+            rule = None if memo is None else memo.of(pod, live, partial(_rule_entry, part, pod, nodes))
+            kept = rule.raw if rule is not None and is_new else None
+            if rule is not None and rule.is_skipped:
                 skipped.add(part.plugin.name)
             elif not part.is_plain:
                 raw.append((part, kept or part.answers(live, is_new)))

@@ -91,6 +91,11 @@ class PredicatePlugin:
         return self._program.columns is not None and not self._program.scalar_parts
 
     @property
+    def decides_early(self) -> bool:
+        """Return whether PreFilter may skip or reject a pod, or narrow the candidates."""
+        return self._program.decides_early
+
+    @property
     def parts(self) -> tuple[PredicatePlugin, ...]:
         """The predicates in it: itself."""
         return (self,)

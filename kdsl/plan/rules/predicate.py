@@ -36,8 +36,8 @@ class PredicateProgram:
     """A compiled predicate. It is immutable; frames hold the values for one pod over one snapshot.
 
     If conditions of `applies when` read the node, the predicate is decided per node; other conditions are
-    decided once, in `decide`. `columns` is its form over many nodes, if any; `scalar_parts` are the parts of
-    it that the scalar back end evaluates.
+    decided once, in `decide`, which lets every pod pass unless the rule `decides_early`. `columns` is the
+    form over many nodes, if any; `scalar_parts` are the parts of it that the scalar back end evaluates.
     """
 
     def __init__(self, rule: CheckedPredicate, functions: CompiledFunctions) -> None:
@@ -61,6 +61,8 @@ class PredicateProgram:
         self._narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
         self._narrows_in_pre_filter = narrows_in_pre_filter(rule)
         first, others = split_body(rule)
+        narrows_early = self._narrow is not None and self._narrows_in_pre_filter
+        self.decides_early = bool(self._applies or first or narrows_early)
         self._early = BlockCompiler(scope, rule.report_all, self._on_error)
         for require in first:
             self._early.add(require)

@@ -1,0 +1,143 @@
+"""The predicates of a profile, one by one: their parts, and their answers by their own signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.hooks.specs import Narrowed
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import Code, Status
+from kdsl.plan.memo.answers import Answers, answers_of
+from kdsl.plan.memo.frames import with_kept_frames
+from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
+from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
+from kdsl.plan.reads.epochs import Epoch
+from kdsl.plan.reads.signatures import Signatures
+from kdsl.plan.rules.plugins import PredicatePlugin
+from kdsl.plan.rules.tightened import TightenedPlugin
+
+Predicate = PredicatePlugin | TightenedPlugin[PredicatePlugin]
+IDS: Final = np.dtype(np.int32)
+"""The type of status numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A predicate or tightening, and the name and the position of the predicate.
+
+    `by_node_class` and `on_usage` describe the reads of the predicate with all its tightenings. So their
+    answers are kept together, and the first part that rejects a node gives its status.
+    """
+
+    name: str
+    position: int
+    plugin: PredicatePlugin
+    by_node_class: bool
+    on_usage: bool
+
+    def answers(self, live: LiveSnapshot) -> Answers | None:
+        """Return answers to fill; None if they change with every placement."""
+        if self.on_usage:
+            return None
+        return answers_of(live, IDS, self.by_node_class, False, self.plugin.is_columnar, False)
+
+
+def _parts_of(position: int, predicate: Predicate) -> list[Part]:
+    """Return the parts of a predicate, in order."""
+    rules = [part.rule for part in predicate.parts]
+    by_node_class = all(map(reads_node_class_only, rules))
+    on_usage = any("node.usage" in rule.reads for rule in rules)
+    return [Part(predicate.name, position, part, by_node_class, on_usage) for part in predicate.parts]
+
+
+class RuleEntry(Struct, frozen=True, eq=False):
+    """The memo entry of one predicate: its PreFilter answer, and the parts that apply with their answers.
+
+    A part without answers runs for each pod: its signature is new, or it reads the pods on a node, which
+    change with every placement.
+    """
+
+    epoch: Epoch
+    answer: Status | Narrowed | None
+    parts: tuple[tuple[Part, Answers | None], ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum([answers.nbytes for _, answers in self.parts if answers is not None])
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPredicate:
+    """A predicate whose answers can be kept, with its position.
+
+    `memo` has its answers by the signature of the rule. It is None if there is nothing to keep: every pod
+    passes PreFilter, and the answers change with every placement.
+    """
+
+    position: int
+    plugin: Predicate
+    parts: tuple[Part, ...]
+    memo: SignatureMemo[RuleEntry] | None
+    decides_early: bool
+
+    @staticmethod
+    def of(position: int, plugin: Predicate, signatures: Signatures) -> KeptPredicate:
+        parts = tuple(_parts_of(position, plugin))
+        decides_early = any(part.plugin.decides_early for part in parts)
+        memo: SignatureMemo[RuleEntry] | None = None
+        if decides_early or not parts[0].on_usage:
+            memo = SignatureMemo(
+                reads_of_parts(plugin), signatures, parts[0].plugin.node_steps, MAX_RULE_BYTES
+            )
+        return KeptPredicate(position, plugin, parts, memo, decides_early)
+
+    def new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> RuleEntry:
+        """Return the entry of a signature; without answers if it is new."""
+        answer: Status | Narrowed | None = None
+        applying: Iterable[Part] = self.parts
+        if self.decides_early:
+            state = CycleState()
+            answer = self.plugin.pre_filter(state, pod, nodes)
+            is_skipped = isinstance(answer, Status) and answer.code is Code.SKIP
+            keys = () if is_skipped else [part.key for part in self.plugin.applying(state)]
+            applying = [part for part in self.parts if part.plugin.key in keys]
+        kept = [(part, None if is_new else part.answers(epoch.snapshot)) for part in applying]
+        return RuleEntry(epoch, answer, tuple(kept))
+
+
+def reads_of_parts(plugin: Predicate) -> frozenset[str]:
+    """Return the reads of a predicate with all its tightenings."""
+    return frozenset().union(*(part.reads for part in plugin.parts))
+
+
+def is_kept(plugin: Predicate) -> bool:
+    """Return whether the answers of a predicate can be kept."""
+    return all(Dependencies.of(part.reads) is not None for part in plugin.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class UncachedPredicate:
+    """A predicate that runs for every pod that it does not skip. `is_about_single_nodes` if a node's status
+    depends on no other node and no pod elsewhere.
+    """
+
+    position: int
+    plugin: Predicate
+    is_about_single_nodes: bool
+
+    @staticmethod
+    def of(position: int, plugin: Predicate, signatures: Signatures) -> UncachedPredicate:
+        if isinstance(plugin, PredicatePlugin):
+            with_kept_frames(plugin, signatures)
+        reads = reads_of_parts(plugin)
+        # Of the pod, no two may be alike in what it reads: then it is not kept, but local all the same.
+        others = Dependencies.of(frozenset(word for word in reads if not word.startswith("pod.")))
+        return UncachedPredicate(position, plugin, others is not None and not others.on_nodes)
