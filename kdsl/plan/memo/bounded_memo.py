@@ -36,8 +36,8 @@ class Memo(Generic[E]):
         self._entries: OrderedDict[Hashable, E] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
         self._bytes = 0
-        # The entries that may have grown since their bytes were counted.
-        self._used: set[Hashable] = set()
+        # The entries that were used since their bytes were counted, in this order: they may have grown.
+        self._used: dict[Hashable, None] = {}
         self._latest: tuple[Hashable, E | None] = (None, None)
         self._lock = Lock()
 
@@ -51,35 +51,39 @@ class Memo(Generic[E]):
         latest, entry = self._latest
         if latest == signature:
             return entry
-        with self._lock:
-            entry = self._entries.get(signature)
-            if entry is not None:
-                self._entries.move_to_end(signature)
-                if len(self._used) >= _MAX_USED:
+        # Each of these operations is atomic, so no lock is needed.
+        entry = self._entries.get(signature)
+        if entry is not None:
+            self._used.pop(signature, None)
+            self._used[signature] = None
+            if len(self._used) > _MAX_USED:
+                with self._lock:
                     self._book()
-                self._used.add(signature)
-            self._latest = (signature, entry)
-            return entry
+        self._latest = (signature, entry)
+        return entry
 
     def put(self, signature: Hashable, entry: E) -> E:
         """Keep the entry of a signature, and return it."""
         with self._lock:
             self._entries[signature] = entry
-            self._entries.move_to_end(signature)
-            self._used.add(signature)
+            self._used[signature] = None
             self._book()
             # It grows from now on.
-            self._used.add(signature)
+            self._used[signature] = None
             self._latest = (signature, entry)
         return entry
 
     def _book(self) -> None:
-        """Count the bytes of the entries in use, and drop the entries that are too much."""
-        for signature in self._used & self._entries.keys():
-            size = self._entries[signature].nbytes + _OVERHEAD
-            self._bytes += size - self._sizes.get(signature, 0)
-            self._sizes[signature] = size
-        self._used.clear()
+        """Count the bytes of the entries in use, and drop the least recently used ones that are too much."""
+        used, self._used = self._used, {}
+        # Another thread may still add to the old ones.
+        for signature in tuple(used):
+            entry = self._entries.get(signature)
+            if entry is not None:
+                self._entries.move_to_end(signature)
+                size = entry.nbytes + _OVERHEAD
+                self._bytes += size - self._sizes.get(signature, 0)
+                self._sizes[signature] = size
         while self._bytes > self._most and len(self._entries) > MIN_SIGNATURES:
             oldest, _ = self._entries.popitem(last=False)
             self._bytes -= self._sizes.pop(oldest)
