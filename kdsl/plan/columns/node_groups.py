@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumns
+from kdsl.eval.codes import BYTES
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
@@ -55,12 +56,19 @@ class NodeReads(Struct, eq=False):
                 return False
         return True
 
-    def digits(self, batch: Batch) -> list[Digit]:
-        """Return the digits in which the rows of a batch may differ."""
+    def digits(self, batch: Batch) -> list[Digit] | None:
+        """Return the digits in which the rows of a batch may differ; None if a fact has so many values that
+        the rows hardly share them.
+        """
         facts, rows = batch.facts, batch.rows
         columns = [facts.field(name) for name in self.fields]
         columns += [facts.key(*place) for place in self.keys]
-        digits: list[Digit] = [column.digit(rows) for column in columns if not column.is_constant]
+        digits: list[Digit] = []
+        for column in columns:
+            if len(column.values) > BYTES:
+                return None
+            if not column.is_constant:
+                digits.append(column.digit(rows))
         for place in self.tests - self.keys:
             held = facts.key(*place)
             if not held.is_everywhere:
@@ -102,7 +110,8 @@ class NodeGroups:
         reads = frame[self._slot]
         if reads is UNSET:
             reads = frame[self._slot] = reads_of(self._collect, frame)
-        return None if reads is None else few_groups(reads.digits(batch), len(batch))
+        digits = None if reads is None else reads.digits(batch)
+        return None if digits is None else few_groups(digits, len(batch))
 
 
 def reads_of(collect: Collect, frame: Frame) -> NodeReads | None:
