@@ -130,7 +130,7 @@ class Measure:
                 return None
         return nodes, steps
 
-    def selected(self, index: PodIndex) -> Iterable[tuple[int, PodInfo]] | None:
+    def selected(self, index: PodIndex) -> Sequence[tuple[int, PodInfo]] | None:
         """Return the pods that may count, with rows; others count 0 for equal steps. None if unknown."""
         selecting = self.question.selecting
         if not isinstance(selecting, (PodAffinityTerm, SpreadConstraint)):
@@ -179,6 +179,19 @@ class Measure:
             steps += taken
         # A count does not depend on the steps that are left, as long as they suffice.
         return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
+
+    def counts_of(self, pods: Sequence[PodInfo]) -> list[tuple[int, int]] | None:
+        """Return the count of each pod and its steps; None if one fails. Pods of one key share an answer."""
+        keys: Iterable[Hashable] = range(len(pods)) if self.pod_key is None else map(self.pod_key, pods)
+        answers: PodAnswers = {}
+        found: list[tuple[int, int]] = []
+        for pod, like in zip(pods, keys, strict=True):
+            answer = answers.get(like) or self.count_pods((pod,), 0)
+            if answer is None:
+                return None
+            answers[like] = answer
+            found.append(answer)
+        return found
 
     def count_pods(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
         """Return the count of pods on a node that took these steps, and its total steps; None on failure."""

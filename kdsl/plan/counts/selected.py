@@ -6,7 +6,8 @@ repeated question gets a tally.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.values import INT_MAX
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
-from kdsl.plan.counts.measures import Measure, PodAnswers
+from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.pod_index import PodIndex
 from kdsl.plan.counts.sums import Sums
 
@@ -27,32 +28,40 @@ Domains: TypeAlias = NDArray[np.int32]
 
 
 class Selection(NamedTuple):
-    """The placed pods that a selector may match, by row. The `others` count 0 and take `other_steps` each."""
+    """The placed pods that a selector may match, with their rows. The `others` count 0 and take `other_steps`
+    each.
+    """
 
-    pods: dict[int, list[PodInfo]]
+    rows: NDArray[np.intp]
+    pods: list[PodInfo]
     others: int
     other_steps: int
 
 
 def selection_of(
-    found: Iterable[tuple[int, PodInfo]], live: LiveSnapshot, measure: Measure, domains: Domains
+    found: Sequence[tuple[int, PodInfo]],
+    live: LiveSnapshot,
+    measure: Measure,
+    domains: Domains,
+    column: FactColumn,
 ) -> Selection | None:
-    """Return the pods of `Measure.selected` on rows with a domain; None if the steps of other pods vary."""
-    found = list(found)
-    rows = np.array([row for row, _ in found], np.intp)
-    selected: dict[int, list[PodInfo]] = {}
-    for (row, pod), domain in zip(found, domains.take(rows).tolist(), strict=True):
-        if domain != NO_DOMAIN:
-            selected.setdefault(row, []).append(pod)
-    has_domain = domains != NO_DOMAIN
-    placed = live.pod_counts if has_domain.all() else live.pod_counts[has_domain]
-    others = int(np.add.reduce(placed)) - sum(map(len, selected.values()))
-    steps = _steps_of_other(live, domains, selected, measure) if others else 0
-    return None if steps is None else Selection(selected, others, steps)
+    """Return the pods of `Measure.selected` on rows with a domain; None if the steps of other pods vary.
+
+    `column` has the domains of all rows.
+    """
+    rows, pods = np.array([row for row, _ in found], np.intp), [pod for _, pod in found]
+    placed = live.pod_counts
+    if domains is not column.codes or not column.is_everywhere:
+        takes_part = domains != NO_DOMAIN
+        placed, chosen = placed[takes_part], takes_part.take(rows)
+        rows, pods = rows[chosen], list(compress(pods, chosen.tolist()))
+    others = int(np.add.reduce(placed)) - len(pods)
+    steps = _steps_of_other(live, domains, pods, measure) if others else 0
+    return None if steps is None else Selection(rows, pods, others, steps)
 
 
 def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> Sums | None:
-    """Return the sums over a snapshot; None if no selector decides, or if a node could not be counted."""
+    """Return the sums over a snapshot; None if no selector decides, or if a node might not be counted."""
     found = measure.selected(index) if measure.on_facts else None
     if found is None:
         return None
@@ -61,31 +70,24 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
     if screened is None:
         return None
     domains, asked, steps = screened
-    selection = selection_of(found, live, measure, domains)
-    if selection is None:
+    selection = selection_of(found, live, measure, domains, column)
+    counts = None if selection is None else measure.counts_of(selection.pods)
+    if selection is None or counts is None:
         return None
-    selected, others, other = selection
-    counts = live.pod_counts
+    rows, pods, others, other = selection
     # A count does not depend on the steps that are left, as long as they suffice. Most often they would do if
-    # all others were on one node, and the fullest need not be found.
-    if steps + other * others > measure.limit and steps + other * int(counts.max(initial=0)) > measure.limit:
+    # all pods were on one node, and the fullest need not be found.
+    most = max([other, *[taken for _, taken in counts]])
+    room = measure.limit - steps
+    if most * (others + len(pods)) > room and most * int(live.pod_counts.max(initial=0)) > room:
         return None
     sums = Sums.of_nodes(column, None if domains is column.codes else domains)
-    answers: PodAnswers = {}
-    sums.steps = steps * asked + other * others
-    rows = np.fromiter(selected, np.intp, len(selected))
-    amounts: list[int] = []
-    for placed, each in zip(counts.take(rows).tolist(), selected.values(), strict=True):
-        before = steps + other * (placed - len(each))
-        answer = measure.count_added(each, before, answers)
-        if answer is None:
-            return None
-        amounts.append(answer[0])
-        sums.steps += answer[1] - before
+    amounts = [amount for amount, _ in counts]
     np.add.at(sums.cells, domains.take(rows), np.array(amounts, np.int64))
     sums.total = sum(amounts)
+    sums.steps = steps * asked + other * others + sum([taken for _, taken in counts])
     largest = max(map(abs, amounts), default=0)
-    return sums if largest * len(domains) <= INT_MAX else None
+    return sums if largest * max(len(domains), len(pods)) <= INT_MAX else None
 
 
 def _domains(live: LiveSnapshot, column: FactColumn, measure: Measure) -> tuple[Domains, int, int] | None:
@@ -107,19 +109,16 @@ def _domains(live: LiveSnapshot, column: FactColumn, measure: Measure) -> tuple[
 
 
 def _steps_of_other(
-    live: LiveSnapshot,
-    domains: Domains,
-    selected: dict[int, list[PodInfo]],
-    measure: Measure,
+    live: LiveSnapshot, domains: Domains, selected: Iterable[PodInfo], measure: Measure
 ) -> int | None:
     """Return the steps for a pod that is not selected; None if they vary."""
+    known = set(map(id, selected))
     for row in _rows_with_pods(live):
-        pods = live.info(row).pods
-        chosen = selected.get(row, ())
-        if domains.item(row) != NO_DOMAIN and len(pods) > len(chosen):
-            names = {id(pod) for pod in chosen}
-            answer = measure.count_pods([pod for pod in pods if id(pod) not in names][:1], 0)
-            return answer[1] if answer is not None and not answer[0] else None
+        if domains.item(row) != NO_DOMAIN:
+            for pod in live.info(row).pods:
+                if id(pod) not in known:
+                    answer = measure.count_pods((pod,), 0)
+                    return answer[1] if answer is not None and not answer[0] else None
     return 0
 
 

@@ -109,12 +109,13 @@ class Sums(DomainSums):
     change.
     """
 
-    def __init__(self, column: FactColumn) -> None:
+    def __init__(self, column: FactColumn, nodes: NDArray[np.int64] | None = None) -> None:
+        """Begin with zeros; `nodes` is the number of nodes that take part, by domain (None: no nodes)."""
         super().__init__(column)
         self.total = 0
         self.steps = 0
         self.mark = object()
-        self._nodes: NDArray[np.int64] = np.zeros(len(self.cells), np.int64)
+        self._nodes = np.zeros(len(self.cells), np.int64) if nodes is None else nodes
         # The number of domains by sum, once it was asked for.
         self._spread: dict[int, int] | None = None
 
@@ -123,10 +124,9 @@ class Sums(DomainSums):
         """Return zero sums with the nodes that take part: `domains` are theirs by row, `NO_DOMAIN` for
         others; None means all nodes with a domain.
         """
-        sums = Sums(column)
-        nodes = column.nodes_by_code() if domains is None else _nodes_by_domain(domains, len(column.numbers))
-        sums._nodes[: len(nodes)] = nodes
-        return sums
+        if domains is None:
+            return Sums(column, column.nodes_by_code().copy())
+        return Sums(column, _nodes_by_domain(domains, len(column.numbers)))
 
     @staticmethod
     def counted(column: FactColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:

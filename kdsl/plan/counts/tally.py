@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
@@ -110,10 +111,15 @@ class Tally(StoredTally):
     def _count_selected(self, live: LiveSnapshot, index: PodIndex, rows: Rows, measure: Measure) -> bool:
         """Count only the pods that the selector may match; return False if that is not possible."""
         found = measure.selected(index)
-        selection = None if found is None else selection_of(found, live, measure, self._domains)
+        if found is None:
+            return False
+        selection = selection_of(found, live, measure, self._domains, self._column)
         if selection is None:
             return False
-        selected, _, other = selection
+        other = selection.other_steps
+        selected: dict[int, list[PodInfo]] = {}
+        for row, pod in zip(selection.rows.tolist(), selection.pods, strict=True):
+            selected.setdefault(row, []).append(pod)
         steps = self._steps[rows] + other * live.pod_counts.take(rows)
         # A count does not depend on the steps that are left, as long as they suffice.
         if steps.max(initial=0) > measure.limit:
