@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Any, Final, Protocol
@@ -282,7 +283,6 @@ class Uncached:
     def __init__(self, keep: Callable[[], Answers]) -> None:
         self._keep = keep
         self._kept: Answers | None = None
-        self.least: Any = None
 
     @property
     def nbytes(self) -> int:
@@ -291,6 +291,10 @@ class Uncached:
     @property
     def only(self) -> None:
         return None
+
+    @property
+    def least(self) -> float:
+        return -math.inf
 
     @property
     def share(self) -> float:
@@ -302,9 +306,7 @@ class Uncached:
             self._kept.refresh()
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
-        values = compute(rows)
-        self.least = least_of(values, initial=0)
-        return values, None
+        return compute(rows), None
 
     def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
         kept = self._kept

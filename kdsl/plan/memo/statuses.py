@@ -58,6 +58,8 @@ class NodeStatuses:
         self.ids: NDArray[np.int32] | None = None
         self.table = table
         self._nodes = nodes
+        # The places of the nodes that no predicate rejects so far; None if they are not known.
+        self._passing: NDArray[np.intp] | None = None
         # The position of the last predicate with answers so far.
         self._latest = -1
 
@@ -70,6 +72,7 @@ class NodeStatuses:
             self.ids = np.where(ids, ids, found)
         else:
             self.ids = self.table.first(ids, found)
+        self._passing = None
         self._latest = max(self._latest, last)
 
     def ask(self, position: int, predicate: Callable[[NodeSet], NDArray[np.int32] | None]) -> None:
@@ -79,11 +82,30 @@ class NodeStatuses:
             found = predicate(self._nodes)
             if found is not None and np.count_nonzero(found):
                 self.ids, self._latest = found, max(self._latest, position)
+        elif position > self._latest:
+            self._ask_last(ids, position, predicate)
+        else:
+            places = (self.table.positions(ids) > position).nonzero()[0]
+            found = predicate(self._nodes.take(places)) if len(places) else None
+            if found is not None:
+                self._passing = None
+                self.ids = ids.copy()
+                self.ids[places] = np.where(found, found, ids[places])
+
+    def _ask_last(
+        self,
+        ids: NDArray[np.int32],
+        position: int,
+        predicate: Callable[[NodeSet], NDArray[np.int32] | None],
+    ) -> None:
+        """Ask a predicate behind all others so far."""
+        places = (ids == 0).nonzero()[0] if self._passing is None else self._passing
+        self._passing = places
+        found = predicate(self._nodes.take(places)) if len(places) else None
+        if found is None or not np.count_nonzero(found):
             return
-        is_last = position > self._latest
-        left = (ids == 0 if is_last else self.table.positions(ids) > position).nonzero()[0]
-        found = predicate(self._nodes.take(left)) if len(left) else None
-        if found is not None:
-            self.ids = ids.copy()
-            self.ids[left] = found if is_last else np.where(found, found, ids[left])
-            self._latest = max(self._latest, position)
+        rejected = found.nonzero()[0]
+        self.ids = ids.copy()
+        self.ids[places.take(rejected)] = found.take(rejected)
+        self._passing = places[found == 0]
+        self._latest = position
