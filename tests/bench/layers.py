@@ -17,13 +17,14 @@ import click
 import kdsl.eval.scalar.compiler as scalar_compiler
 import kdsl.plan.counts.store as counts_store
 import kdsl.plan.memo.skips as skips
+from kdsl.cycle import search
 from kdsl.eval.scalar import aggregate
-from kdsl.hooks.joined import PreFilterAnswers
 from kdsl.plan.columns import batch, programs
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.tape import Tapes
 from kdsl.plan.counts.term_labels import TermLabels
-from kdsl.plan.memo import answers, predicates, scores
+from kdsl.plan.counts.terms import TermIndex
+from kdsl.plan.memo import answers, predicate_rules, scores
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
 
@@ -48,7 +49,7 @@ def _without_memo(of_rules: bool) -> Callable[[], None]:
 
 
 def _without_node_classes() -> None:
-    for module in (predicates, scores):
+    for module in (predicate_rules, scores):
         module.reads_node_class_only = lambda rule: False  # type: ignore[attr-defined]
 
 
@@ -72,9 +73,9 @@ def _without_kept_frames() -> None:
         kind.keep = lambda *_: None  # type: ignore[method-assign, assignment]
 
 
-def _without_first_share() -> None:
-    of = PreFilterAnswers.of
-    PreFilterAnswers.of = staticmethod(lambda found, share=1.0: of(found))  # type: ignore[method-assign]
+def _without_known_share() -> None:
+    find = search.find_feasible
+    search.find_feasible = lambda *args: find(*args[:5])  # type: ignore[attr-defined]
 
 
 def _set(target: Any, name: str, value: Any) -> Callable[[], None]:
@@ -88,7 +89,7 @@ LAYERS: Final[dict[str, Callable[[], None]]] = {
     "known skips": _set(skips.Skips, "_find", lambda *_: skips.Skipping()),
     "kept frames": _without_kept_frames,
     "prefetching": _without_prefetching,
-    "first run by known answers": _without_first_share,
+    "first run by the share of nodes that pass": _without_known_share,
     "columns": _without_columns,
     "tapes": _set(Tapes, "play", lambda *_: None),
     "groups of nodes": _set(NodeGroups, "groups", lambda *_: None),
@@ -96,6 +97,7 @@ LAYERS: Final[dict[str, Callable[[], None]]] = {
         programs.DistinctPredicate, "statuses", lambda self, nodes, numbers, scalar: scalar(nodes)
     ),
     "first counts of a selector": _set(counts_store, "sums_of_selected", lambda *_: None),
+    "moves of terms by label": _set(TermIndex, "is_unmoved", lambda *_: False),
     "terms by label": _set(TermLabels, "matching", lambda self, labels: iter(self._required)),
     "selectors that decide counts": _set(aggregate, "selector_of", lambda *_: None),
     "answers of counts by pod": _set(aggregate, "pod_key_of", lambda *_: None),
