@@ -25,6 +25,8 @@ class Nominator:
 
         A bound pod is not nominated. A pod without a node in its status keeps its nomination.
         """
+        if not (node or pod.nominated_node_name or self._nodes):
+            return
         identity = _identity(pod)
         before = self._nodes.get(identity, "")
         node = "" if pod.node_name else node or pod.nominated_node_name or before
