@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -77,13 +77,11 @@ class _Question(Struct, frozen=True, eq=False):
 
 @dataclass(frozen=True, slots=True)
 class _Capture:
-    """A variable that a body reads and does not bind. `key` returns the key of its value, None stands for the
-    value.
-    """
+    """A variable that a body reads and does not bind. `key` returns the key of a value."""
 
     slot: int
     read: Closure
-    key: PodKey | None
+    key: Callable[[Value], Hashable]
     has_key: bool
 
 
@@ -121,17 +119,8 @@ def compile_aggregate(
         own[-1] = frame[-1]
         for each in captures:
             own[each.slot] = value_or_failure(each.read, frame)
-        key: Hashable | None = None
-        if has_key:
-            values = [own[each.slot] for each in captures]
-            keys = tuple(
-                [
-                    value if each.key is None else each.key(value)
-                    for each, value in zip(captures, values, strict=True)
-                ]
-            )
-            if _is_hashable(keys):
-                key = question, keys
+        keys = tuple([each.key(own[each.slot]) for each in captures]) if has_key else None
+        key = None if keys is None or not _is_hashable(keys) else (question, keys)
         if asks_nodes and at_once is None:
             assert lower is not None
             at_once = lower(expr, compile, needs)
@@ -143,8 +132,13 @@ def compile_aggregate(
 
 
 def _capture(variable: Var, body: TypedExpr, compile: Compile, fns: Fns) -> _Capture:
-    key = captured_key_of(body, variable.slot, fns) if variable.type.name == "Pod" else None
+    key = captured_key_of(body, variable.slot, fns) if variable.type.name == "Pod" else _itself
     return _Capture(variable.slot, compile(variable), key, _has_key(variable.type))
+
+
+def _itself(value: Value) -> Hashable:
+    key: Hashable = value
+    return key
 
 
 def _captured(expr: Aggregate) -> list[Var]:
