@@ -131,8 +131,8 @@ class Skips:
         self._lock = Lock()
 
     def __call__(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Skipping:
-        """Return the rules that skip a pod, none if its signature is new. They are looked up once in an
-        attempt, whose `state` this is.
+        """Return the rules that skip a pod, none for the first two pods of a signature. They are looked up
+        once in an attempt, whose `state` this is.
         """
         known = state.get(_STATE_KEY)
         if isinstance(known, Skipping):
