@@ -18,18 +18,18 @@ class FrozenMap(Mapping[K, V]):
     """An immutable, hashable mapping; it keeps the order of its source.
 
     Values must be hashable for its hash. `entries` is its content as a plain mapping, for code that reads one
-    key of many maps. `kept` is free for a value that is derived from the content; it is not part of the map.
+    key of many maps. `derived` is free for one reader, for a value that it computes from the content.
     """
 
-    __slots__ = ("_hash", "entries", "kept")
+    __slots__ = ("_hash", "derived", "entries")
 
     entries: Mapping[K, V]
-    kept: Any
+    derived: Any
     _hash: int | None
 
     def __init__(self, items: Mapping[K, V] = {}) -> None:
         self.entries = dict(items)
-        self.kept = self._hash = None
+        self.derived = self._hash = None
 
     def __getitem__(self, key: K) -> V:
         return self.entries[key]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final, NamedTuple
 
 from kdsl.base.frozen_map import FrozenMap
@@ -27,25 +28,27 @@ class SelectedKeys:
     def __init__(self) -> None:
         self.version = 0
         self._keys: set[str] = set()
+        self._lock = Lock()
 
     def add(self, requirements: Iterable[LabelRequirement]) -> None:
         """Add the keys of a selector."""
         for one in requirements:
             if one.key not in self._keys and len(self._keys) <= MAX_KEYS:
-                self._keys.add(one.key)
-                self.version += 1
+                with self._lock:
+                    self._keys.add(one.key)
+                    self.version += 1
 
     def among(self, labels: FrozenMap[str, str]) -> tuple[tuple[str, str], ...]:
         """Return the labels that a selector may name, in their order. They are kept with the map."""
-        kept: _Selected | None = labels.kept
-        if kept is not None and kept.keys is self and kept.version == self.version:
-            return kept.labels
+        known: _Selected | None = labels.derived
+        if known is not None and known.keys is self and known.version == self.version:
+            return known.labels
         version, items = self.version, labels.items()
         if len(self._keys) <= MAX_KEYS:
             found = tuple([label for label in items if label[0] in self._keys])
         else:
             found = tuple(items)
-        labels.kept = _Selected(self, version, found)
+        labels.derived = _Selected(self, version, found)
         return found
 
 

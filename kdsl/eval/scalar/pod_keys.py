@@ -1,7 +1,7 @@
 """Pod keys: the values that the body of a macro reads of the pod it is asked about, or of one that it
 captures.
 
-Pods with equal keys get equal answers, for equal steps.
+Pods with equal keys get equal answers, for equal steps. So do bodies that capture pods with equal keys.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def captured_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey:
     key = reads.key()
     if "labels" not in reads.used:
         return key
-    # A later term may name another label, in which two pods of one key differ.
+    # A later term may name another label, in which two pods of one key differ. The version is read first: a
+    # key that is too new for it is never found again, one that is too old might be.
     return lambda pod: (SELECTED_KEYS.version, key(pod))
 
 

@@ -47,11 +47,12 @@ def selection_of(
 ) -> Selection | None:
     """Return the pods of `Measure.selected` on rows with a domain; None if the steps of other pods vary.
 
-    `column` has the domains of all rows.
+    `domains` are the codes of `column`, or those of them that take part.
     """
     rows, pods = np.array([row for row, _ in found], np.intp), [pod for _, pod in found]
     placed = live.pod_counts
-    if domains is not column.codes or not column.is_everywhere:
+    takes_all = domains is column.codes and column.is_everywhere
+    if not takes_all:
         takes_part = domains != NO_DOMAIN
         placed, chosen = placed[takes_part], takes_part.take(rows)
         rows, pods = rows[chosen], list(compress(pods, chosen.tolist()))
@@ -61,7 +62,9 @@ def selection_of(
 
 
 def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> Sums | None:
-    """Return the sums over a snapshot; None if no selector decides, or if a node might not be counted."""
+    """Return the sums over a snapshot; None if no selector decides, if a node might not be counted, or if a
+    sum might be out of range: a tally decides then.
+    """
     found = measure.selected(index) if measure.on_facts else None
     if found is None:
         return None
@@ -76,7 +79,7 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
         return None
     rows, pods, others, other = selection
     # A count does not depend on the steps that are left, as long as they suffice. Most often they would do if
-    # all pods were on one node, and the fullest need not be found.
+    # all pods were on one node, and the fullest node need not be found.
     most = max([other, *[taken for _, taken in counts]])
     room = measure.limit - steps
     if most * (others + len(pods)) > room and most * int(live.pod_counts.max(initial=0)) > room:
@@ -86,8 +89,9 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
     np.add.at(sums.cells, domains.take(rows), np.array(amounts, np.int64))
     sums.total = sum(amounts)
     sums.steps = steps * asked + other * others + sum([taken for _, taken in counts])
-    largest = max(map(abs, amounts), default=0)
-    return sums if largest * max(len(domains), len(pods)) <= INT_MAX else None
+    # The largest sum of a node, if all pods were on it, times the number of nodes.
+    bound = max(map(abs, amounts), default=0) * len(pods) * len(domains)
+    return sums if bound <= INT_MAX else None
 
 
 def _domains(live: LiveSnapshot, column: FactColumn, measure: Measure) -> tuple[Domains, int, int] | None:

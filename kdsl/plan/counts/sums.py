@@ -110,7 +110,9 @@ class Sums(DomainSums):
     """
 
     def __init__(self, column: FactColumn, nodes: NDArray[np.int64] | None = None) -> None:
-        """Begin with zeros; `nodes` is the number of nodes that take part, by domain (None: no nodes)."""
+        """Begin with zeros. `nodes` is the number of nodes that take part, one cell per number of the column;
+        it is taken over, and changed later. None stands for no nodes.
+        """
         super().__init__(column)
         self.total = 0
         self.steps = 0

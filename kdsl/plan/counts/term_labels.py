@@ -11,7 +11,7 @@ from kdsl.cluster.objects.selectors import Operator
 
 _Terms: TypeAlias = dict[PodAffinityTerm, None]
 RequiredLabel: TypeAlias = tuple[str, str] | None
-"""A label, or None."""
+"""A label that every matching pod has; None if there is no such label, so any pod may match."""
 RequiredLabels: TypeAlias = tuple[RequiredLabel, ...]
 """Labels of which every matching pod has one; None among them if any pod may match. Empty if no pod can."""
 

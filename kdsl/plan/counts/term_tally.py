@@ -70,7 +70,7 @@ class TermTally(StoredTally):
         # The position in the log of the index.
         self._position = self._growth = -1
         self._counts: dict[PodAffinityTerm, TermCount] = {}
-        # The steps of all of them.
+        # The steps of all terms in `_counts`.
         self._steps = 0
         # The count of every term that cannot match the pod; None if it is not known yet.
         self._other: TermCount | None = None
@@ -90,7 +90,8 @@ class TermTally(StoredTally):
 
         The sums of the live snapshot are valid until the next call.
 
-        INVARIANT: every `count_term` that a tally is given returns the same counts.
+        INVARIANT: every `count_term` that a tally is given returns the same counts. The pods that decide
+        them may differ in labels that no selector names, and terms require none of these.
         """
         if not self.is_valid(index):
             self._refresh(index, count_term)
@@ -98,9 +99,16 @@ class TermTally(StoredTally):
             return self._corrected(index, snapshot, count_term)
         if self._errors:
             _raise_first_error(self._counts, map(index.placed_on, snapshot.order.tolist()))
-        _check(self._largest, index.count)
+        _check(self._bound(index.count), index.count)
         self.version = snapshot.version
         return self.latest
+
+    def _bound(self, terms: int) -> int:
+        """Return an upper bound of all amounts; the largest if a sum of `terms` may be out of range."""
+        if self._largest * terms > INT_MAX:
+            # The term with the largest amount may be gone.
+            self._largest = max([abs(count.amount) for count in self._counts.values()], default=0)
+        return self._largest
 
     def _refresh(self, index: TermIndex, count_term: CountTerm) -> None:
         pod = count_term.selecting
@@ -197,8 +205,8 @@ class TermTally(StoredTally):
         if self._errors or any(count.error for count in new):
             rows = overlay.order.tolist()
             _raise_first_error(counts, (placed.get(row, index.placed_on(row)) for row in rows))
-        largest = max([self._largest, *(abs(count.amount) for count in new)])
-        _check(largest, index.count + sum(map(len, placed.values())))
+        most = index.count + sum(map(len, placed.values()))
+        _check(max([self._bound(most), *(abs(count.amount) for count in new)]), most)
         sums = TermSums(
             {key: amounts.of_overlay() for key, amounts in self.latest.by_key.items()},
             self.latest.total,

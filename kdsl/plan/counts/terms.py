@@ -79,7 +79,7 @@ class TermIndex:
         self._moves: list[Move] = []
         # The number of dropped moves.
         self._first = 0
-        # The position after the last move of a term that requires a label.
+        # The position after the last move of a term, by each label that it requires (None: it requires none).
         self._moved_labels: dict[RequiredLabel, int] = {}
         self._live = live
 
@@ -88,7 +88,9 @@ class TermIndex:
         return None if position < self._first else self._moves[position - self._first :]
 
     def is_unmoved(self, position: int, labels: Mapping[str, str]) -> bool:
-        """Return whether no term that may match a pod with these labels moved after a position."""
+        """Return whether no term that may match a pod with these labels moved after a position; false if that
+        is not known any more.
+        """
         moved = self._moved_labels
         if position < self._first or moved.get(None, 0) > position:
             return False

@@ -202,3 +202,64 @@ def test_the_error_of_a_term_is_that_of_the_first_node_of_an_overlay() -> None:
         assert wanted in reason(plugin, changed(name, lambda node, pod=pod: node.with_pod(pod)))
     assert reason(plugin, changed("a2", lambda node: node.without_pod(late))) == ""
     assert OVERFLOW in reason(plugin, snapshot)
+
+
+WEB: dict[str, str] = {"app": "web"}
+LARGE = 10**18
+
+
+def term(app: str, weight: int = 0) -> PodAffinityTerm:
+    selector = LabelSelector.of_labels({"app": app})
+    return PodAffinityTerm(ZONE, weight, selector, frozenset({"default"}), None)
+
+
+def asked(plugin: PredicatePlugin, pod: PodInfo, cache: ClusterCache) -> set[str]:
+    """Return the reasons of all nodes for a pod."""
+    state, nodes = CycleState(), NodeSet.all(cache.snapshot())
+    plugin.pre_filter(state, pod, nodes)
+    column = plugin.filter(state, pod, nodes)
+    assert column is not None
+    return {" ".join(column[at].reasons) for at in range(len(nodes))}
+
+
+def test_a_first_count_is_out_of_range_where_later_ones_are() -> None:
+    cache = ClusterCache()
+    for name in "ab":
+        cache.add_node(NodeFacts(name, labels=FrozenMap({ZONE: name})))
+    for number in range(5):
+        cache.add_pod(PodInfo(f"p{number}", node_name="a", priority=1, labels=FrozenMap(WEB)))
+    plugin = predicate(
+        f"for t in pod.requiredAffinity {{ require topology(t.topologyKey)"
+        f'.sum(p, t.matches(p) ? p.priority * {LARGE} : 0).here(node) < 0 else "counted" }}'
+    )
+    pod = PodInfo("asks", required_affinity=(term("web"),))
+    for name in "cd":
+        (found,) = asked(plugin, pod, cache)
+        assert OVERFLOW in found
+        cache.add_node(NodeFacts(name, labels=FrozenMap({ZONE: name})))
+    for number in range(4):
+        cache.remove_pod(f"default/p{number}")
+    assert asked(plugin, pod, cache) == {"counted"}
+
+
+def test_pods_that_share_a_count_of_terms_do_not_share_an_error_of_the_past() -> None:
+    cache = ClusterCache()
+    cache.add_node(NodeFacts("a", labels=FrozenMap({ZONE: "a"})))
+    plugin = predicate(
+        f"require cluster.preferredAffinityTerms.sum(t, t.matches(pod) ? t.weight * {LARGE} : 0).here(node) < 0"
+        ' else "counted"'
+    )
+    one, other = (PodInfo(f"{job}", labels=FrozenMap(WEB | {"job-name": job})) for job in "12")
+    cache.add_pod(PodInfo("large", node_name="a", preferred_affinity=(term("web", 3),)))
+    assert asked(plugin, one, cache) == {"counted"}
+    cache.remove_pod("default/large")
+    cache.add_pod(PodInfo("small", node_name="a", preferred_affinity=(term("web", 1),)))
+    assert asked(plugin, one, cache) == {"counted"}
+    for number in range(4):
+        cache.add_pod(PodInfo(f"other{number}", node_name="a", preferred_affinity=(term("database", 1),)))
+    assert asked(plugin, one, cache) == asked(plugin, other, cache) == {"counted"}
+    for number in range(4, 9):
+        cache.add_pod(PodInfo(f"other{number}", node_name="a", preferred_affinity=(term("database", 1),)))
+    for pod in (one, other):
+        (found,) = asked(plugin, pod, cache)
+        assert OVERFLOW in found
