@@ -32,7 +32,7 @@ class Rejections:
     @property
     def is_over(self) -> bool:
         """Return whether no row is open."""
-        return self._open is not None and not self._open.any()
+        return self._open is not None and not np.count_nonzero(self._open)
 
     def mark(self) -> Bad:
         """Return the state for `reopen`, which opens the rows again that are open now."""
@@ -68,7 +68,7 @@ class Rejections:
 
     def has(self, rows: Bad) -> bool:
         """Return whether any row of a mask is open."""
-        return bool(self._among_open(rows).any())
+        return bool(np.count_nonzero(self._among_open(rows)))
 
     def _everywhere(self, rows: Bad) -> Mask:
         return np.ones(self._rows, dtype=np.bool_) if rows is None else rows
@@ -86,12 +86,14 @@ class Rejections:
     def ids(self, numbers: StatusNumbers, report_all: bool) -> NDArray[np.int32]:
         """Return the number of each row's status; those of bad rows are arbitrary."""
         column = np.zeros(self._rows, dtype=np.int32)
-        if not report_all:
-            # The first failure closes a row.
-            for failure, rows in self.failures:
-                column[rows] = numbers.id_of((failure,))
-            return column
         if not self.failures:
+            return column
+        if not report_all:
+            # The first failure closes a row, so each row is in one mask at most.
+            (first, rows), *others = self.failures
+            column = np.multiply(rows, numbers.id_of((first,)), dtype=np.int32)
+            for failure, rows in others:
+                column += np.multiply(rows, numbers.id_of((failure,)), dtype=np.int32)
             return column
         masks = np.array([rows for _, rows in self.failures])
         if not np.count_nonzero(masks):

@@ -206,7 +206,7 @@ class ScoreProgram:
         self, frame: Frame, raw: Scores, missing: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
         """Return the scores, in 0..100 if the rule keeps to that; `missing` ones get 0 and do not count."""
-        if missing is not None and missing.any():
+        if missing is not None and np.count_nonzero(missing):
             normalized = np.zeros(len(raw), np.int64)
             normalized[~missing] = self.normalized(frame, raw[~missing])
             return normalized
