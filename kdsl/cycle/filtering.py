@@ -61,7 +61,7 @@ def find_feasible(
 
 def _first_run(wanted: int, share: float, count: int, parallelism: int) -> int:
     """Return how many of the `count` nodes each worker judges first, if this share passes; at least one."""
-    needed = min(int(wanted / share), count) if share else count
+    needed = count if share * count <= wanted else int(wanted / share)
     length = max(_SMALLEST_RUN, (needed + needed // _SPARE + parallelism) // parallelism)
     takes_all = share < 1 and length * parallelism * _REST > count
     return count // parallelism + 1 if takes_all else length

@@ -21,7 +21,7 @@ ALL_PASS: Final[Sequence[Status]] = (SUCCESS,)
 BEHIND_ALL: Final = np.iinfo(np.int32).max
 """A place behind all filters."""
 _SHORT: Final = 64
-"""So many numbers are read as a list faster than one by one."""
+"""Up to so many counts, listing all is faster than finding those that are not 0."""
 
 
 def numbered_alike(columns: Sequence[StatusColumn]) -> tuple[list[NDArray[np.int32]], Sequence[Status]]:

@@ -145,6 +145,7 @@ def test_a_run_follows_from_the_share_that_passed(fits: Callable[[int], bool], r
         (1200, 0.5, 1, [226, 974]),
         (1200, 0.1, 1, [1200]),
         (1200, 0.0, 1, [1200]),
+        (1200, 5e-324, 1, [1200]),
         (1200, 0.1, 4, [297, 301, 301, 301]),
         (0, 0.1, 4, []),
     ],
@@ -162,7 +163,7 @@ def test_the_first_run_follows_from_the_expected_share(
     st.integers(0, NODES),
     st.sampled_from([1, 4, 16]),
     st.sampled_from([None, 1, 2, 3, 7, 100]),
-    st.sampled_from([0.0, 0.3, 1.0]),
+    st.sampled_from([0.0, 5e-324, 0.3, 1.0]),
 )
 def test_any_parallelism_and_run_length_give_the_serial_outcome(
     script: Script, rows: list[int], wanted: int, parallelism: int, run_length: int | None, share: float

@@ -24,8 +24,10 @@ class LiveSnapshot(Snapshot):
 
     Only the cache writes to it, between two cycles. `fact_changes` and `usage_changes` log the written rows.
     `node_classes` holds the node class of each row, `fact_classes` the class without its pods.
-    `shared_version` changes with the number of nodes, their images and the catalog, `affinity_version` when a
-    node is written whose pods have affinity terms.
+    `shared_version` changes with the number of nodes, their images and the catalog.
+
+    `affinity_version` changes when a node is written whose pods have affinity terms: while it is the same, no
+    term has appeared, but some may have gone.
     """
 
     is_overlay = False

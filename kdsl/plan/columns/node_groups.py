@@ -10,7 +10,6 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumns
-from kdsl.eval.codes import BYTES
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
@@ -20,6 +19,8 @@ from kdsl.plan.columns.groups import Digit, Groups, few_groups
 
 _STEPS: Final = 512
 """The steps for collecting reads; beyond that, columns are as fast."""
+_SHARED: Final = 256
+"""The most values of a fact that nodes may be grouped by: of more, the nodes of a call hardly share one."""
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 Numbers = tuple[Value, Callable[[Array], Array | int], tuple[int, int]]
@@ -65,7 +66,7 @@ class NodeReads(Struct, eq=False):
         columns += [facts.key(*place) for place in self.keys]
         digits: list[Digit] = []
         for column in columns:
-            if len(column.values) > BYTES:
+            if len(column.values) > _SHARED:
                 return None
             if not column.is_constant:
                 digits.append(column.digit(rows))

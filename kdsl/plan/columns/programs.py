@@ -65,8 +65,8 @@ class ColumnPredicate:
                 ids = found.ids(numbers, self._report_all)
         except NotColumnar:
             return scalar(batch)
-        left = rows_of(found.bad)
-        if len(left):
+        left = found.bad_rows
+        if left is not None:
             ids[left] = scalar(batch.part(left))
         return ids
 
@@ -108,10 +108,10 @@ class ColumnScore:
         values, bad = spread(self._value(batch), len(batch), self._dtype)
         # The mark of no score is not a valid value; the scalar program reports the reason.
         odd = ~np.isfinite(values) if self._dtype.kind == "f" else values == self._nothing
-        left = rows_of(odd if bad is None else odd | bad)
-        if len(left):
-            values = values.copy()
-            values[left] = scalar(batch.part(left))
+        left = odd if bad is None else odd | bad
+        if np.count_nonzero(left):
+            rows, values = rows_of(left), values.copy()
+            values[rows] = scalar(batch.part(rows))
         return values
 
 

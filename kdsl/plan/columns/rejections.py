@@ -25,9 +25,9 @@ class Rejections:
         self._bad: Bad = None
 
     @property
-    def bad(self) -> Mask:
-        """The rows that are left to the scalar back end."""
-        return np.zeros(self._rows, dtype=np.bool_) if self._bad is None else self._bad
+    def bad_rows(self) -> Array | None:
+        """The rows that are left to the scalar back end; None if there are none."""
+        return None if self._bad is None or not np.count_nonzero(self._bad) else rows_of(self._bad)
 
     @property
     def is_over(self) -> bool:

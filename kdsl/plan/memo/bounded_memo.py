@@ -51,14 +51,16 @@ class Memo(Generic[E]):
         latest, entry = self._latest
         if latest == signature:
             return entry
-        # Each of these operations is atomic, so no lock is needed.
+        # Without a lock: each operation is atomic. Another thread may put or clear in between, but whoever
+        # finds an entry asks whether it is valid.
         entry = self._entries.get(signature)
         if entry is not None:
-            self._used.pop(signature, None)
-            self._used[signature] = None
-            if len(self._used) > _MAX_USED:
+            if len(self._used) >= _MAX_USED:
                 with self._lock:
                     self._book()
+            # It may grow from now on.
+            self._used.pop(signature, None)
+            self._used[signature] = None
         self._latest = (signature, entry)
         return entry
 
@@ -86,7 +88,7 @@ class Memo(Generic[E]):
                 self._sizes[signature] = size
         while self._bytes > self._most and len(self._entries) > MIN_SIGNATURES:
             oldest, _ = self._entries.popitem(last=False)
-            self._bytes -= self._sizes.pop(oldest)
+            self._bytes -= self._sizes.pop(oldest, 0)
 
     def clear(self) -> None:
         """Remove all entries."""

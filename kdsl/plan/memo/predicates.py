@@ -40,12 +40,12 @@ from kdsl.plan.reads.epochs import Epoch
 from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.predicate import SKIP
 
-_REMEMBERED: Final = 4
+_INERTIA: Final = 4
 """The estimate moves by a quarter of its distance to the share of the last nodes."""
 _CAUTION: Final = 0.9
 """The factor of the first estimate: a second run of the search costs more than a longer first one."""
 _ENOUGH: Final = 256
-"""The least number of nodes whose share counts."""
+"""The least number of nodes whose share counts: that of a few depends on chance."""
 
 
 class _Entry(Struct, eq=False):
@@ -78,9 +78,9 @@ class _Entry(Struct, eq=False):
         return found
 
     def learn_share(self, statuses: NodeStatuses, nodes: int) -> None:
-        """Adapt the estimate to the statuses of some nodes."""
-        rejected = 0 if statuses.ids is None else np.count_nonzero(statuses.ids)
-        self.share += (1 - rejected / nodes - self.share) / _REMEMBERED
+        """Adapt the estimate to the statuses of some nodes; it stays above 0 if none passes."""
+        passed = nodes if statuses.ids is None else nodes - int(np.count_nonzero(statuses.ids))
+        self.share += (max(passed, 1) / nodes - self.share) / _INERTIA
 
 
 class PredicateMemo:
@@ -98,10 +98,19 @@ class PredicateMemo:
         self._order = tuple(plugin.name for plugin in plugins)
         self.names = frozenset(self._order)
         self._key = f"{plugins[0].key}/joined"
-        numbered = tuple(enumerate(plugins))
-        self._kept = tuple([KeptPredicate.of(*each, signatures) for each in numbered if is_kept(each[1])])
+        self._kept = tuple(
+            [
+                KeptPredicate.of(position, plugin, signatures)
+                for position, plugin in enumerate(plugins)
+                if is_kept(plugin)
+            ]
+        )
         self._uncached = tuple(
-            [UncachedPredicate.of(*each, signatures) for each in numbered if not is_kept(each[1])]
+            [
+                UncachedPredicate.of(position, plugin, signatures)
+                for position, plugin in enumerate(plugins)
+                if not is_kept(plugin)
+            ]
         )
         self._skips = skips or Skips(plugins, (), signatures)
         self._memo: SignatureMemo[_Entry] = SignatureMemo(

@@ -34,8 +34,8 @@ _HUGE = sys.float_info.max / (2 * MAX_SCORE)
 """Larger doubles could overflow in between."""
 _EXACT: Final = 2**53
 """Whole numbers that are no larger are doubles as well."""
-_CLOSE: Final = 16
-"""So many integers in a row are normalised faster than a column of some hundred."""
+_NARROW: Final = 16
+"""In a range of so many integers, all are normalised faster than a column of some hundred scores."""
 
 
 def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
@@ -68,15 +68,16 @@ def normalize_few(kind: Normalization, raw: Sequence[int]) -> Sequence[int]:
 
 
 def normalize_close(kind: Normalization, raw: Scores) -> tuple[Sequence[int], NDArray[np.int64]] | None:
-    """Normalise integers that are close to each other, and not huge. Return the points of each integer from
-    the least to the largest, and the place of each score in them; None for other scores.
+    """Normalise integers that are close to each other. Return the points of each integer from the least to
+    the largest, and the place of each score in them, which may be the scores themselves. None for other
+    scores, and for very negative ones: the mark of a missing score is INT_MIN.
 
     The points rise or fall with the score, so the first and the last are their bounds.
     """
     if not len(raw) or raw.dtype != np.int64:
         return None
     least, largest = least_of(raw).item(), largest_of(raw).item()
-    if largest - least >= _CLOSE or least < -_EXACT:
+    if largest - least >= _NARROW or least < -_EXACT:
         return None
     places = raw.astype(np.int64, copy=False)
     return normalize_few(kind, range(least, largest + 1)), places - least if least else places

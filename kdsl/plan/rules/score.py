@@ -220,7 +220,7 @@ class ScoreProgram:
 
     def close_normalized(self, raw: Scores) -> tuple[Sequence[int], NDArray[np.int64]] | None:
         """Normalise integers that are close to each other, see `normalize_close`; None for other scores, if
-        some are missing (their mark is huge), or if the rule has its own formula.
+        some are missing, or if the rule has its own formula.
         """
         return None if self._by is not None else normalize_close(self.rule.normalize.kind, raw)
 

@@ -225,3 +225,17 @@ def test_an_entry_that_grew_counts_though_it_is_not_asked_for_again() -> None:
     # The first ones are over 60,000 bytes together with the last ones.
     get(0)
     assert made == [*range(10), 0]
+
+
+def test_every_entry_that_grows_after_it_was_found_counts() -> None:
+    entries: Memo[MemoEntry] = Memo(most=500_000)
+    for signature in range(100):
+        entries.put(signature, MemoEntry(0))
+    for signature in range(100):
+        found = entries.find(signature)
+        assert found is not None
+        found.nbytes = 20_000
+    for signature in range(100, 140):
+        entries.put(signature, MemoEntry(0))
+    assert sum(each.nbytes for each in entries._entries.values()) <= 500_000
+    assert entries.find(139) is not None

@@ -65,3 +65,15 @@ def test_the_share_of_nodes_that_pass_is_learned() -> None:
         joined.filter(state, PodInfo(name), nodes)
     # A new signature, one whose answers are not known yet, and two after nodes were judged.
     assert shares == pytest.approx([0.9, 0.9, 0.9 - (0.9 - 1 / 3) / 4, 1 / 3 + (0.9 - 1 / 3) * 9 / 16])
+
+
+def test_the_share_that_is_learned_stays_positive() -> None:
+    joined, cache = PredicateMemo([predicate('require node.unschedulable else "open"')]), ClusterCache()
+    for number in range(300):
+        cache.add_node(NodeFacts(f"n{number}"))
+    nodes = NodeSet.all(cache.snapshot())
+    for _ in range(100):
+        state = CycleState()
+        share = joined.pre_filter(state, PodInfo("a"), nodes).share
+        joined.filter(state, PodInfo("a"), nodes)
+    assert share == pytest.approx(1 / 300)
