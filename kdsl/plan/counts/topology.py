@@ -49,7 +49,7 @@ class Topology(Struct, frozen=True, eq=False):
 
     def count(self, question: Question, meter: StepBudget) -> TopologyCount:
         keys = (*[each.key for each in self.filters], question.key)
-        handle = Handle[Tally](None if None in keys else TallyKey((self.key, keys)))
+        handle: Handle[Tally] = Handle(None if None in keys else TallyKey((self.key, keys)))
         measure = Measure(self.key, self.filters, question)
         counter = _TopologyCounter(self.snapshot, TallyStore.of(self.snapshot), handle, measure)
         return TopologyCount(self.key, counter.sums(meter), counter)
@@ -139,7 +139,8 @@ class PodTerms(Struct, frozen=True, eq=False, dict=True):
 
     def count(self, question: Question, meter: StepBudget) -> PodTermCount:
         count_term = _CountTerm(question)
-        handle = Handle[TermTally](None if question.key is None else TallyKey((self.kind, question.key)))
+        key = None if question.key is None else TallyKey((self.kind, question.key))
+        handle: Handle[TermTally] = Handle(key)
         counter = _TermCounter(self, handle, count_term)
         count = PodTermCount(counter.sums(meter), self, counter)
         if self.on_count is not None:
