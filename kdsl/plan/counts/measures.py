@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -11,10 +11,10 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar.pod_keys import PodKey
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
 from kdsl.plan.counts.pod_index import PodIndex
 
-PodKey: TypeAlias = Callable[[PodInfo], Hashable]
 Selecting: TypeAlias = PodAffinityTerm | SpreadConstraint | PodInfo
 
 MAX_POD_KEYS: Final = 1024

@@ -21,10 +21,11 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.scalar.pod_keys import PodKey
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.counts import measures, store, tally
 from kdsl.plan.counts.arrivals import Arrivals
-from kdsl.plan.counts.measures import Measure, PodAnswers, PodKey, Selecting
+from kdsl.plan.counts.measures import Measure, PodAnswers, Selecting
 from kdsl.plan.counts.terms import TermIndex, TermKind
 from kdsl.plan.counts.topology import FEW_DOMAINS, PodTerms, Topology
 
