@@ -76,15 +76,10 @@ def rejections(counted: list[tuple[Status, int]]) -> tuple[Rejection, ...]:
                 site = part.sites[at] if at < len(part.sites) else ""
                 key = part.plugin, part.code.label, reason, site, part.is_error_in(reason)
                 totals[key] = totals.get(key, 0) + count
-    ordered = [*totals.items()]
-    if len(ordered) > 1:
-        ordered.sort(key=lambda item: (-item[1], item[0]))
+    ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
     kept = room([key[2] for key, _ in ordered], MAX_RECORDED, MAX_RECORD)
-    listed = [
-        Rejection(plugin, code, reason, site, count, is_error)
-        for (plugin, code, reason, site, is_error), count in ordered[:kept]
-    ]
-    return (*listed, *_left_out(ordered[kept:])) if kept < len(ordered) else tuple(listed)
+    listed = [Rejection(*key[:4], count, key[4]) for key, count in ordered[:kept]]
+    return (*listed, *_left_out(ordered[kept:]))
 
 
 def _left_out(others: Iterable[tuple[tuple[str, str, str, str, bool], int]]) -> Iterator[Rejection]:

@@ -5,7 +5,6 @@ to skip.
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -16,13 +15,11 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
+from kdsl.hooks.joined import UNKNOWN_SHARE
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import Calls, HookTable, PreFilterHook
-
-_UNKNOWN_SHARE: Final = 0.9
-"""The share of nodes that pass where nothing is known: a second run costs more than a longer first one."""
 
 
 class PreFilterResult(Struct, frozen=True):
@@ -38,7 +35,7 @@ class PreFilterResult(Struct, frozen=True):
     names: frozenset[str] | None = None
     narrowed_by: tuple[str, ...] = ()
     ended_by: str = ""
-    share: float = 1.0
+    share: float = UNKNOWN_SHARE
 
     @property
     def absent(self) -> Status:
@@ -104,11 +101,11 @@ def _calls(attempt: Attempt, nodes: NodeSet) -> tuple[Calls[PreFilterHook], floa
     table, state = attempt.table, attempt.state
     joined = table.joined_predicates
     if joined is None:
-        return table.pre_filters, _UNKNOWN_SHARE
+        return table.pre_filters, UNKNOWN_SHARE
     try:
         known = joined.pre_filter(state, attempt.pod, nodes)
     except Exception:  # noqa: BLE001 - asked one by one, the plugin that raised is known
-        return table.pre_filters, _UNKNOWN_SHARE
+        return table.pre_filters, UNKNOWN_SHARE
     state.skipped_filters.update(known.skipping)
     if not known.answers:
         return table.lone_pre_filters, known.share

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from kdsl.base.extremes import are_within
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
@@ -182,8 +183,7 @@ def _outside(points: NDArray[np.int64] | int) -> int | None:
     """Return the first score outside 0..100."""
     if isinstance(points, int):
         return None if 0 <= points <= MAX_NODE_SCORE else points
-    # As unsigned numbers, negative ones are the largest.
-    if not len(points) or points.view(np.uint64).max() <= MAX_NODE_SCORE:
+    if are_within(points, MAX_NODE_SCORE):
         return None
     return int(points[(points < 0) | (points > MAX_NODE_SCORE)][0])
 

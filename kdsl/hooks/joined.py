@@ -6,7 +6,7 @@ Each plugin is registered by itself and has its place in the profile; joining ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from kdsl.cluster.snapshot.nodeset import NodeSet
 
 
+UNKNOWN_SHARE: Final = 0.9
+"""The estimated share of nodes that pass where nothing is known. It is below 1, because a second run of the
+search costs more than a longer first one.
+"""
+
+
 class PreFilterAnswers(Struct, frozen=True):
     """The answers of plugins at PreFilter, in the order of the profile, without those that let the pod pass.
 
@@ -31,10 +37,12 @@ class PreFilterAnswers(Struct, frozen=True):
 
     skipping: tuple[str, ...] = ()
     answers: tuple[tuple[str, Status | Narrowed], ...] = ()
-    share: float = 1.0
+    share: float = UNKNOWN_SHARE
 
     @staticmethod
-    def of(answers: Sequence[tuple[str, Status | Narrowed]], share: float = 1.0) -> PreFilterAnswers:
+    def of(
+        answers: Sequence[tuple[str, Status | Narrowed]], share: float = UNKNOWN_SHARE
+    ) -> PreFilterAnswers:
         """Return the answers of plugins in compact form."""
         skips = [name for name, answer in answers if isinstance(answer, Status) and answer.code is Code.SKIP]
         if len(skips) == len(answers):

@@ -91,9 +91,9 @@ class Status(Struct, frozen=True):
 
     def is_error_in(self, reason: str) -> bool:
         """Return whether one of the reasons comes from an error."""
-        if not self.faults:
+        if self.code is Code.ERROR or not self.faults:
             return self.code is Code.ERROR
-        return self.code is Code.ERROR or any(fault.message in reason for fault in self.faults)
+        return any(fault.message in reason for fault in self.faults)
 
 
 def _padded(status: Status) -> tuple[str, ...]:

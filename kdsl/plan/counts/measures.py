@@ -160,12 +160,23 @@ class Measure:
 
         Answers are shared by pods of one key.
         """
-        pod_key = self.pod_key
-        if pod_key is None:
+        if self.pod_key is None:
             return self.count_pods(pods, steps)
+        counts = self.counts_of(pods, answers)
+        if counts is None:
+            return None
         amount = 0
-        for pod in pods:
-            like = pod_key(pod)
+        for more, taken in counts:
+            amount += more
+            steps += taken
+        # A count does not depend on the steps that are left, as long as they suffice.
+        return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
+
+    def counts_of(self, pods: Sequence[PodInfo], answers: PodAnswers) -> list[tuple[int, int]] | None:
+        """Return the count of each pod and its steps; None if one fails. Pods of one key share an answer."""
+        keys: Iterable[Hashable] = range(len(pods)) if self.pod_key is None else map(self.pod_key, pods)
+        found: list[tuple[int, int]] = []
+        for pod, like in zip(pods, keys, strict=True):
             answer = answers.get(like)
             if answer is None:
                 answer = self.count_pods((pod,), 0)
@@ -174,22 +185,6 @@ class Measure:
                 if len(answers) >= MAX_POD_KEYS:
                     answers.clear()
                 answers[like] = answer
-            more, taken = answer
-            amount += more
-            steps += taken
-        # A count does not depend on the steps that are left, as long as they suffice.
-        return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
-
-    def counts_of(self, pods: Sequence[PodInfo]) -> list[tuple[int, int]] | None:
-        """Return the count of each pod and its steps; None if one fails. Pods of one key share an answer."""
-        keys: Iterable[Hashable] = range(len(pods)) if self.pod_key is None else map(self.pod_key, pods)
-        answers: PodAnswers = {}
-        found: list[tuple[int, int]] = []
-        for pod, like in zip(pods, keys, strict=True):
-            answer = answers.get(like) or self.count_pods((pod,), 0)
-            if answer is None:
-                return None
-            answers[like] = answer
             found.append(answer)
         return found
 

@@ -74,7 +74,7 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
         return None
     domains, asked, steps = screened
     selection = selection_of(found, live, measure, domains, column)
-    counts = None if selection is None else measure.counts_of(selection.pods)
+    counts = None if selection is None else measure.counts_of(selection.pods, {})
     if selection is None or counts is None:
         return None
     rows, pods, others, other = selection

@@ -164,14 +164,14 @@ class TallyStore:
         size, key = tally.nbytes + _OVERHEAD, handle.key
         if key is None:
             return
-        kept = self._tallies.pop(key, None)
         # The most recently updated tally is dropped last.
-        self._tallies[key] = tally
-        if kept is tally and tally.booked == size:
+        if self._tallies.get(key) is tally and tally.booked == size:
+            self._tallies[key] = self._tallies.pop(key)
             return
-        self._bytes += size - (0 if kept is None else kept.booked)
-        if kept is not None:
-            kept.booked = 0
+        if key in self._tallies:
+            self._drop(key)
+        self._tallies[key] = tally
+        self._bytes += size
         tally.booked = size
         handle.remember(tally)
         while self._bytes > MAX_BYTES and len(self._tallies) > MIN_TALLIES:

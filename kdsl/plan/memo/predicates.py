@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
-from kdsl.hooks.joined import PreFilterAnswers
+from kdsl.hooks.joined import UNKNOWN_SHARE, PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status, StatusColumn
@@ -42,8 +42,6 @@ from kdsl.plan.rules.predicate import SKIP
 
 _INERTIA: Final = 4
 """The estimate moves by a quarter of its distance to the share of the last nodes."""
-_CAUTION: Final = 0.9
-"""The factor of the first estimate: a second run of the search costs more than a longer first one."""
 _ENOUGH: Final = 256
 """The least number of nodes whose share counts: that of a few depends on chance."""
 
@@ -270,7 +268,7 @@ class PredicateMemo:
             )
             for how, group in parts.items()
         ]
-        share = prod([kept.share for _, kept in verdicts]) * _CAUTION
+        share = prod([kept.share for _, kept in verdicts]) * UNKNOWN_SHARE
         return _Entry(epoch, self._table, answers, tuple(verdicts), tuple(rejections), share)
 
     def _run_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:

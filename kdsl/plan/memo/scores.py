@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from kdsl.base.extremes import largest_of, least_of
+from kdsl.base.extremes import are_within, least_of
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -276,14 +276,9 @@ def _close_points(points: Sequence[int], places: NDArray[np.int64], weight: int,
 
 
 def _in_range(normalized: NDArray[np.int64]) -> NDArray[np.int64]:
-    if not _are_in_range(normalized):
+    if not are_within(normalized, MAX_NODE_SCORE):
         raise _RangeError
     return normalized
-
-
-def _are_in_range(scores: NDArray[np.int64]) -> bool:
-    # As unsigned numbers, negative ones are the largest.
-    return bool(largest_of(scores.view(np.uint64), initial=0) <= MAX_NODE_SCORE)
 
 
 def _raw(plugin: ScorePlugin, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> NDArray[Any]:
@@ -297,7 +292,7 @@ def _sums(parts: Sequence[_Part], pod: PodInfo, snapshot: Snapshot, rows: Rows) 
     out_of_range: NDArray[np.bool_] | None = None
     for part in parts:
         raw: NDArray[Any] = part.plugin.raw_of(pod, nodes)
-        if not _are_in_range(raw):
+        if not are_within(raw, MAX_NODE_SCORE):
             raw = np.where(raw == NO_SCORE_INT, 0, raw)
             outside = (raw < 0) | (raw > MAX_NODE_SCORE)
             out_of_range = outside if out_of_range is None else out_of_range | outside
