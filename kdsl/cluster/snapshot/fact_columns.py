@@ -1,6 +1,7 @@
 """The facts of nodes as dictionary-encoded columns, made at first use and updated by row.
 
-There is one column per field, and one per key of a map that rules read (a label, an image). A column holds a
+There is one column per field, and one per key of a map that rules read (a label, an image). So have the lists
+that the pods on a node fill, such as used host ports, which change more often. A column holds a
 code per row and the value of each code. Only changed nodes are encoded again. Rules, tallies and plugins read
 them: the domains of a topology are the column of a label.
 """
@@ -31,6 +32,9 @@ MAX_KEYS = 256
 _SPARE: Final = 1024
 """The spare values above twice the rows; beyond that the column is encoded from scratch."""
 
+OF_PODS: Final = frozenset(("used_host_ports", "used_volumes"))
+"""The attributes with a column that are not facts, but lists that the pods on a node fill."""
+
 _OF_FACTS: Final = frozenset([field.name for field in fields(NodeFacts)])
 
 Value: TypeAlias = Any
@@ -44,15 +48,17 @@ class FactColumn:
     codes by value.
 
     `image` names the image of the column, if it is one: few nodes have it, and it may change without a change
-    of the node's own facts.
+    of the node's own facts. `of_pods` is true for attributes that change with the pods on the node.
 
     INVARIANT: a code stands for the same value as long as `numbers` is the same object.
     """
 
-    def __init__(self, read: Read, image: str | None = None) -> None:
+    def __init__(self, read: Read, image: str | None = None, of_pods: bool = False) -> None:
         self._read = read
         self._image = image
+        self._of_pods = of_pods
         self._position = self._images = -1
+        self._usage = 0
         self._order: Rows = np.zeros(0, np.intp)
         self._is_everywhere: bool | None = None
         self._nodes: NDArray[np.int64] | None = None
@@ -94,9 +100,14 @@ class FactColumn:
         """Encode the rows that changed since the last time."""
         changes, images = snapshot.fact_changes, snapshot.images_version
         position, has_other_images = changes.position, self._image is not None and self._images != images
-        if self._position == position and self._order is snapshot.order and not has_other_images:
+        usage = snapshot.usage_changes.position if self._of_pods else 0
+        is_known = self._position == position and self._usage == usage
+        if is_known and self._order is snapshot.order and not has_other_images:
             return
         changed = None if has_other_images else changes.since(self._position)
+        if self._of_pods and changed is not None:
+            used = snapshot.usage_changes.since(self._usage)
+            changed = None if used is None else changed + used
         if changed != [] or self._order is not snapshot.order:
             self._order, self._is_everywhere, self._nodes = snapshot.order, None, None
         rows = len(snapshot.names)
@@ -117,7 +128,7 @@ class FactColumn:
             taken = np.array([row for row in dict.fromkeys(changed) if snapshot.names[row]], np.intp)
             self._encode(taken, self._read(snapshot, taken))
         # Last: what failed, or was noted meanwhile, is read again.
-        self._position, self._images = position, images
+        self._position, self._images, self._usage = position, images, usage
 
     def _encode(self, rows: Rows, values: Sequence[Value]) -> None:
         """Encode the values of some rows."""
@@ -158,7 +169,9 @@ class FactColumns:
         with self._lock:
             column = self._fields.get(attribute)
             if column is None:
-                column = self._fields[attribute] = FactColumn(_attribute(attribute))
+                column = self._fields[attribute] = FactColumn(
+                    _attribute(attribute), of_pods=attribute in OF_PODS
+                )
             column.refresh(self.snapshot)
             return column
 

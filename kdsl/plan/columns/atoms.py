@@ -19,8 +19,10 @@ from kdsl.check.model.typed import (
     Var,
 )
 from kdsl.check.model.types import STRING, BindingTime
+from kdsl.cluster.snapshot.fact_columns import OF_PODS
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure
+from kdsl.eval.views import attribute_of
 
 Definition = Callable[[int], TypedExpr | None]
 """Returns the value of a `let` by its slot; None for other variables."""
@@ -62,6 +64,11 @@ def is_static(reads: frozenset[str]) -> bool:
 def is_fact(expr: FieldOf | HasField) -> bool:
     """Return whether a field of a node is a fact that many nodes share."""
     return is_static(expr.reads) and expr.field not in _UNIQUE
+
+
+def has_list_column(expr: FieldOf) -> bool:
+    """Return whether a list of a node has a column: a fact, or one that the pods on the node fill."""
+    return is_fact(expr) or attribute_of(expr.field) in OF_PODS
 
 
 def facts_of(

@@ -60,7 +60,15 @@ from kdsl.plan.columns.fn_calls import call_fn
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
-from kdsl.plan.columns.node_lists import TOLERATES, ItemCondition, list_field, over_items, tolerates
+from kdsl.plan.columns.node_lists import (
+    CONFLICTS,
+    TOLERATES,
+    ItemCondition,
+    conflicts,
+    list_field,
+    over_items,
+    tolerates,
+)
 from kdsl.plan.columns.node_pods import pods_of_node
 from kdsl.plan.columns.numbers import cards, numbers_of, over_numbers
 from kdsl.plan.columns.rule import ColumnScope, RuleColumns, ScalarPart
@@ -260,6 +268,8 @@ class Lowering:
             return measured(expr.function, [self.lower(arg) for arg in expr.args])
         if expr.function in TOLERATES:
             return tolerates(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
+        if expr.function == CONFLICTS:
+            return conflicts(self.lower(expr.args[0]), self.lower(expr.args[1]))
         special = listed.CALLS.get(expr.overload)
         kernel = KERNELS.get(expr.overload)
         if special is None and kernel is None:
@@ -317,12 +327,14 @@ class Lowering:
         return list_field(attribute_of(expr.field)) if isinstance(expr, FieldOf) else self.lower(expr)
 
     def of_item(self, condition: TypedExpr, slot: int) -> ItemCondition | None:
-        """Lower a condition on the item in `slot`; None if it reads more than the item and shared values."""
+        """Lower a condition on the item in `slot`; None if it reads the node otherwise."""
         needs = self.at.slots_of(condition) - {slot}
-        if not needs.isdisjoint(self.at.captured) or self.at.node in needs or self.at.rule.reads_node(needs):
+        if self.at.node in needs or self.at.rule.reads_node(needs):
             return None
         only_bools([condition])
-        return ItemCondition(self._within([slot]).lower(condition), not needs)
+        return ItemCondition(
+            self._within([slot]).lower(condition), not needs, tuple(needs & self.at.captured)
+        )
 
     def _comprehension(self, expr: Comprehension) -> ColumnClosure:
         if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.at.is_node_list(expr.iterable):

@@ -10,7 +10,7 @@ from kdsl.check.model.types import BOOL, QUANTITY, Type
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar.access import CARDS, DEVICE
-from kdsl.plan.columns.atoms import NodeFact, is_fact
+from kdsl.plan.columns.atoms import NodeFact, has_list_column
 from kdsl.plan.columns.atoms import keyed as keyed_fact
 from kdsl.plan.columns.column import DTYPES, NotColumnar
 from kdsl.plan.columns.numbers import NUMBERS
@@ -61,10 +61,10 @@ class Context:
                 raise NotColumnar
 
     def is_node_list(self, expr: TypedExpr) -> bool:
-        """Return whether an expression is a list of node facts, or a filtered one."""
+        """Return whether an expression is a list of the node's facts or usage, or a filtered one."""
         match expr:
             case FieldOf(operand=Var(slot=slot)) if slot == self.node:
-                return expr.type.name == "list" and is_fact(expr)
+                return expr.type.name == "list" and has_list_column(expr)
             case Comprehension(macro=Macro.FILTER, iterable=iterable):
                 return self.is_node_list(iterable)
             case Var(slot=slot) if slot not in self.captured and not self.in_fn:

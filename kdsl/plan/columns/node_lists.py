@@ -1,4 +1,4 @@
-"""Lists in node facts, such as taints: a condition on an item is evaluated once per distinct item."""
+"""Lists of nodes, such as taints and used ports: a condition is evaluated once per distinct item."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from kdsl.base.kept import kept_with
 from kdsl.check.model.typed import CallOf, Macro
-from kdsl.cluster.snapshot.fact_columns import FactColumn
+from kdsl.cluster.objects.ports import EVERY_ADDRESS, HostPort
+from kdsl.cluster.snapshot.fact_columns import OF_PODS, FactColumn
 from kdsl.eval.values import Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
@@ -34,6 +35,7 @@ MAX_CONDITIONS: Final = 64
 MAX_ITEMS: Final = 4096
 """The most distinct items of a list for columns."""
 TOLERATES: Final = frozenset(("Pod.tolerates", "Toleration.tolerates"))
+CONFLICTS: Final = "HostPort.conflictsWith"
 
 
 class Attribute:
@@ -117,6 +119,10 @@ class ListItems:
         # Nothing is read of the rows; there are as many as items.
         items = Batch(batch.snapshot, batch.rows[:1].repeat(size), batch.frame, batch.facts)
         items.columns[slot] = self.variable
+        for other in condition.others:
+            value = items.columns[other] = batch.columns[other]
+            if not isinstance(value, Same):
+                raise NotColumnar
         before = batch.frame[-1].left
         found, bad = spread(condition.holds(items), size, np.bool_)
         steps = before - batch.frame[-1].left
@@ -133,10 +139,13 @@ class ListItems:
 
 @dataclass(frozen=True, slots=True)
 class ItemCondition:
-    """A condition on the item of a list. `is_static` where it reads the item and nothing else."""
+    """A condition on the item of a list. `is_static` where it reads the item and nothing else. `others` are
+    variables of macros and functions around it that it reads, too; they must have one value for all rows.
+    """
 
     holds: Operand
     is_static: bool
+    others: tuple[int, ...] = ()
 
 
 class ItemCodes(Coded, frozen=True, eq=False):
@@ -160,16 +169,15 @@ def lists_of(column: FactColumn) -> ListItems:
 
 def tolerated(lists: ListItems, tolerations: Sequence[Value]) -> Mask:
     """Return which taints a toleration matches, as `Toleration.tolerates` does."""
-    keys, values, effects = map(lists.attribute, ("key", "value", "effect"))
     result = np.zeros(len(lists.items), np.bool_)
     for each in tolerations:
         found: Mask = np.ones(len(result), np.bool_)
         if each.effect:
-            found &= effects.codes == effects.numbers.get(each.effect, -1)
+            found &= _has(lists, "effect", each.effect)
         if each.key:
-            found &= keys.codes == keys.numbers.get(each.key, -1)
+            found &= _has(lists, "key", each.key)
         if each.operator in ("", "Equal"):
-            found &= values.codes == values.numbers.get(each.value, -1)
+            found &= _has(lists, "value", each.value)
         elif each.operator != "Exists":
             continue
         result |= found
@@ -189,10 +197,36 @@ def tolerates(expr: CallOf, receiver: Operand, taint: Operand) -> Operand:
     return evaluate
 
 
+def conflicts(receiver: Operand, other: Operand) -> Operand:
+    """Return `HostPort.conflictsWith` for a port that goes through the items of lists, and one port."""
+
+    def evaluate(batch: Batch) -> ColumnValue:
+        used, wanted = receiver(batch), other(batch)
+        if not isinstance(wanted, Same) or not isinstance(used, ItemCodes) or used.lists is None:
+            raise NotColumnar
+        port: HostPort = wanted.value
+        found = _has(used.lists, "port", port.port) & _has(used.lists, "protocol", port.protocol)
+        if port.ip != EVERY_ADDRESS:
+            found &= _has(used.lists, "ip", port.ip) | _has(used.lists, "ip", EVERY_ADDRESS)
+        return Column(found)
+
+    return evaluate
+
+
+def _has(lists: ListItems, name: str, value: Value) -> Mask:
+    """Return which items have a value of an attribute."""
+    attribute = lists.attribute(name)
+    found: Mask = attribute.codes == attribute.numbers.get(value, -1)
+    return found
+
+
 def list_field(attribute: str) -> Operand:
-    """Return the lists that nodes have in an attribute."""
+    """Return the lists that nodes have in an attribute; NotColumnar for what-ifs with other pods."""
+    of_pods = attribute in OF_PODS
 
     def read(batch: Batch) -> ColumnValue:
+        if of_pods and batch.snapshot.is_overlay:
+            raise NotColumnar
         column = batch.facts.field(attribute)
         return CodedLists(column.codes.take(batch.rows), lists_of(column))
 

@@ -28,6 +28,8 @@ MAX_BYTES: Final = 64 << 20
 MIN_TALLIES: Final = 4
 MAX_FIRST: Final = 64
 """The most questions that are remembered as asked once; a repeated question beyond that gets no tally yet."""
+_FEW_ARRIVALS: Final = 16
+"""As many arrivals as one count from the index of pods costs, besides one for each pod that it reads."""
 _OVERHEAD: Final = 1024
 """The approximate bytes of a tally without its columns."""
 
@@ -45,7 +47,7 @@ class TallyStore:
         self._terms = {kind: TermIndex(kind, live) for kind in TermKind}
         self._arrivals = Arrivals()
         self._pods = PodIndex(live)
-        # Sums for questions that were asked at one version only, with the version.
+        # The sums of questions that have no tally, with the position in the log of arrivals.
         self._first: dict[TallyKey, tuple[int, Sums]] = {}
         self._version = -1
         # A count may ask for another count.
@@ -68,6 +70,8 @@ class TallyStore:
         with self._lock:
             self._catch_up()
             tally = tally or self._find(handle, Tally)
+            if tally is not None and self._is_behind(tally.position, measure):
+                tally = None
             if tally is None and not snapshot.is_overlay:
                 first = self._first_sums(handle.key, measure)
                 if first is not None:
@@ -79,17 +83,33 @@ class TallyStore:
                 self._keep(handle, tally)
 
     def _first_sums(self, key: TallyKey | None, measure: Measure) -> Sums | None:
-        """Return the sums for a question that was not asked at another version; None for others."""
+        """Return the sums from the index of pods for a question that was not asked before, or not since many
+        arrivals; None for others.
+        """
+        position = self._arrivals.position
         known = None if key is None else self._first.get(key)
         if known is not None:
-            version, sums = known
-            return sums if version == self._version else None
+            if known[0] == position:
+                return known[1]
+            if not self._is_behind(known[0], measure):
+                return None
         found = sums_of_selected(self._live, self._pods, measure)
         if found is not None and key is not None:
+            if key in self._tallies:
+                self._drop(key)
+            self._first.pop(key, None)
             if len(self._first) >= MAX_FIRST:
                 del self._first[next(iter(self._first))]
-            self._first[key] = self._version, found
+            self._first[key] = position, found
         return found
+
+    def _is_behind(self, position: int, measure: Measure) -> bool:
+        """Return whether following the arrivals since a position costs more than counting from the index."""
+        arrivals = self._arrivals.position - position
+        if arrivals <= _FEW_ARRIVALS or not measure.on_facts:
+            return False
+        selected = measure.selected(self._pods)
+        return selected is not None and arrivals > _FEW_ARRIVALS + len(selected)
 
     def matching(self, selector: LabelSelector) -> list[tuple[int, PodInfo]] | None:
         """Return the pods that may match a selector, with their rows; None if that would be most pods."""

@@ -34,13 +34,15 @@ _REBUILD: Final = 8
 
 
 class Tally(StoredTally):
-    """Counts over the rows of a live snapshot. `amounts` is int64 by row; 0 if a row takes no part."""
+    """Counts over the rows of a live snapshot. `amounts` is int64 by row; 0 if a row takes no part. `position`
+    is the end of the arrivals that were counted.
+    """
 
     def __init__(self, live: LiveSnapshot, topology_key: str) -> None:
         super().__init__()
         self._key = topology_key
         self._column = domains_of(live, topology_key)
-        self._position = -1
+        self.position = -1
         self._answers: PodAnswers = {}
         self._clear(0)
 
@@ -73,8 +75,8 @@ class Tally(StoredTally):
         return self._sums
 
     def _refresh(self, live: LiveSnapshot, arrivals: Arrivals, pods: PodIndex, measure: Measure) -> None:
-        arrived, remembered = arrivals.since(self._position), len(self._answers)
-        self._position = arrivals.position
+        arrived, remembered = arrivals.since(self.position), len(self._answers)
+        self.position = arrivals.position
         if arrived is None:
             self._begin(live, pods, measure)
         elif arrived:

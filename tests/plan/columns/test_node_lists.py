@@ -13,12 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_volumes import PodVolume
+from kdsl.cluster.objects.ports import HostPort
 from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.meter import Steps
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns import node_lists
 from kdsl.plan.columns.batch import MIN_ROWS
+from kdsl.plan.columns.distinct import Fallback
+from kdsl.plan.compile.failures import StatusNumbers
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
 
@@ -89,6 +94,89 @@ def test_steps_run_out_in_both_back_ends(steps: int, lists: list[list[Taint]], p
     program = predicate_program(PREDICATES[0], "", Steps(node=steps))
     columns, scalar = both_verdicts(program, pod, _nodes(lists))
     assert columns == scalar
+
+
+PORTS = st.builds(
+    HostPort, st.sampled_from(["0.0.0.0", "10.0.0.1", ""]), st.sampled_from(["TCP", "UDP"]), st.integers(1, 3)
+)
+VOLUMES = st.builds(
+    PodVolume,
+    st.just("v"),
+    st.sampled_from(["rbd", "awsElasticBlockStore", "persistentVolumeClaim"]),
+    id=st.sampled_from(["", "a", "b"]),
+    read_only=st.booleans(),
+    monitors=st.frozensets(st.sampled_from("mn"), max_size=2),
+)
+USED_PREDICATES = [
+    'require !pod.hostPorts.exists(w, node.usedHostPorts.exists(u, u.conflictsWith(w))) else "taken"',
+    'require !pod.hostPorts.exists(w, node.usedHostPorts.exists(u, w.conflictsWith(u))) else "taken"',
+    'for w in pod.hostPorts { require !node.usedHostPorts.exists(u, u.conflictsWith(w)) else "taken" }',
+    'for u in node.usedHostPorts { require !pod.hostPorts.exists(w, u.conflictsWith(w)) else "taken" }',
+    'require node.usedHostPorts.all(u, u.port > 1 || u.protocol == "UDP") else "low"',
+    'require node.usedHostPorts.all(u, 4 / (u.port - 1) > 1) else "bad"',
+    'require !pod.volumes.exists(v, node.usedVolumes.exists(u, u.conflictsWith(v))) else "no disk"',
+    'require pod.hostPorts.all(w, node.taints.exists(t, t.key.size() == w.port)) else "no taint"',
+    'require pod.hostPorts.all(w, node.usedHostPorts.filter(u, u.conflictsWith(w)).size() < 2) else "two"',
+    "require [node.podCount, 2].all(n, node.usedHostPorts.all(u, u.port < n + 1)) else 'more'",
+]
+USERS = st.lists(
+    st.tuples(st.integers(0, MIN_ROWS - 1), st.lists(PORTS, max_size=3), st.lists(VOLUMES, max_size=2)),
+    max_size=2 * MIN_ROWS,
+)
+
+
+def _users(users: list[tuple[int, list[HostPort], list[PodVolume]]]) -> list[PodInfo]:
+    return [
+        PodInfo(f"u{at}", node_name=f"n{node}", host_ports=tuple(ports), volumes=tuple(volumes))
+        for at, (node, ports, volumes) in enumerate(users)
+    ]
+
+
+@pytest.mark.parametrize("body", USED_PREDICATES)
+@settings(deadline=None, max_examples=40)
+@given(USERS, USERS, st.lists(PORTS, max_size=3), st.lists(VOLUMES, max_size=2), st.integers(0, 9))
+def test_lists_that_pods_fill(
+    body: str,
+    users: list[tuple[int, list[HostPort], list[PodVolume]]],
+    later: list[tuple[int, list[HostPort], list[PodVolume]]],
+    ports: list[HostPort],
+    volumes: list[PodVolume],
+    gone: int,
+) -> None:
+    program = predicate_program(body)
+    pod = PodInfo("p", host_ports=tuple(ports), volumes=tuple(volumes))
+    facts = [NodeFacts(f"n{at}", taints=(Taint("a" * (at % 3), "", ""),)) for at in range(MIN_ROWS + 1)]
+    cache = cluster(facts, _users(users))
+    columns, scalar = both_verdicts(program, pod, NodeSet.all(cache.snapshot()))
+    assert columns == scalar
+    # Pods and nodes come and go.
+    for user in _users(later):
+        if cache.pod(user.key) is None:
+            cache.add_pod(user)
+    if cache.pod(f"default/u{gone}") is not None:
+        cache.remove_pod(f"default/u{gone}")
+    cache.remove_node(f"n{gone}")
+    cache.add_node(NodeFacts("new"))
+    snapshot = cache.snapshot()
+    columns, scalar = both_verdicts(program, pod, NodeSet.all(snapshot))
+    assert columns == scalar
+    row = int(snapshot.order[gone % len(snapshot)])
+    info = snapshot.info(row).with_pod(PodInfo("other", host_ports=tuple(ports), volumes=tuple(volumes)))
+    columns, scalar = both_verdicts(program, pod, NodeSet.all(snapshot.overlay(row, info)))
+    assert columns == scalar
+
+
+def test_ports_in_use_are_asked_at_once() -> None:
+    facts = [NodeFacts(f"n{at}") for at in range(MIN_ROWS)]
+    used = HostPort("0.0.0.0", "TCP", 80)
+    users = [PodInfo(f"u{at}", node_name=f"n{at}", host_ports=(used,)) for at in range(0, MIN_ROWS, 2)]
+    program = predicate_program(USED_PREDICATES[0])
+    nodes = NodeSet.all(cluster(facts, users).snapshot())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Fallback, "__call__", lambda *_: pytest.fail("asked one by one"))
+        frame = program.begin(PodInfo("p", host_ports=(used,)), ClusterView(nodes.snapshot))
+        ids = program.statuses(frame, nodes, StatusNumbers())
+    assert (ids > 0).tolist() == [at % 2 == 0 for at in range(MIN_ROWS)]
 
 
 def test_more_items_than_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.plan.counts import measures, store, tally
 from kdsl.plan.counts.arrivals import Arrivals
 from kdsl.plan.counts.measures import Measure, PodAnswers, Selecting
+from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermIndex, TermKind
 from kdsl.plan.counts.topology import FEW_DOMAINS, PodTerms, Topology
 
@@ -355,7 +356,18 @@ def few_tallies(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(store, "MAX_BYTES", 0)
 
 
-@pytest.mark.parametrize("forget", [nothing, sums, short_logs, few_values, few_columns, few_tallies])
+def few_arrivals(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(store, "_FEW_ARRIVALS", 1)
+
+
+def no_arrivals(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(store, "_FEW_ARRIVALS", -99)
+
+
+@pytest.mark.parametrize(
+    "forget",
+    [nothing, sums, short_logs, few_values, few_columns, few_tallies, few_arrivals, no_arrivals],
+)
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(
@@ -399,6 +411,35 @@ def test_a_row_is_counted_once_at_one_version() -> None:
     info: NodeInfo = snapshot.info(0)
     Topology(snapshot.overlay(0, info.with_pod(PodInfo("x"))), "zone").count(question, Meter(100))
     assert sorted(asked[3:]) == sorted([*(pod.name for pod in info.pods), "x"])
+
+
+def test_a_question_that_is_seldom_asked_is_counted_from_the_index() -> None:
+    cache = ClusterCache()
+    _zone(cache, *"abcdefgh")
+    question = SelectingQuestion(TERMS[2])
+    for number in range(400):
+        app = "a" if number % 100 == 0 else "c"
+        cache.add_pod(
+            PodInfo(
+                f"p{number}",
+                node_name="abcdefgh"[number % 8],
+                priority=1,
+                labels=FrozenMap({"app": app}),
+            )
+        )
+        cache.snapshot()
+        if number % 40 in (30, 31, 32):
+            # One question keeps a tally that follows a few pods, but is dropped after the next gap.
+            before = question.asked
+            count = Topology(cache.snapshot(), "zone").sum(question, Meter(1000))
+            assert count.total() == number // 100 + 1
+            if number % 40 == 30 and number > 30:
+                assert question.asked - before <= number // 100 + 2
+                assert not TallyStore.of(cache.snapshot())._tallies
+            elif number > 40:
+                assert len(TallyStore.of(cache.snapshot())._tallies) == 1
+        else:
+            PodTerms(cache.snapshot(), TermKind.PREFERRED_AFFINITY).exist()
 
 
 def test_pods_of_one_key_are_asked_about_once() -> None:
