@@ -37,6 +37,9 @@ class DeviceContainer:
     requests: Mapping[str, Quantity] = NO_AMOUNTS
     env: tuple[tuple[str, str], ...] = ()
     is_privileged: bool = False
+    # Every kind of a profile reads the amounts.
+    _limit_amounts: Mapping[str, int] | None = field(default=None, init=False, compare=False, repr=False)
+    _amounts: Mapping[str, int] | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def is_init(self) -> bool:
@@ -53,12 +56,18 @@ class DeviceContainer:
     @property
     def limit_amounts(self) -> Mapping[str, int]:
         """The amounts in limits that are whole numbers."""
-        return _whole(self.limits)
+        if self._limit_amounts is None:
+            object.__setattr__(self, "_limit_amounts", _whole(self.limits))
+        assert self._limit_amounts is not None
+        return self._limit_amounts
 
     @property
     def amounts(self) -> Mapping[str, int]:
         """The amounts that are whole numbers: of each resource in limits, else in requests."""
-        return _whole({**self.requests, **self.limits})
+        if self._amounts is None:
+            object.__setattr__(self, "_amounts", _whole({**self.requests, **self.limits}))
+        assert self._amounts is not None
+        return self._amounts
 
 
 @dataclass(frozen=True, slots=True)

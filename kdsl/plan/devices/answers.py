@@ -54,7 +54,7 @@ class _Memo:
 
     generation: int
     rows: ByRow
-    shared: dict[ClassKey, int] = field(default_factory=dict)
+    shared: dict[ClassKey | None, int] = field(default_factory=dict)
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
     idle: dict[_IdleKey, bool] = field(default_factory=dict)
     _scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(16))
@@ -221,16 +221,30 @@ class CardAnswers:
             return memo, memo.rows.get(rows, compute)[0]
 
     def _outcomes(self, demand: Demand, memo: _Memo, live: LiveSnapshot, rows: Rows) -> NDArray[np.int32]:
-        numbers = []
-        for row, key in zip(rows.tolist(), self._classes.keys(demand, rows), strict=True):
-            number = None if key is None else memo.shared.get(key)
-            if number is None:
-                node = live.info(row)
-                outcome, is_shared = self._ask(demand, node, known=self._known(demand, node, key, memo.idle))
-                number = memo.number(outcome)
-                if key is not None and is_shared:
-                    memo.shared[key] = number
-            numbers.append(number)
+        """Return the numbers of the outcomes of some rows; the first node of a class is asked for the others,
+        unless its answer is its own.
+        """
+        nodes, keys = rows.tolist(), self._classes.keys(demand, rows)
+        own: dict[int, int] = {}
+
+        def ask(row: int, key: ClassKey | None) -> int:
+            node = live.info(row)
+            outcome, is_shared = self._ask(demand, node, known=self._known(demand, node, key, memo.idle))
+            number = own[row] = memo.number(outcome)
+            if key is not None and is_shared:
+                memo.shared[key] = number
+            return number
+
+        firsts = dict(zip(reversed(keys), reversed(nodes), strict=True))
+        # In visiting order.
+        for key in dict.fromkeys(keys):
+            if key not in memo.shared:
+                ask(firsts[key], key)
+        numbers = list(map(memo.shared.get, keys))
+        if None in numbers:
+            for at, (row, number) in enumerate(zip(nodes, numbers, strict=True)):
+                if number is None:
+                    numbers[at] = own[row] if row in own else ask(row, keys[at])
         return np.array(numbers, np.int32)
 
 
