@@ -17,12 +17,12 @@ import click
 import kdsl.eval.scalar.compiler as scalar_compiler
 import kdsl.plan.counts.store as counts_store
 import kdsl.plan.memo.skips as skips
+from kdsl.cluster.objects.selector_index import SelectorIndex
 from kdsl.cycle import search
 from kdsl.eval.scalar import aggregate
 from kdsl.plan.columns import batch, programs
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.tape import Tapes
-from kdsl.plan.counts.term_labels import TermLabels
 from kdsl.plan.counts.terms import TermIndex
 from kdsl.plan.memo import answers, predicate_rules, scores
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
@@ -98,7 +98,7 @@ LAYERS: Final[dict[str, Callable[[], None]]] = {
     ),
     "first counts of a selector": _set(counts_store, "sums_of_selected", lambda *_: None),
     "moves of terms by label": _set(TermIndex, "is_unmoved", lambda *_: False),
-    "terms by label": _set(TermLabels, "matching", lambda self, labels: iter(self._required)),
+    "terms by label": _set(SelectorIndex, "matching", lambda self, labels: iter(self._required)),
     "selectors that decide counts": _set(aggregate, "selector_of", lambda *_: None),
     "answers of counts by pod": _set(aggregate, "pod_key_of", lambda *_: None),
     "direct forms of calls": _set(scalar_compiler, "fast_call", lambda *_: None),

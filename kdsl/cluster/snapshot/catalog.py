@@ -34,6 +34,7 @@ from kdsl.cluster.devices.pods import whole_amounts
 from kdsl.cluster.devices.quota import limits_of
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.selector_index import Selectors
 from kdsl.cluster.snapshot.storage_index import StorageIndex
 
 T = TypeVar("T", bound=CatalogObject)
@@ -84,11 +85,15 @@ class Catalog:
         self._objects: dict[str, dict[str, CatalogObject]] = {kind: {} for kind in _WORDS}
         self._versions: dict[str, int] = dict.fromkeys(CatalogWord, 0)
         self._namespaces: dict[str, FrozenMap[str, str]] = {}
-        self._services: dict[str, tuple[LabelSelector, ...]] = {}
+        # The selectors of services, and of workloads, by namespace.
+        self._services: dict[str, Selectors] = {}
+        self._workloads: dict[str, Selectors] = {}
         self._selectors: dict[tuple[str, str], LabelSelector] = {}
         # The objects that assumed objects replace, by kind and key.
         self._assumed: dict[tuple[str, str], CatalogObject | None] = {}
         self._quotas: dict[str, dict[str, int]] = {}
+        # The keys of the ResourceQuotas of each namespace.
+        self._quota_keys: dict[str, tuple[str, ...]] = {}
         self.storage = StorageIndex()
 
     def copy(self) -> Catalog:
@@ -96,8 +101,11 @@ class Catalog:
         other = Catalog()
         other._objects = {kind: dict(objects) for kind, objects in self._objects.items()}
         other._versions, other._assumed = dict(self._versions), dict(self._assumed)
-        other._namespaces, other._services = dict(self._namespaces), dict(self._services)
+        other._namespaces = dict(self._namespaces)
+        other._services = {name: each.copy() for name, each in self._services.items()}
+        other._workloads = {name: each.copy() for name, each in self._workloads.items()}
         other._selectors, other._quotas = dict(self._selectors), dict(self._quotas)
+        other._quota_keys = dict(self._quota_keys)
         other.storage = self.storage.copy()
         return other
 
@@ -159,19 +167,19 @@ class Catalog:
         """The labels of namespaces by name."""
         return self._namespaces
 
-    @property
-    def services(self) -> Mapping[str, tuple[LabelSelector, ...]]:
-        """The selectors of the services of each namespace; services without a selector select no pods."""
-        return self._services
+    def service_selectors(self, pod: PodInfo) -> list[LabelSelector]:
+        """Return the selectors of the services that select a pod, in the order of their addition."""
+        return _matching(self._services, pod)
 
     def workload_selector(self, kind: str, key: str) -> LabelSelector | None:
         """Return the selector of a ReplicationController, ReplicaSet or StatefulSet `namespace/name`."""
         return self._selectors.get((kind, key))
 
-    def workload_selectors(self, namespace: str) -> tuple[LabelSelector, ...]:
-        """Return the selectors of the ReplicationControllers, ReplicaSets and StatefulSets of a namespace."""
-        start = f"{namespace}/"
-        return tuple(one for (_, key), one in self._selectors.items() if key.startswith(start))
+    def workload_selectors(self, pod: PodInfo) -> list[LabelSelector]:
+        """Return the selectors of the ReplicationControllers, ReplicaSets and StatefulSets that match a pod,
+        in the order of their addition.
+        """
+        return _matching(self._workloads, pod)
 
     @property
     def claims(self) -> Mapping[str, PersistentVolumeClaim]:
@@ -233,10 +241,12 @@ class Catalog:
         if kind == Namespace.KIND:
             _set(self._namespaces, key, None if api_object is None else freeze(api_object.metadata.labels))
         elif kind == Service.KIND:
-            namespace = key.partition("/")[0]
-            _set(self._services, namespace, self._service_selectors(namespace) or None)
+            _put_selector(self._services, key, key, api_object)
         elif kind == ResourceQuota.KIND:
             namespace = key.partition("/")[0]
+            keys = [each for each in self._quota_keys.get(namespace, ()) if each != key]
+            keys += [] if api_object is None else [key]
+            _set(self._quota_keys, namespace, tuple(keys) or None)
             _set(self._quotas, namespace, self._limits(namespace) or None)
         elif _WORDS[kind] is CatalogWord.STORAGE:
             self.storage.note(kind, key)
@@ -246,20 +256,15 @@ class Catalog:
                 self.storage.put(api_object)
         elif _WORDS[kind] is CatalogWord.SERVICES:
             _set(self._selectors, (kind, key), None if api_object is None else _selector_of(api_object))
-
-    def _service_selectors(self, namespace: str) -> tuple[LabelSelector, ...]:
-        services = (one for one in self._of(Service).values() if one.metadata.namespace == namespace)
-        return tuple(
-            LabelSelector.of_labels(one.spec.selector) for one in services if one.spec.selector is not None
-        )
+            _put_selector(self._workloads, key, f"{kind} {key}", api_object)
 
     def _limits(self, namespace: str) -> dict[str, int]:
         """Return the limits of a namespace: of several quotas the smallest limit counts."""
         found: dict[str, int] = {}
-        for quota in self._of(ResourceQuota).values():
-            if quota.metadata.namespace == namespace:
-                for name, limit in limits_of(whole_amounts(quota.spec.hard)).items():
-                    found[name] = min(limit, found.get(name, limit))
+        quotas = self._of(ResourceQuota)
+        for key in self._quota_keys.get(namespace, ()):
+            for name, limit in limits_of(whole_amounts(quotas[key].spec.hard)).items():
+                found[name] = min(limit, found.get(name, limit))
         return found
 
 
@@ -274,7 +279,29 @@ def _set(into: dict[K, V], key: K, value: V | None) -> None:
         into[key] = value
 
 
+def _matching(selectors: Mapping[str, Selectors], pod: PodInfo) -> list[LabelSelector]:
+    known = selectors.get(pod.namespace)
+    return [] if known is None else known.matching(pod.labels)
+
+
+def _put_selector(
+    selectors: dict[str, Selectors], key: str, name: str, api_object: CatalogObject | None
+) -> None:
+    """Set or forget the selector of an object `name` with the key `namespace/name`."""
+    namespace = key.partition("/")[0]
+    known = selectors.setdefault(namespace, Selectors())
+    if api_object is None:
+        known.drop(name)
+    else:
+        known.put(name, _selector_of(api_object))
+    if not known:
+        del selectors[namespace]
+
+
 def _selector_of(api_object: CatalogObject) -> LabelSelector | None:
+    if isinstance(api_object, Service):
+        selector = api_object.spec.selector
+        return None if selector is None else LabelSelector.of_labels(selector)
     if isinstance(api_object, ReplicationController):
         return LabelSelector.of_labels(api_object.spec.selector or {})
     if isinstance(api_object, ReplicaSet | StatefulSet) and api_object.spec.selector is not None:

@@ -33,9 +33,8 @@ def spread_constraints(
 def default_selector(pod: PodInfo, catalog: Catalog) -> LabelSelector:
     """Return the selector of the pods like `pod`: the selectors of its services and of its owner together."""
     selector = EVERYTHING
-    for service in catalog.services.get(pod.namespace, ()):
-        if service.matches(pod.labels):
-            selector = selector.merged(service.requirements)
+    for service in catalog.service_selectors(pod):
+        selector = selector.merged(service.requirements)
     owner = pod.owner
     if owner is not None and (owner.api_version, owner.kind) in _OWNERS:
         made = catalog.workload_selector(owner.kind, f"{pod.namespace}/{owner.name}")

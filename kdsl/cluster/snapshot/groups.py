@@ -30,8 +30,7 @@ class PodGroup:
 
 def service_groups(pod: PodInfo, catalog: Catalog) -> tuple[PodGroup, ...]:
     """Return the groups of the services that select `pod`, in the order in which the services were added."""
-    selectors = catalog.services.get(pod.namespace, ())
-    return tuple(PodGroup(pod.namespace, one) for one in selectors if one.matches(pod.labels))
+    return tuple(PodGroup(pod.namespace, one) for one in catalog.service_selectors(pod))
 
 
 def workload_groups(pod: PodInfo, catalog: Catalog) -> tuple[PodGroup, ...]:
@@ -39,9 +38,6 @@ def workload_groups(pod: PodInfo, catalog: Catalog) -> tuple[PodGroup, ...]:
 
     A workload without a selector, or with an empty one, selects no pod.
     """
-    selectors = catalog.workload_selectors(pod.namespace)
     return tuple(
-        PodGroup(pod.namespace, one)
-        for one in selectors
-        if not one.selects_everything and one.matches(pod.labels)
+        PodGroup(pod.namespace, one) for one in catalog.workload_selectors(pod) if not one.selects_everything
     )

@@ -34,8 +34,9 @@ _REBUILD: Final = 8
 
 
 class Tally(StoredTally):
-    """Counts over the rows of a live snapshot. `amounts` is int64 by row; 0 if a row takes no part. `position`
-    is the end of the arrivals that were counted.
+    """Counts over the rows of a live snapshot. `amounts` is int64 by row; 0 if a row takes no part.
+
+    `position` is the end of the arrivals that were counted.
     """
 
     def __init__(self, live: LiveSnapshot, topology_key: str) -> None:

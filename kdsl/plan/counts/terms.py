@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.selector_index import RequiredLabel, RequiredLabels, SelectorIndex
 from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
-from kdsl.plan.counts.term_labels import RequiredLabel, RequiredLabels, TermLabels
 
 _SPARE: Final = 1024
 """The least number of moves to keep; otherwise one per term of a pod."""
@@ -71,7 +71,7 @@ class TermIndex:
         self.growth = 0
         self.moved_at = self.distinct_changed_at = live.version
         self.domains: dict[PodAffinityTerm, dict[int, int]] = {}
-        self.labels = TermLabels()
+        self.labels: SelectorIndex[PodAffinityTerm] = SelectorIndex()
         self.terms_of: Callable[[PodInfo], tuple[PodAffinityTerm, ...]] = attrgetter(kind.value)
         # The columns of the keys of terms, each with the numbers that are in use.
         self._columns: dict[str, tuple[FactColumn, object]] = {}
@@ -169,7 +169,7 @@ class TermIndex:
         is_first_or_last = domains is None
         if domains is None:
             domains = self.domains[term] = {}
-            self.labels.put(term)
+            self.labels.put(term, term.selector)
         required = self.labels.required_by(term)
         domains[number] = domains.get(number, 0) + pods
         if not domains[number]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.api.kinds import KINDS, CatalogObject
 from kdsl.cluster.api.objects import Namespace, Node, Pod
 from kdsl.cluster.objects.label_selectors import LabelSelector
@@ -99,10 +100,14 @@ def test_services_and_workloads_are_kept_as_selectors() -> None:
     ):
         catalog.put(thing)
     app_web = LabelSelector.of_labels({"app": "web"})
-    assert catalog.services == {
-        "default": (app_web, LabelSelector()),
-        "b": (LabelSelector.of_labels({"app": "far"}),),
+    pods = {
+        app: PodInfo("p", namespace, labels=FrozenMap({"app": app}))
+        for app, namespace in (("web", "default"), ("new", "default"), ("far", "b"), ("gone", "c"))
     }
+    assert catalog.service_selectors(pods["web"]) == [app_web, LabelSelector()]
+    assert catalog.service_selectors(pods["new"]) == [LabelSelector()]
+    assert catalog.service_selectors(pods["far"]) == [LabelSelector.of_labels({"app": "far"})]
+    assert catalog.service_selectors(pods["gone"]) == []
     old = catalog.workload_selector("ReplicationController", "default/old")
     assert old == LabelSelector.of_labels({"app": "old"})
     sts = catalog.workload_selector("StatefulSet", "default/db")
@@ -113,7 +118,9 @@ def test_services_and_workloads_are_kept_as_selectors() -> None:
     catalog.remove("Service", "default/all")
     catalog.remove("Service", "b/far")
     catalog.remove("StatefulSet", "default/db")
-    assert catalog.services == {"default": (LabelSelector.of_labels({"app": "new"}),)}
+    assert catalog.service_selectors(pods["web"]) == []
+    assert catalog.service_selectors(pods["new"]) == [LabelSelector.of_labels({"app": "new"})]
+    assert catalog.service_selectors(pods["far"]) == []
     assert catalog.workload_selector("StatefulSet", "default/db") is None
 
 
