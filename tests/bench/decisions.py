@@ -38,7 +38,7 @@ from tests.bench import features, full, shapes
 
 Json = dict[str, Any]
 PROFILE = "kubernetes.v1_36.default"
-PROFILES = {shapes.GPU_SHARING: "devices.profiles.gpu"}
+PROFILES = dict.fromkeys(shapes.GPU_SHAPES, "devices.profiles.gpu")
 """The profiles of shapes that have another one."""
 KUBE_SCHEDULER = {
     "basic": 1_194,
@@ -104,7 +104,7 @@ def _prepared(
     shape: str, nodes: int, pods: int, bound: int
 ) -> Iterator[tuple[Engine, list[PodInfo], ClusterCache]]:
     running = chain(shapes.nodes(shape, nodes), shapes.bound_pods(shape, bound, nodes))
-    cluster = ClusterCache.of(_read(chain(running, features.storage(shape, nodes, pods))))
+    cluster = ClusterCache.of(_read(chain(running, features.other_objects(shape, nodes, pods))))
     pending = [
         PodInfo.of(thing) for thing in _read(shapes.pending_pods(shape, pods)) if isinstance(thing, Pod)
     ]
@@ -152,7 +152,7 @@ def _timed(engine: Engine, pending: list[PodInfo], shape: str, cluster: ClusterC
         "p99_ms": round(times[len(times) * 99 // 100] / 1e6, 3),
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
-    if shape == shapes.GPU_SHARING and nodes in HAMI:
+    if shape in shapes.GPU_SHAPES and nodes in HAMI:
         figures["hami_ratio"] = round(rate / HAMI[nodes], 1)
     if nodes == 5_000 and shape in KUBE_SCHEDULER:
         figures["kube_scheduler_ratio"] = round(rate / KUBE_SCHEDULER[shape], 1)

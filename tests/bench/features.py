@@ -29,8 +29,13 @@ def pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
         yield pod
 
 
-def storage(shape: str, nodes: int, pods: int) -> Iterator[Json]:
-    """Yield the storage objects of a shape: a claim for each pending pod, and what belongs to it."""
+def other_objects(shape: str, nodes: int, pods: int) -> Iterator[Json]:
+    """Yield the other objects of a shape: services, or a claim for each pending pod with its volume."""
+    if shape == SERVICES:
+        for number in range(APPS):
+            service = _object("Service", f"app-{number}", spec={"selector": {"app": f"app-{number}"}})
+            service["metadata"]["namespace"] = "bench"
+            yield service
     if FEATURES.get(shape) is not _claim:
         return
     yield _object("StorageClass", CLASS, provisioner=DRIVER, volumeBindingMode="WaitForFirstConsumer")
@@ -78,7 +83,7 @@ def _claim_of(number: int, annotations: Json, spec: Json) -> Json:
 
 
 def _object(kind: str, name: str, **fields: Any) -> Json:
-    version = "v1" if kind.startswith("Persistent") else "storage.k8s.io/v1"
+    version = "v1" if kind == "Service" or kind.startswith("Persistent") else "storage.k8s.io/v1"
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **fields}
 
 
@@ -137,11 +142,17 @@ def _port(pod: Json, number: int, random: Random) -> None:
     pod["spec"]["containers"][0]["ports"] = ports
 
 
+def _service(pod: Json, number: int, random: Random) -> None:
+    """Let the service of the app select the pod, which has the default spread constraints."""
+    pod["spec"].pop("topologySpreadConstraints", None)
+
+
 def _claim(pod: Json, number: int, random: Random) -> None:
     claim = {"claimName": f"claim-{number}"}
     pod["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": claim}]
 
 
+SERVICES = f"{PREFIX}services"
 NEW_VOLUMES, LIMITED_VOLUMES = f"{PREFIX}new-volumes", f"{PREFIX}limited-volumes"
 FEATURES: Mapping[str, Feature] = {
     f"{PREFIX}node-affinity": _node_affinity,
@@ -150,6 +161,7 @@ FEATURES: Mapping[str, Feature] = {
     f"{PREFIX}spread": _spread,
     f"{PREFIX}many-terms": _terms_of_many,
     f"{PREFIX}ports": _port,
+    SERVICES: _service,
     NEW_VOLUMES: _claim,
     f"{PREFIX}bound-volumes": _claim,
     LIMITED_VOLUMES: _claim,

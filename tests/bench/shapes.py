@@ -2,7 +2,8 @@
 
 Nodes have 32 cpu, 256 GiB and room for 110 pods, in 3 zones and 10 pools. Pods ask for 100m and 500 MiB. What a
 shape adds is the constraint that scheduler_perf gives to its workload of that name; nodes of `gpu-sharing` have 8
-cards of 80 GiB, which up to 10 pods share, and its pods ask for a part of one.
+cards of 80 GiB, which up to 10 pods share, and its pods ask for a part of one, of 10 sizes. In `unlike-gpu-sharing` no
+two pods ask for the same part.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ ZONE, HOSTNAME, POOL = "topology.kubernetes.io/zone", "kubernetes.io/hostname", 
 ZONES, POOLS = 3, 10
 JOB_LABELS, UNLIKE_NODES, UNLIKE_PODS, UNLIKE = "job-labels", "unlike-nodes", "unlike-pods", "unlike"
 _UNLIKE_PODS, _UNLIKE_NODES = (UNLIKE_PODS, UNLIKE), (UNLIKE_NODES, UNLIKE)
-GPU_SHARING, REGISTER, CARDS = "gpu-sharing", "hami.io/node-nvidia-register", 8
+GPU_SHARING, UNLIKE_GPU_SHARING = GPU_SHAPES = "gpu-sharing", "unlike-gpu-sharing"
+REGISTER, CARDS = "hami.io/node-nvidia-register", 8
 
 
 def nodes(shape: str, count: int) -> Iterator[Json]:
@@ -38,7 +40,7 @@ def nodes(shape: str, count: int) -> Iterator[Json]:
     for number in range(count):
         name = f"node-{number}"
         labels = {HOSTNAME: name, ZONE: f"zone-{number % ZONES}", POOL: f"pool-{number % POOLS}"}
-        annotations = {REGISTER: _cards(name)} if shape == GPU_SHARING else {}
+        annotations = {REGISTER: _cards(name)} if shape in GPU_SHAPES else {}
         yield {
             "apiVersion": "v1",
             "kind": "Node",
@@ -79,12 +81,13 @@ def _repeated_pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
     for number, part in enumerate(islice(_repeated(parts), count)):
         name = f"{prefix}-{number}"
         resources: Json = {"requests": {"cpu": "100m", "memory": "500Mi"}}
-        if shape == GPU_SHARING:
-            memory = str(2_000 * (1 + number % 10))
+        if shape in GPU_SHAPES:
+            is_unlike = shape == UNLIKE_GPU_SHARING
+            memory = 2_000 + 7 * number if is_unlike else 2_000 * (1 + number % 10)
             resources["limits"] = {
                 "nvidia.com/gpu": "1",
-                "nvidia.com/gpumem": memory,
-                "nvidia.com/gpucores": "10",
+                "nvidia.com/gpumem": str(memory),
+                "nvidia.com/gpucores": str(number % 30 if is_unlike else 10),
             }
         container = {"name": "pause", "image": "pause:3.10", "resources": resources}
         yield {
@@ -182,6 +185,7 @@ SHAPES: Mapping[str, tuple[Callable[[], Json], ...]] = {
     "affinity": (_affinity,),
     "preferred-affinity": (_preferred_affinity,),
     GPU_SHARING: (_plain,),
+    UNLIKE_GPU_SHARING: (_plain,),
     "mixed": (
         _plain,
         _node_affinity,

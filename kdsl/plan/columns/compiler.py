@@ -279,12 +279,15 @@ class Lowering:
                 counted = pods_of_node(filtered, self.at)
                 if counted is not None:
                     return counted
+        match expr.args:
+            case (items,) if expr.function == "size" and self.at.is_node_list(items):
+                return call_over_columns(expr, [self.items_of(items)], special)
         if any(
             arg.type.name in ("list", "map")
             and not self.at.is_uniform(arg)
             and not self.at.is_numbers(arg, expr)
             for arg in expr.args
-        ) and not (expr.function == "size" and self.at.is_node_list(expr.args[0])):
+        ):
             raise NotColumnar
         return call_over_columns(expr, [self.lower(arg) for arg in expr.args], special or kernel)
 

@@ -157,7 +157,7 @@ class ItemCodes(Coded, frozen=True, eq=False):
         """Return an attribute of the items."""
         assert self.lists is not None
         found = self.lists.attribute(name)
-        return Coded(found.codes, found.values)
+        return Coded(found.codes, found.values, self.bad)
 
 
 def lists_of(column: FactColumn) -> ListItems:
@@ -192,7 +192,7 @@ def tolerates(expr: CallOf, receiver: Operand, taint: Operand) -> Operand:
         if not isinstance(who, Same) or not isinstance(what, ItemCodes) or what.lists is None:
             raise NotColumnar
         tolerations = who.value.tolerations if expr.function == "Pod.tolerates" else (who.value,)
-        return Column(tolerated(what.lists, tolerations))
+        return Column(tolerated(what.lists, tolerations), what.bad)
 
     return evaluate
 
@@ -208,7 +208,7 @@ def conflicts(receiver: Operand, other: Operand) -> Operand:
         found = _has(used.lists, "port", port.port) & _has(used.lists, "protocol", port.protocol)
         if port.ip != EVERY_ADDRESS:
             found &= _has(used.lists, "ip", port.ip) | _has(used.lists, "ip", EVERY_ADDRESS)
-        return Column(found)
+        return Column(found, used.bad)
 
     return evaluate
 

@@ -28,7 +28,7 @@ MAX_BYTES: Final = 64 << 20
 MIN_TALLIES: Final = 4
 MAX_FIRST: Final = 64
 """The most questions that are remembered as asked once; a repeated question beyond that gets no tally yet."""
-_FEW_ARRIVALS: Final = 16
+_FEW_ARRIVALS: Final = 40
 """As many arrivals as one count from the index of pods costs, besides one for each pod that it reads."""
 _OVERHEAD: Final = 1024
 """The approximate bytes of a tally without its columns."""

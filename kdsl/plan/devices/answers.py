@@ -242,9 +242,10 @@ class CardAnswers:
                 ask(firsts[key], key)
         numbers = list(map(memo.shared.get, keys))
         if None in numbers:
-            for at, (row, number) in enumerate(zip(nodes, numbers, strict=True)):
-                if number is None:
-                    numbers[at] = own[row] if row in own else ask(row, keys[at])
+            for at, (row, key) in enumerate(zip(nodes, keys, strict=True)):
+                if numbers[at] is None:
+                    known = own.get(row, memo.shared.get(key))
+                    numbers[at] = ask(row, key) if known is None else known
         return np.array(numbers, np.int32)
 
 

@@ -103,6 +103,7 @@ VOLUMES = st.builds(
     PodVolume,
     st.just("v"),
     st.sampled_from(["rbd", "awsElasticBlockStore", "persistentVolumeClaim"]),
+    claim_name=st.sampled_from(["", "a"]),
     id=st.sampled_from(["", "a", "b"]),
     read_only=st.booleans(),
     monitors=st.frozensets(st.sampled_from("mn"), max_size=2),
@@ -118,7 +119,22 @@ USED_PREDICATES = [
     'require pod.hostPorts.all(w, node.taints.exists(t, t.key.size() == w.port)) else "no taint"',
     'require pod.hostPorts.all(w, node.usedHostPorts.filter(u, u.conflictsWith(w)).size() < 2) else "two"',
     "require [node.podCount, 2].all(n, node.usedHostPorts.all(u, u.port < n + 1)) else 'more'",
+    'require node.usedHostPorts.size() + node.usedVolumes.size() < 3 else "many"',
 ]
+FAILING = [
+    'require !node.usedHostPorts.exists(u, portOf(u, 4 / (u.port - 1)).conflictsWith(pod.hostPorts[0])) else "x"',
+    'require !node.usedHostPorts.exists(u, portOf(u, 4 / (u.port - 1)).protocol == "TCP") else "x"',
+    'require !node.usedHostPorts.exists(u, cel.bind(q, portOf(u, 4 / (u.port - 1)), q.ip == "")) else "x"',
+    'for u in node.usedHostPorts { require portOf(u, 4 / (u.port - 1)).protocol != "TCP" else "x" }',
+    'for u in node.usedHostPorts where portOf(u, 4 / (u.port - 1)).ip == "" { require u.port != 2 else "x" }',
+    'require !node.usedVolumes.exists(v, diskOf(v, 4 / v.claimName.size()).claimName == "a") else "x"',
+    'require node.podCount > 1 || node.taints.all(t, pod.tolerates(taintOf(t, 4 / (t.key.size() - 1)))) else "x"',
+]
+FNS = """
+fn portOf(p: HostPort, n: int): HostPort = p
+fn diskOf(v: PodVolume, n: int): PodVolume = v
+fn taintOf(t: Taint, n: int): Taint = t
+"""
 USERS = st.lists(
     st.tuples(st.integers(0, MIN_ROWS - 1), st.lists(PORTS, max_size=3), st.lists(VOLUMES, max_size=2)),
     max_size=2 * MIN_ROWS,
@@ -163,6 +179,22 @@ def test_lists_that_pods_fill(
     row = int(snapshot.order[gone % len(snapshot)])
     info = snapshot.info(row).with_pod(PodInfo("other", host_ports=tuple(ports), volumes=tuple(volumes)))
     columns, scalar = both_verdicts(program, pod, NodeSet.all(snapshot.overlay(row, info)))
+    assert columns == scalar
+
+
+@pytest.mark.parametrize("body", FAILING)
+@settings(deadline=None, max_examples=40)
+@given(USERS, PORTS, st.lists(TOLERATIONS, max_size=2))
+def test_items_whose_condition_fails(
+    body: str,
+    users: list[tuple[int, list[HostPort], list[PodVolume]]],
+    port: HostPort,
+    tolerations: list[Toleration],
+) -> None:
+    pod = PodInfo("p", host_ports=(port,), tolerations=tuple(tolerations))
+    facts = [NodeFacts(f"n{at}", taints=(Taint("a" * (1 + at % 3), "", ""),)) for at in range(MIN_ROWS)]
+    nodes = NodeSet.all(cluster(facts, _users(users)).snapshot())
+    columns, scalar = both_verdicts(predicate_program(body, FNS), pod, nodes)
     assert columns == scalar
 
 

@@ -413,7 +413,8 @@ def test_a_row_is_counted_once_at_one_version() -> None:
     assert sorted(asked[3:]) == sorted([*(pod.name for pod in info.pods), "x"])
 
 
-def test_a_question_that_is_seldom_asked_is_counted_from_the_index() -> None:
+def test_a_question_that_is_seldom_asked_is_counted_from_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_FEW_ARRIVALS", 16)
     cache = ClusterCache()
     _zone(cache, *"abcdefgh")
     question = SelectingQuestion(TERMS[2])
