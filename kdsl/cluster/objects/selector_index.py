@@ -87,6 +87,10 @@ class Selectors:
         other._known, other._next, other._index = dict(self._known), self._next, self._index.copy()
         return other
 
+    def get(self, key: str) -> LabelSelector | None:
+        """Return the selector of an object; None if there is none."""
+        return self._known.get(key, (0, None))[1]
+
     def put(self, key: str, selector: LabelSelector | None) -> None:
         """Set the selector of an object, which keeps its place; None selects no pods."""
         place = self._known.get(key, (self._next, None))[0]

@@ -88,7 +88,6 @@ class Catalog:
         # The selectors of services, and of workloads, by namespace.
         self._services: dict[str, Selectors] = {}
         self._workloads: dict[str, Selectors] = {}
-        self._selectors: dict[tuple[str, str], LabelSelector] = {}
         # The objects that assumed objects replace, by kind and key.
         self._assumed: dict[tuple[str, str], CatalogObject | None] = {}
         self._quotas: dict[str, dict[str, int]] = {}
@@ -104,8 +103,7 @@ class Catalog:
         other._namespaces = dict(self._namespaces)
         other._services = {name: each.copy() for name, each in self._services.items()}
         other._workloads = {name: each.copy() for name, each in self._workloads.items()}
-        other._selectors, other._quotas = dict(self._selectors), dict(self._quotas)
-        other._quota_keys = dict(self._quota_keys)
+        other._quotas, other._quota_keys = dict(self._quotas), dict(self._quota_keys)
         other.storage = self.storage.copy()
         return other
 
@@ -173,7 +171,8 @@ class Catalog:
 
     def workload_selector(self, kind: str, key: str) -> LabelSelector | None:
         """Return the selector of a ReplicationController, ReplicaSet or StatefulSet `namespace/name`."""
-        return self._selectors.get((kind, key))
+        known = self._workloads.get(key.partition("/")[0])
+        return None if known is None else known.get(f"{kind} {key}")
 
     def workload_selectors(self, pod: PodInfo) -> list[LabelSelector]:
         """Return the selectors of the ReplicationControllers, ReplicaSets and StatefulSets that match a pod,
@@ -255,7 +254,6 @@ class Catalog:
             else:
                 self.storage.put(api_object)
         elif _WORDS[kind] is CatalogWord.SERVICES:
-            _set(self._selectors, (kind, key), None if api_object is None else _selector_of(api_object))
             _put_selector(self._workloads, key, f"{kind} {key}", api_object)
 
     def _limits(self, namespace: str) -> dict[str, int]:
