@@ -1,9 +1,9 @@
 """The facts of nodes as dictionary-encoded columns, made at first use and updated by row.
 
-There is one column per field, and one per key of a map that rules read (a label, an image). So have the lists
-that the pods on a node fill, such as used host ports, which change more often. A column holds a
-code per row and the value of each code. Only changed nodes are encoded again. Rules, tallies and plugins read
-them: the domains of a topology are the column of a label.
+There is one column per field, and one per key of a map that rules read (a label, an image). The lists that
+the pods on a node fill, such as used host ports, have columns, too. A column holds a code per row and the
+value of each code. Only changed nodes are encoded again. Rules, tallies and plugins read them: the domains of
+a topology are the column of a label.
 """
 
 from __future__ import annotations

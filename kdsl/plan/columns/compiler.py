@@ -60,15 +60,7 @@ from kdsl.plan.columns.fn_calls import call_fn
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
-from kdsl.plan.columns.node_lists import (
-    CONFLICTS,
-    TOLERATES,
-    ItemCondition,
-    conflicts,
-    list_field,
-    over_items,
-    tolerates,
-)
+from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import pods_of_node
 from kdsl.plan.columns.numbers import cards, numbers_of, over_numbers
 from kdsl.plan.columns.rule import ColumnScope, RuleColumns, ScalarPart
@@ -266,22 +258,18 @@ class Lowering:
             return self._equality(expr)
         if expr.function in MEASURES:
             return measured(expr.function, [self.lower(arg) for arg in expr.args])
-        if expr.function in TOLERATES:
-            return tolerates(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
-        if expr.function == CONFLICTS:
-            return conflicts(self.lower(expr.args[0]), self.lower(expr.args[1]))
+        if expr.function in ITEM_METHODS:
+            return of_items(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
         special = listed.CALLS.get(expr.overload)
         kernel = KERNELS.get(expr.overload)
         if special is None and kernel is None:
             self.at.only_codable(expr)
-        match expr.args:
-            case (Comprehension() as filtered,) if expr.function == "size":
-                counted = pods_of_node(filtered, self.at)
-                if counted is not None:
-                    return counted
-        match expr.args:
-            case (items,) if expr.function == "size" and self.at.is_node_list(items):
-                return call_over_columns(expr, [self.items_of(items)], special)
+        if expr.function == "size":
+            (counted,) = expr.args
+            if isinstance(counted, Comprehension) and (count := pods_of_node(counted, self.at)) is not None:
+                return count
+            if self.at.is_node_list(counted):
+                return call_over_columns(expr, [self.items_of(counted)], special)
         if any(
             arg.type.name in ("list", "map")
             and not self.at.is_uniform(arg)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final
@@ -34,8 +34,6 @@ MAX_CONDITIONS: Final = 64
 """The most conditions on items alone whose results are kept."""
 MAX_ITEMS: Final = 4096
 """The most distinct items of a list for columns."""
-TOLERATES: Final = frozenset(("Pod.tolerates", "Toleration.tolerates"))
-CONFLICTS: Final = "HostPort.conflictsWith"
 
 
 class Attribute:
@@ -167,8 +165,22 @@ def lists_of(column: FactColumn) -> ListItems:
     return items
 
 
-def tolerated(lists: ListItems, tolerations: Sequence[Value]) -> Mask:
-    """Return which taints a toleration matches, as `Toleration.tolerates` does."""
+def of_items(expr: CallOf, receiver: Operand, argument: Operand) -> Operand:
+    """Return a method of `ITEM_METHODS` about the items of lists and one other value."""
+    at, answer = ITEM_METHODS[expr.function]
+
+    def evaluate(batch: Batch) -> ColumnValue:
+        operands = receiver(batch), argument(batch)
+        items, other = operands[at], operands[1 - at]
+        if not isinstance(other, Same) or not isinstance(items, ItemCodes) or items.lists is None:
+            raise NotColumnar
+        return Column(answer(items.lists, other.value), items.bad)
+
+    return evaluate
+
+
+def _tolerated(lists: ListItems, tolerations: Sequence[Value]) -> Mask:
+    """Return which taints one of some tolerations matches, as `Toleration.tolerates` does."""
     result = np.zeros(len(lists.items), np.bool_)
     for each in tolerations:
         found: Mask = np.ones(len(result), np.bool_)
@@ -184,33 +196,12 @@ def tolerated(lists: ListItems, tolerations: Sequence[Value]) -> Mask:
     return result
 
 
-def tolerates(expr: CallOf, receiver: Operand, taint: Operand) -> Operand:
-    """Return whether a pod, or a toleration, tolerates the taint that goes through the items of lists."""
-
-    def evaluate(batch: Batch) -> ColumnValue:
-        who, what = receiver(batch), taint(batch)
-        if not isinstance(who, Same) or not isinstance(what, ItemCodes) or what.lists is None:
-            raise NotColumnar
-        tolerations = who.value.tolerations if expr.function == "Pod.tolerates" else (who.value,)
-        return Column(tolerated(what.lists, tolerations), what.bad)
-
-    return evaluate
-
-
-def conflicts(receiver: Operand, other: Operand) -> Operand:
-    """Return `HostPort.conflictsWith` for a port that goes through the items of lists, and one port."""
-
-    def evaluate(batch: Batch) -> ColumnValue:
-        used, wanted = receiver(batch), other(batch)
-        if not isinstance(wanted, Same) or not isinstance(used, ItemCodes) or used.lists is None:
-            raise NotColumnar
-        port: HostPort = wanted.value
-        found = _has(used.lists, "port", port.port) & _has(used.lists, "protocol", port.protocol)
-        if port.ip != EVERY_ADDRESS:
-            found &= _has(used.lists, "ip", port.ip) | _has(used.lists, "ip", EVERY_ADDRESS)
-        return Column(found, used.bad)
-
-    return evaluate
+def _conflicting(lists: ListItems, port: HostPort) -> Mask:
+    """Return which ports conflict with a port, as `HostPort.conflicts_with` does."""
+    found = _has(lists, "port", port.port) & _has(lists, "protocol", port.protocol)
+    if port.ip != EVERY_ADDRESS:
+        found &= _has(lists, "ip", port.ip) | _has(lists, "ip", EVERY_ADDRESS)
+    return found
 
 
 def _has(lists: ListItems, name: str, value: Value) -> Mask:
@@ -218,6 +209,16 @@ def _has(lists: ListItems, name: str, value: Value) -> Mask:
     attribute = lists.attribute(name)
     found: Mask = attribute.codes == attribute.numbers.get(value, -1)
     return found
+
+
+ITEM_METHODS: Final[Mapping[str, tuple[int, Callable[[ListItems, Value], Mask]]]] = {
+    "Pod.tolerates": (1, lambda taints, pod: _tolerated(taints, pod.tolerations)),
+    "Toleration.tolerates": (1, lambda taints, toleration: _tolerated(taints, (toleration,))),
+    "HostPort.conflictsWith": (0, _conflicting),
+}
+"""Methods that answer for all distinct items at once: the place of the item (0 is the receiver), and a
+function that returns for which items the method holds, given the other value.
+"""
 
 
 def list_field(attribute: str) -> Operand:

@@ -27,7 +27,9 @@ MAX_BYTES: Final = 64 << 20
 """
 MIN_TALLIES: Final = 4
 MAX_FIRST: Final = 64
-"""The most questions that are remembered as asked once; a repeated question beyond that gets no tally yet."""
+"""The most questions whose sums from the index of pods are remembered; a repeated question beyond that gets
+no tally yet.
+"""
 _FEW_ARRIVALS: Final = 40
 """As many arrivals as one count from the index of pods costs, besides one for each pod that it reads."""
 _OVERHEAD: Final = 1024
@@ -47,7 +49,7 @@ class TallyStore:
         self._terms = {kind: TermIndex(kind, live) for kind in TermKind}
         self._arrivals = Arrivals()
         self._pods = PodIndex(live)
-        # The sums of questions that have no tally, with the position in the log of arrivals.
+        # The latest sums from the index of pods, by question, with their position in the log of arrivals.
         self._first: dict[TallyKey, tuple[int, Sums]] = {}
         self._version = -1
         # A count may ask for another count.
