@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from kdsl.base.disk_cache import DiskCache
 from kdsl.base.heap import settled_heap
+
+# Tests start some hundred programs. Each would compile all modules of kdsl again, which takes longer than most commands.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Rules are compiled all the time here, to objects that stay. Python's own thresholds would search them for cycles in
 # half of the time of the tests.

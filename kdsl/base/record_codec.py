@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from functools import lru_cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -144,9 +145,11 @@ def _parts(record: object) -> Sequence[object]:
         return [part for item in record.items() for part in item]
     if isinstance(record, tuple | list | frozenset):
         return list(record)
-    return [getattr(record, name) for name in _fields_of(type(record))]
+    kind: Any = type(record)
+    return [getattr(record, name) for name in _fields_of(kind)]
 
 
+@lru_cache(1024)
 def _fields_of(kind: type[Any]) -> Sequence[str]:
     return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
 
@@ -155,7 +158,7 @@ def _is_record(kind: type) -> bool:
     return issubclass(kind, Enum) or is_dataclass(kind)
 
 
-def _maker(kind: type[Any]) -> _Make:
+def _maker(kind: Any) -> _Make:
     """Return a function that builds a record from its parts."""
     if issubclass(kind, Enum):
         return lambda parts: kind[parts[0]]

@@ -169,18 +169,13 @@ def free_slots(*exprs: TypedExpr | None) -> frozenset[int]:
     pending = [expr for expr in exprs if expr is not None]
     while pending:
         part = pending.pop()
-        match part:
-            case Const():
-                continue
-            case Var(slot=slot):
-                read.add(slot)
-                continue
-            case Comprehension(variables=variables):
-                bound.update([variable.slot for variable in variables])
-            case Bind(variable=variable) | Aggregate(variable=variable):
-                bound.add(variable.slot)
-            case _:
-                pass
+        if isinstance(part, Var):
+            read.add(part.slot)
+            continue
+        if isinstance(part, Comprehension):
+            bound.update([variable.slot for variable in part.variables])
+        elif isinstance(part, Bind) or isinstance(part, Aggregate):  # noqa: SIM101 - the hot path
+            bound.add(part.variable.slot)
         pending += children(part)
     # INVARIANT: no two variables of a rule share a slot, so a bound slot is read nowhere outside its binder.
     return frozenset(read - bound)

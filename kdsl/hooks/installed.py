@@ -6,8 +6,10 @@ Finding imports nothing: a plugin's code is loaded only when a configuration nam
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -114,16 +116,33 @@ def installed_rules() -> tuple[InstalledRules, ...]:
     return tuple(sorted(found, key=lambda each: (each.distribution, each.name, each.target)))
 
 
-def _offered(group: str) -> Iterator[tuple[metadata.EntryPoint, str, str]]:
-    """Yield the entry points of a group, each with name and version of its distribution."""
+def _offered(group: str) -> list[tuple[metadata.EntryPoint, str, str]]:
+    """Return the entry points of a group, each with name and version of its distribution."""
+    return _read_entry_points(group, tuple(map(_folder_version, sys.path)))
+
+
+def _folder_version(folder: str) -> tuple[str, int]:
+    """Return a folder with a number that changes if a distribution is installed there, or removed."""
+    try:
+        return folder, Path(folder).stat().st_mtime_ns
+    except OSError:
+        return folder, 0
+
+
+# Reading them takes as long as compiling a few rules, and one start of a scheduler asks four times.
+@lru_cache(2)
+def _read_entry_points(
+    group: str, folders: tuple[tuple[str, int], ...]
+) -> list[tuple[metadata.EntryPoint, str, str]]:
     known: dict[int, tuple[str, str]] = {}
-    entry_points = metadata.entry_points(group=group)
-    for entry_point in entry_points:
+    found: list[tuple[metadata.EntryPoint, str, str]] = []
+    for entry_point in metadata.entry_points(group=group):
         # Each access to `metadata` parses the file of the distribution.
         of = known.get(id(entry_point.dist))
         if of is None:
             of = known[id(entry_point.dist)] = _name_and_version(entry_point.dist)
-        yield entry_point, *of
+        found.append((entry_point, *of))
+    return found
 
 
 def _name_and_version(distribution: metadata.Distribution | None) -> tuple[str, str]:

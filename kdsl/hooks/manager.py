@@ -78,7 +78,11 @@ class _Pluggy(pluggy.PluginManager):
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         own, kind = getattr(plugin, "__dict__", {}), cast(Any, type(plugin))
-        is_unmarked = not inspect.isroutine(own[name]) if name in own else name in _unmarked(kind)
+        if name in own:
+            # Most attributes are data, which `callable` finds much faster.
+            is_unmarked = not callable(own[name]) or not inspect.isroutine(own[name])
+        else:
+            is_unmarked = name in _unmarked(kind)
         return None if is_unmarked else super().parse_hookimpl_opts(plugin, name)
 
 

@@ -140,16 +140,21 @@ def import_all(configurations: Iterable[str]) -> None:
         _imported.update(zip(new, ((checked.rules, name) for name in names), strict=True))
 
 
-@cache
 def table_of(configuration: str, back_end: BackEnd = BackEnd.AUTO) -> HookTable:
     """Return the hooks of the profile that a KubeSchedulerConfiguration describes: the default one for an
     empty text. They hold no state of a cluster.
     """
+    # The number of nodes decides between the other two back ends, for one compiled profile.
+    return _table_of(configuration, back_end is BackEnd.SCALAR)
+
+
+@cache
+def _table_of(configuration: str, is_scalar: bool) -> HookTable:
     import_all([configuration])
     checked, profile = _imported[configuration] if configuration else (rules(), PROFILE)
     context = PluginContext(NoBinder(), ManualClock(), WaitingPods[Any]())
     settings = Settings(profile=profile)
-    if back_end is BackEnd.SCALAR:
+    if is_scalar:
         settings = replace(settings, probe=Unmoved())
     (found,) = hook_tables(checked, context, settings)
     return found
@@ -158,7 +163,7 @@ def table_of(configuration: str, back_end: BackEnd = BackEnd.AUTO) -> HookTable:
 def forget_imported() -> None:
     """Let go of imported rules and of all tables: each is some ten thousand objects, and there are hundreds."""
     _imported.clear()
-    table_of.cache_clear()
+    _table_of.cache_clear()
 
 
 def configuration_of(vector: Json) -> str:

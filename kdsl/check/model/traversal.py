@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from kdsl.check.model.typed import (
     Aggregate,
@@ -10,7 +11,6 @@ from kdsl.check.model.typed import (
     CallFn,
     CallOf,
     Comprehension,
-    Const,
     FieldOf,
     HasField,
     KeyOf,
@@ -21,29 +21,27 @@ from kdsl.check.model.typed import (
 )
 
 
-def children(expr: TypedExpr) -> Iterator[TypedExpr]:
-    """Yield the direct parts of an expression in source order; variables that it binds are not parts."""
-    match expr:
-        case Const() | Var():
-            return
-        case FieldOf(operand=operand) | HasField(operand=operand) | KeyOf(operand=operand):
-            yield operand
-        case CallOf(args=args) | CallFn(args=args):
-            yield from args
-        case ListOf(items=items):
-            yield from (item.value for item in items)
-        case MapOf(entries=entries):
-            for entry in entries:
-                yield entry.key
-                yield entry.value
-        case Comprehension(iterable=iterable, where=where, body=body):
-            yield iterable
-            if where is not None:
-                yield where
-            yield body
-        case Bind(value=value, body=body) | Aggregate(target=value, body=body):
-            yield value
-            yield body
+def children(expr: TypedExpr) -> tuple[TypedExpr, ...]:
+    """Return the direct parts of an expression in source order; variables that it binds are not parts."""
+    of_kind = _PARTS.get(expr.__class__)
+    return () if of_kind is None else of_kind(expr)
+
+
+# A table is much faster than matching classes. Constants and variables have no parts.
+_PARTS: Final[Mapping[type, Callable[[Any], tuple[TypedExpr, ...]]]] = {
+    FieldOf: lambda expr: (expr.operand,),
+    HasField: lambda expr: (expr.operand,),
+    KeyOf: lambda expr: (expr.operand,),
+    CallOf: lambda expr: expr.args,
+    CallFn: lambda expr: expr.args,
+    ListOf: lambda expr: tuple([item.value for item in expr.items]),
+    MapOf: lambda expr: tuple([part for entry in expr.entries for part in (entry.key, entry.value)]),
+    Comprehension: lambda expr: (
+        (expr.iterable, expr.body) if expr.where is None else (expr.iterable, expr.where, expr.body)
+    ),
+    Bind: lambda expr: (expr.value, expr.body),
+    Aggregate: lambda expr: (expr.target, expr.body),
+}
 
 
 def walk(expr: TypedExpr) -> Iterator[TypedExpr]:
