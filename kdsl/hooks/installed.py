@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -116,9 +116,15 @@ def installed_rules() -> tuple[InstalledRules, ...]:
     return tuple(sorted(found, key=lambda each: (each.distribution, each.name, each.target)))
 
 
-def _offered(group: str) -> list[tuple[metadata.EntryPoint, str, str]]:
-    """Return the entry points of a group, each with name and version of its distribution."""
-    return _read_entry_points(group, tuple(map(_folder_version, sys.path)))
+def _offered(group: str) -> Iterator[tuple[metadata.EntryPoint, str, str]]:
+    """Yield the entry points of a group, each with name and version of its distribution."""
+    known: dict[int, tuple[str, str]] = {}
+    for entry_point in _entry_points(group, tuple(map(_folder_version, sys.path))):
+        # Each access to `metadata` parses the file of the distribution.
+        of = known.get(id(entry_point.dist))
+        if of is None:
+            of = known[id(entry_point.dist)] = _name_and_version(entry_point.dist)
+        yield entry_point, *of
 
 
 def _folder_version(folder: str) -> tuple[str, int]:
@@ -129,20 +135,10 @@ def _folder_version(folder: str) -> tuple[str, int]:
         return folder, 0
 
 
-# Reading them takes as long as compiling a few rules, and one start of a scheduler asks four times.
+# Reading those of all distributions takes longer than compiling a rule. A scheduler asks four times at start.
 @lru_cache(2)
-def _read_entry_points(
-    group: str, folders: tuple[tuple[str, int], ...]
-) -> list[tuple[metadata.EntryPoint, str, str]]:
-    known: dict[int, tuple[str, str]] = {}
-    found: list[tuple[metadata.EntryPoint, str, str]] = []
-    for entry_point in metadata.entry_points(group=group):
-        # Each access to `metadata` parses the file of the distribution.
-        of = known.get(id(entry_point.dist))
-        if of is None:
-            of = known[id(entry_point.dist)] = _name_and_version(entry_point.dist)
-        found.append((entry_point, *of))
-    return found
+def _entry_points(group: str, folders: tuple[tuple[str, int], ...]) -> tuple[metadata.EntryPoint, ...]:
+    return tuple(metadata.entry_points(group=group))
 
 
 def _name_and_version(distribution: metadata.Distribution | None) -> tuple[str, str]:
