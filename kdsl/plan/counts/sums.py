@@ -30,7 +30,7 @@ class DomainSums:
         self.numbers: Mapping[str, int] = column.numbers
         self.ids: NDArray[np.int32] | None = column.codes
         self.cells: NDArray[np.int64] = np.zeros(len(column.numbers), dtype=np.int64)
-        # Bounds of all numbers so far.
+        # Bounds of all numbers so far, including 0 for no domain.
         self.least_ever = self.largest_ever = 0
 
     @property
@@ -41,11 +41,6 @@ class DomainSums:
     def named_domains(self) -> int:
         """The number of domains that have a number."""
         return len(self.numbers) - 1
-
-    @property
-    def range(self) -> tuple[int, int]:
-        """Bounds of all numbers, including 0 for no domain."""
-        return self.least_ever, self.largest_ever
 
     def refresh(self, column: FactColumn) -> None:
         """Add the new rows and domains of the column."""
@@ -154,7 +149,9 @@ class Sums(DomainSums):
 
     @property
     def range(self) -> tuple[int, int]:
-        return min((0, *self._domains)), max((0, *self._domains))
+        """Bounds of all sums, including 0 for no domain."""
+        spread = (0, *self._domains)
+        return min(spread), max(spread)
 
     @property
     def least(self) -> int | None:
@@ -176,7 +173,7 @@ class Sums(DomainSums):
         spread = self._domains
         after = before + nodes * amount
         if there:
-            self._leave(before)
+            _leave(spread, before)
         if there + nodes:
             spread[after] = spread.get(after, 0) + 1
         self.cells[number], self._nodes[number] = after, there + nodes
@@ -188,23 +185,25 @@ class Sums(DomainSums):
         before = self.cells.item(number)
         after = before + amount
         spread = self._domains
-        self._leave(before)
+        _leave(spread, before)
         spread[after] = spread.get(after, 0) + 1
         self.cells[number] = after
         self.total += amount
         self.mark = object()
 
-    def _leave(self, amount: int) -> None:
-        domains = self._domains[amount]
-        if domains == 1:
-            del self._domains[amount]
-        else:
-            self._domains[amount] = domains - 1
-
     def of_overlay(self) -> Self:
         other = super().of_overlay()
         other._nodes, other._spread = self._nodes.copy(), self._domains.copy()
         return other
+
+
+def _leave(spread: dict[int, int], amount: int) -> None:
+    """Take a domain with an amount from the number of domains by amount."""
+    domains = spread[amount]
+    if domains == 1:
+        del spread[amount]
+    else:
+        spread[amount] = domains - 1
 
 
 def _nodes_by_domain(domains: NDArray[np.int32], size: int) -> NDArray[np.int64]:

@@ -228,9 +228,10 @@ class PodTermCount(Struct, frozen=True, eq=False):
     @property
     def here_column(self) -> HereColumn | None:
         """Returns `here` for many rows at once; None over an overlay."""
-        tables = tuple(self.sums.by_key.values())
-        if any(amounts.ids is None for amounts in tables):
-            return None
+        tables = [*self.sums.by_key.values()]
+        for amounts in tables:
+            if amounts.ids is None:
+                return None
         if len(tables) == 1:
             return tables[0].at
         return lambda rows: sum([amounts.at(rows) for amounts in tables])
@@ -238,15 +239,20 @@ class PodTermCount(Struct, frozen=True, eq=False):
     @property
     def here_range(self) -> tuple[int, int]:
         """Bounds of every `here`."""
-        ranges = [amounts.range for amounts in self.sums.by_key.values()]
-        return sum([least for least, _ in ranges]), sum([largest for _, largest in ranges])
+        least = largest = 0
+        for amounts in self.sums.by_key.values():
+            least += amounts.least_ever
+            largest += amounts.largest_ever
+        return least, largest
 
     @property
     def label_keys(self) -> frozenset[str] | None:
         """The labels that determine `here` if they have few values; else None."""
         tables = self.sums.by_key
-        are_few = all(amounts.named_domains <= FEW_DOMAINS for amounts in tables.values())
-        return frozenset(tables) if are_few else None
+        for amounts in tables.values():
+            if amounts.named_domains > FEW_DOMAINS:
+                return None
+        return frozenset(tables)
 
     def total(self) -> int:
         return self.sums.total

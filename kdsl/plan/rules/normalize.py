@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -80,7 +81,15 @@ def normalize_close(kind: Normalization, raw: Scores) -> tuple[Sequence[int], ND
     if largest - least >= _NARROW or least < -_EXACT:
         return None
     places = raw.astype(np.int64, copy=False)
-    return normalize_few(kind, range(least, largest + 1)), places - least if least else places
+    return _points_between(kind, least, largest), places - least if least else places
+
+
+@lru_cache(1024)
+def _points_between(kind: Normalization, least: int, largest: int) -> tuple[int, ...]:
+    """Return the points of each integer from the least score to the largest, at most `_NARROW` of them. The
+    scores of two pods often have the same bounds.
+    """
+    return tuple(normalize_few(kind, range(least, largest + 1)))
 
 
 def truncate(values: Scores) -> NDArray[np.int64]:

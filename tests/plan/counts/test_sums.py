@@ -33,4 +33,4 @@ def test_amounts_are_added_together(first: Mapping[int, int], second: Mapping[in
         for number, amount in each.items():
             single.add(number, times * amount)
         assert together.cells.tolist() == single.cells.tolist()
-        assert together.range == single.range
+        assert (together.least_ever, together.largest_ever) == (single.least_ever, single.largest_ever)
