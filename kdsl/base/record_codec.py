@@ -10,11 +10,13 @@ A codec reads and writes only the classes that it is made with. They are datacla
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
 from importlib import import_module
+from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
@@ -30,7 +32,7 @@ _CONTAINERS: Final[Mapping[type, _Make]] = {
     MappingProxyType: lambda parts: MappingProxyType(dict(zip(parts[::2], parts[1::2], strict=True))),
 }
 _KINDS: Final = {kind: number for number, kind in enumerate(_CONTAINERS)}
-_SCALARS: Final = (str, int, float, bool, type(None))
+_SCALARS: Final = frozenset((str, int, float, bool, type(None)))
 MISREAD: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, AssertionError)
 """The exceptions that data of another shape may raise during reading."""
 
@@ -86,70 +88,89 @@ class _Encoder:
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = modules
-        self._classes: dict[type, int] = {}
-        self._scalars: list[Any] = []
+        self._classes: list[type] = []
+        self._kinds: dict[type, int] = {**_KINDS}
+        self._scalars: list[object] = []
         self._places: dict[object, int] = {}
 
     def encode(self, value: object) -> bytes:
-        records = list(self._in_order(value))
-        for place, record in enumerate(records, len(self._scalars)):
-            self._places[id(record)] = place
+        records = self._in_order(value)
+        numbers = {id(record): number for number, (record, _) in enumerate(records, len(self._scalars))}
         nodes = [
-            [self._kind(type(record)), *(self._places[_key(part)] for part in _parts(record))]
-            for record in records
+            [
+                self._kind(type(record)),
+                *[part if part.__class__ is int else numbers[id(part)] for part in parts],
+            ]
+            for record, parts in records
         ]
         classes = [f"{kind.__module__}.{kind.__name__}" for kind in self._classes]
         table = {"classes": classes, "scalars": self._scalars, "nodes": nodes}
         return json.dumps(table, separators=(",", ":")).encode()
 
-    def _in_order(self, value: object) -> Iterator[object]:
-        """Yield the records of a value, each once and after its parts; assign places to the scalars."""
+    def _in_order(self, value: object) -> list[tuple[object, list[object]]]:
+        """Return the records of a value, each once and after its parts; in place of a scalar among the parts
+        stands its place.
+        """
         seen: set[int] = set()
-        todo: list[tuple[object, bool]] = [(value, False)]
+        found: list[tuple[object, list[object]]] = []
+        todo: list[tuple[object, list[object] | None]] = [(self._placed(value), None)]
         while todo:
-            each, has_parts_behind = todo.pop()
-            if type(each) in _SCALARS:
-                if self._places.setdefault(_key(each), len(self._scalars)) == len(self._scalars):
-                    self._scalars.append(each)
-            elif has_parts_behind:
-                yield each
-            elif id(each) not in seen:
+            each, parts = todo.pop()
+            if parts is not None:
+                found.append((each, parts))
+            elif each.__class__ is not int and id(each) not in seen:
                 seen.add(id(each))
-                todo.append((each, True))
-                todo += ((part, False) for part in reversed(_parts(each)))
+                kind: Any = type(each)
+                parts = [*map(self._placed, _parts_of(kind)(each))]
+                todo.append((each, parts))
+                todo += [(part, None) for part in reversed(parts)]
+        return found
+
+    def _placed(self, part: object) -> object:
+        """Return the place of a scalar; other parts themselves."""
+        if part.__class__ not in _SCALARS:
+            return part
+        place = self._places.setdefault(_key(part), len(self._scalars))
+        if place == len(self._scalars):
+            self._scalars.append(part)
+        return place
 
     def _kind(self, kind: type) -> int:
-        container = _KINDS.get(kind)
-        if container is not None:
-            return container
-        if kind.__module__ not in self._modules or not _is_record(kind):
-            raise UnknownRecordError(f"{kind.__module__}.{kind.__qualname__} is no record of this codec")
-        return len(_CONTAINERS) + self._classes.setdefault(kind, len(self._classes))
+        """Return the number of a class, which may be new."""
+        number = self._kinds.get(kind)
+        if number is None:
+            if kind.__module__ not in self._modules or not _is_record(kind):
+                raise UnknownRecordError(f"{kind.__module__}.{kind.__qualname__} is no record of this codec")
+            number = self._kinds[kind] = len(self._kinds)
+            self._classes.append(kind)
+        return number
 
 
-def _key(part: object) -> object:
-    """Return a key that is equal for equal scalars of one type; the key of a record is its identity."""
-    if type(part) is float:
-        # The key is the text: equal floats may differ (0.0 and -0.0), and NaN is not equal to itself.
-        return float, repr(part)
-    return (type(part), part) if type(part) in _SCALARS else id(part)
-
-
-def _parts(record: object) -> Sequence[object]:
-    """Return the parts of a record. The parts of a set come in the order of its iteration."""
-    if isinstance(record, Enum):
-        return (record.name,)
-    if isinstance(record, bytes):
-        return (record.decode("latin-1"),)
-    if isinstance(record, dict | MappingProxyType):
-        return [part for item in record.items() for part in item]
-    if isinstance(record, tuple | list | frozenset):
-        return list(record)
-    kind: Any = type(record)
-    return [getattr(record, name) for name in _fields_of(kind)]
+def _key(scalar: object) -> object:
+    """Return a key that is equal for equal scalars of one type."""
+    if scalar.__class__ is str:
+        return scalar
+    # The key of a float is its text: equal floats may differ (0.0 and -0.0), and NaN is not equal to itself.
+    return scalar.__class__, repr(scalar) if scalar.__class__ is float else scalar
 
 
 @lru_cache(1024)
+def _parts_of(kind: Any) -> Callable[[Any], Iterable[object]]:
+    """Return a function that lists the parts of a record of a class. Those of a set come in the order of its
+    iteration.
+    """
+    if issubclass(kind, Enum):
+        return lambda record: (record.name,)
+    if issubclass(kind, bytes):
+        return lambda record: (record.decode("latin-1"),)
+    if issubclass(kind, dict | MappingProxyType):
+        return lambda record: chain.from_iterable(record.items())
+    if issubclass(kind, tuple | list | frozenset):
+        return iter
+    names = _fields_of(kind)
+    return attrgetter(*names) if len(names) > 1 else lambda record: [getattr(record, name) for name in names]
+
+
 def _fields_of(kind: type[Any]) -> Sequence[str]:
     return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
 
@@ -158,7 +179,7 @@ def _is_record(kind: type) -> bool:
     return issubclass(kind, Enum) or is_dataclass(kind)
 
 
-def _maker(kind: Any) -> _Make:
+def _maker(kind: type[Any]) -> _Make:
     """Return a function that builds a record from its parts."""
     if issubclass(kind, Enum):
         return lambda parts: kind[parts[0]]
