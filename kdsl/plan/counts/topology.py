@@ -228,6 +228,7 @@ class PodTermCount(Struct, frozen=True, eq=False):
     @property
     def here_column(self) -> HereColumn | None:
         """Returns `here` for many rows at once; None over an overlay."""
+        # The hot path, like the next two: most terms have one key, which a generator makes slower to read.
         tables = [*self.sums.by_key.values()]
         for amounts in tables:
             if amounts.ids is None:
