@@ -38,7 +38,7 @@ def find_feasible(
     `run_length` fixes how many nodes are judged at once. By default the first run holds the nodes that are
     needed if the `share` passes, and an eighth more; the next one follows from the share that passed.
     """
-    search, count = _Search(wanted), len(rows)
+    search, count = _Search(wanted), rows.size
     length = run_length or _first_run(wanted, share, count, workers.parallelism)
     if workers.parallelism > 1:
         runs = (rows.cut(begin, begin + length) for begin in range(0, count, length))

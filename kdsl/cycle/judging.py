@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -27,6 +29,8 @@ from kdsl.hooks.table import AddPod, Calls
 
 Contested = Mapping[int, Sequence[PodInfo]]
 """The nominated pods that count on a node, by row."""
+MAX_LENGTHS: Final = 16
+"""The most columns without rejections that are kept: the length of most runs is that of the last one."""
 
 
 class Judged(Struct, frozen=True, eq=False):
@@ -262,9 +266,12 @@ def account_for(
             raise PluginError.answered(plugin, point, status)
 
 
+@lru_cache(MAX_LENGTHS)
 def _passing(nodes: int) -> StatusColumn:
-    """Return the column of nodes that all pass."""
-    return StatusColumn(np.zeros(nodes, np.int32), ALL_PASS)
+    """Return the column of nodes that all pass; read only, since most attempts share it."""
+    ids = np.zeros(nodes, np.int32)
+    ids.flags.writeable = False
+    return StatusColumn(ids, ALL_PASS)
 
 
 def _has_rejections_only(column: StatusColumn) -> bool:

@@ -4,6 +4,7 @@ to skip.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -75,9 +76,9 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
             names = frozenset(answer.names) if names is None else names.intersection(answer.names)
             if names:
                 continue
-            by = sorted(narrowed_by)
             _unmark_after(attempt, plugin)
-            return PreFilterResult(_skipping(attempt), _nothing_left(by), names, tuple(by), plugin)
+            by = tuple(sorted(narrowed_by))
+            return PreFilterResult(_skipping(attempt), _nothing_left(by), names, by, plugin)
         match answer.code:
             case Code.SKIP:
                 skipped.add(plugin)
@@ -91,7 +92,8 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
             case _:
                 _unmark_after(attempt, plugin)
                 raise PluginError.answered(plugin, "pre_filter", answer)
-    return PreFilterResult(_skipping(attempt), rejection, names, tuple(sorted(narrowed_by)), share=share)
+    by = tuple(sorted(narrowed_by)) if narrowed_by else ()
+    return PreFilterResult(_skipping(attempt), rejection, names, by, share=share)
 
 
 def _calls(attempt: Attempt, nodes: NodeSet) -> tuple[Calls[PreFilterHook], float]:
@@ -149,7 +151,7 @@ def candidate_rows(snapshot: Snapshot, names: frozenset[str] | None) -> NDArray[
     return snapshot.order[np.isin(snapshot.order, rows)]
 
 
-def _nothing_left(plugins: list[str]) -> Status:
+def _nothing_left(plugins: Sequence[str]) -> Status:
     if len(plugins) == 1:
         return Status(Code.UNRESOLVABLE, (f"node(s) didn't satisfy plugin {plugins[0]}",))
     return Status(

@@ -13,19 +13,17 @@ class Rotated:
     """Candidates in visiting order: index i visits candidate `(start + i) % len(candidates)`.
 
     The order is never built as a whole: in a large cluster a search ends long before it has visited all
-    nodes.
+    nodes. `size` is the number of candidates.
     """
 
     def __init__(self, candidates: NDArray[np.intp], start: int = 0) -> None:
         self._candidates = candidates
-        self._first = start % len(candidates) if len(candidates) else 0
-
-    def __len__(self) -> int:
-        return len(self._candidates)
+        self.size = size = len(candidates)
+        self._first = start % size if size else 0
 
     def cut(self, begin: int, end: int) -> NDArray[np.intp]:
         """Return the candidates from index `begin` up to `end`, or to the last."""
-        all_of_them, size = self._candidates, len(self._candidates)
+        all_of_them, size = self._candidates, self.size
         begin, end = begin + self._first, min(end, size) + self._first
         if begin >= size:
             return all_of_them[begin - size : end - size]

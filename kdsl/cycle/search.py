@@ -91,7 +91,7 @@ def search(
     if prefilter.rejection is not None:
         return Search(prefilter, VisitedNodes.empty(), start, start)
     judge = Judge.of(attempt, rivals_by_row(attempt, rivals or {}))
-    nominated = VisitedNodes.empty()
+    nominated: VisitedNodes | None = None
     row = snapshot.row_of(nominated_node) if nominated_node else None
     if row is not None:
         nominated = find_feasible(judge, Rotated(np.array([row], dtype=np.intp)), 1, settings.workers)
@@ -102,10 +102,12 @@ def search(
         if is_candidate and nominated.error is None and len(nominated.feasible):
             return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
     candidates = candidate_rows(snapshot, prefilter.names)
-    wanted, faults = _wanted(attempt, len(candidates), settings.percentage)
     rows = Rotated(candidates, start)
+    wanted, faults = _wanted(attempt, rows.size, settings.percentage)
     found = find_feasible(judge, rows, wanted, settings.workers, settings.run_length, prefilter.share)
-    verdicts = run_feasible_filters(attempt, found).including(nominated)
+    verdicts = run_feasible_filters(attempt, found)
+    if nominated is not None:
+        verdicts = verdicts.including(nominated)
     end = next_start(start, len(verdicts.rows), len(snapshot.order))
     return Search(prefilter, verdicts, start, end, wanted, faults=faults)
 

@@ -12,6 +12,8 @@ from kdsl.hooks.faults import Fault
 class CycleState(Struct, eq=False):
     """Per-attempt storage: one value per key, and the plugins that are skipped in this attempt.
 
+    `values` holds the values. `write`, `read` and `get` are for plugins; they take one more call.
+
     Cloned before pods are added to or removed from a node tentatively; values with a `clone` method are
     cloned with it, the others are shared. `faults` are ignored errors, for the decision to record; clones
     share the list.
@@ -20,22 +22,22 @@ class CycleState(Struct, eq=False):
     skipped_filters: set[str] = set()
     skipped_scores: set[str] = set()
     faults: list[Fault] = []
-    _values: dict[str, object] = {}
+    values: dict[str, object] = {}
 
     def write(self, key: str, value: object) -> None:
-        self._values[key] = value
+        self.values[key] = value
 
     def read(self, key: str) -> object:
         """Return the value under `key`; raises KeyError where none was written."""
-        return self._values[key]
+        return self.values[key]
 
     def get(self, key: str) -> object | None:
-        return self._values.get(key)
+        return self.values.get(key)
 
     @property
     def has_faults(self) -> bool:
         """Return whether a plugin has recorded a fault."""
-        return type(self.faults) is not list or len(self.faults) > 0
+        return type(self.faults) is not list or self.faults != []
 
     def take_faults(self) -> tuple[Fault, ...]:
         """Return the faults that plugins recorded since the last call. A recorded value may be of any
@@ -50,7 +52,7 @@ class CycleState(Struct, eq=False):
 
     def clone(self) -> CycleState:
         """Return an independent state; raises PluginError where the `clone` of a value raises."""
-        values = {key: _clone(key, value) for key, value in self._values.items()}
+        values = {key: _clone(key, value) for key, value in self.values.items()}
         return CycleState(set(self.skipped_filters), set(self.skipped_scores), self.faults, values)
 
 

@@ -15,7 +15,7 @@ def test_rotation_visits_node_start_plus_i_modulo_candidates(
     rows = np.arange(candidates, dtype=np.int32) * 3
     visited = [rows[(start + i) % candidates] for i in range(candidates)]
     rotated = Rotated(rows, start)
-    assert len(rotated) == candidates
+    assert rotated.size == candidates
     assert rotated.cut(begin, begin + length).tolist() == visited[begin : begin + length]
 
 

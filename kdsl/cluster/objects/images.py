@@ -53,6 +53,8 @@ class ImageSpread:
 
     def take_changed(self) -> set[str] | None:
         """Apply the noted changes. Return the nodes with a changed image, None where there is none."""
+        if not self._noted:
+            return None
         changed: set[str] = set()
         for each in self._noted:
             self._take(*each, changed)

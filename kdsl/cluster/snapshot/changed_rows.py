@@ -21,8 +21,9 @@ class Changes:
         """
         self._rows.append(row)
         self.position += 1
-        if len(self._rows) > 2 * (rows + _SPARE):
-            dropped = len(self._rows) // 2
+        kept = self.position - self._first
+        if kept > 2 * (rows + _SPARE):
+            dropped = kept // 2
             del self._rows[:dropped]
             self._first += dropped
 

@@ -80,24 +80,32 @@ class Columns:
 
     def write(self, row: int, amounts: Mapping[str, int]) -> None:
         """Set the amounts of one row; resources that are not named become zero."""
-        bounds = self._bounds
-        if not amounts.keys() <= self._cells.keys():
-            for name in [name for name in amounts if name not in self._cells]:
-                self._cells[name] = np.zeros(self._rows, np.int64)
-                self._views[name] = readable(self._cells[name])
-                amount = 0 if self._holds_zero else capped(amounts[name])
-                bounds[name] = _leap(amount, amount)
-            self._layout.change()
-        # This row has none of the resources that are named later.
-        self._holds_zero = True
+        bounds, named = self._bounds, 0
         for name, cells in self._cells.items():
             amount = amounts.get(name, 0)
+            if amount:
+                named += 1
             least, largest = bounds[name]
             if not least <= amount <= largest:
                 amount = capped(amount)
                 bounds[name] = _leap(min(least, amount), max(largest, amount))
                 self._layout.change()
             cells[row] = amount
+        if named < len(amounts):
+            self._add(row, amounts)
+        # This row has none of the resources that are named later.
+        self._holds_zero = True
+
+    def _add(self, row: int, amounts: Mapping[str, int]) -> None:
+        """Add a column for each resource without one, with its amount in one row."""
+        for name in [name for name in amounts if name not in self._cells]:
+            amount = capped(amounts[name])
+            self._cells[name] = cells = np.zeros(self._rows, np.int64)
+            self._views[name] = readable(cells)
+            cells[row] = amount
+            elsewhere = 0 if self._holds_zero else amount
+            self._bounds[name] = _leap(min(elsewhere, amount), max(elsewhere, amount))
+            self._layout.change()
 
     def clear(self, row: int) -> None:
         """Set the amounts of an unused row to zero."""

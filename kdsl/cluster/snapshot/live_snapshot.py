@@ -196,7 +196,7 @@ class LiveSnapshot(Snapshot):
         self.version = self.shared_version = next(self._versions)
 
     def _classify(self, classes: NodeClasses, row: int, info: NodeInfo) -> None:
-        if classes.is_full:
+        if classes.size > classes.most:
             classes.renew()
             for other in self.order.tolist():
                 known = self._infos[other]

@@ -56,8 +56,8 @@ def fact_class_of(node: NodeInfo) -> Hashable:
 class NodeClasses:
     """The class of each row, by `node_class_of`, as a number that is valid for one `generation`.
 
-    Unused numbers are dropped when there are too many. `ids` has a cell for every row, `size` is the number
-    of numbers, `NO_CLASS` among them.
+    `ids` has a cell for every row, `size` is the number of numbers, `NO_CLASS` among them. With a `size` above
+    `most`, unused numbers should be dropped.
     """
 
     def __init__(self, node_class_of: ClassOf) -> None:
@@ -66,15 +66,12 @@ class NodeClasses:
         self.ids: NDArray[np.intp] = np.zeros(0, np.intp)
         self._numbers: dict[Hashable, int] = {}
         self.size = 1
-
-    @property
-    def is_full(self) -> bool:
-        """Return whether the classes should be numbered again."""
-        return len(self._numbers) > 2 * len(self.ids) + _SPARE
+        self.most = _SPARE + 1
 
     def grow(self, rows: int) -> None:
         """Make room for `rows` rows in all."""
         self.ids = np.concatenate((self.ids, np.zeros(rows - len(self.ids), np.intp)))
+        self.most = 2 * rows + _SPARE + 1
 
     def renew(self) -> None:
         """Forget all numbers: a new generation begins."""

@@ -157,12 +157,12 @@ class DevicesPlugin:
             if demand is not None:
                 self._report(state, nodes.snapshot)
             return demand or _SKIP
-        state.write(self.key, _Attempt(demand, nodes.snapshot))
+        state.values[self.key] = _Attempt(demand, nodes.snapshot)
         return None
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
-        attempt = state.get(self.key)
+        attempt = state.values.get(self.key)
         if not isinstance(attempt, _Attempt) or self._asks_chosen:
             return None
         snapshot, demand = nodes.snapshot, attempt.demand
@@ -187,18 +187,18 @@ class DevicesPlugin:
     @hookimpl
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Note a pod that is nominated to the node: it has no cards yet, and must find some."""
-        state.write(self._nominations, self._nominated(state) | {added.key})
+        state.values[self._nominations] = self._nominated(state) | {added.key}
 
     @hookimpl
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        state.write(self._nominations, self._nominated(state) - {removed.key})
+        state.values[self._nominations] = self._nominated(state) - {removed.key}
 
     @property
     def _nominations(self) -> str:
         return f"{self.key}/nominated"
 
     def _nominated(self, state: CycleState) -> frozenset[str]:
-        nominated = state.get(self._nominations)
+        nominated = state.values.get(self._nominations)
         return nominated if isinstance(nominated, frozenset) else frozenset()
 
     def cards(self, node: NodeInfo, nominated: frozenset[str], snapshot: Snapshot) -> tuple[Card, ...]:
@@ -221,13 +221,13 @@ class DevicesPlugin:
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
-        is_asked = isinstance(state.get(self.key), _Attempt) and not self._asks_chosen
+        is_asked = isinstance(state.values.get(self.key), _Attempt) and not self._asks_chosen
         return None if is_asked else _SKIP
 
     @hookimpl
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Scores:
         """Return the fill level of the cards of each node, plus the `value` of devices."""
-        attempt = state.get(self.key)
+        attempt = state.values.get(self.key)
         if not isinstance(attempt, _Attempt):
             return np.zeros(len(nodes), np.int64)
         demand, snapshot = attempt.demand, nodes.snapshot
@@ -241,7 +241,7 @@ class DevicesPlugin:
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, scores: Scores
     ) -> NDArray[np.int64]:
         """Map scores to 0..100; only the best nodes by the pod's policy have 100."""
-        attempt = state.get(self.key)
+        attempt = state.values.get(self.key)
         is_spread = isinstance(attempt, _Attempt) and attempt.demand.policy.spreads_nodes
         values = -scores if is_spread else scores
         least, best = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
@@ -255,7 +255,7 @@ class DevicesPlugin:
     @hookimpl
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Give the pod its cards: the assumed pod gets their annotations."""
-        attempt = state.get(self.key)
+        attempt = state.values.get(self.key)
         if not isinstance(attempt, _Attempt):
             return None
         row = attempt.snapshot.row_of(node)
@@ -268,16 +268,16 @@ class DevicesPlugin:
             written = self.annotations_for(attempt.demand, attempt.snapshot.info(row), found)
         except EvalError as error:
             return _error(Code.UNSCHEDULABLE, error)
-        state.write(f"{self.key}/written", written)
+        state.values[f"{self.key}/written"] = written
         self._annotator.assume(pod, written)
         return None
 
     @hookimpl
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        if not isinstance(state.get(self.key), _Attempt):
+        if not isinstance(state.values.get(self.key), _Attempt):
             return
         self._annotator.forget(pod)
-        held = state.get(f"{self.key}/locked")
+        held = state.values.get(f"{self.key}/locked")
         if self._locks is not None and isinstance(held, tuple):
             problem = self._locks.release(held, node, pod.key)
             if problem is not None:
@@ -286,12 +286,12 @@ class DevicesPlugin:
     @hookimpl
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Skip pods without cards."""
-        return None if isinstance(state.get(f"{self.key}/written"), dict) else _SKIP
+        return None if isinstance(state.values.get(f"{self.key}/written"), dict) else _SKIP
 
     @hookimpl
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Lock the node and write the annotations, which its device plugin reads once the pod is bound."""
-        attempt, written = state.get(self.key), state.get(f"{self.key}/written")
+        attempt, written = state.values.get(self.key), state.values.get(f"{self.key}/written")
         if not isinstance(attempt, _Attempt) or not isinstance(written, dict):
             return None
         if self._locks is not None:
@@ -299,7 +299,7 @@ class DevicesPlugin:
             problem = self._locks.acquire(locks, node, pod.key)
             if problem is not None:
                 return problem
-            state.write(f"{self.key}/locked", locks)
+            state.values[f"{self.key}/locked"] = locks
         seconds = str(self._clock.now() // _SECOND)
         return self._annotator.write(pod, {**written, BIND_PHASE: ALLOCATING, BIND_TIME: seconds})
 

@@ -40,7 +40,7 @@ class Answers(Protocol):
 
     @property
     def only(self) -> Any:
-        """The answer that all nodes share, None if they differ or some are unknown."""
+        """The answer that all nodes shared at the last `refresh`, None if they differ or some are unknown."""
         ...
 
     @property
@@ -122,6 +122,7 @@ class _Kept:
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._column = _Column(dtype)
+        self.only: Any = None
 
     @property
     def nbytes(self) -> int:
@@ -164,10 +165,6 @@ class ByNodeClass(_Kept):
     def nbytes(self) -> int:
         return self._column.nbytes + _WHAT_IF_BYTES * len(self._what_ifs)
 
-    @property
-    def only(self) -> Any:
-        return self._column.only if self._complete + 1 >= self._classes.size else None
-
     def refresh(self) -> None:
         classes, column = self._classes, self._column
         size = classes.size
@@ -183,6 +180,7 @@ class ByNodeClass(_Kept):
         if len(left):
             first = left.argmin()
             self._complete += len(left) if left[first] else int(first)
+        self.only = column.only if self._complete + 1 == size else None
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
         column = self._column
@@ -237,10 +235,6 @@ class ByRow(_Kept):
         self._changed = ChangedRows()
         self._missing = True
 
-    @property
-    def only(self) -> Any:
-        return None if self._missing else self._column.only
-
     def refresh(self) -> None:
         column, rows = self._column, len(self._live.names)
         # The first attempt may be the only one of its signature.
@@ -254,6 +248,7 @@ class ByRow(_Kept):
             column.known[changed] = False
         if changed != []:
             self._missing = True
+        self.only = None if self._missing else column.only
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
         column = self._column

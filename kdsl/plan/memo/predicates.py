@@ -129,7 +129,7 @@ class PredicateMemo:
         entry = self._memo.of(pod, nodes.snapshot.live, partial(self._new_entry, pod, nodes))
         for _, kept in entry.verdicts:
             kept.refresh()
-        state.write(self._key, entry)
+        state.values[self._key] = entry
         skipping = self._skips(state, pod, nodes.snapshot).predicates
         answers: dict[str, Status | Narrowed] = {}
         for uncached in self._uncached:
@@ -156,7 +156,7 @@ class PredicateMemo:
 
     def is_about_single_nodes(self, state: CycleState) -> bool:
         """Return whether the status of a node depends on no other node and no pod elsewhere."""
-        entry = state.get(self._key)
+        entry = state.values.get(self._key)
         return (
             isinstance(entry, _Entry)
             and not self._memo.dependencies.on_nodes
@@ -168,7 +168,7 @@ class PredicateMemo:
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         """Return the status of each node, with the name of the predicate that gave it; None if all pass."""
-        entry = state.get(self._key)
+        entry = state.values.get(self._key)
         if not isinstance(entry, _Entry) or entry.epoch.snapshot is not nodes.snapshot.live:
             return self._run_each(state, pod, nodes)
         if nodes.snapshot is not entry.epoch.snapshot:
@@ -177,7 +177,7 @@ class PredicateMemo:
             if len(nodes) > 1:
                 return self._what_ifs(entry, state, pod, nodes)
             return self._what_if(entry, state, pod, nodes)
-        statuses = entry.statuses(nodes)
+        statuses, count = entry.statuses(nodes), len(nodes.rows)
         for parts, answers in entry.verdicts:
             only = answers.only
             if only is None:
@@ -189,12 +189,12 @@ class PredicateMemo:
                 evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table)
                 found, only = answers.get(nodes.rows, evaluate)
             elif only != 0:
-                found = np.full(len(nodes), only, IDS)
+                found = np.full(count, only, IDS)
             if only != 0:
                 statuses.add(parts[0].position, parts[-1].position, found)
         column = self._with_uncached(state, pod, statuses)
-        if len(nodes) >= _ENOUGH and (column is not None or entry.share != 1):
-            entry.learn_share(statuses, len(nodes))
+        if count >= _ENOUGH and (column is not None or entry.share != 1):
+            entry.learn_share(statuses, count)
         return column
 
     def _what_if(self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:

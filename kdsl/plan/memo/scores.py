@@ -146,7 +146,7 @@ class ScoreMemo:
             sums.refresh()
         for _, raw in entry.raw:
             raw.refresh()
-        state.write(self._key, entry)
+        state.values[self._key] = entry
         skipped = {*entry.skipped, *self._skips(state, pod, nodes.snapshot).scores}
         for plugin, _ in self._uncached:
             if plugin.name not in skipped and plugin.pre_score(state, pod, nodes) is not None:
@@ -155,7 +155,7 @@ class ScoreMemo:
 
     def totals(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | None:
         """Return the weighted sums of the nodes; None if a score is out of range."""
-        entry = state.get(self._key)
+        entry = state.values.get(self._key)
         assert isinstance(entry, _Entry)
         columns: Columns = []
         try:

@@ -134,11 +134,11 @@ class Skips:
         """Return the rules that skip a pod, none for the first two pods of a signature. They are looked up
         once in an attempt, whose `state` this is.
         """
-        known = state.get(_STATE_KEY)
+        known = state.values.get(_STATE_KEY)
         if isinstance(known, Skipping):
             return known
         found = self._find(pod, snapshot)
-        state.write(_STATE_KEY, found)
+        state.values[_STATE_KEY] = found
         return found
 
     def _find(self, pod: PodInfo, snapshot: Snapshot) -> Skipping:

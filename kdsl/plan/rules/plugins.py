@@ -107,7 +107,7 @@ class PredicatePlugin:
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
         attempt = self._begin(pod, nodes.snapshot)
-        state.write(self.key, attempt)
+        state.values[self.key] = attempt
         return self._program.decide(attempt.frame)
 
     @hookimpl
@@ -128,7 +128,7 @@ class PredicatePlugin:
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers
     ) -> NDArray[np.int32] | None:
         """Return the status of each node, as a number in `numbers`; None if all pass."""
-        attempt = state.get(self.key)
+        attempt = state.values.get(self.key)
         if isinstance(attempt, _Attempt) and attempt.snapshot is nodes.snapshot:
             return self._statuses(attempt, nodes, numbers)
         # PreFilter had another snapshot (as in a what-if) or did not run, so its result may not hold.
@@ -226,7 +226,7 @@ class ScorePlugin:
         if not self.rule.applies:
             return None
         attempt = self._begin(pod, nodes)
-        state.write(self.key, attempt)
+        state.values[self.key] = attempt
         return None if self._program.applies(attempt.frame, nodes) else SKIP
 
     @hookimpl
@@ -234,7 +234,7 @@ class ScorePlugin:
         attempt = self._attempt(state, pod, nodes)
         raw = self._program.raw_scores(attempt.frame, nodes)
         missing = self._program.missing(raw)
-        state.write(f"{self.key}/missing", missing)
+        state.values[f"{self.key}/missing"] = missing
         if missing.any():
             raw = raw.copy()
             raw[missing] = 0
@@ -245,7 +245,7 @@ class ScorePlugin:
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, scores: Scores
     ) -> NDArray[np.int64]:
         """Normalise the result of `score`; nodes without a score get 0 and do not affect the others."""
-        missing = state.get(f"{self.key}/missing")
+        missing = state.values.get(f"{self.key}/missing")
         attempt = self._attempt(state, pod, nodes)
         return self._program.normalized(
             attempt.frame, scores, missing if isinstance(missing, np.ndarray) else None
@@ -284,7 +284,7 @@ class ScorePlugin:
         return _ScoreAttempt(nodes.snapshot, frame)
 
     def _attempt(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> _ScoreAttempt:
-        attempt = state.get(self.key)
+        attempt = state.values.get(self.key)
         if not isinstance(attempt, _ScoreAttempt) or attempt.snapshot is not nodes.snapshot:
             attempt = self._begin(pod, nodes)
             self._program.fill(attempt.frame, nodes)

@@ -71,12 +71,12 @@ class TightenedPlugin(Generic[P]):
                 skipped.add(part.key)
             elif answer is not None:
                 return answer
-        state.write(self._skips, _Skipped(frozenset(skipped)))
+        state.values[self._skips] = _Skipped(frozenset(skipped))
         return Status(Code.SKIP) if len(skipped) == len(self.parts) else narrowed
 
     def applying(self, state: CycleState) -> tuple[P, ...]:
         """Return the parts that apply, if PreFilter did not skip all of them."""
-        skips = state.get(self._skips)
+        skips = state.values.get(self._skips)
         skipped = skips.keys if isinstance(skips, _Skipped) else frozenset()
         return tuple(part for part in self.parts if part.key not in skipped)
 

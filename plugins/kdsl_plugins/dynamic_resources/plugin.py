@@ -26,6 +26,8 @@ _NOT_ALLOCATED: Final = Status(
 class DynamicResources:
     """Answers for pods without device claims, and keeps pods with claims waiting. It takes no arguments."""
 
+    # Hooks that every pod calls declare all arguments: otherwise another function would leave some out.
+
     IS_LOCAL: ClassVar = True
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
@@ -37,9 +39,9 @@ class DynamicResources:
         return ()
 
     @hookimpl
-    def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
         """Record that PreFilter reached this plugin; a pod without claims skips Filter."""
-        state.write(_STATE, True)
+        state.values[_STATE] = True
         return None if pod.resource_claims else _SKIP
 
     @hookimpl
@@ -54,11 +56,11 @@ class DynamicResources:
         Where another plugin ended PreFilter before this one, the reference fails to read its state, which
         ends the phase with this text.
         """
-        if state.get(_STATE) is None:
+        if state.values.get(_STATE) is None:
             return Status(Code.ERROR, ("not found",))
         return Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",))
 
     @hookimpl
-    def score(self) -> int:
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> int:
         """Score every node alike."""
         return 0

@@ -79,13 +79,13 @@ class VolumeBinding:
         bound = [claim for claim in claims if is_bound(_thing(claim))]
         needs = VolumeNeeds.of(bound, _distinct(unbound), catalog)
         keys = needs.label_keys
-        state.write(_STATE, _Attempt(needs, None if keys is None else tuple(sorted(keys)), nodes.snapshot))
+        state.values[_STATE] = _Attempt(needs, None if keys is None else tuple(sorted(keys)), nodes.snapshot)
         return None
 
     @hookimpl
     def filter(self, state: CycleState, nodes: NodeSet) -> StatusColumn:
         """Reject the nodes that cannot reach the pod's volumes or cannot get new ones."""
-        attempt = state.read(_STATE)
+        attempt = state.values[_STATE]
         assert isinstance(attempt, _Attempt)
         asked, places = (nodes, None) if attempt.keys is None else nodes.by_labels(attempt.keys)
         found = (attempt.needs.on(node).reasons for node in asked.nodes())
@@ -95,34 +95,34 @@ class VolumeBinding:
         return statuses if places is None else statuses.take(places)
 
     @hookimpl
-    def reserve(self, state: CycleState, node: str) -> None:
+    def reserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
         """Reserve the volumes, so that later pods do not get them."""
-        attempt = state.get(_STATE)
+        attempt = state.values.get(_STATE)
         if not isinstance(attempt, _Attempt):
             return
         info = attempt.snapshot.node(node)
         plan = None if info is None else attempt.needs.on(info).plan
         if plan is not None and not plan.is_empty:
             self._volumes.assume(plan)
-            state.write(_PLAN, plan)
+            state.values[_PLAN] = plan
 
     @hookimpl
     def unreserve(self, state: CycleState) -> None:
         """Release the reserved volumes."""
-        plan = state.get(_PLAN)
+        plan = state.values.get(_PLAN)
         if isinstance(plan, VolumePlan):
             self._volumes.forget(plan)
-            state.write(_PLAN, None)
+            state.values[_PLAN] = None
 
     @hookimpl
-    def pre_bind_pre_flight(self, state: CycleState) -> Status | None:
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Answer SKIP where all volumes are bound already."""
-        return None if isinstance(state.get(_PLAN), VolumePlan) else _SKIP
+        return None if isinstance(state.values.get(_PLAN), VolumePlan) else _SKIP
 
     @hookimpl
     def pre_bind(self, state: CycleState, pod: PodInfo) -> Status | None:
         """Bind the volumes before the pod is bound to its node."""
-        plan = state.get(_PLAN)
+        plan = state.values.get(_PLAN)
         return self._volumes.bind(pod, plan) if isinstance(plan, VolumePlan) else None
 
 
