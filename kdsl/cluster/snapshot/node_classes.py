@@ -56,8 +56,8 @@ def fact_class_of(node: NodeInfo) -> Hashable:
 class NodeClasses:
     """The class of each row, by `node_class_of`, as a number that is valid for one `generation`.
 
-    `ids` has a cell for every row, `size` is the number of numbers, `NO_CLASS` among them. With a `size` above
-    `most`, unused numbers should be dropped.
+    `ids` has a cell for every row, `size` is the number of numbers, `NO_CLASS` among them. If there are more
+    than `most`, unused numbers should be dropped.
     """
 
     def __init__(self, node_class_of: ClassOf) -> None:

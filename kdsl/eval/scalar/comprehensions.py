@@ -144,7 +144,8 @@ def each_of(type_: Type, iterable: Closure, slots: tuple[int, ...]) -> Each:
         def one(frame: Frame) -> Iterator[None]:
             values = iterable(frame)
             listed = elements(values)
-            spend(frame, len(values))
+            # INVARIANT: the last element of a frame is its meter.
+            frame[-1].spend(len(values))
             for value in listed:
                 frame[slot] = value
                 yield

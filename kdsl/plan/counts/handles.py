@@ -26,13 +26,14 @@ class TallyKey:
 class StoredTally:
     """The base of tallies.
 
-    `nbytes` is the approximate size, `booked` the size that the store has counted (0 outside a store), and
-    `version` the last version of the live snapshot for which the tally was valid.
+    `nbytes` is the approximate size, `booked` the size that the store has counted (0 outside a store), `used`
+    the number of its last use, and `version` the last version of the live snapshot for which it was valid.
     """
 
     def __init__(self) -> None:
         self.nbytes = 0
         self.booked = 0
+        self.used = 0
         self.version = -1
 
 

@@ -45,7 +45,7 @@ class TallyStore:
     def __init__(self, live: LiveSnapshot) -> None:
         self._live = live
         self._tallies: dict[TallyKey, StoredTally] = {}
-        self._bytes = 0
+        self._bytes = self._uses = 0
         self._terms = {kind: TermIndex(kind, live) for kind in TermKind}
         self._arrivals = Arrivals()
         self._pods = PodIndex(live)
@@ -186,9 +186,9 @@ class TallyStore:
         size, key = tally.nbytes + _OVERHEAD, handle.key
         if key is None:
             return
-        # The most recently updated tally is dropped last.
-        if self._tallies.get(key) is tally and tally.booked == size:
-            self._tallies[key] = self._tallies.pop(key)
+        self._uses += 1
+        tally.used = self._uses
+        if tally.booked == size:
             return
         if key in self._tallies:
             self._drop(key)
@@ -196,8 +196,15 @@ class TallyStore:
         self._bytes += size
         tally.booked = size
         handle.remember(tally)
-        while self._bytes > MAX_BYTES and len(self._tallies) > MIN_TALLIES:
-            self._drop(next(iter(self._tallies)))
+        if self._bytes > MAX_BYTES and len(self._tallies) > MIN_TALLIES:
+            self._drop_least_used()
+
+    def _drop_least_used(self) -> None:
+        """Drop tallies until the others fit, the least recently used one first."""
+        for key in sorted(self._tallies, key=lambda key: self._tallies[key].used)[:-MIN_TALLIES]:
+            if self._bytes <= MAX_BYTES:
+                break
+            self._drop(key)
 
     def _drop(self, key: TallyKey) -> None:
         tally = self._tallies.pop(key)

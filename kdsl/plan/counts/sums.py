@@ -72,10 +72,6 @@ class DomainSums:
         """Extend the bounds."""
         self.least_ever, self.largest_ever = min(self.least_ever, least), max(self.largest_ever, largest)
 
-    def of(self, domain: str) -> int:
-        """Return the amount of a domain; 0 if there is no such domain."""
-        return self.cells.item(self.numbers.get(domain, NO_DOMAIN))
-
     def at(self, rows: Rows) -> NDArray[np.int64]:
         """Return the number of the domain of each row of the live snapshot; 0 for rows without a domain."""
         assert self.ids is not None

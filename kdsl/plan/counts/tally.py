@@ -51,8 +51,10 @@ class Tally(StoredTally):
         self.amounts: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
         self._domains: NDArray[np.int32] = np.full(rows, NO_DOMAIN, dtype=np.int32)
         self._steps: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
-        # An upper bound of all amounts.
+        # An upper bound of all amounts. Up to `_most`, any sum of them is in range. Other sums are not read,
+        # and numpy may wrap.
         self._largest = 0
+        self._most = INT_MAX // max(rows, 1)
         self._errors: dict[int, str] = {}
         self._sums = Sums(self._column)
         # Whether the sums have to be rebuilt. They are not updated then.
@@ -71,7 +73,7 @@ class Tally(StoredTally):
             self.version = live.version
         if snapshot.is_overlay:
             return self._corrected(snapshot, measure)
-        if self._errors or not self._fits:
+        if self._errors or self._largest > self._most:
             self._raise_first_error(self._errors, snapshot)
         return self._sums
 
@@ -147,7 +149,7 @@ class Tally(StoredTally):
 
     def _follow(self, live: LiveSnapshot, arrived: Sequence[Arrival], measure: Measure) -> None:
         """Count the arrivals at rows; for some rows, all their pods."""
-        if len(arrived) * _REBUILD > len(self.amounts) or not self._fits:
+        if len(arrived) * _REBUILD > len(self.amounts) or self._largest > self._most:
             self._is_stale = True
         # In order, each once. Counting a whole row includes later arrivals.
         again: dict[int, None] = {}
@@ -175,16 +177,12 @@ class Tally(StoredTally):
             self.amounts = np.pad(self.amounts, (0, missing))
             self._domains = np.pad(self._domains, (0, missing), constant_values=NO_DOMAIN)
             self._steps = np.pad(self._steps, (0, missing))
+            self._most = INT_MAX // len(self.amounts)
         if column.numbers is self._sums.numbers:
             self._sums.refresh(column)
             self._update_size()
         else:
             self._is_stale = True
-
-    @property
-    def _fits(self) -> bool:
-        """Return whether any sum of amounts is in range. Other sums are not read, and numpy may wrap."""
-        return self._largest * len(self.amounts) <= INT_MAX
 
     def _update_size(self) -> None:
         columns = _PER_ROW * len(self.amounts) + self._sums.nbytes
@@ -210,7 +208,7 @@ class Tally(StoredTally):
     def _extend_bound(self, amount: int) -> None:
         if abs(amount) > self._largest:
             self._largest = abs(amount)
-            if not self._fits:
+            if self._largest > self._most:
                 self._is_stale = True
 
     def _put(self, row: int, counted: NodeCount) -> None:
@@ -262,9 +260,9 @@ class Tally(StoredTally):
         """
         if errors:
             raise EvalError(next(errors[row] for row in snapshot.order.tolist() if row in errors))
-        if not self._fits:
+        if self._largest > self._most:
             # The largest amount may be gone.
             self._largest = max(int(self.amounts.max(initial=0)), -int(self.amounts.min(initial=0)))
-        if max(self._largest, *others, 0) * len(self.amounts) > INT_MAX:
+        if max(self._largest, *others, 0) > self._most:
             # With amounts that large, any sum may be out of range.
             raise EvalError("integer overflow")

@@ -121,11 +121,12 @@ class TermTally(StoredTally):
             for key, amounts in self.latest.by_key.items():
                 amounts.refresh(index.column(key))
         self._growth = index.growth
-        if moves is None or not self._follow(index, moves, count_term):
-            self._rebuild(index, count_term)
+        if moves is None or not self._follow(index, moves, pod, count_term):
+            self._rebuild(index, pod, count_term)
         self.latest.steps = self._steps + self._steps_of_others(index, count_term)
-        self.nbytes = sum([each.nbytes for each in self.latest.by_key.values()])
-        self.nbytes += _PER_TERM * len(self._counts)
+        self.nbytes = _PER_TERM * len(self._counts)
+        for amounts in self.latest.by_key.values():
+            self.nbytes += amounts.nbytes
 
     def _count_of(self, term: PodAffinityTerm, count_term: CountTerm) -> TermCount:
         count = self._counts.get(term)
@@ -143,10 +144,13 @@ class TermTally(StoredTally):
             self._other = count_term(next(term for term in index.domains if term not in self._counts))
         return others * self._other.steps
 
-    def _follow(self, index: TermIndex, moves: Sequence[Move], count_term: CountTerm) -> bool:
-        """Apply the moves of terms to the sums. Return false if the sums may be out of range."""
+    def _follow(
+        self, index: TermIndex, moves: Sequence[Move], pod: PodInfo | None, count_term: CountTerm
+    ) -> bool:
+        """Apply the moves of terms to the sums; `pod` decides first, if any. Return false if the sums may be
+        out of range.
+        """
         sums, terms = self.latest, index.count + len(moves)
-        pod = count_term.selecting
         if pod is not None and moves:
             labels = {None, *pod.labels.entries.items()}
             moves = [move for move in moves if not labels.isdisjoint(move.required)]
@@ -165,10 +169,9 @@ class TermTally(StoredTally):
                 sums.mark = object()
         return True
 
-    def _rebuild(self, index: TermIndex, count_term: CountTerm) -> None:
-        """Recompute the sums."""
+    def _rebuild(self, index: TermIndex, pod: PodInfo | None, count_term: CountTerm) -> None:
+        """Recompute the sums; `pod` decides first, if any."""
         known, self._counts, self._largest = self._counts, {}, 0
-        pod = count_term.selecting
         asked = list(index.domains if pod is None else index.labels.matching(pod.labels))
         for term in asked:
             count = self._counts[term] = known.get(term) or count_term(term)

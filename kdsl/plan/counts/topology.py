@@ -16,6 +16,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
+from kdsl.plan.counts.domains import NO_DOMAIN
 from kdsl.plan.counts.handles import Handle, TallyKey
 from kdsl.plan.counts.measures import Measure, Question, StepBudget
 from kdsl.plan.counts.store import TallyStore
@@ -68,7 +69,7 @@ class _TopologyCounter(Struct, frozen=True, eq=False):
     def sums(self, meter: StepBudget) -> Sums:
         sums = self.store.sums(self.snapshot, self.handle, self.measure)
         # The same, whether it was counted now or before.
-        meter.spend(len(self.snapshot) + sums.steps // _SHARED_STEPS)
+        meter.spend(len(self.snapshot.order) + sums.steps // _SHARED_STEPS)
         return sums
 
 
@@ -86,8 +87,8 @@ class TopologyCount(Struct, frozen=True, eq=False):
 
     def here(self, node: NodeInfo) -> int:
         # The hot path: no property, and no method of a mapping.
-        domain = node.facts.labels.entries.get(self.key)
-        return 0 if domain is None else self.sums.of(domain)
+        sums, domain = self.sums, node.facts.labels.entries.get(self.key)
+        return 0 if domain is None else sums.cells.item(sums.numbers.get(domain, NO_DOMAIN))
 
     @property
     def here_column(self) -> HereColumn | None:
@@ -222,7 +223,7 @@ class PodTermCount(Struct, frozen=True, eq=False):
         for key, amounts in by_key.items():
             domain = labels.get(key)
             if domain is not None:
-                total += amounts.of(domain)
+                total += amounts.cells.item(amounts.numbers.get(domain, NO_DOMAIN))
         return total
 
     @property

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kdsl.check.model.rule_set import CheckedLet, CheckedNarrow, CheckedPredicate
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import UNSET, Frame
+from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Optional, Value
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
@@ -145,11 +146,12 @@ class PredicateProgram:
         """Return the status of each node, as a number in `numbers`, over columns if that pays."""
 
         def scalar(batch: Batch) -> NDArray[np.int32]:
-            return np.fromiter(self.scalar_statuses(frame, batch.nodes(), numbers), np.int32, len(batch))
+            ids = self.scalar_statuses(frame, batch.nodes(), numbers, meter)
+            return np.fromiter(ids, np.int32, len(batch))
 
         if self.columns is None or not is_faster_over_columns(nodes, self._tapes, frame):
             return np.fromiter(self.scalar_statuses(frame, nodes.nodes(), numbers), np.int32, len(nodes))
-        frame[-1] = self._share.meter_over(frame[self._cluster])
+        meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         return self.columns.statuses(batch_of(nodes, frame), numbers, scalar)
 
     def statuses_of_what_if(
@@ -161,16 +163,23 @@ class PredicateProgram:
         self.frames.end_what_if(frame, what_ifs)
         return ids
 
-    def scalar_statuses(self, frame: Frame, nodes: Iterable[Value], numbers: StatusNumbers) -> Iterator[int]:
-        """Yield the number in `numbers` of the status of each node. `frame` must not be in use elsewhere."""
+    def scalar_statuses(
+        self, frame: Frame, nodes: Iterable[Value], numbers: StatusNumbers, meter: Meter | None = None
+    ) -> Iterator[int]:
+        """Yield the number in `numbers` of the status of each node. `frame` must not be in use elsewhere.
+        `meter` is one that `Share.meter_over` made for the frame.
+        """
         failures: list[Failure] = []
-        run, node_slot, resets, applies = self._block.run, self._node, self._resets, self._node_applies
-        meter = frame[-1] = self._share.meter_over(frame[self._cluster])
+        run, node_slot, resets = self._block.run, self._node, self._resets
+        applies = self._node_applies if self._node_applies else None
+        if meter is None:
+            meter = self._share.meter_over(frame[self._cluster])
+        frame[-1] = meter
         for node in nodes:
             frame[node_slot], meter.left = node, meter.limit
             for slot in resets:
                 frame[slot] = UNSET
-            if applies and not applies.hold(frame):
+            if applies is not None and not applies.hold(frame):
                 yield 0
             elif run(frame, failures):
                 yield numbers.id_of(tuple(dict.fromkeys(failures)))

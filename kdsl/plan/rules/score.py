@@ -17,6 +17,7 @@ from kdsl.check.model.types import DOUBLE
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar import UNSET, Frame
+from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import INT_MIN, BudgetError, EvalError, Value
 from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.lang.tree import ErrorAction
@@ -127,16 +128,17 @@ class ScoreProgram:
         """Return raw scores, by group if there are few groups of nodes, over columns if that pays."""
 
         def scalar(batch: Batch) -> Scores:
-            return np.fromiter(self.scalar_scores(frame, batch.nodes()), self.dtype, len(batch))
+            return np.fromiter(self.scalar_scores(frame, batch.nodes(), meter=meter), self.dtype, len(batch))
 
         if self._columns is None or not is_faster_over_columns(nodes, self._tapes, frame):
             return np.fromiter(self.scalar_scores(frame, nodes.nodes()), self.dtype, len(nodes))
-        frame[-1] = self._share.meter_over(frame[self._cluster])
+        meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         batch = batch_of(nodes, frame)
         groups = None if self._groups is None else self._groups.groups(batch)
         if groups is None:
             return self._columns.raw_scores(batch, scalar)
-        return Grouped(list(self.scalar_scores(frame, batch.nodes_at(groups.firsts))), groups)
+        firsts = batch.nodes_at(groups.firsts)
+        return Grouped(list(self.scalar_scores(frame, firsts, meter=meter)), groups)
 
     def faults(self, frame: Frame, nodes: NodeSet) -> tuple[Fault, ...]:
         """Return the errors in scoring these nodes. `nodes` is the argument of `begin`."""
@@ -162,13 +164,21 @@ class ScoreProgram:
         return log.take()
 
     def scalar_scores(
-        self, frame: Frame, nodes: Iterable[Value], log: FaultLog | None = None, count: int = 1
+        self,
+        frame: Frame,
+        nodes: Iterable[Value],
+        log: FaultLog | None = None,
+        count: int = 1,
+        meter: Meter | None = None,
     ) -> Iterator[int | float]:
         """Yield the raw score of each node, `NO_SCORE_INT` or NaN if it failed or the node is ignored.
-        ScoreError under `on error abort`. `log` receives errors, each for `count` nodes.
+        ScoreError under `on error abort`. `log` receives errors, each for `count` nodes. `meter` is one that
+        `Share.meter_over` made for the frame.
         """
         value, resets, node_slot = self._value, self._resets, self._node
-        meter = frame[-1] = self._share.meter_over(frame[self._cluster])
+        if meter is None:
+            meter = self._share.meter_over(frame[self._cluster])
+        frame[-1] = meter
         for node in nodes:
             frame[node_slot], meter.left = node, meter.limit
             for slot in resets:

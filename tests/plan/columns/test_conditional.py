@@ -12,7 +12,6 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
-from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
 
@@ -72,16 +71,18 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     evaluate, evaluate_score = PredicateProgram.scalar_statuses, ScoreProgram.scalar_scores
 
     def watched(
-        program: PredicateProgram, frame: Frame, nodes: Iterable[Value], numbers: StatusNumbers
+        program: PredicateProgram, frame: Frame, nodes: Iterable[Value], *others: Value
     ) -> Iterator[int]:
         given = list(nodes)
         found.append(len(given))
-        return evaluate(program, frame, given, numbers)
+        return evaluate(program, frame, given, *others)
 
-    def watched_score(program: ScoreProgram, frame: Frame, nodes: Iterable[Value]) -> Iterator[int | float]:
+    def watched_score(
+        program: ScoreProgram, frame: Frame, nodes: Iterable[Value], **others: Value
+    ) -> Iterator[int | float]:
         given = list(nodes)
         found.append(len(given))
-        return evaluate_score(program, frame, given)
+        return evaluate_score(program, frame, given, **others)
 
     monkeypatch.setattr(PredicateProgram, "scalar_statuses", watched)
     monkeypatch.setattr(ScoreProgram, "scalar_scores", watched_score)

@@ -150,10 +150,10 @@ class Evaluated:
         method = "scalar_scores" if isinstance(program, ScoreProgram) else "scalar_statuses"
         evaluate = getattr(program, method)
 
-        def watched(frame: Value, nodes: Value, *others: Value) -> Value:
+        def watched(frame: Value, nodes: Value, *others: Value, **named: Value) -> Value:
             listed = list(nodes)
             self.names += [node.name for node in listed]
-            return evaluate(frame, listed, *others)
+            return evaluate(frame, listed, *others, **named)
 
         monkeypatch.setattr(program, method, watched)
 
