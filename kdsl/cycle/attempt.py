@@ -27,4 +27,4 @@ class Attempt(Struct, frozen=True, eq=False):
     @property
     def all_nodes(self) -> NodeSet:
         """All nodes in the order of the snapshot."""
-        return NodeSet.all(self.snapshot)
+        return NodeSet(self.snapshot, self.snapshot.order)

@@ -81,7 +81,9 @@ class BindAtOnce:
         if failure is not None:
             message = failure.message
             return BindingResult(reserved, BindingEnd.FAILED, message, (Fault("", message),))
-        late = run_post_binds(attempt, node) if attempt.table.post_binds else []
+        if not attempt.table.post_binds:
+            return BindingResult(reserved, BindingEnd.BOUND)
+        late = run_post_binds(attempt, node)
         return BindingResult(reserved, BindingEnd.BOUND, faults=tuple([error.fault for error in late]))
 
     def stop(self, reserved: Reserved) -> bool:

@@ -22,9 +22,10 @@ def faults_of(
     """
     state, rules = attempt.state, attempt.table.rule_faults
     has_rules = rules is not None and rules.are_possible
-    has_answers = search is not None and (_may_have_faults(search) or len(search.faults) > 0)
+    has_answers = search is not None and bool(_may_have_faults(search) or search.faults)
+    has_failed = postfilter is not None and postfilter.code is Code.ERROR
     # The hot path: most attempts have no faults.
-    if not (has_rules or has_answers or state.has_faults or last is not None or _is_error(postfilter)):
+    if not (has_rules or has_answers or state.has_faults or last is not None or has_failed):
         return ()
     found: list[Fault] = [] if search is None else [*search.faults]
     if rules is not None and has_rules and search is not None:
@@ -41,13 +42,9 @@ def faults_of(
     # Where PreFilter ends early, later plugins have not written the state that PostFilter reads. The
     # reference returns an error then; it is no fault.
     is_whole = search is None or search.prefilter.rejection is None
-    if postfilter is not None and is_whole and _is_error(postfilter):
+    if postfilter is not None and is_whole and has_failed:
         found += postfilter.faults or (Fault(postfilter.plugin, postfilter.message),)
     return merged((*found, *(() if last is None else (last,))))
-
-
-def _is_error(status: Status | None) -> bool:
-    return status is not None and status.code is Code.ERROR
 
 
 def _may_have_faults(search: Search) -> bool:

@@ -86,7 +86,8 @@ class Nominator:
 
     def node_of(self, pod: PodInfo) -> str:
         """Return the nominated node of the pod, or an empty string."""
-        return self._nodes.get(_identity(pod), pod.nominated_node_name)
+        known = self._nodes
+        return known.get(_identity(pod), pod.nominated_node_name) if known else pod.nominated_node_name
 
     def pods_of(self, node: str) -> tuple[PodInfo, ...]:
         """Return the pods that are nominated for the node, in the order of their nominations."""

@@ -162,7 +162,11 @@ def _score(
     state, pod, length = attempt.state, attempt.pod, len(nodes.rows)
     points: NDArray[np.int64] | int
     try:
-        raw = _checked(hook.score(state, pod, nodes), length)
+        raw = hook.score(state, pod, nodes)
+        if type(raw) is int and 0 <= raw <= MAX_NODE_SCORE and hook.normalize is None:
+            # The hot path: plugins that have nothing to say give all nodes the same.
+            return raw, raw
+        raw = _checked(raw, length)
         if hook.normalize is None:
             points = raw if isinstance(raw, int) else _integers(raw)
     except Exception as cause:
