@@ -276,7 +276,7 @@ class _Tests:
     def why(self, values: Mapping[str, Value]) -> Failed | None:
         """Return the first test that fails with these values for the section's names."""
         frame = self._blank.copy()
-        frame[-1] = Meter(self._limit)
+        frame[-1] = Meter.of(self._limit)
         for name, value in values.items():
             frame[self.slots[name]] = value
         for test, condition, why, reason in self._tests:

@@ -69,7 +69,7 @@ class PredicateTrace:
         frame = self._blank.copy()
         frame[self._pod], frame[self._node], frame[self._cluster] = pod, node, ClusterView(snapshot)
         # One node is judged here, so the values that are computed once per pod count as well.
-        frame[-1] = Meter(self._steps.pod)
+        frame[-1] = Meter.of(self._steps.pod)
         if not self._applies.hold(frame):
             return ()
         return tuple(islice(self._failures(self._runs, frame), MAX_REASONS))

@@ -36,7 +36,7 @@ def compile_owns(team: CheckedTeam, functions: CompiledFunctions) -> Owns:
 
     def owns(pod: PodInfo, report: ReportError) -> bool:
         frame = blank.copy()
-        frame[slot], frame[-1] = pod, Meter(POD_STEPS)
+        frame[slot], frame[-1] = pod, Meter.of(POD_STEPS)
         try:
             return bool(condition(frame))
         except EvalError as error:

@@ -143,7 +143,7 @@ class _Lifter:
 
 
 def _scalar(closure: Closure, blank: Frame, columns: dict[int, list[Value]], row: int) -> Value:
-    frame = [*blank[:-1], Meter(POD_STEPS)]
+    frame = [*blank[:-1], Meter.of(POD_STEPS)]
     for slot, column in columns.items():
         frame[slot] = column[row]
     try:
@@ -158,7 +158,7 @@ def _over_columns(
     """Return the value of each row; None where the columns leave it to the scalar back end."""
     snapshot = LiveSnapshot()
     batch = Batch(
-        snapshot, np.arange(rows, dtype=np.int32), [*blank[:-1], Meter(POD_STEPS)], FactColumns(snapshot)
+        snapshot, np.arange(rows, dtype=np.int32), [*blank[:-1], Meter.of(POD_STEPS)], FactColumns(snapshot)
     )
     batch.columns.update({slot: _encoded(column) for slot, column in columns.items()})
     try:

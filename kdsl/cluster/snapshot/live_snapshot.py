@@ -34,6 +34,7 @@ class LiveSnapshot(Snapshot):
     has_live_facts = True
 
     def __init__(self, catalog: Catalog | None = None, spread: ImageSpread | None = None) -> None:
+        self.live = self
         self.catalog = Catalog() if catalog is None else catalog
         self._spread = ImageSpread() if spread is None else spread
         self.version = 0
@@ -68,10 +69,6 @@ class LiveSnapshot(Snapshot):
         self.node_classes, self.fact_classes = NodeClasses(node_class_of), NodeClasses(fact_class_of)
         self.kept: dict[object, Any] = {}
         """Values that readers cache with the snapshot, each under its own key; dropped with the snapshot."""
-
-    @property
-    def live(self) -> LiveSnapshot:
-        return self
 
     @property
     def changed_rows(self) -> frozenset[int]:

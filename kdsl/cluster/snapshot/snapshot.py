@@ -40,6 +40,8 @@ class Snapshot(ABC):
     """
 
     is_overlay: bool
+    live: LiveSnapshot
+    """The snapshot below all overlays; of a live snapshot, itself. Every hook reads it."""
     has_live_facts: bool
     """Whether every node has the facts of the live snapshot; its pods may be others."""
     version: int
@@ -92,11 +94,6 @@ class Snapshot(ABC):
     @abstractmethod
     def scored_requests(self, resource: str) -> Int64Column:
         """Return the amounts that the pods on each node count for in scores, by row."""
-
-    @property
-    @abstractmethod
-    def live(self) -> LiveSnapshot:
-        """The snapshot below all overlays; a live snapshot returns itself."""
 
     @property
     @abstractmethod
@@ -172,6 +169,7 @@ class _Overlay(Snapshot):
 
     def __init__(self, base: Snapshot, nodes: OtherNodes, has_new_facts: bool) -> None:
         self._base = base
+        self.live = base.live
         self._nodes = nodes
         self._rows = frozenset(nodes.rows.tolist())
         self._copies: dict[tuple[str, str], Int64Column] = {}
@@ -183,10 +181,6 @@ class _Overlay(Snapshot):
         self.order = base.order
         self.names = base.names
         self.catalog = base.catalog
-
-    @property
-    def live(self) -> LiveSnapshot:
-        return self._base.live
 
     @property
     def changed_rows(self) -> frozenset[int]:

@@ -64,7 +64,7 @@ class _Question(Struct, frozen=True, eq=False):
     def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
         if self.at_once is None:
             return None
-        meter = self.frame[-1] = Meter(COUNTING_STEPS * len(nodes))
+        meter = self.frame[-1] = Meter.of(COUNTING_STEPS * len(nodes))
         found = self.at_once(self.frame, NodeList(nodes))
         if found is None:
             return None
@@ -72,7 +72,7 @@ class _Question(Struct, frozen=True, eq=False):
         return chosen, (meter.limit - meter.left) // len(nodes)
 
     def meter(self) -> Meter:
-        return Meter(COUNTING_STEPS)
+        return Meter.of(COUNTING_STEPS)
 
 
 @dataclass(frozen=True, slots=True)

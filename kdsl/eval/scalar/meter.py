@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import Type
@@ -62,18 +64,24 @@ class Steps:
 DEFAULT_STEPS = Steps()
 
 
-class Meter:
-    """Counts down; `left` is the rest of `limit`, which may be a share of a common budget."""
+class Meter(Struct, eq=False, gc=False):
+    """Counts down; `left` is the rest of `limit`, which may be a share of a common budget.
 
-    __slots__ = ("is_share", "left", "limit")
+    The hot path sets both itself: every value of a pod has a meter.
+    """
 
-    def __init__(self, limit: int, is_share: bool = False) -> None:
-        self.limit = self.left = limit
-        self.is_share = is_share
+    limit: int
+    left: int
+    is_share: bool = False
+
+    @staticmethod
+    def of(limit: int) -> Meter:
+        """Return a full meter."""
+        return Meter(limit, limit)
 
     def full(self) -> Meter:
         """Return a full meter with the same limit."""
-        return Meter(self.limit, self.is_share)
+        return Meter(self.limit, self.limit, self.is_share)
 
     def spend(self, steps: int) -> None:
         """Take steps in advance; EvalError if there are too few."""

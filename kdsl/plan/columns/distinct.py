@@ -125,7 +125,7 @@ class Spending:
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
         self._outer: Meter = batch.frame[-1]
-        self._meter = Meter(max(self._outer.left, 0))
+        self._meter = Meter.of(max(self._outer.left, 0))
         self._least = self._meter.limit
 
     def __enter__(self) -> Spending:

@@ -69,7 +69,7 @@ def count_selected(slot: int, captured: Sequence[int], condition: Closure, selec
         # A pod that is not selected takes no more steps than a selected one; if none is selected, any pod
         # gives the number.
         for row, pod in found or _some_pod(snapshot):
-            frame[slot], frame[-1] = pod, Meter(limit)
+            frame[slot], frame[-1] = pod, Meter.of(limit)
             try:
                 counts[row] += condition(frame) is True
             except EvalError:

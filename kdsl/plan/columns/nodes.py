@@ -114,7 +114,7 @@ def _filtered_as_one(condition: Closure, slot: int, nodes: NodeList, frame: Fram
     """Filter nodes by the condition for the first of them; all pay for it. None if it fails."""
     outer: Meter = frame[-1]
     count = len(nodes)
-    meter = frame[-1] = Meter(outer.left // count - 1)
+    meter = frame[-1] = Meter.of(outer.left // count - 1)
     frame[slot] = nodes.nodes.snapshot.info(nodes.nodes.rows.item(0))
     try:
         holds = meter.limit >= 0 and checked_truth(condition(frame))
@@ -136,7 +136,7 @@ def _evaluate(body: ColumnClosure, nodes: NodeSet, frame: Frame) -> ColumnValue 
     """Return the value of the body for each node; None if unknown. All nodes pay the highest cost of one."""
     outer: Meter = frame[-1]
     share = outer.left // len(nodes) - 1
-    own = frame[-1] = Meter(max(share, 0))
+    own = frame[-1] = Meter.of(max(share, 0))
     try:
         value = body(batch_of(nodes, frame))
     except (AllBad, NotColumnar):

@@ -36,6 +36,6 @@ def _weighed(value: Value) -> int:
         value = value.value
     if value.__class__ is str:
         return len(value) // CHARACTERS
-    meter = Meter(_PLENTY)
+    meter = Meter.of(_PLENTY)
     spend_on([meter], [value])
     return _PLENTY - meter.left

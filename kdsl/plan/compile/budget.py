@@ -73,12 +73,12 @@ class Share:
             self._known = (budget.values, share)
         if parts > 1:
             share //= parts
-        return Meter(share, True) if share < steps.pod else Meter(steps.pod)
+        return Meter(share, share, True) if share < steps.pod else Meter(steps.pod, steps.pod)
 
     def node_meter(self, nodes: int) -> Meter:
         """Return the meter of one of `nodes` nodes. `limit` is the steps per node."""
         limit = self._budget.node_steps(nodes)
-        return Meter(limit, limit < self._budget.steps.node)
+        return Meter(limit, limit, limit < self._budget.steps.node)
 
     def meter_over(self, cluster: Value) -> Meter:
         """Return the meter of one node of a cluster view; it is refilled for each node."""

@@ -28,6 +28,6 @@ def compile_expression(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> E
     def evaluate(values: Sequence[Value]) -> Value:
         # Slots after the last variable that is read belong to the compiler.
         read = values[:size]
-        return closure([*read, *blank[len(read) : -1], Meter(POD_STEPS)])
+        return closure([*read, *blank[len(read) : -1], Meter.of(POD_STEPS)])
 
     return evaluate

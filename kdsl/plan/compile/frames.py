@@ -63,14 +63,14 @@ class Frames:
             frame = self._of_pod(pod)
         else:
             frame = self._kept_frame(self._signature_of(pod), pod, cluster.snapshot)
-        frame[self._cluster], frame[-1] = cluster, Meter(self._steps)
+        frame[self._cluster], frame[-1] = cluster, Meter(self._steps, self._steps)
         return frame
 
     def begin_what_if(self, pod: Value, cluster: Value, what_ifs: WhatIfs) -> Frame:
         """Return the frame of a what-if, with the values that earlier ones left in `what_ifs`."""
         known = what_ifs.get(self)
         frame = self._of_pod(pod) if known is None else known.copy()
-        frame[self._cluster], frame[-1] = cluster, Meter(self._steps)
+        frame[self._cluster], frame[-1] = cluster, Meter(self._steps, self._steps)
         return frame
 
     def end_what_if(self, frame: Frame, what_ifs: WhatIfs) -> None:

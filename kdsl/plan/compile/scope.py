@@ -156,7 +156,7 @@ class RuleScope:
 
     def evaluate(self, expr: TypedExpr) -> Value:
         """Compute an expression without variables."""
-        return self._compiler.compile(expr)([*[UNSET] * self._slots, Meter(self._steps.node)])
+        return self._compiler.compile(expr)([*[UNSET] * self._slots, Meter.of(self._steps.node)])
 
     def hoist(self, expr: TypedExpr) -> Var:
         """Return a new lazy variable for an expression that does not depend on the node."""
@@ -325,7 +325,7 @@ class RuleScope:
 
     def new_frame(self) -> Frame:
         """Return an empty frame. Call it after compiling everything."""
-        return [*[UNSET] * self._slots, Meter(self._steps.pod)]
+        return [*[UNSET] * self._slots, Meter.of(self._steps.pod)]
 
 
 class Conditions:

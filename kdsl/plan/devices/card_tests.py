@@ -171,7 +171,7 @@ class CardTests:
         is_limited = attempt.allows is not None
         groups = self._limited if is_limited else self._unlimited
         verdicts = verdicts if self._is_shared_charge else {}
-        walker = _Walker(attempt, self._section, self._charge, self._kind, Meter(self._steps))
+        walker = _Walker(attempt, self._section, self._charge, self._kind, Meter.of(self._steps))
         walk = walker.walk
         for place, card in enumerate(attempt.cards):
             answer = answers[card.id] if answers else ()

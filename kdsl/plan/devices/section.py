@@ -86,7 +86,7 @@ class Section:
     @staticmethod
     def rewind(frame: Frame) -> Meter:
         """Reset the steps of a frame, and return the meter that counts them."""
-        meter = frame[-1] = Meter(frame[-1].limit)
+        meter = frame[-1] = Meter.of(frame[-1].limit)
         return meter
 
     def fill(self, frame: Frame, **values: Value) -> None:

@@ -139,7 +139,7 @@ class PreemptionPlugin:
 
     def _frame(self, pod: PodInfo, **values: Value) -> Frame:
         frame = self._blank.copy()
-        frame[-1] = Meter(self._steps.pod)
+        frame[-1] = Meter.of(self._steps.pod)
         for slot in self._resets:
             frame[slot] = UNSET
         frame[self._slots["pod"]] = pod

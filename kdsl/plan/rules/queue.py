@@ -69,7 +69,7 @@ class QueueProgram:
 
     def _frame(self, pod: Value, queued_at: int) -> Frame:
         frame = self._blank.copy()
-        frame[self._pod], frame[-1] = QueuedView(pod, queued_at), Meter(self._steps.pod)
+        frame[self._pod], frame[-1] = QueuedView(pod, queued_at), Meter.of(self._steps.pod)
         for slot in self._resets:
             frame[slot] = UNSET
         return frame

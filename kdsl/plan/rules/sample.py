@@ -41,7 +41,7 @@ class SampleProgram:
 
     def _answer(self, nodes: int, percentage: int) -> tuple[int, tuple[Fault, ...]]:
         frame = self._blank.copy()
-        frame[-1] = Meter(self._steps.pod)
+        frame[-1] = Meter.of(self._steps.pod)
         for slot, value in zip(self._slots, (nodes, percentage), strict=True):
             frame[slot] = value
         try:

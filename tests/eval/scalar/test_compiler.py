@@ -76,7 +76,7 @@ def test_the_extremes_of_two_ints(name: str, left: int, right: int) -> None:
     fn = rules(BOTH).fns[f"t.{name}"]
     assert isinstance(fn, CheckedFn) and isinstance(fn.body, CallOf)
     assert fast_call(fn.body, Compiler({}, {})) is not None
-    found = Compiler({}, {}).compile(fn.body)([left, right, Meter(100)])
+    found = Compiler({}, {}).compile(fn.body)([left, right, Meter.of(100)])
     assert found == IMPLEMENTATIONS[fn.body.overload](left, right)
 
 

@@ -143,7 +143,7 @@ def test_whatever_a_plugin_does_is_an_error_that_names_it(call: Any, message: st
 
 
 def test_a_call_takes_its_cost_and_the_size_of_its_values() -> None:
-    frame: list[Any] = [Meter(100)]
+    frame: list[Any] = [Meter.of(100)]
     call = compile_external(external(len, cost=7), [lambda frame: (1, 2, 3)])
     assert call(frame) == 3
     assert frame[-1].left == 100 - 7 - 3

@@ -124,7 +124,7 @@ def test_several_threads_compile_at_once() -> None:
         sys.setswitchinterval(interval)
     slots = 1 + max(part.slot for expr in exprs for part in walk(expr) if isinstance(part, Var))
     for at, closure in enumerate(compiled):
-        frame = [*[("a",)] * slots, Meter(1000)]
+        frame = [*[("a",)] * slots, Meter.of(1000)]
         assert closure(frame) == f"a{at}-{at}"
 
 

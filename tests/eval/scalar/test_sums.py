@@ -46,7 +46,7 @@ def result(compiler: Compiler, expr: TypedExpr, values: dict[str, Value], steps:
     for name, value in values.items():
         if name in slots:
             frame[slots[name]] = value
-    meter = Meter(steps)
+    meter = Meter.of(steps)
     frame.append(meter)
     try:
         return repr(compiler.compile(expr)(frame)), meter.left

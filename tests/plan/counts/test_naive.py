@@ -134,7 +134,7 @@ class Question:
         return nodes.take(np.array(is_in, dtype=np.bool_)), 2
 
     def meter(self) -> Meter:
-        return Meter(1000)
+        return Meter.of(1000)
 
     @property
     def pod_key(self) -> PodKey | None:
@@ -240,8 +240,8 @@ def check(snapshot: Snapshot) -> None:
             for question in ("urgent", "priority"):
                 topology = Topology(snapshot, key)
                 if filter_:
-                    topology = topology.eligible(Question(filter_), Meter(1000))
-                found = topology.count(Question(question), Meter(1000))
+                    topology = topology.eligible(Question(filter_), Meter.of(1000))
+                found = topology.count(Question(question), Meter.of(1000))
                 wanted = naive(snapshot, key, filter_, question)
                 assert found.domains() == len(wanted)
                 assert found.total() == sum(wanted.values())
@@ -257,7 +257,7 @@ def check(snapshot: Snapshot) -> None:
                 assert (column is None) is snapshot.is_overlay
                 assert column is None or np.asarray(column(snapshot.order)).tolist() == here
         for term in TERMS[: len(SELECTORS)]:
-            found = Topology(snapshot, key).sum(SelectingQuestion(term), Meter(1000))
+            found = Topology(snapshot, key).sum(SelectingQuestion(term), Meter.of(1000))
             wanted, steps = naive_selected(snapshot, key, term)
             assert found.total() == sum(wanted.values())
             here = [wanted.get(node.labels.get(key, ""), 0) for node in nodes]
@@ -268,7 +268,7 @@ def check(snapshot: Snapshot) -> None:
 
 def check_terms(snapshot: Snapshot, question: Question, matches: Callable[[PodAffinityTerm], bool]) -> None:
     nodes = [snapshot.info(row) for row in snapshot.order.tolist()]
-    terms = PodTerms(snapshot, TermKind.REQUIRED_ANTI_AFFINITY).sum(question, Meter(1000))
+    terms = PodTerms(snapshot, TermKind.REQUIRED_ANTI_AFFINITY).sum(question, Meter.of(1000))
     wanted_terms = naive_terms(snapshot, matches)
     assert terms.total() == sum(wanted_terms.values())
     if not snapshot.is_overlay:
@@ -402,14 +402,14 @@ def test_a_row_is_counted_once_at_one_version() -> None:
     question = NotingQuestion("urgent")
     asked = question.asked
     for _ in range(2):
-        assert Topology(cache.snapshot(), "zone").count(question, Meter(100)).total() == 2
+        assert Topology(cache.snapshot(), "zone").count(question, Meter.of(100)).total() == 2
     assert sorted(asked) == ["on-a", "on-b"]
     cache.add_pod(PodInfo("new", node_name="b"))
     snapshot = cache.snapshot()
-    assert Topology(snapshot, "zone").count(question, Meter(100)).total() == 2
+    assert Topology(snapshot, "zone").count(question, Meter.of(100)).total() == 2
     assert asked[2:] == ["new"]
     info: NodeInfo = snapshot.info(0)
-    Topology(snapshot.overlay(0, info.with_pod(PodInfo("x"))), "zone").count(question, Meter(100))
+    Topology(snapshot.overlay(0, info.with_pod(PodInfo("x"))), "zone").count(question, Meter.of(100))
     assert sorted(asked[3:]) == sorted([*(pod.name for pod in info.pods), "x"])
 
 
@@ -432,7 +432,7 @@ def test_a_question_that_is_seldom_asked_is_counted_from_the_index(monkeypatch: 
         if number % 40 in (30, 31, 32):
             # One question keeps a tally that follows a few pods, but is dropped after the next gap.
             before = question.asked
-            count = Topology(cache.snapshot(), "zone").sum(question, Meter(1000))
+            count = Topology(cache.snapshot(), "zone").sum(question, Meter.of(1000))
             assert count.total() == number // 100 + 1
             if number % 40 == 30 and number > 30:
                 assert question.asked - before <= number // 100 + 2
@@ -450,14 +450,14 @@ def test_pods_of_one_key_are_asked_about_once() -> None:
         cache.add_pod(PodInfo(f"p{number}", node_name="ab"[number % 2], priority=number % 3))
     question = NotingQuestion("priority")
     asked = question.asked
-    first = Topology(cache.snapshot(), "zone").count(question, Meter(100))
+    first = Topology(cache.snapshot(), "zone").count(question, Meter.of(100))
     assert (first.total(), first.sums.steps) == (3, 4)
     assert sorted(asked) == ["p0", "p1", "p2"]
     cache.add_pod(PodInfo("p5", node_name="a", priority=2))
     cache.add_pod(PodInfo("p6", node_name="b", priority=5))
     cache.remove_pod("default/p0")
     cache.snapshot()
-    count = first.renewed(Meter(100))
+    count = first.renewed(Meter.of(100))
     assert (count.total(), count.sums.steps) == (10, 5)
     assert asked[3:] == ["p6"]
 
@@ -479,9 +479,9 @@ def _zone(cache: ClusterCache, *names: str) -> None:
 def _total(cache: ClusterCache, steps: int = 1000) -> int:
     class Limited(Question):
         def meter(self) -> Meter:
-            return Meter(steps)
+            return Meter.of(steps)
 
-    return Topology(cache.snapshot(), "zone").count(Limited("priority"), Meter(1000)).total()
+    return Topology(cache.snapshot(), "zone").count(Limited("priority"), Meter.of(1000)).total()
 
 
 def test_sums_that_were_too_large_come_back_into_range() -> None:
@@ -533,12 +533,12 @@ def test_a_node_that_took_too_many_steps_is_counted_again_when_it_takes_less() -
 def test_a_pod_that_is_not_counted_leaves_the_sums_as_they_are() -> None:
     cache = ClusterCache()
     _zone(cache, *"abcdefgh")
-    first = Topology(cache.snapshot(), "zone").count(Question("urgent"), Meter(100))
+    first = Topology(cache.snapshot(), "zone").count(Question("urgent"), Meter.of(100))
     mark = first.sums.mark
     for name, priority in (("idle", 0), ("urgent", 1)):
         cache.add_pod(PodInfo(name, node_name="a", priority=priority))
         cache.snapshot()
-        count = first.renewed(Meter(100))
+        count = first.renewed(Meter.of(100))
         assert (count.sums.mark is mark) is (priority == 0)
         assert count.total() == priority
 
@@ -555,18 +555,18 @@ def test_terms_that_are_worth_nothing_leave_the_sums_as_they_are() -> None:
         ("p4", "a", worthless, 3, 2),
         ("p5", "b", worthy, 6, 2),
     ]
-    count, mark = terms.count(Question("bare weight"), Meter(100)), None
+    count, mark = terms.count(Question("bare weight"), Meter.of(100)), None
     for name, node, term, total, distinct in happenings:
         cache.add_pod(PodInfo(name, node_name=node, required_anti_affinity=(term,)))
         cache.snapshot()
         assert count.has_mark(mark) is (name in ("p2", "p4"))
-        found = count.renewed(Meter(100)) or terms.count(Question("bare weight"), Meter(100))
+        found = count.renewed(Meter.of(100)) or terms.count(Question("bare weight"), Meter.of(100))
         count, mark = found, found.sums.mark
         assert (count.total(), count.sums.steps) == (total, distinct)
     for name, total, distinct in (("p1", 6, 2), ("p3", 3, 2), ("p5", 0, 1), ("p4", 0, 1), ("p2", 0, 0)):
         cache.remove_pod(f"default/{name}")
         cache.snapshot()
-        found = count.renewed(Meter(100))
+        found = count.renewed(Meter.of(100))
         assert found is not None
         assert (found.total(), found.sums.steps) == (total, distinct)
 
@@ -575,7 +575,7 @@ def test_labels_determine_a_count_over_few_domains() -> None:
     cache = ClusterCache()
     for number in range(FEW_DOMAINS + 1):
         cache.add_node(NodeFacts(f"n{number}", labels=FrozenMap({"zone": str(number)})))
-        count = Topology(cache.snapshot(), "zone").count(Question("urgent"), Meter(100))
+        count = Topology(cache.snapshot(), "zone").count(Question("urgent"), Meter.of(100))
         assert count.label_keys == (frozenset({"zone"}) if number < FEW_DOMAINS else None)
 
 
@@ -587,7 +587,7 @@ def test_only_pods_that_a_selector_may_match_are_asked_about() -> None:
         cache.add_pod(PodInfo(f"p{number}", node_name="ab"[number % 2], priority=number, labels=labels))
     term = PodAffinityTerm("zone", 0, SELECTORS[4], frozenset({"default"}), None)
     question = SelectingQuestion(term)
-    count = Topology(cache.snapshot(), "zone").sum(question, Meter(1000))
+    count = Topology(cache.snapshot(), "zone").sum(question, Meter.of(1000))
     assert (count.total(), count.sums.steps) == (1, 39)
     # The selected one, and one for the cost of the others.
     assert question.asked == 2
@@ -596,5 +596,5 @@ def test_only_pods_that_a_selector_may_match_are_asked_about() -> None:
     for name, app, total, asked in (("late", "b", 1, 2), ("later", "a", 1, 3)):
         labels = FrozenMap({"app": app, "run": name})
         cache.add_pod(PodInfo(name, node_name="a", labels=labels))
-        count = Topology(cache.snapshot(), "zone").sum(again, Meter(1000))
+        count = Topology(cache.snapshot(), "zone").sum(again, Meter.of(1000))
         assert (count.total(), again.asked) == (total, asked)

@@ -24,7 +24,7 @@ def _cluster() -> ClusterCache:
 
 
 def _count(cache: ClusterCache, at: int) -> TopologyCount:
-    return Topology(cache.snapshot(), f"k{at}").count(Question("urgent"), Meter(100))
+    return Topology(cache.snapshot(), f"k{at}").count(Question("urgent"), Meter.of(100))
 
 
 def _kept(cache: ClusterCache) -> list[int]:
@@ -48,11 +48,11 @@ def test_those_asked_least_lately_go_first(monkeypatch: pytest.MonkeyPatch) -> N
         cache.add_node(NodeFacts("b", unschedulable=at % 2 == 0))
         cache.snapshot()
         if at != 2:
-            count.renewed(Meter(100))
+            count.renewed(Meter.of(100))
     _count(cache, 8)
     assert _kept(cache) == [0, 1, 3, 8]
     assert counts[2].counter.handle.tally() is None
-    found = counts[2].renewed(Meter(100))
+    found = counts[2].renewed(Meter.of(100))
     assert found is not counts[2]
     assert (found.domains(), found.total()) == (1, 0)
     assert _kept(cache) == [1, 2, 3, 8]
@@ -69,7 +69,7 @@ def test_the_booked_bytes_are_those_of_the_kept_tallies(monkeypatch: pytest.Monk
             cache.add_node(NodeFacts(f"n{at}-{number}", labels=FrozenMap({"k0": str(number)})))
         cache.snapshot()
         for count in counts:
-            count.renewed(Meter(10_000))
+            count.renewed(Meter.of(10_000))
         assert kept._bytes == sum(each.booked for each in kept._tallies.values())
         assert len(kept._tallies) == store.MIN_TALLIES
 
@@ -81,9 +81,9 @@ def test_a_question_without_a_key_is_counted_every_time() -> None:
             self.key = None  # type: ignore[assignment]
 
     cache = _cluster()
-    count = Topology(cache.snapshot(), "k0").count(Unnamed(), Meter(100))
+    count = Topology(cache.snapshot(), "k0").count(Unnamed(), Meter.of(100))
     assert count.counter.handle.tally() is None
-    assert count.renewed(Meter(100)) is not count
+    assert count.renewed(Meter.of(100)) is not count
     assert not TallyStore.of(cache.snapshot())._tallies
 
 
@@ -95,12 +95,12 @@ def test_threads_that_ask_at_once_find_the_same(known: bool) -> None:
         cache.add_node(NodeFacts(f"n{number}", labels=FrozenMap({f"k{at}": str(number) for at in range(3)})))
         cache.snapshot()
         if known:
-            counts[0].renewed(Meter(10_000))
+            counts[0].renewed(Meter.of(10_000))
         barrier = Barrier(len(counts))
 
         def ask(count: TopologyCount, barrier: Barrier = barrier) -> tuple[int, object]:
             barrier.wait()
-            found = count.renewed(Meter(10_000))
+            found = count.renewed(Meter.of(10_000))
             return found.domains(), found.sums
 
         with ThreadPoolExecutor(len(counts)) as pool:

@@ -102,7 +102,7 @@ def test_patterns_in_use_are_bounded_and_those_used_before_are_forgotten() -> No
     gc.collect()
     for at in range(10 * RECENT):
         compile_pattern(f"b{at}")
-    assert compile_pattern("one more").matches("one more", Meter(10).spend)
+    assert compile_pattern("one more").matches("one more", Meter.of(10).spend)
 
 
 LARGEST = """

@@ -123,12 +123,12 @@ texts = st.text("abcé \n", max_size=8)
 
 
 def found_in(pattern: str, text: str) -> list[str]:
-    return list(compile_pattern(pattern).find_all(text, Meter(STEPS).spend))
+    return list(compile_pattern(pattern).find_all(text, Meter.of(STEPS).spend))
 
 
 @pytest.mark.parametrize(("pattern", "text", "expected"), MATCHES)
 def test_match(pattern: str, text: str, expected: bool) -> None:
-    assert compile_pattern(pattern).matches(text, Meter(STEPS).spend) is expected
+    assert compile_pattern(pattern).matches(text, Meter.of(STEPS).spend) is expected
 
 
 @pytest.mark.parametrize("pattern", REFUSED)
@@ -142,7 +142,7 @@ def test_refused(pattern: str, capfd: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("pattern", "text", "expected"), FIRST)
 def test_first(pattern: str, text: str, expected: str) -> None:
-    assert compile_pattern(pattern).find(text, Meter(STEPS).spend) == expected
+    assert compile_pattern(pattern).find(text, Meter.of(STEPS).spend) == expected
 
 
 @pytest.mark.parametrize(("pattern", "text", "expected"), ALL)
@@ -154,8 +154,8 @@ def test_all(pattern: str, text: str, expected: list[str]) -> None:
 def test_agrees_with_a_backtracking_engine(pattern: str, text: str) -> None:
     match = re.search(pattern, text, re.ASCII)
     compiled = compile_pattern(pattern)
-    assert compiled.matches(text, Meter(STEPS).spend) == (match is not None)
-    assert compiled.find(text, Meter(STEPS).spend) == (match[0] if match else "")
+    assert compiled.matches(text, Meter.of(STEPS).spend) == (match is not None)
+    assert compiled.find(text, Meter.of(STEPS).spend) == (match[0] if match else "")
 
 
 @given(pieces, texts)
@@ -197,13 +197,13 @@ def test_so_many_matches() -> None:
 
 def test_a_pattern_of_several_threads() -> None:
     compiled = compile_pattern("(a|b)*c(a|b){12}")
-    ask = lambda at: compiled.matches("ab" * 50 + "c" + "ab" * (at % 12), Meter(STEPS).spend)  # noqa: E731
+    ask = lambda at: compiled.matches("ab" * 50 + "c" + "ab" * (at % 12), Meter.of(STEPS).spend)  # noqa: E731
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(ask, range(600))) == [at % 12 >= 6 for at in range(600)]
 
 
 def test_a_search_pays_for_the_text_times_the_pattern() -> None:
-    few, many = Meter(STEPS), Meter(STEPS)
+    few, many = Meter.of(STEPS), Meter.of(STEPS)
     compile_pattern("ab").matches("x" * 1000, few.spend)
     compile_pattern("(a|b){99}c").matches("x" * 2000, many.spend)
     assert 10 < few.limit - few.left < 200
