@@ -1,21 +1,28 @@
-"""The least and the largest number of an array, and whether all are in a range. The methods `min` and `max`
-call these reductions from Python, at twice the cost for a short array.
+"""The least and the largest number of an array, and whether all are in a range.
+
+Their places are found three times as fast as the numbers themselves by `min` or `numpy.minimum.reduce`: for
+a short array, those take longer to begin than to read it.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-least_of: Final = np.minimum.reduce
-"""Returns the least number; ValueError if there is none and no `initial`."""
-largest_of: Final = np.maximum.reduce
-"""Returns the largest number; ValueError if there is none and no `initial`."""
+
+def least_of(numbers: NDArray[Any]) -> Any:
+    """Return the least number as one of Python; ValueError if there is none."""
+    return numbers.item(numbers.argmin())
 
 
-def are_within(numbers: NDArray[np.int64], most: int) -> bool:
+def largest_of(numbers: NDArray[Any]) -> Any:
+    """Return the largest number as one of Python; ValueError if there is none."""
+    return numbers.item(numbers.argmax())
+
+
+def are_within(numbers: NDArray[Any], most: int) -> bool:
     """Return whether all numbers are in 0..`most`."""
-    # As unsigned numbers, negative ones are the largest.
-    return bool(largest_of(numbers.view(np.uint64), initial=0) <= most)
+    return not len(numbers) or bool(
+        numbers.item(numbers.argmin()) >= 0 and numbers.item(numbers.argmax()) <= most
+    )

@@ -26,24 +26,25 @@ class RuleShares:
         self.values = 0
         """The number of values that all rules together compute once per pod."""
         self._rules: set[Hashable] = set()
-        # The steps on one node, with the numbers of rules and nodes for which they were computed.
-        self._of_node = (-1, -1, 0)
+        # The number of nodes for which the steps on one are known, and those.
+        self._of_node = (-1, 0)
 
     def share(self, rule: Hashable) -> Share:
         """Return the share of a rule. Expressions outside of rules (None) have their own budget."""
         if rule is None:
             return Share(RuleShares(self.steps))
         self._rules.add(rule)
+        self._of_node = (-1, 0)
         return Share(self)
 
     def node_steps(self, nodes: int) -> int:
         """Return the steps of each rule on one of `nodes` nodes."""
-        rules, known, limit = self._of_node
-        if nodes != known or rules != len(self._rules):
-            rules, steps = len(self._rules), self.steps
-            of_rule = min(steps.rule, steps.profile // (rules or 1))
+        known, limit = self._of_node
+        if nodes != known:
+            steps = self.steps
+            of_rule = min(steps.rule, steps.profile // (len(self._rules) or 1))
             limit = min(max(LEAST_NODE_STEPS, of_rule // (nodes or 1)), steps.node)
-            self._of_node = (rules, nodes, limit)
+            self._of_node = (nodes, limit)
         return limit
 
 
@@ -75,11 +76,10 @@ class Share:
             share //= parts
         return Meter(share, share, True) if share < steps.pod else Meter(steps.pod, steps.pod)
 
-    def node_meter(self, nodes: int) -> Meter:
-        """Return the meter of one of `nodes` nodes. `limit` is the steps per node."""
-        limit = self._budget.node_steps(nodes)
-        return Meter(limit, limit, limit < self._budget.steps.node)
-
     def meter_over(self, cluster: Value) -> Meter:
-        """Return the meter of one node of a cluster view; it is refilled for each node."""
-        return self.node_meter(len(cluster.snapshot.order) if cluster.__class__ is ClusterView else 1)
+        """Return the meter of one node of a cluster view; it is refilled for each node. `limit` is the steps
+        per node.
+        """
+        budget = self._budget
+        limit = budget.node_steps(len(cluster.snapshot.order) if cluster.__class__ is ClusterView else 1)
+        return Meter(limit, limit, limit < budget.steps.node)

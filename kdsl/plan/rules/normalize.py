@@ -77,7 +77,7 @@ def normalize_close(kind: Normalization, raw: Scores) -> tuple[Sequence[int], ND
     """
     if not len(raw) or raw.dtype != np.int64:
         return None
-    least, largest = least_of(raw).item(), largest_of(raw).item()
+    least, largest = least_of(raw), largest_of(raw)
     if largest - least >= _NARROW or least < -_EXACT:
         return None
     places = raw.astype(np.int64, copy=False)
@@ -106,12 +106,12 @@ def whole(value: float) -> int:
 
 def _of_maximum(raw: Scores, reverse: bool) -> NDArray[np.int64]:
     """Return `100 * s / max`, or 100 minus that; if no score is above 0, the scores, or 100 for all."""
-    highest = max(0, largest_of(raw).item())
+    highest = max(0, largest_of(raw))
     if highest == 0:
         return np.full(len(raw), MAX_SCORE, dtype=np.int64) if reverse else truncate(raw)
     if raw.dtype != np.int64:
         # Very large ones are divided first: 100 times them is no double.
-        is_huge = max(highest, -least_of(raw).item()) > _HUGE
+        is_huge = max(highest, -least_of(raw)) > _HUGE
         with np.errstate(over="ignore"):
             shares = MAX_SCORE * (raw / highest) if is_huge else MAX_SCORE * raw / highest
         scaled = np.maximum(truncate(shares), _LOWEST)
@@ -134,7 +134,7 @@ def _clipped(values: list[int]) -> NDArray[np.int64]:
 
 def _between(raw: Scores) -> NDArray[np.int64]:
     """Return `100 * ((s - min) / (max - min))` truncated, 0 for all if they are equal."""
-    lowest, highest = least_of(raw).item(), largest_of(raw).item()
+    lowest, highest = least_of(raw), largest_of(raw)
     if raw.dtype != np.int64 and max(highest, -lowest) > _HUGE:
         raw, lowest, highest = raw / 4, lowest / 4, highest / 4  # a power of two changes no digit
     span = highest - lowest

@@ -296,7 +296,7 @@ class ScoreProgram:
 def _distinct(raw: Scores) -> tuple[list[Value], NDArray[np.integer[Any]], Value, Value]:
     """Return the distinct scores, the index of each score in them, the least and the largest."""
     if raw.dtype == np.int64:
-        least, largest = least_of(raw).item(), largest_of(raw).item()
+        least, largest = least_of(raw), largest_of(raw)
         if largest - least < _CLOSE:
             places = raw - least
             present = np.bincount(places).nonzero()[0]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.scalar.meter import Steps
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.budget import LEAST_NODE_STEPS, RuleShares
 from kdsl.plan.rules.plugins import CompiledProfile, PredicatePlugin, compile_profile
 
@@ -68,7 +72,7 @@ def test_the_share_of_a_node(nodes: int, limit: int) -> None:
     budget = RuleShares(Steps(rule=40_000, profile=90_000))
     share = budget.share("a")
     budget.share("b")
-    meter = share.node_meter(nodes)
+    meter = share.meter_over(ClusterView(cast(Any, SimpleNamespace(order=range(nodes)))))
     assert (meter.limit, meter.is_share) == (limit, limit < 20_000)
 
 
