@@ -36,11 +36,11 @@ def select(totals: NDArray[np.int64], tie_break: TieBreak, random: Random | None
     else:
         index = int(totals.argmax())
     highest = totals.item(index)
-    is_highest = totals == highest
-    tied = int(np.count_nonzero(is_highest))
+    places = (totals == highest).nonzero()[0]
+    tied = len(places)
     if tie_break is TieBreak.RANDOM and tied > 1:
         assert random is not None
-        index = is_highest.nonzero()[0].item(random.randrange(tied))
+        index = places.item(random.randrange(tied))
     return Choice(index, highest, tied)
 
 

@@ -42,6 +42,8 @@ from kdsl.plan.rules.predicate import SKIP
 
 _INERTIA: Final = 4
 """The estimate moves by a quarter of its distance to the share of the last nodes."""
+_NEARLY_ALL: Final = 0.999
+"""An estimate from which on all nodes are expected to pass."""
 _ENOUGH: Final = 256
 """The least number of nodes whose share counts: that of a few depends on chance."""
 
@@ -78,7 +80,9 @@ class _Entry(Struct, eq=False):
     def learn_share(self, statuses: NodeStatuses, nodes: int) -> None:
         """Adapt the estimate to the statuses of some nodes; it stays above 0 if none passes."""
         passed = nodes if statuses.ids is None else nodes - int(np.count_nonzero(statuses.ids))
-        self.share += (max(passed, 1) / nodes - self.share) / _INERTIA
+        share = self.share + (max(passed, 1) / nodes - self.share) / _INERTIA
+        # While all nodes pass, nothing is left to learn.
+        self.share = share if share < _NEARLY_ALL else 1.0
 
 
 class PredicateMemo:
@@ -143,7 +147,8 @@ class PredicateMemo:
         if combined is None:
             combined = entry.combined[skipping] = self._combined(entry, skipping, answers)
         if combined.share != entry.share:
-            return PreFilterAnswers(combined.skipping, combined.answers, entry.share)
+            combined = PreFilterAnswers(combined.skipping, combined.answers, entry.share)
+            entry.combined[skipping] = combined
         return combined
 
     def _combined(
