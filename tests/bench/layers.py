@@ -39,9 +39,9 @@ def _without_memo(of_rules: bool) -> Callable[[], None]:
 
         def of(self: Any, pod: Any, live: Any, make: Any) -> Any:
             is_of_rule = self._memo._most == MAX_RULE_BYTES
-            return (
-                make(self._epochs.of(live), True) if is_of_rule is of_rules else find(self, pod, live, make)
-            )
+            if is_of_rule is of_rules:
+                return make(self._epochs[live.shared_state], True)
+            return find(self, pod, live, make)
 
         SignatureMemo.of = of  # type: ignore[method-assign]
 

@@ -19,12 +19,21 @@ from kdsl.cluster.snapshot.node_classes import NodeClasses, fact_class_of, node_
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 
 
+class SharedState:
+    """The parts of a live snapshot that all nodes share, as they are now: a key of what depends on them."""
+
+    __slots__ = ("snapshot",)
+
+    def __init__(self, snapshot: LiveSnapshot) -> None:
+        self.snapshot = snapshot
+
+
 class LiveSnapshot(Snapshot):
     """The snapshot that a cache keeps up to date, row by row.
 
     Only the cache writes to it, between two cycles. `fact_changes` and `usage_changes` log the written rows.
     `node_classes` holds the node class of each row, `fact_classes` the class without its pods.
-    `shared_version` changes with the number of nodes, their images and the catalog.
+    `shared_state` is replaced when the number of nodes, their images or the catalog change.
 
     `affinity_version` changes when a node is written whose pods have affinity terms: while it is the same, no
     term has appeared, but some may have gone.
@@ -35,12 +44,12 @@ class LiveSnapshot(Snapshot):
 
     def __init__(self, catalog: Catalog | None = None, spread: ImageSpread | None = None) -> None:
         self.live = self
+        self.shared_state = SharedState(self)
         self.catalog = Catalog() if catalog is None else catalog
         self._spread = ImageSpread() if spread is None else spread
         self.version = 0
         self.images_version = 0
         self.nodes_version = 0
-        self.shared_version = 0
         self.affinity_version = 0
         self.order = np.zeros(0, np.intp)
         self._names: list[str] = []
@@ -152,7 +161,8 @@ class LiveSnapshot(Snapshot):
             self._names[row] = name
         self.order = np.fromiter((self._rows[name] for name in wanted), np.intp, len(wanted))
         self.order.flags.writeable = False
-        self.version = self.nodes_version = self.images_version = self.shared_version = next(self._versions)
+        self.version = self.nodes_version = self.images_version = next(self._versions)
+        self.shared_state = SharedState(self)
 
     def set_facts(self, info: NodeInfo) -> None:
         """Write the facts of a node."""
@@ -186,11 +196,13 @@ class LiveSnapshot(Snapshot):
         """Write the images of nodes."""
         for info in infos:
             self._infos[self._rows[info.name]] = info
-        self.version = self.images_version = self.shared_version = next(self._versions)
+        self.version = self.images_version = next(self._versions)
+        self.shared_state = SharedState(self)
 
     def set_catalog(self) -> None:
         """Record a change of the catalog."""
-        self.version = self.shared_version = next(self._versions)
+        self.version = next(self._versions)
+        self.shared_state = SharedState(self)
 
     def _classify(self, classes: NodeClasses, row: int, info: NodeInfo) -> None:
         if classes.size > classes.most:

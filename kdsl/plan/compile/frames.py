@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import Value
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.scope import RuleScope
+from kdsl.plan.reads.epochs import Epoch, Epochs
 from kdsl.plan.reads.signatures import SignatureOf
 
 MAX_FRAMES: Final = 256
 """The most signatures whose frames are kept for one rule; beyond that it starts over."""
 
-EpochOf = Callable[[LiveSnapshot], Hashable]
-"""Returns the epoch of a rule, by the catalog parts that it reads; see `plan.reads.epochs`."""
-
 
 class _KeptFrame(Struct, eq=False):
     """The frame of the latest attempt of a signature, with the epoch of its values."""
 
-    epoch: Hashable
+    epoch: Epoch
     frame: Frame
 
 
@@ -46,11 +43,13 @@ class Frames:
         self._steps = steps
         self._kept: dict[Hashable, _KeptFrame] = {}
         self._signature_of: SignatureOf | None = None
-        self._epoch_of: EpochOf = lambda live: None
+        self._epochs = Epochs(lambda live: ())
 
-    def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Start attempts of a signature from the last frame of that signature."""
-        self._signature_of, self._epoch_of = signature_of, epoch_of
+    def keep(self, signature_of: SignatureOf, epochs: Epochs) -> None:
+        """Start attempts of a signature from its last frame. The epochs are those of the catalog parts that
+        the rule reads.
+        """
+        self._signature_of, self._epochs = signature_of, epochs
 
     def begin(self, pod: Value, cluster: Value) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views.
@@ -92,7 +91,7 @@ class Frames:
         return frame
 
     def _kept_frame(self, signature: Hashable, pod: PodInfo, snapshot: Snapshot) -> Frame:
-        epoch, kept = self._epoch_of(snapshot.live), self._kept.get(signature)
+        epoch, kept = self._epochs[snapshot.live.shared_state], self._kept.get(signature)
         if kept is not None and kept.epoch != epoch:
             kept = None
         if snapshot.is_overlay:

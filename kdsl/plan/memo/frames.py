@@ -24,5 +24,5 @@ def with_kept_frames(plugin: Rule, signatures: Signatures) -> Rule:
     """Return the plugin with frames kept by signature, unless no two pods share one."""
     dependencies = Dependencies.of(plugin.reads - _TRANSIENT)
     if dependencies is not None:
-        plugin.keep(signatures.signature(dependencies), Epochs(dependencies.versions).of)
+        plugin.keep(signatures.signature(dependencies), Epochs(dependencies.versions))
     return plugin

@@ -61,7 +61,7 @@ class SignatureMemo(Generic[E]):
 
     def of(self, pod: PodInfo, live: LiveSnapshot, make: Make[E]) -> E:
         """Return the entry for a pod."""
-        epoch, signature = self._epochs.of(live), self._signature(pod)
+        epoch, signature = self._epochs[live.shared_state], self._signature(pod)
         entry = self._memo.find(signature)
         if entry is not None and entry.epoch == epoch:
             return entry

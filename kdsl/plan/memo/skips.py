@@ -144,7 +144,7 @@ class Skips:
     def _find(self, pod: PodInfo, snapshot: Snapshot) -> Skipping:
         if snapshot.is_overlay or not (self._predicates or self._scores):
             return _NONE
-        signature, epoch = self.signature(pod), self._epochs.of(snapshot.live)
+        signature, epoch = self.signature(pod), self._epochs[snapshot.live.shared_state]
         known = self._known.get(signature)
         if known is None and not (self._seen_once.add(signature) and self._seen_twice.add(signature)):
             return _NONE

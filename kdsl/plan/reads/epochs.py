@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot, SharedState
 
 VersionsOf = Callable[[LiveSnapshot], tuple[int, ...]]
 """Returns the versions of the parts of the cluster that a rule reads."""
@@ -21,19 +21,19 @@ class Epoch(NamedTuple):
     versions: tuple[int, ...]
 
 
-class Epochs:
-    """The epochs of a rule. The versions are read again only if a part that all nodes share has changed."""
-
-    __slots__ = ("_latest", "_versions_of")
+class Epochs(dict[SharedState, Epoch]):
+    """The epochs of a rule: the latest one, by the state of the parts that all nodes share. The versions are
+    read again only if that state is another one.
+    """
 
     def __init__(self, versions_of: VersionsOf) -> None:
+        super().__init__()
         self._versions_of = versions_of
-        # The latest epoch with the shared version, in one value: other threads ask as well.
-        self._latest: tuple[int, Epoch] | None = None
 
-    def of(self, live: LiveSnapshot) -> Epoch:
-        """Return the epoch of a snapshot as it is now."""
-        latest = self._latest
-        if latest is None or latest[0] != live.shared_version or latest[1].snapshot is not live:
-            latest = self._latest = (live.shared_version, Epoch(live, self._versions_of(live)))
-        return latest[1]
+    def __missing__(self, state: SharedState) -> Epoch:
+        live = state.snapshot
+        epoch = Epoch(live, self._versions_of(live))
+        # Other threads may find nothing meanwhile, and get an equal epoch.
+        self.clear()
+        self[state] = epoch
+        return epoch

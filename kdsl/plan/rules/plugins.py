@@ -29,9 +29,10 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.failures import StatusNumbers
-from kdsl.plan.compile.frames import EpochOf, WhatIfs
+from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.reads.dependencies import expressions_of, reads_of
+from kdsl.plan.reads.epochs import Epochs
 from kdsl.plan.reads.selected_labels import signature_reads
 from kdsl.plan.reads.signatures import SignatureOf
 from kdsl.plan.rules.normalize import Scores
@@ -81,9 +82,9 @@ class PredicatePlugin:
         self.hint_rule = HintRule(rule, self._program, functions.fns)
         self._hints = QueueingHints((self.hint_rule,))
 
-    def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
+    def keep(self, signature_of: SignatureOf, epochs: Epochs) -> None:
         """Keep frames by signature."""
-        self._program.frames.keep(signature_of, epoch_of)
+        self._program.frames.keep(signature_of, epochs)
 
     @property
     def is_columnar(self) -> bool:
@@ -212,9 +213,9 @@ class ScorePlugin:
         self._program = ScoreProgram(rule, functions)
         self.dtype = self._program.dtype
 
-    def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
+    def keep(self, signature_of: SignatureOf, epochs: Epochs) -> None:
         """Keep frames by signature."""
-        self._program.frames.keep(signature_of, epoch_of)
+        self._program.frames.keep(signature_of, epochs)
 
     @property
     def is_columnar(self) -> bool:

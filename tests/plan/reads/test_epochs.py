@@ -19,16 +19,16 @@ def test_versions_are_read_again_only_if_a_shared_part_changed() -> None:
 
     epochs, cache = Epochs(versions), ClusterCache()
     cache.add_node(NodeFacts("n1"))
-    first = epochs.of(cache.snapshot().live)
-    assert epochs.of(cache.snapshot().live) is first
+    first = epochs[cache.snapshot().live.shared_state]
+    assert epochs[cache.snapshot().live.shared_state] is first
     cache.add_pod(PodInfo("a", node_name="n1"))
-    assert epochs.of(cache.snapshot().live) is first
+    assert epochs[cache.snapshot().live.shared_state] is first
     assert len(asked) == 1
     cache.put(Namespace(metadata=ObjectMeta(name="team")))
-    second = epochs.of(cache.snapshot().live)
+    second = epochs[cache.snapshot().live.shared_state]
     assert second != first
     cache.add_node(NodeFacts("n2"))
-    assert epochs.of(cache.snapshot().live) not in (first, second)
+    assert epochs[cache.snapshot().live.shared_state] not in (first, second)
 
 
 def test_equal_versions_of_two_clusters_are_two_epochs() -> None:
@@ -36,5 +36,5 @@ def test_equal_versions_of_two_clusters_are_two_epochs() -> None:
     for cache in caches:
         cache.add_node(NodeFacts("n1"))
     one, other = (cache.snapshot().live for cache in caches)
-    assert epochs.of(one) != epochs.of(other)
-    assert epochs.of(one) == epochs.of(one)
+    assert epochs[one.shared_state] != epochs[other.shared_state]
+    assert epochs[one.shared_state] == epochs[one.shared_state]
