@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 
-class Owner(Protocol):
-    """An object with `kept`: what is derived from it, by class."""
+class Kept(dict[object, Any]):
+    """The objects that are derived from an owner, by class: a class is called with the owner at first use.
 
-    kept: dict[object, Any]
+    Threads that need an object at once share one. Other keys are for objects that the caller makes.
+    """
 
+    __slots__ = ("_owner",)
 
-OwnerT = TypeVar("OwnerT", bound=Owner)
-T = TypeVar("T")
+    def __init__(self, owner: object) -> None:
+        super().__init__()
+        self._owner = owner
 
-
-def kept_with(owner: OwnerT, kind: Callable[[OwnerT], T]) -> T:
-    """Return the object of a class that is kept with its owner. Threads that make it at once share one."""
-    found = owner.kept.get(kind)
-    if found is None:
-        found = owner.kept.setdefault(kind, kind(owner))
-    kept: T = found
-    return kept
+    def __missing__(self, kind: Callable[[Any], object]) -> object:
+        return self.setdefault(kind, kind(self._owner))

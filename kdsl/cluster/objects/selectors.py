@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
 from operator import and_, or_
 from typing import Final, Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from kdsl.cluster.api.names import is_label_key, is_label_value
 from kdsl.cluster.api.objects import NodeSelectorRequirement, NodeSelectorSpec, NodeSelectorTerm
@@ -49,8 +49,7 @@ class Selectable(Protocol):
     def labels(self) -> Mapping[str, str]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class LabelRequirement:
+class LabelRequirement(Struct, frozen=True):
     """A condition on one label; `bound` is the value of Gt and Lt."""
 
     key: str
@@ -93,8 +92,7 @@ class LabelRequirement:
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRequirement:
+class FieldRequirement(Struct, frozen=True):
     """A condition on a field of the node. Only metadata.name has a value; any other field is empty."""
 
     field: str
@@ -111,8 +109,7 @@ class FieldRequirement:
         return named if self.is_equal else ~named
 
 
-@dataclass(frozen=True, slots=True)
-class SelectorTerm:
+class SelectorTerm(Struct, frozen=True):
     """Conditions that must all hold; there is at least one."""
 
     labels: tuple[LabelRequirement, ...]
@@ -134,8 +131,7 @@ class SelectorTerm:
         return reduce(and_, masks + [one.holds_over(nodes) for one in self.fields])
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSelector:
+class NodeSelector(Struct, frozen=True):
     """Required node affinity.
 
     `node_names` are the only nodes that can match where every term names nodes, else None.
@@ -168,8 +164,7 @@ class NodeSelector:
         return reduce(or_, [term.matches_over(nodes) for term in self.terms], none_of(nodes))
 
 
-@dataclass(frozen=True, slots=True)
-class PreferredNodeTerm:
+class PreferredNodeTerm(Struct, frozen=True):
     """Preferred node affinity: nodes that match get `weight`. An empty preference matches nothing."""
 
     weight: int
@@ -189,8 +184,7 @@ class PreferredNodeTerm:
         return none_of(nodes) if self.term is None else self.term.matches_over(nodes)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRequirement:
+class NodeRequirement(Struct, frozen=True):
     """A condition on a label or a field of nodes, as rules write it."""
 
     key: str
@@ -209,8 +203,7 @@ class NodeRequirement:
         return NodeRequirement(field, operator, tuple(values), is_field=True)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTerm:
+class NodeTerm(Struct, frozen=True):
     """A term that rules write; without requirements, or with an invalid one, it matches nothing."""
 
     term: SelectorTerm | None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
+class Taint(Struct, frozen=True):
     """A mark on a node that repels pods: effect is NoSchedule, PreferNoSchedule or NoExecute."""
 
     key: str
@@ -14,8 +13,7 @@ class Taint:
     effect: str
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
+class Toleration(Struct, frozen=True):
     """A tolerance of taints. An empty effect or key matches every taint's, an empty operator means Equal."""
 
     key: str

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.base.kept import kept_with
+from kdsl.base.kept import Kept
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
@@ -68,7 +68,7 @@ class FactColumn:
         self.codes: NDArray[np.int32] = np.zeros(0, np.int32)
         self.values: list[Value] = [None]
         self.numbers: dict[Value, int] = {None: ABSENT}
-        self.kept: dict[object, Any] = {}
+        self.kept = Kept(self)
         """Objects derived from the values, such as the items of lists, by class; new codes drop them."""
 
     def digit(self, rows: Rows) -> tuple[NDArray[np.int32], int]:
@@ -162,7 +162,8 @@ class FactColumns:
     @staticmethod
     def of(snapshot: LiveSnapshot) -> FactColumns:
         """Return the columns that are kept with a snapshot."""
-        return kept_with(snapshot, FactColumns)
+        facts: FactColumns = snapshot.kept[FactColumns]
+        return facts
 
     def field(self, attribute: str) -> FactColumn:
         """Return the column of an attribute of nodes."""

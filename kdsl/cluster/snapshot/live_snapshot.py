@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import count
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from kdsl.base.frozen_map import NO_STRINGS
+from kdsl.base.kept import Kept
 from kdsl.base.resources import resource_order
 from kdsl.cluster.objects.images import ImageSpread, NodeImage
 from kdsl.cluster.objects.node import NodeInfo
@@ -76,7 +77,7 @@ class LiveSnapshot(Snapshot):
         self._what_if_versions = count(-1, -1)
         self.fact_changes, self.usage_changes = Changes(), Changes()
         self.node_classes, self.fact_classes = NodeClasses(node_class_of), NodeClasses(fact_class_of)
-        self.kept: dict[object, Any] = {}
+        self.kept = Kept(self)
         """Values that readers cache with the snapshot, each under its own key; dropped with the snapshot."""
 
     @property

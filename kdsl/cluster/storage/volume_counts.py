@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.base.kept import kept_with
 from kdsl.cluster.api.storage_objects import (
     PersistentVolume,
     PersistentVolumeClaim,
@@ -95,7 +94,7 @@ class VolumeCounts:
     @staticmethod
     def of(live: LiveSnapshot) -> VolumeCounts:
         """Return the counts that are kept with a snapshot, up to date."""
-        counts = kept_with(live, VolumeCounts)
+        counts: VolumeCounts = live.kept[VolumeCounts]
         counts._refresh()
         return counts
 

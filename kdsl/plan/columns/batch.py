@@ -85,4 +85,4 @@ def batch_of(nodes: NodeSet, frame: Frame) -> Batch:
     """Return the batch of some nodes with the facts of the live snapshot. `frame` must not be in use
     elsewhere.
     """
-    return Batch(nodes.snapshot, nodes.rows, frame, FactColumns.of(nodes.snapshot.live))
+    return Batch(nodes.snapshot, nodes.rows, frame, nodes.snapshot.live.kept[FactColumns])

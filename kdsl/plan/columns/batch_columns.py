@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.base.kept import kept_with
 from kdsl.cluster.objects.node_columns import Mask
 from kdsl.cluster.objects.selectors import integer_of
 from kdsl.cluster.objects.taints import Taint
@@ -43,7 +42,8 @@ class BatchColumns:
 
     def label_numbers(self, key: str) -> tuple[NDArray[np.int64], Mask]:
         column = self._facts.key(_LABELS, key)
-        numbers, known = kept_with(column, Integers).cells()
+        integers: Integers = column.kept[Integers]
+        numbers, known = integers.cells()
         codes = column.codes.take(self.rows)
         return numbers.take(codes), known.take(codes)
 

@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.base.kept import kept_with
 from kdsl.check.model.typed import CallOf, Macro
 from kdsl.cluster.objects.ports import EVERY_ADDRESS, HostPort
 from kdsl.cluster.snapshot.fact_columns import OF_PODS, FactColumn
@@ -160,7 +159,7 @@ class ItemCodes(Coded, frozen=True, eq=False):
 
 def lists_of(column: FactColumn) -> ListItems:
     """Return the items of a column of lists, up to date."""
-    items = kept_with(column, ListItems)
+    items: ListItems = column.kept[ListItems]
     items.refresh()
     return items
 

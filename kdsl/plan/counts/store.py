@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from threading import RLock
 from typing import Final
 
-from kdsl.base.kept import kept_with
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
@@ -58,7 +57,8 @@ class TallyStore:
     @staticmethod
     def of(snapshot: Snapshot) -> TallyStore:
         """Return the store of a cluster, from its snapshot or an overlay."""
-        return kept_with(snapshot.live, TallyStore)
+        store: TallyStore = snapshot.live.kept[TallyStore]
+        return store
 
     def sums(self, snapshot: Snapshot, handle: Handle[Tally], measure: Measure) -> Sums:
         """Return the sums by domain; EvalError if a node could not be counted.
