@@ -118,7 +118,7 @@ class NodeGroups:
 def reads_of(collect: Collect, frame: Frame) -> NodeReads | None:
     """Return the reads of nodes for the pod of a frame; None if they are unknown."""
     reads, meter = NodeReads(), frame[-1]
-    frame[-1] = Meter.of(_STEPS)
+    frame[-1] = Meter(_STEPS, _STEPS)
     try:
         collect(frame, reads)
     except (EvalError, NotColumnar):

@@ -91,9 +91,9 @@ class Input:
     resource: str
 
     def amount(self, pod: PodInfo) -> int:
-        """Return the amount in the canonical unit of the resource."""
+        """Return the amount in the canonical unit of the resource. One beyond int64 is in no range."""
         resources: Resources = getattr(pod, self.attribute)
-        return resources.amount(self.resource)
+        return resources.amounts().get(self.resource, 0)
 
 
 @dataclass(frozen=True, slots=True)

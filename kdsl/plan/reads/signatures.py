@@ -37,7 +37,8 @@ class Signatures:
         self._all_fields = Dependencies.on_pods(())
         # The number of each value of a field; a new value gets one at look-up. No number is ever reused.
         self._numbers: list[defaultdict[Hashable, int]] = []
-        self._known: dict[Hashable, tuple[Hashable, ...]] = {}
+        # The signatures by the values of all fields, alone in a list.
+        self._known: dict[Hashable, list[tuple[Hashable, ...]]] = {}
         self._latest: tuple[PodInfo | None, tuple[Hashable, ...]] = (None, ())
         # Pods that differ in a label which no selector names have one signature.
         self._version = SELECTED_KEYS.version
@@ -72,12 +73,13 @@ class Signatures:
             for numbers in self._numbers:
                 numbers.clear()
         values = self._all_fields.signature(pod)
-        found = self._known.get(values)
-        if found is None:
+        # A new pod's values are hashed once less than by looking them up before they are stored.
+        known = self._known.setdefault(values, [])
+        if not known:
             of_fields = [numbers[value] for numbers, value in zip(self._numbers, values, strict=True)]
-            found = self._known[values] = tuple([pick(of_fields) for pick in self._picks])
-        self._latest = (pod, found)
-        return found
+            known.append(tuple([pick(of_fields) for pick in self._picks]))
+        self._latest = (pod, known[0])
+        return known[0]
 
 
 def _picker(places: Sequence[int]) -> Pick:
