@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.api.objects import LabelSelectorSpec
@@ -52,7 +54,7 @@ class SelectedKeys:
         return found
 
 
-class _Selected(NamedTuple):
+class _Selected(Struct, frozen=True, eq=False):
     """The labels that a selector may name, at a version of the keys."""
 
     keys: SelectedKeys

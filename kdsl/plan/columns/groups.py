@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import DTypeLike, NDArray
 
 from kdsl.eval.codes import BYTES, first_places, first_rows
@@ -24,7 +25,7 @@ _DIRECT: Final = 4096
 """The most combinations of codes that get a cell each."""
 
 
-class Groups(NamedTuple):
+class Groups(Struct, eq=False):
     """Rows in few groups.
 
     `codes` has a number below `BYTES` per row, equal within a group. `marks` are the numbers of the groups
@@ -53,7 +54,7 @@ class Groups(NamedTuple):
         return _few(numbers + others.spread(range(count), np.uint8))
 
 
-class Grouped(NamedTuple, Generic[T]):
+class Grouped(Struct, Generic[T], eq=False):
     """A column in which each group has one of the `values`."""
 
     values: list[T]

@@ -40,7 +40,8 @@ class NodeReads(Struct, eq=False):
 
     def add_labels(self, keys: Iterable[str]) -> None:
         """Add the labels with these keys."""
-        self.keys.update(("labels", key) for key in keys)
+        for key in keys:
+            self.keys.add(("labels", key))
 
     def are_equal(self, facts: FactColumns) -> bool:
         """Return whether all nodes are known to have equal values."""

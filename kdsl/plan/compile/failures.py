@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from kdsl.base.reasons import MAX_REASON, MAX_REASONS, MAX_TOGETHER, more, room, shortened
 from kdsl.base.span import Span
@@ -24,7 +26,7 @@ FURTHER: Final = "further reasons"
 _SEVERITY = (Code.ERROR, Code.UNRESOLVABLE, Code.UNSCHEDULABLE, Code.PENDING)
 
 
-class Failure(NamedTuple):
+class Failure(Struct, frozen=True):
     """One failed `require`: `site` is the `file:line` of its statement, `fault` its error, if any."""
 
     code: Code

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -22,7 +22,7 @@ _PER_TERM: Final = 128
 """The approximate bytes of a remembered term."""
 
 
-class TermCount(NamedTuple):
+class TermCount(Struct, frozen=True):
     """The count of one term: the amount, the steps taken, and the error."""
 
     amount: int

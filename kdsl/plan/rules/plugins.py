@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -47,7 +47,7 @@ from kdsl.plan.rules.tightened import TightenedPlugin
 _IDS = np.dtype(np.int32)
 
 
-class _Attempt(NamedTuple):
+class _Attempt(Struct, frozen=True, eq=False):
     """The state of a predicate for one pod over one snapshot. `spare` are unused frames with the values that
     were computed for the pod.
     """
