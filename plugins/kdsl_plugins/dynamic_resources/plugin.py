@@ -26,7 +26,7 @@ _NOT_ALLOCATED: Final = Status(
 class DynamicResources:
     """Answers for pods without device claims, and keeps pods with claims waiting. It takes no arguments."""
 
-    # Hooks that every pod calls declare all arguments: otherwise another function would leave some out.
+    # Hooks that run for every pod declare all arguments: with fewer, a second call drops the others.
 
     IS_LOCAL: ClassVar = True
 
