@@ -22,7 +22,8 @@ from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.visited import ALL_PASS, ends_of, joined, merged, numbered_alike
 from kdsl.hooks.adapter import Filter
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.joined import JoinedPredicates
+from kdsl.hooks.faults import Fault
+from kdsl.hooks.joined import JoinedPredicates, failed_together
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
 from kdsl.hooks.table import AddPod, Calls
@@ -100,8 +101,10 @@ class Judge(Struct, frozen=True, eq=False):
             found, error = self._judge_contested(rows)
             alive = found.passed.nonzero()[0]
         together = self._judge_together(rows if alive is None else rows[alive])
-        if together is None:
+        if together is None or isinstance(together, Fault):
             found, alive, error = self._judge_in_turn(rows, found, alive, error)
+            if together is not None and error is None:
+                self.state.faults.append(together)
         elif found is None or alive is None:
             if together.table is ALL_PASS:
                 return Judged(together, None, None)
@@ -112,9 +115,9 @@ class Judge(Struct, frozen=True, eq=False):
             return Judged(_passing(len(rows)), None, error)
         return Judged(found, found.passed.nonzero()[0] if self.check_all else alive, error)
 
-    def _judge_together(self, rows: NDArray[np.intp]) -> StatusColumn | None:
+    def _judge_together(self, rows: NDArray[np.intp]) -> StatusColumn | Fault | None:
         """Return the statuses of all filters together; None if they must be asked in turn: they are not
-        joined, or one of them fails, and an earlier one may reject the node.
+        joined, or one of them fails, and an earlier one may reject the node. A fault: the joined call raised.
         """
         if self.joined is None:
             return None
@@ -122,8 +125,8 @@ class Judge(Struct, frozen=True, eq=False):
             return _passing(0)
         try:
             column = self.joined.filter(self.state, self.pod, NodeSet(self.snapshot, rows))
-        except Exception:  # noqa: BLE001 - asked in turn, the filter that raised is known
-            return None
+        except Exception as cause:  # noqa: BLE001 - asked in turn, the filter that raised is known
+            return failed_together(cause)
         if column is None or not np.count_nonzero(column.ids):
             column = _passing(len(rows))
         elif not _has_rejections_only(column):

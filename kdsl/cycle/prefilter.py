@@ -16,7 +16,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.joined import UNKNOWN_SHARE
+from kdsl.hooks.joined import UNKNOWN_SHARE, failed_together
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
@@ -106,7 +106,8 @@ def _calls(attempt: Attempt, nodes: NodeSet) -> tuple[Calls[PreFilterHook], floa
         return table.pre_filters, UNKNOWN_SHARE
     try:
         known = joined.pre_filter(state, attempt.pod, nodes)
-    except Exception:  # noqa: BLE001 - asked one by one, the plugin that raised is known
+    except Exception as cause:  # noqa: BLE001 - asked one by one, the plugin that raised is known
+        state.faults.append(failed_together(cause))
         return table.pre_filters, UNKNOWN_SHARE
     state.skipped_filters.update(known.skipping)
     if not known.answers:

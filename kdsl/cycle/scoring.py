@@ -17,7 +17,8 @@ from kdsl.base.extremes import are_within
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.joined import JoinedScores
+from kdsl.hooks.faults import Fault
+from kdsl.hooks.joined import JoinedScores, failed_together
 from kdsl.hooks.status import Code
 from kdsl.hooks.table import MAX_NODE_SCORE, Calls, PreScore, ScoreHook
 
@@ -91,24 +92,29 @@ def _by_profile(attempt: Attempt, nodes: NodeSet) -> Scores:
     table, skipped = attempt.table, attempt.state.skipped_scores
     if not table.scores:
         return Scores(np.ones(len(nodes.rows), dtype=np.int64))
-    joined = table.joined_scores
+    joined, failed = table.joined_scores, None
     if joined is not None and not nodes.snapshot.is_overlay:
         skipped |= joined.pre_score(attempt.state, attempt.pod, nodes)
         _run_pre_scores(attempt, nodes, table.lone_pre_scores)
         scores = _joined_totals(joined, attempt, nodes)
-        if scores is not None:
+        if isinstance(scores, Scores):
             return scores
+        failed = scores
     _run_pre_scores(attempt, nodes, table.pre_scores)
     columns = _columns(attempt, nodes)
+    if failed is not None:
+        attempt.state.faults.append(failed)
     return Scores(_sum(columns, len(nodes.rows)), lambda: columns)
 
 
-def _joined_totals(joined: JoinedScores, attempt: Attempt, nodes: NodeSet) -> Scores | None:
-    """Return the totals from the memo; None where the plugins must run one by one."""
+def _joined_totals(joined: JoinedScores, attempt: Attempt, nodes: NodeSet) -> Scores | Fault | None:
+    """Return the totals from the memo; None where the plugins must run one by one, a fault where the joined
+    call raised.
+    """
     try:
         totals = joined.totals(attempt.state, attempt.pod, nodes)
-    except Exception:  # noqa: BLE001 - asked one by one, the plugin that raised is known
-        return None
+    except Exception as cause:  # noqa: BLE001 - asked one by one, the plugin that raised is known
+        return failed_together(cause)
     if totals is None:
         return None
     skipped = attempt.state.skipped_scores

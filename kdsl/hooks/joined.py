@@ -6,10 +6,13 @@ Each plugin is registered by itself and has its place in the profile; joining ch
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
+from kdsl.hooks.containment import describe
+from kdsl.hooks.faults import Fault, lines_of
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
@@ -20,6 +23,18 @@ if TYPE_CHECKING:
 
     from kdsl.cluster.objects.pod import PodInfo
     from kdsl.cluster.snapshot.nodeset import NodeSet
+
+
+def failed_together(cause: Exception) -> Fault:
+    """Return the fault of rules that fail in one call, and not one by one: a mistake of kdsl.
+
+    It changes no decision, and makes each one much slower.
+    """
+    file, line, function = lines_of(cause.__traceback__)[-1]
+    place = f"{Path(file).name}:{line}, {function}"
+    return Fault(
+        "", f"the rules failed in one call ({describe(cause)}; {place}), so each was asked by itself"
+    )
 
 
 UNKNOWN_SHARE: Final = 0.9

@@ -18,6 +18,7 @@ from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.faults import faults_of
 from kdsl.cycle.judging import Judge
 from kdsl.cycle.prefilter import run_pre_filters
+from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
@@ -27,12 +28,13 @@ from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.hooks.table import HookTable, ProfileOrder, freeze
 from kdsl.plan.memo.join import join
 from kdsl.plan.memo.predicates import PredicateMemo
+from kdsl.plan.memo.scores import ScoreMemo
 from kdsl.plan.rules.faults import RuleFaults
 from kdsl.plan.rules.plugins import PredicatePlugin
 
 from tests.cycle.world import always, cluster, column, plugin, table
 from tests.plan.lab import compile_rules
-from tests.plan.memo.test_joined import profile_of
+from tests.plan.memo.test_joined import profile_of, profile_of_scores
 
 NODES = 6
 BODIES = st.sampled_from(
@@ -219,3 +221,56 @@ def test_a_nominated_node_that_a_rule_does_not_name_is_not_taken(node: str, is_t
             found = search(of, SearchSettings(workers), nominated_node=node)
         assert found.nominated is is_taken
         assert set(of.all_nodes.take(found.feasible).names()) == ({node} if is_taken else {"n0"})
+
+
+@pytest.mark.parametrize("method", ["pre_filter", "filter"])
+def test_predicates_that_fail_in_one_call_only_are_a_fault(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (rule,) = compile_rules(profile_of(['require node.name != "n0" else "zero"'])).predicates
+    _, together = joined({"P0": rule})
+    monkeypatch.setattr(PredicateMemo, method, lambda *_: raising())
+    of = Attempt(together, PodInfo("p"), cluster(3).snapshot())
+    with Workers(1) as workers:
+        found = search(of, SearchSettings(workers))
+    assert of.all_nodes.take(found.feasible).names() == ("n1",)
+    (fault,) = faults_of(of, found, False, None, None)
+    assert fault.message.startswith(
+        "the rules failed in one call (RuntimeError: raised; test_joined_rules.py:"
+    )
+    assert fault.message.endswith(", raising), so each was asked by itself")
+
+
+def test_a_plugin_that_fails_by_itself_is_its_only_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    (rule,) = compile_rules(profile_of(['require true else ""'])).predicates
+    _, together = joined({"P0": rule, "L": plugin(filter=raising)})
+    monkeypatch.setattr(PredicateMemo, "filter", lambda *_: raising())
+    of = Attempt(together, PodInfo("p"), cluster(3).snapshot())
+    with Workers(1) as workers:
+        found = search(of, SearchSettings(workers))
+    error = found.verdicts.error
+    assert error is not None
+    assert [each.source for each in faults_of(of, found, False, None, error.fault)] == ["L"]
+
+
+@pytest.mark.parametrize(
+    ("value", "messages"), [("3", ["the rules failed in one call"]), ("6 / pod.priority", [])]
+)
+def test_scores_that_fail_in_one_call_only_are_a_fault(
+    value: str, messages: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = compile_rules(profile_of_scores([(f"on error abort\nvalue {value}", "")]))
+    manager = PluginManager()
+    for one in compiled.scores:
+        assert manager.register(one, one.name, key=one.key, is_rule=True) == ()
+    order = ProfileOrder("p", "t", scores=tuple((one.key, one.weight) for one in compiled.scores))
+    frozen, _ = freeze(manager, order)
+    assert frozen is not None
+    monkeypatch.setattr(ScoreMemo, "totals", lambda *_: raising())
+    of = Attempt(join(frozen, compiled), PodInfo("p"), cluster(3).snapshot())
+    if messages:
+        assert score_nodes(of, of.all_nodes).totals.tolist() == [3, 3, 3]
+    else:
+        with pytest.raises(PluginError):
+            score_nodes(of, of.all_nodes)
+    assert [each.message.partition(" (")[0] for each in of.state.faults] == messages
