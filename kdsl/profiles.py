@@ -25,12 +25,7 @@ from kdsl.rulebook.texts import PLACED_PLUGINS
 from kdsl.settings import Settings
 
 RulePlugin: TypeAlias = (
-    PredicatePlugin
-    | TightenedPlugin[PredicatePlugin]
-    | ScorePlugin
-    | QueuePlugin
-    | PreemptionPlugin
-    | DevicesPlugin
+    PredicatePlugin | TightenedPlugin | ScorePlugin | QueuePlugin | PreemptionPlugin | DevicesPlugin
 )
 
 

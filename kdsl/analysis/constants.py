@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import CallOf, Const, Typed, TypedExpr
+from kdsl.check.model.traversal import expressions_of, walk
+from kdsl.check.model.typed import CallOf, Const, TypedExpr
 from kdsl.eval.patterns import PatternError, compile_pattern
 from kdsl.eval.scalar.searches import constant_pattern
 from kdsl.eval.values import EvalError
@@ -25,7 +23,7 @@ _FORMS = {"duration": "`1h30m`, `90s` or `500ms`", "timestamp": "`2024-01-31T12:
 
 def check_constants(rules: RuleSet) -> tuple[Diagnostic, ...]:
     """Report the constant patterns and texts of all rules, functions and devices that always fail."""
-    exprs = _expressions((rules.written, rules.fns, rules.devices, rules.teams))
+    exprs = expressions_of((rules.written, rules.fns, rules.devices, rules.teams))
     parts = [part for expr in exprs for part in walk(expr)]
     found = [*_problems_of_patterns(parts), *(each for part in parts for each in _problems_of_text(part))]
     # An inherited expression is in several rules.
@@ -63,18 +61,3 @@ def _problems_of_text(part: TypedExpr) -> Iterator[Diagnostic]:
                 likes = () if forms is None else (f"write it like {forms}",)
                 label = f"`{function}` refuses this"
                 yield Diagnostic(CheckCode.BAD_TEXT, error.message, text.span, label, help=likes)
-
-
-def _expressions(value: Any) -> Iterator[TypedExpr]:
-    """List the outermost expressions in a part of the checked model."""
-    if isinstance(value, Typed):
-        yield value  # type: ignore[misc]  # every node is one of TypedExpr
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _expressions(each)
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _expressions(each)
-    elif is_dataclass(value):
-        for each in fields(value):
-            yield from _expressions(getattr(value, each.name))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from operator import is_
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import (
@@ -52,8 +52,6 @@ class Known(Const):
         )
 
 
-C = TypeVar("C", bound=CallOf | CallFn)
-
 _ELSEWHERE: Final = frozenset(("span", "time", "reads"))
 """The attributes of an expression that depend on its place."""
 
@@ -67,7 +65,8 @@ def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> T
             changed = change(operand)
             return expr if changed is operand else replace(expr, operand=changed)
         case CallOf(args=args) | CallFn(args=args):
-            return with_args(expr, tuple(map(change, args)))
+            new = tuple(map(change, args))
+            return expr if all(map(is_, new, args)) else replace(expr, args=new)
         case ListOf(items=items):
             return replace(expr, items=tuple(TypedItem(change(item.value), item.optional) for item in items))
         case MapOf(entries=entries):
@@ -87,11 +86,6 @@ def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> T
         case Bind(value=value, body=body):
             bound, result = change(value), change(body)
             return expr if bound is value and result is body else replace(expr, value=bound, body=result)
-
-
-def with_args(expr: C, args: tuple[TypedExpr, ...]) -> C:
-    """Return a call with other arguments; itself if they are the same."""
-    return expr if all(map(is_, args, expr.args)) else replace(expr, args=args)
 
 
 def operands(expr: CallOf) -> list[TypedExpr]:

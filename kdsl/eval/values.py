@@ -268,6 +268,19 @@ def to_map(entries: Iterable[tuple[Value, Value]]) -> dict[Value, Value]:
     return result
 
 
+def succeeds(parse: Callable[..., Value]) -> Callable[..., bool]:
+    """Return whether a function returns a value, for functions that raise EvalError otherwise."""
+
+    def has_value(*args: Value) -> bool:
+        try:
+            parse(*args)
+        except EvalError:
+            return False
+        return True
+
+    return has_value
+
+
 _PLAIN = frozenset((type(None), bool, int, UInt, float, str, bytes, Timestamp, Duration, Type, Quantity))
 _NUMBERS = frozenset((int, UInt, float))
 

@@ -29,8 +29,8 @@ def no_cards(node: NodeInfo) -> tuple[Card, ...]:
 
 
 class CardTable:
-    """The cards of each row. `sizes` is how many a row has; a field has a row for each node and a column for
-    each card, 0 where there is none.
+    """The cards of each row. `sizes` is how many a row has, `widest` the most that a row has had; a field
+    has a row for each node and a column for each card, 0 where there is none.
     """
 
     def __init__(self, live: LiveSnapshot, cards_of: CardsOf) -> None:
@@ -39,13 +39,8 @@ class CardTable:
         self._changed = ChangedRows()
         self._lock = Lock()
         self.sizes: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._width = 0
+        self.widest = 0
         self._fields: dict[str, NDArray[np.int64]] = {}
-
-    @property
-    def widest(self) -> int:
-        """The largest number of cards that a node has."""
-        return self._width
 
     def refresh(self) -> None:
         """Read the cards of the nodes again that changed since the last time."""
@@ -54,10 +49,10 @@ class CardTable:
             changed = self._changed.take(live.fact_changes, live.usage_changes)
             if changed is None:
                 self.sizes = np.zeros(len(live.names), np.int64)
-                self._width, self._fields = 0, {}
+                self.widest, self._fields = 0, {}
                 changed = live.order.tolist()
             elif len(live.names) > len(self.sizes):
-                self._resize(len(live.names), self._width)
+                self._resize(len(live.names), self.widest)
             for row in changed:
                 self._write(row, self._cards_of(live.info(row)) if live.names[row] else ())
 
@@ -66,13 +61,13 @@ class CardTable:
         with self._lock:
             known = self._fields.get(name)
             if known is None:
-                known = self._fields[name] = np.zeros((len(self.sizes), self._width), np.int64)
+                known = self._fields[name] = np.zeros((len(self.sizes), self.widest), np.int64)
                 for row in self._live.order.tolist():
                     _fill(known, row, name, self._cards_of(self._live.info(row)))
             return known
 
     def _write(self, row: int, cards: tuple[Card, ...]) -> None:
-        if len(cards) > self._width:
+        if len(cards) > self.widest:
             self._resize(len(self.sizes), len(cards))
         self.sizes[row] = len(cards)
         for name, cells in self._fields.items():
@@ -84,9 +79,9 @@ class CardTable:
         self.sizes = np.concatenate((self.sizes, np.zeros(rows - before, np.int64)))
         for name, cells in self._fields.items():
             larger = np.zeros((rows, width), np.int64)
-            larger[:before, : self._width] = cells
+            larger[:before, : self.widest] = cells
             self._fields[name] = larger
-        self._width = width
+        self.widest = width
 
 
 def _fill(cells: NDArray[np.int64], row: int, name: str, cards: tuple[Card, ...]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from kdsl.check.model.devices import CheckedInventory
 from kdsl.check.model.rule_set import CheckedFn, CheckedForEach, CheckedLet, CheckedParam, RuleSet
-from kdsl.check.model.traversal import children
+from kdsl.check.model.traversal import children, expressions_of
 from kdsl.check.model.typed import (
     Aggregate,
     Bind,
@@ -154,21 +154,6 @@ class Literals:
             for read in group:
                 self.add(read, *shared)
         self.of_place = dict(sorted(self.of_place.items(), key=lambda each: str(each[0])))
-
-
-def expressions_of(part: object) -> Iterator[TypedExpr]:
-    """Yield the expressions of a checked rule, in the order of its fields, without their parts."""
-    if isinstance(part, Typed):
-        yield part  # type: ignore[misc]
-    elif isinstance(part, tuple | list):
-        for each in part:
-            yield from expressions_of(each)
-    elif isinstance(part, Mapping):
-        yield from expressions_of(list(part.values()))
-    elif is_dataclass(part):
-        for each in fields(part):
-            if each.compare:
-                yield from expressions_of(getattr(part, each.name))
 
 
 def parts_in(part: Any) -> Iterator[Any]:

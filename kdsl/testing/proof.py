@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kdsl.check.model.rule_set import CheckedProfile
-from kdsl.check.model.traversal import walk
+from kdsl.check.model.traversal import expressions_of, walk
 from kdsl.check.model.typed import Const, TypedExpr
 from kdsl.check.model.types import BOOL
 from kdsl.eval.scalar.frame import Closure, Frame
@@ -19,7 +19,6 @@ from kdsl.eval.values import Value
 from kdsl.lang.tree import File
 from kdsl.testing.cases import LawKind
 from kdsl.testing.coverage import Key, Point, Seen, key_of, points_of
-from kdsl.testing.literals import expressions_of
 from kdsl.testing.settled import Settled
 
 Outcome = tuple[Key, bool]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from kdsl.check.model.rule_set import CheckedForEach
-from kdsl.check.model.traversal import children, walk
+from kdsl.check.model.traversal import children, expressions_of, walk
 from kdsl.check.model.typed import CallOf, Comprehension, Const, ListOf, Macro, MapOf, TypedExpr, Var
-from kdsl.testing.literals import expressions_of, named_in, parts_in
+from kdsl.testing.literals import named_in, parts_in
 
 _INTEGERS: Final = {
     "_==_": lambda one, other: one == other,

@@ -39,9 +39,10 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.model.types import INT, RESOURCES, STRING
+from kdsl.check.model.types import INT, STRING
 from kdsl.check.views.view import Views
 from kdsl.eval.ir import free_slots
+from kdsl.eval.scalar.fast import is_order
 from kdsl.eval.scalar.logic import LAZY
 from kdsl.eval.scalar.meter import has_weight
 from kdsl.eval.scalar.searches import SEARCHES
@@ -209,7 +210,6 @@ def _is_fast(expr: CallOf) -> bool:
     if len(expr.args) != 2:
         return False
     left, right = expr.args
-    word = expr.overload.partition("_")[0]
     match expr.overload:
         case "equals" | "not_equals":
             return left.type == right.type and (left.type in (INT, STRING))
@@ -217,4 +217,4 @@ def _is_fast(expr: CallOf) -> bool:
             return left.type == STRING
         case "in_list":
             return isinstance(right, Const) and left.type in (INT, STRING)
-    return word in ("less", "greater") and left.type == right.type != RESOURCES
+    return is_order(expr)

@@ -153,7 +153,7 @@ class _Analysis:
         return cost
 
     def _template(self, template: CheckedTemplate) -> Formula:
-        return total(self._cost(part) for part in template.parts if not isinstance(part, str))
+        return total(map(self._cost, template.holes))
 
     def _cost(self, expr: TypedExpr) -> Formula:
         return self._measure(expr)[0]

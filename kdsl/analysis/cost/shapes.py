@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kdsl.analysis.cost.formula import ONE, UNBOUNDED, ZERO, Formula
-from kdsl.check.model.types import STRING, Type
+from kdsl.check.model.types import Type
 from kdsl.check.views.view import Views
 from kdsl.eval.scalar.meter import CHARACTERS
 from kdsl.eval.values import Optional, Value
@@ -76,7 +76,8 @@ def _larger(left: Shape | None, right: Shape | None) -> Shape | None:
 def shape_of_field(views: Views, view: str, field: str, type_: Type) -> Shape:
     """Return the shape of a field of a view; its size has the name of the field in its declaration."""
     declared = views.types[view].fields.get(field) if view in views.types else None
-    return _of_type(type_, size_name(declared.view if declared else view, field))
+    name = size_name(declared.view if declared else view, field)
+    return _shape_of(type_, Formula.size(name), Formula.size(text_name(name)), Formula.size(TEXT))
 
 
 def size_name(view: str, field: str) -> str:
@@ -89,36 +90,30 @@ def text_name(name: str) -> str:
     return f"{name}.{TEXT}" if name.endswith(".annotations") else TEXT
 
 
-def _of_type(type_: Type, name: str) -> Shape:
-    match type_.name, type_.args:
-        case (("string" | "bytes"), _):
-            return Shape(Formula.size(text_name(name)))
-        case "optional", (inner,):
-            return _of_type(inner, name)
-        case "list", (item,):
-            return Shape(Formula.size(name), _of_type(item, name))
-        case "map", (key, item):
-            return Shape(Formula.size(name), _of_type(item, name), _of_type(key, name))
-        case "resources", _:
-            return Shape(Formula.size(name), SCALAR, Shape(Formula.size(TEXT)))
-        case "dyn", _:
-            return Shape(UNBOUNDED)
-    return SCALAR
-
-
 def shape_up_to(type_: Type, size: Formula) -> Shape:
     """Return the largest shape of a type in which no part holds more than `size`."""
+    return _shape_of(type_, size, size, size)
+
+
+def _shape_of(type_: Type, items: Formula, text: Formula, resource: Formula) -> Shape:
+    """Return the shape of a type whose lists and maps have so many items; `text` is the size of a text,
+    `resource` that of the name of a resource.
+    """
+
+    def inside(part: Type) -> Shape:
+        return _shape_of(part, items, text, resource)
+
     match type_.name, type_.args:
         case (("string" | "bytes"), _):
-            return Shape(size)
+            return Shape(text)
         case "optional", (inner,):
-            return shape_up_to(inner, size)
+            return inside(inner)
         case "list", (item,):
-            return Shape(size, shape_up_to(item, size))
+            return Shape(items, inside(item))
         case "map", (key, item):
-            return Shape(size, shape_up_to(item, size), shape_up_to(key, size))
+            return Shape(items, inside(item), inside(key))
         case "resources", _:
-            return Shape(size, SCALAR, shape_up_to(STRING, size))
+            return Shape(items, SCALAR, Shape(resource))
         case "dyn", _:
             return Shape(UNBOUNDED)
     return SCALAR

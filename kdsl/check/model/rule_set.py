@@ -24,6 +24,11 @@ class CheckedTemplate:
 
     parts: tuple[str | TypedExpr, ...]
 
+    @property
+    def holes(self) -> tuple[TypedExpr, ...]:
+        """The expressions in it."""
+        return tuple([part for part in self.parts if not isinstance(part, str)])
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedParam:

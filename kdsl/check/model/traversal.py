@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from kdsl.check.model.typed import (
@@ -16,6 +17,7 @@ from kdsl.check.model.typed import (
     KeyOf,
     ListOf,
     MapOf,
+    Typed,
     TypedExpr,
     Var,
 )
@@ -49,6 +51,21 @@ def walk(expr: TypedExpr) -> Iterator[TypedExpr]:
     yield expr
     for child in children(expr):
         yield from walk(child)
+
+
+def expressions_of(part: object) -> Iterator[TypedExpr]:
+    """Yield the expressions in a part of the checked model, by the order of fields, without their parts."""
+    if isinstance(part, Typed):
+        yield part  # type: ignore[misc]  # every node is one of TypedExpr
+    elif isinstance(part, tuple | list):
+        for each in part:
+            yield from expressions_of(each)
+    elif isinstance(part, Mapping):
+        yield from expressions_of(list(part.values()))
+    elif is_dataclass(part):
+        for each in fields(part):
+            if each.compare:
+                yield from expressions_of(getattr(part, each.name))
 
 
 def frame_size(expr: TypedExpr) -> int:

@@ -35,7 +35,7 @@ def _first(items: Value, wanted: Value, places: Iterable[int]) -> int:
     return next((place for place in places if equals(items[place], wanted)), -1)
 
 
-def _extreme(better: Callable[[Value, Value], Value], name: str) -> Callable[[Value], Value]:
+def extreme(better: Callable[[Value, Value], Value], name: str) -> Callable[[Value], Value]:
     """Return a function for the first of the best items."""
 
     def pick(items: Value) -> Value:
@@ -141,8 +141,8 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     ),
     "list_sum_quantity": lambda items: reduce(quantities.add, items, ZERO),
     "list_sum_resources": lambda items: reduce(amounts.add, items, NOTHING),
-    **{f"list_min_{kind}": _extreme(operator.lt, "min") for kind in _ORDERED},
-    **{f"list_max_{kind}": _extreme(operator.gt, "max") for kind in _ORDERED},
+    **{f"list_min_{kind}": extreme(operator.lt, "min") for kind in _ORDERED},
+    **{f"list_max_{kind}": extreme(operator.gt, "max") for kind in _ORDERED},
     **{f"list_is_sorted_{kind}": _is_sorted for kind in _ORDERED},
     **{f"list_sort_{kind}": lambda items: tuple(sorted(items)) for kind in _ORDERED},
     **{f"list_sort_by_{kind}": _sort_by for kind in _ORDERED},

@@ -17,7 +17,7 @@ from ipaddress import (
     ip_address,
 )
 
-from kdsl.eval.values import EvalError, Value
+from kdsl.eval.values import EvalError, Value, succeeds
 
 Address = IPv4Address | IPv6Address
 Range = IPv4Interface | IPv6Interface
@@ -61,17 +61,6 @@ def parse_cidr(text: str) -> Range:
     return IPv6Interface((address, int(bits)))
 
 
-def _succeeds(parse: Callable[[str], Value]) -> Callable[[str], bool]:
-    def succeeds(text: str) -> bool:
-        try:
-            parse(text)
-        except EvalError:
-            return False
-        return True
-
-    return succeeds
-
-
 def contains_cidr(outer: Range, inner: Range) -> bool:
     """Return whether every address of `inner` is in `outer`."""
     return outer.network.prefixlen <= inner.network.prefixlen and inner.ip in outer.network
@@ -102,7 +91,7 @@ def _masked(cidr: Range) -> Range:
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "string_to_ip": parse_ip,
     "cidr_ip": lambda cidr: cidr.ip,
-    "is_ip": _succeeds(parse_ip),
+    "is_ip": succeeds(parse_ip),
     "ip_is_canonical": lambda text: str(parse_ip(text)) == text,
     "ip_family": lambda address: address.version,
     "ip_is_unspecified": lambda address: address.is_unspecified,
@@ -111,7 +100,7 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "ip_is_link_local_unicast": lambda address: address.is_link_local,
     "ip_is_global_unicast": is_global_unicast,
     "string_to_cidr": parse_cidr,
-    "is_cidr": _succeeds(parse_cidr),
+    "is_cidr": succeeds(parse_cidr),
     "cidr_contains_ip_ip": lambda cidr, address: address in cidr.network,
     "cidr_contains_ip_string": lambda cidr, text: parse_ip(text) in cidr.network,
     "cidr_contains_cidr": contains_cidr,

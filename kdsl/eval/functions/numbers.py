@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
-from functools import reduce
 
+from kdsl.eval.functions.collections import extreme
 from kdsl.eval.values import INT_MAX, UINT_MAX, EvalError, UInt, Value, checked_int, kind_of
 
 _KINDS = ("int", "uint", "double", "dyn")
@@ -16,12 +16,12 @@ _NUMBERS = ("int", "uint", "double")
 def _extreme(better: Callable[[Value, Value], Value], name: str) -> dict[str, Callable[..., Value]]:
     """Return the overloads of `math.greatest` or `math.least`: the first of the best arguments."""
 
+    pick = extreme(better, name)
+
     def of_list(items: Value) -> Value:
-        if not items:
-            raise EvalError(f"{name} of an empty list")
         if any(kind_of(item) not in _NUMBERS for item in items):
             raise EvalError(f"no such overload: {name}")
-        return reduce(lambda best, item: item if better(item, best) else best, items)
+        return pick(items)
 
     word = name.replace(".", "_")
     of_arguments: dict[str, Callable[..., Value]] = {

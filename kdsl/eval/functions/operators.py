@@ -134,7 +134,7 @@ def in_map(key: Value, entries: Mapping[Value, Value]) -> bool:
     return to_key(key) in entries
 
 
-def _not_equals(left: Value, right: Value) -> bool:
+def not_equals(left: Value, right: Value) -> bool:
     return not equals(left, right)
 
 
@@ -155,7 +155,7 @@ def _ordering(word: str, compare: Callable[[Value, Value], Value]) -> dict[str, 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "logical_not": operator.not_,
     "equals": equals,
-    "not_equals": _not_equals,
+    "not_equals": not_equals,
     **_ordering("less", operator.lt),
     **_ordering("less_equals", operator.le),
     **_ordering("greater", operator.gt),

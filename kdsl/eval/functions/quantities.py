@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from kdsl.base.quantity import Quantity, parse_quantity
-from kdsl.eval.values import EvalError, Value, checked_int
+from kdsl.eval.values import EvalError, Value, checked_int, succeeds
 
 QUANTITY_OVERFLOW = "quantity overflow"
 
@@ -58,14 +58,6 @@ def from_text(text: str) -> Quantity:
         raise EvalError(str(error)) from None
 
 
-def is_quantity(text: str) -> bool:
-    try:
-        parse_quantity(text)
-    except ValueError:
-        return False
-    return True
-
-
 def as_integer(quantity: Quantity) -> int:
     if not quantity.is_integer:
         raise EvalError(f"quantity `{quantity}` is not a whole number")
@@ -78,7 +70,7 @@ def _sign(quantity: Quantity) -> int:
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "string_to_quantity": from_text,
-    "is_quantity_string": is_quantity,
+    "is_quantity_string": succeeds(from_text),
     "ratio_quantity": ratio,
     "quantity_as_integer": as_integer,
     "quantity_is_integer": lambda quantity: quantity.is_integer,

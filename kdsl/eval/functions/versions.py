@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 
 from kdsl.base.semver import Semver, parse_semver
-from kdsl.eval.values import EvalError, Value, checked_int
+from kdsl.eval.values import EvalError, Value, checked_int, succeeds
 
 
 def from_text(text: str, tolerant: bool = False) -> Semver:
@@ -16,19 +16,11 @@ def from_text(text: str, tolerant: bool = False) -> Semver:
         raise EvalError(str(error)) from None
 
 
-def is_semver(text: str, tolerant: bool = False) -> bool:
-    try:
-        parse_semver(text, tolerant)
-    except ValueError:
-        return False
-    return True
-
-
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "string_to_semver": from_text,
     "string_bool_to_semver": from_text,
-    "is_semver_string": is_semver,
-    "is_semver_string_bool": is_semver,
+    "is_semver_string": succeeds(from_text),
+    "is_semver_string_bool": succeeds(from_text),
     "semver_major": lambda version: checked_int(version.major),
     "semver_minor": lambda version: checked_int(version.minor),
     "semver_patch": lambda version: checked_int(version.patch),

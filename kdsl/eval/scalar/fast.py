@@ -9,6 +9,7 @@ from typing import Final
 
 from kdsl.check.model.typed import CallOf, TypedExpr
 from kdsl.check.model.types import BOOL, BYTES, DURATION, INT, QUANTITY, RESOURCES, STRING, TIMESTAMP, UINT
+from kdsl.eval.functions.operators import not_equals
 from kdsl.eval.ir import Known
 from kdsl.eval.scalar.amounts import call_on_amounts
 from kdsl.eval.scalar.meter import has_weight, metered
@@ -80,14 +81,10 @@ def is_total(expr: CallOf) -> bool:
 def _equality(function: str, left: TypedExpr, right: TypedExpr, out: Writer) -> str:
     if left.type == right.type and left.type in PLAIN_EQUALITY:
         return f"({out.text(left)} {function.strip('_')} {out.text(right)})"
-    compare = equals if function == "_==_" else _differs
+    compare = equals if function == "_==_" else not_equals
     if has_weight(function, (left.type, right.type)):
         return metered(compare, (left, right), BOOL, out)
     return f"{out.name(compare)}({out.text(left)}, {out.text(right)})"
-
-
-def _differs(left: Value, right: Value) -> bool:
-    return not equals(left, right)
 
 
 def _has_plain_items(value: TypedExpr, items: Known) -> bool:

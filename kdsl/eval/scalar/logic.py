@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from kdsl.check.model.typed import CallOf, Const, TypedExpr
@@ -30,14 +31,6 @@ def checked_truth(value: Value) -> bool:
     if value is True or value is False:
         return value
     raise EvalError(f"no such overload: a condition of type {kind_of(value)}")
-
-
-def _and(expr: CallOf, out: Writer) -> str:
-    return _joined(expr, out, "and")
-
-
-def _or(expr: CallOf, out: Writer) -> str:
-    return _joined(expr, out, "or")
 
 
 def _joined(expr: CallOf, out: Writer, word: str) -> str:
@@ -135,8 +128,8 @@ def _wrong_number(expr: CallOf, out: Writer) -> str:
 
 _WITH_RECEIVER: Final = 2
 LAZY: Final[Mapping[str, Callable[[CallOf, Writer], str]]] = {
-    "_&&_": _and,
-    "_||_": _or,
+    "_&&_": partial(_joined, word="and"),
+    "_||_": partial(_joined, word="or"),
     "_?_:_": _conditional,
     "or": _first_present,
     "orValue": _or_value,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr
 from kdsl.eval.nodelist import NodeList
@@ -17,14 +16,12 @@ AtOnce = Callable[[Frame, NodeList], Value]
 
 
 Needs = Callable[[TypedExpr], frozenset[int]]
+"""Returns the variables that an expression reads."""
 
-
-class Lower(Protocol):
-    """Compiles a macro for all nodes at once; values that the nodes share are compiled with `compile`.
-    `needs` returns the variables that an expression reads. A macro of a view is compiled as a `filter`.
-    """
-
-    def __call__(self, expr: Comprehension | Aggregate, compile: Compile, needs: Needs, /) -> AtOnce: ...
+Lower = Callable[[Comprehension | Aggregate, Compile, Needs], AtOnce]
+"""Compiles a macro for all nodes at once; values that the nodes share are compiled by the compiler that it is
+given. A macro of a view is compiled as a `filter`.
+"""
 
 
 def is_over_nodes(expr: Comprehension) -> bool:

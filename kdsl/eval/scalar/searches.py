@@ -26,14 +26,6 @@ from kdsl.eval.values import EvalError, Value, checked_list, kind_of
 _ALL: Final = -1
 
 
-def _matches(pattern: Pattern, text: str, _: int, spend: Spend) -> Value:
-    return pattern.matches(text, spend)
-
-
-def _find(pattern: Pattern, text: str, _: int, spend: Spend) -> Value:
-    return pattern.find(text, spend)
-
-
 def _find_all(pattern: Pattern, text: str, count: int, spend: Spend) -> Value:
     """Return the first `count` matching parts, all if it is negative."""
     if count == 0:
@@ -49,8 +41,8 @@ def _paid(parts: Iterator[str], spend: Spend) -> Iterator[str]:
 
 
 SEARCHES: Final[Mapping[str, Callable[[Pattern, str, int, Spend], Value]]] = {
-    "matches": _matches,
-    "find": _find,
+    "matches": lambda pattern, text, _, spend: pattern.matches(text, spend),
+    "find": lambda pattern, text, _, spend: pattern.find(text, spend),
     "findAll": _find_all,
 }
 """Functions of a text, a pattern and for `findAll` a number."""

@@ -15,7 +15,7 @@ from kdsl.plan.columns.distinct import apply_distinct
 from kdsl.plan.columns.items import equal_codes
 from kdsl.plan.columns.kernels import Kernel, equality
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.columns.numbers import MAKERS, NUMBERS, is_numbers, numbers_of
+from kdsl.plan.columns.numbers import NUMBERS, is_numbers, numbers_of
 from kdsl.plan.columns.weights import weighed, weight_of
 
 
@@ -23,7 +23,7 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
     """Return a call of a library function."""
     scalar, type_ = IMPLEMENTATIONS[expr.overload], expr.type
     weighs = has_weight(expr.function, (arg.type for arg in expr.args))
-    of_numbers, maker = NUMBERS.get(expr.overload), MAKERS.get(expr.overload)
+    of_numbers = NUMBERS.get(expr.overload)
 
     def call(batch: Batch) -> ColumnValue:
         values = [arg(batch) for arg in args]
@@ -37,8 +37,6 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
             if any(map(is_numbers, values)):
                 batch.spend(sum(map(weight_of, values)))
                 return of_numbers(len(batch), values)
-        if maker is not None:
-            return maker(len(batch), values)
         if kernel is None:
             return apply_distinct(scalar, values, type_, batch, weighs)
         if weighs:

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from kdsl.check.model.types import BOOL, DOUBLE, INT, Type
 from kdsl.eval.values import EvalError, Value
+from kdsl.plan.card_table import CardTable
 
 Mask: TypeAlias = NDArray[np.bool_]
 Bad: TypeAlias = Mask | None
@@ -134,27 +135,17 @@ class Numbers(Struct, frozen=True, eq=False):
     bad: Bad = None
 
 
-class Cards(Protocol):
-    """The cards of all nodes; see `kdsl.plan.card_table`."""
-
-    sizes: Int64s
-
-    def field(self, name: str) -> Int64s:
-        """Return a field of all cards, by row of the snapshot and place on the node."""
-        ...
-
-
 class CardLists(Struct, frozen=True, eq=False):
     """The cards of each row, which is row `rows[i]` of the snapshot."""
 
-    table: Cards
+    table: CardTable
     rows: NDArray[np.integer[Any]]
 
 
 class CardCells(Struct, frozen=True, eq=False):
     """One card of each row: that at a place of a row of the snapshot."""
 
-    table: Cards
+    table: CardTable
     rows: NDArray[np.integer[Any]]
     places: NDArray[np.integer[Any]]
 

@@ -63,7 +63,7 @@ from kdsl.plan.columns.logic import choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import pods_of_node
 from kdsl.plan.columns.numbers import cards, numbers_of, over_numbers
-from kdsl.plan.columns.rule import ColumnScope, RuleColumns, ScalarPart
+from kdsl.plan.columns.rule import NO_NODE, ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded
 from kdsl.plan.columns.typical_pods import MEASURES, measured
 
@@ -93,30 +93,22 @@ class ColumnCompiler(RuleColumns):
 
     def lowering(self, shared: frozenset[int]) -> Lowering:
         """Return a compiler for parts of a rule."""
-        return Lowering(self, shared, frozenset(), self.slots.node)
+        return Lowering(self, shared, frozenset())
 
 
 class Lowering:
-    """Lowers one expression tree. `captured` are the slots of macros and functions, which hold columns.
-    `node` is the slot of the node, None in functions without one.
-    """
+    """Lowers one expression tree. `captured` are the slots of macros and functions, which hold columns."""
 
     def __init__(
-        self,
-        rule: ColumnScope,
-        shared: frozenset[int],
-        captured: frozenset[int],
-        node: int | None,
-        in_fn: bool = False,
-        depth: int = 0,
+        self, rule: ColumnScope, shared: frozenset[int], captured: frozenset[int], depth: int = 0
     ) -> None:
-        self.at = Context(rule, shared, captured, node, in_fn)
+        self.at = Context(rule, shared, captured)
         self._depth = depth
 
     def lower(self, expr: TypedExpr) -> ColumnClosure:
         if isinstance(expr, Const):
             return _constant(expr)
-        if not (self.at.in_fn or (self.at.captured and self.at.rule.needs(expr) & self.at.captured)):
+        if not (self.at.captured and self.at.rule.needs(expr) & self.at.captured):
             closure = self.at.rule.shared_closure(expr, self.at.shared)
             if closure is not None:
                 return _shared(closure)
@@ -128,7 +120,7 @@ class Lowering:
             return self._guarded(self._columnar(expr), expr)
         except NotColumnar:
             del parts[count:]
-            self.at.rule.add_scalar_part(expr, self.at.node, self.at.in_fn)
+            self.at.rule.add_scalar_part(expr)
             return self._fallback(expr)
         finally:
             self._depth -= 1
@@ -155,8 +147,6 @@ class Lowering:
         return closure
 
     def _fallback(self, expr: TypedExpr) -> ColumnClosure:
-        if self.at.in_fn:
-            return self.at.rule.fallback_in_fn(expr, self.at.captured, self.at.node)
         return self.at.rule.fallback(expr, self.at.captured)
 
     def _guarded(self, columnar: ColumnClosure, expr: TypedExpr) -> ColumnClosure:
@@ -229,7 +219,7 @@ class Lowering:
         slot = expr.slot
         if slot in self.at.captured:
             return lambda batch: batch.columns[slot]
-        definition = None if self.at.in_fn else self.at.rule.definition(slot)
+        definition = self.at.rule.definition(slot)
         if definition is None:
             raise NotColumnar
         lowered = self.at.rule.lowered
@@ -249,7 +239,7 @@ class Lowering:
         match expr.args:
             case (receiver, *others, Var(slot=slot)) if slot == self.at.node:
                 if method_of(expr.function) is None or any(
-                    slot in self.at.slots_of(one) for one in (receiver, *others)
+                    slot in self.at.rule.needs(one) for one in (receiver, *others)
                 ):
                     raise NotColumnar
                 name = attribute_of(expr.function.rpartition(".")[2])
@@ -295,10 +285,11 @@ class Lowering:
         of_node = [isinstance(arg, Var) and arg.slot == self.at.node for arg in expr.args]
         if of_node.count(True) > 1:
             raise NotColumnar
-        node = next((param.slot for param, is_it in zip(fn.params, of_node, strict=True) if is_it), None)
+        node = fn.params[of_node.index(True)].slot if any(of_node) else NO_NODE
         params = frozenset(param.slot for param in fn.params) - {node}
         # INVARIANT: functions are not recursive; the checker ensures it.
-        inner = Lowering(self.at.rule, frozenset(), params, node, in_fn=True, depth=self._depth)
+        scope = self.at.rule.in_fn(node)
+        inner = Lowering(scope, frozenset(), params, self._depth)
         body = self._once(self.at.rule.lowered.bodies, (expr.fn, node), lambda: inner.lower(fn.body))
         args = [
             (param.slot, self.lower(arg))
@@ -308,10 +299,9 @@ class Lowering:
 
         @cache
         def by_value() -> Fallback:
-            compiled = self.at.rule.fn_compiler().compile(fn.body)
-            return Fallback(compiled, expr.type, sorted(params), None, None)
+            return Fallback(scope.closure(fn.body), expr.type, sorted(params), None, None)
 
-        return call_fn(args, body, [UNSET] * (fn.slots + 1), by_value if node is None else None)
+        return call_fn(args, body, [UNSET] * (fn.slots + 1), by_value if node == NO_NODE else None)
 
     def items_of(self, expr: TypedExpr) -> ColumnClosure:
         """Lower a list that is `is_node_list`."""
@@ -319,8 +309,8 @@ class Lowering:
 
     def of_item(self, condition: TypedExpr, slot: int) -> ItemCondition | None:
         """Lower a condition on the item in `slot`; None if it reads the node otherwise."""
-        needs = self.at.slots_of(condition) - {slot}
-        if self.at.node in needs or self.at.rule.reads_node(needs):
+        needs = self.at.rule.needs(condition) - {slot}
+        if self.at.rule.reads_node(needs):
             return None
         only_bools([condition])
         return ItemCondition(
@@ -368,7 +358,7 @@ class Lowering:
     def _within(self, slots: Iterable[int]) -> Lowering:
         """Return a lowering for the inside of a macro, whose variables may hold columns."""
         at = self.at
-        return Lowering(at.rule, at.shared, at.captured.union(slots), at.node, at.in_fn, self._depth)
+        return Lowering(at.rule, at.shared, at.captured.union(slots), self._depth)
 
     def _bind(self, expr: Bind) -> ColumnClosure:
         slot, value = expr.variable.slot, self.lower(expr.value)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from kdsl.check.model.typed import CallOf, Comprehension, Const, FieldOf, KeyOf, ListOf, Macro, TypedExpr, Var
 from kdsl.check.model.types import BOOL, QUANTITY, Type
 from kdsl.eval.functions import IMPLEMENTATIONS
-from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar.access import CARDS, DEVICE
 from kdsl.plan.columns.atoms import NodeFact, has_list_column
 from kdsl.plan.columns.atoms import keyed as keyed_fact
@@ -24,22 +23,21 @@ class Context:
     """The place of an expression in a rule.
 
     `shared` are the slots of loop variables with one value for all rows, `captured` those of macros and
-    functions, which hold columns. `node` is the slot of the node, None in functions without one.
+    functions, which hold columns.
     """
 
     rule: ColumnScope
     shared: frozenset[int]
     captured: frozenset[int]
-    node: int | None
-    in_fn: bool
 
-    def slots_of(self, expr: TypedExpr) -> frozenset[int]:
-        """Return the slots that an expression reads."""
-        return free_slots(expr) if self.in_fn else self.rule.needs(expr)
+    @property
+    def node(self) -> int:
+        """The slot of the node."""
+        return self.rule.slots.node
 
     def keyed(self, expr: CallOf | KeyOf) -> NodeFact | None:
         """Return the fact of an expression, if it is one with a column."""
-        return None if self.node is None else keyed_fact(expr, self.node)
+        return keyed_fact(expr, self.node)
 
     def is_numbers(self, arg: TypedExpr, call: CallOf | None = None) -> bool:
         """Return whether `call` takes the expression, a list of numbers or the cards of the node."""
@@ -57,7 +55,7 @@ class Context:
         if expr.overload not in IMPLEMENTATIONS:
             raise NotColumnar
         for arg in expr.args:
-            if arg.type == QUANTITY and (self.in_fn or self.rule.shared_closure(arg, self.shared) is None):
+            if arg.type == QUANTITY and self.rule.shared_closure(arg, self.shared) is None:
                 raise NotColumnar
 
     def is_node_list(self, expr: TypedExpr) -> bool:
@@ -67,7 +65,7 @@ class Context:
                 return expr.type.name == "list" and has_list_column(expr)
             case Comprehension(macro=Macro.FILTER, iterable=iterable):
                 return self.is_node_list(iterable)
-            case Var(slot=slot) if slot not in self.captured and not self.in_fn:
+            case Var(slot=slot) if slot not in self.captured:
                 definition = self.rule.definition(slot)
                 return definition is not None and self.is_node_list(definition)
         return False
@@ -77,7 +75,7 @@ class Context:
         match expr:
             case Var(slot=slot) if slot in self.captured:
                 return True
-            case Var(slot=slot) if not self.in_fn and (value := self.rule.definition(slot)) is not None:
+            case Var(slot=slot) if (value := self.rule.definition(slot)) is not None:
                 return self.is_uniform(value)
             case Comprehension(iterable=iterable, macro=macro):
                 return macro in _LISTS and self.is_uniform(iterable)
@@ -85,7 +83,7 @@ class Context:
                 return True
             case FieldOf(operand=Var(slot=slot)) if slot in self.captured:
                 return True
-        return not self.in_fn and self.rule.shared_closure(expr, self.shared) is not None
+        return self.rule.shared_closure(expr, self.shared) is not None
 
 
 def only_bools(conditions: Iterable[TypedExpr]) -> None:

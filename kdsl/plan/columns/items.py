@@ -38,7 +38,7 @@ from kdsl.plan.columns.column import (
 from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
 from kdsl.plan.columns.logic import OpenRows, Operand, plain
 from kdsl.plan.columns.node_lists import ItemCodes
-from kdsl.plan.columns.numbers import card_field
+from kdsl.plan.columns.numbers import card_field, number_range
 from kdsl.plan.columns.traced import is_traced
 
 
@@ -376,6 +376,7 @@ CALLS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = {
     **dict.fromkeys(("list_size", "size_list", "map_size", "size_map"), _size),
     "list_sum_int": _sum(np.int64),
     "list_sum_double": _sum(np.float64),
+    "lists_range": number_range,
     "index_list": _index_list,
     "index_map": _index_map,
     "optional_orValue_value": _or_value,

@@ -6,7 +6,8 @@ a kernel are evaluated per distinct value or row by row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import numpy as np
@@ -35,6 +36,9 @@ from kdsl.plan.columns.traced import is_exact, least_of, quotient
 Kernel = Callable[[int, list[ColumnValue]], ColumnValue]
 """Computes a call for a number of rows. At least one argument is not `Same`; numpy's warnings are off."""
 
+Overflows = Callable[[Int64s, Int64s, Int64s], "Array | np.bool_"]
+"""Returns where the result of an operation on two integers, the third, wrapped around."""
+
 _EXACT: Final = 2**53  # up to here every int64 is a float64
 _MILLI: Final = 1000
 
@@ -55,9 +59,8 @@ def _checked(values: Array, overflow: Array | np.bool_, *bads: Bad) -> Column:
     return Column(values, either(*bads, _marked(overflow)))
 
 
-def _ints(args: list[ColumnValue]) -> tuple[Int64s, Int64s, Bad]:
-    left, left_bad = operand(args[0], np.int64)
-    right, right_bad = operand(args[1], np.int64)
+def _pair(args: Sequence[ColumnValue], dtype: Any) -> tuple[Array, Array, Bad]:
+    (left, left_bad), (right, right_bad) = (operand(arg, dtype) for arg in args)
     return left, right, either(left_bad, right_bad)
 
 
@@ -85,44 +88,35 @@ def truncated_quotient(left: Int64s, right: Int64s) -> tuple[Int64s, Array | np.
     return (left - np.fmod(left, divisor)) // divisor, undefined
 
 
-def _add_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, bad = _ints(args)
-    total = left + right
-    return _checked(total, sum_overflows(left, right, total), bad)
+def _of_ints(compute: Callable[[Array, Array], Array], overflows: Overflows) -> Kernel:
+    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        left, right, bad = _pair(args, np.int64)
+        found = compute(left, right)
+        return _checked(found, overflows(left, right, found), bad)
 
-
-def _subtract_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, bad = _ints(args)
-    rest = left - right
-    return _checked(rest, difference_overflows(left, right, rest), bad)
-
-
-def _multiply_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, bad = _ints(args)
-    product = left * right
-    return _checked(product, product_overflows(left, right, product), bad)
+    return kernel
 
 
 def _divide_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, bad = _ints(args)
+    left, right, bad = _pair(args, np.int64)
     whole, undefined = truncated_quotient(left, right)
     return _checked(whole, undefined, bad)
 
 
 def _modulo_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, bad = _ints(args)
+    left, right, bad = _pair(args, np.int64)
     whole, undefined = truncated_quotient(left, right)
     return _checked(left - whole * right, undefined, bad)
 
 
-def _negate_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    values, bad = spread(args[0], rows, np.int64)
-    return _checked(-values, values == INT_MIN, bad)
+def _of_int(compute: Callable[[Array], Array]) -> Kernel:
+    """Return a kernel for one int that fails for the least one only."""
 
+    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        values, bad = spread(args[0], rows, np.int64)
+        return _checked(compute(values), values == INT_MIN, bad)
 
-def _absolute_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    values, bad = spread(args[0], rows, np.int64)
-    return _checked(np.abs(values), values == INT_MIN, bad)
+    return kernel
 
 
 def _column(values: Array | np.bool_ | np.int64, bad: Bad) -> ColumnValue:
@@ -138,9 +132,8 @@ def _of_two(compute: Callable[[Array, Array], Array], dtype: Any) -> Kernel:
     """Return a kernel for two arguments of one type that cannot fail."""
 
     def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        left, left_bad = operand(args[0], dtype)
-        right, right_bad = operand(args[1], dtype)
-        return _column(compute(left, right), either(left_bad, right_bad))
+        left, right, bad = _pair(args, dtype)
+        return _column(compute(left, right), bad)
 
     return kernel
 
@@ -229,16 +222,13 @@ def _checked_amounts(values: Int64s, scale: int, overflow: Array | np.bool_, *ba
     return Amounts(values, scale, either(*bads, _marked(overflow | (values == INT_MIN))))
 
 
-def _add_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, scale, bad = _amounts(args)
-    total = left + right
-    return _checked_amounts(total, scale, sum_overflows(left, right, total), bad)
+def _of_amounts(compute: Callable[[Array, Array], Array], overflows: Overflows) -> Kernel:
+    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        left, right, scale, bad = _amounts(args)
+        found = compute(left, right)
+        return _checked_amounts(found, scale, overflows(left, right, found), bad)
 
-
-def _subtract_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, scale, bad = _amounts(args)
-    rest = left - right
-    return _checked_amounts(rest, scale, difference_overflows(left, right, rest), bad)
+    return kernel
 
 
 def _multiply_amount(rows: int, args: list[ColumnValue]) -> ColumnValue:
@@ -321,12 +311,12 @@ _ORDER: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
 }
 
 KERNELS: Final[Mapping[str, Kernel]] = {
-    "add_int64": _add_int,
-    "subtract_int64": _subtract_int,
-    "multiply_int64": _multiply_int,
+    "add_int64": _of_ints(operator.add, sum_overflows),
+    "subtract_int64": _of_ints(operator.sub, difference_overflows),
+    "multiply_int64": _of_ints(operator.mul, product_overflows),
     "divide_int64": _divide_int,
     "modulo_int64": _modulo_int,
-    "negate_int64": _negate_int,
+    "negate_int64": _of_int(operator.neg),
     "add_double": _of_two(np.add, np.float64),
     "subtract_double": _of_two(np.subtract, np.float64),
     "multiply_double": _of_two(np.multiply, np.float64),
@@ -335,7 +325,7 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "logical_not": _of_one(np.logical_not, np.bool_),
     "int64_to_double": _of_one(lambda values: values.astype(np.float64), np.int64),
     "double_to_int64": _int_of_double,
-    "math_abs_int": _absolute_int,
+    "math_abs_int": _of_int(np.abs),
     "math_abs_double": _of_one(np.abs, np.float64),
     "math_sqrt_double": _of_one(np.sqrt, np.float64),
     "math_ceil_double": _whole(np.ceil),
@@ -349,8 +339,8 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "math_least_int": _extreme(np.less, np.int64),
     "math_greatest_double": _extreme(np.greater, np.float64),
     "math_least_double": _extreme(np.less, np.float64),
-    "add_quantity": _add_amounts,
-    "subtract_quantity": _subtract_amounts,
+    **dict.fromkeys(("add_quantity", "quantity_add"), _of_amounts(operator.add, sum_overflows)),
+    **dict.fromkeys(("subtract_quantity", "quantity_sub"), _of_amounts(operator.sub, difference_overflows)),
     "multiply_quantity_int64": _multiply_amount,
     "multiply_int64_quantity": _multiply_amount,
     "divide_quantity": _divide_amounts,
@@ -361,8 +351,6 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "greater_equals_resources": lambda rows, args: _less_equals_resources(rows, args[::-1]),
     "quantity_sign": _sign_of_amounts,
     "sign_quantity": _sign_of_amounts,
-    "quantity_add": _add_amounts,
-    "quantity_sub": _subtract_amounts,
     "quantity_is_greater_than": _compare_amounts(np.greater),
     "quantity_is_less_than": _compare_amounts(np.less),
     "quantity_compare_to": _compare_to,
@@ -379,6 +367,5 @@ def equality(left: ColumnValue, right: ColumnValue, dtype: Any, wanted: bool = T
         return _column(compare(first, second), bad)
     if dtype is None:
         raise NotColumnar
-    one, one_bad = operand(left, dtype)
-    other, other_bad = operand(right, dtype)
-    return _column(compare(one, other), either(one_bad, other_bad))
+    one, other, bad = _pair((left, right), dtype)
+    return _column(compare(one, other), bad)

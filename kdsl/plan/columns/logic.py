@@ -19,7 +19,6 @@ from kdsl.plan.columns.column import (
     Coded,
     Column,
     ColumnValue,
-    Items,
     Mask,
     NotColumnar,
     Same,
@@ -28,6 +27,7 @@ from kdsl.plan.columns.column import (
     operand,
     rows_of,
     spread,
+    with_bad,
 )
 from kdsl.plan.columns.kernels import amount_of
 from kdsl.plan.columns.traced import is_traced
@@ -200,19 +200,10 @@ def scattered(mask: Mask, among: Array, rows: int) -> Mask:
 def _with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
     if bad is None:
         return value
-    match value:
-        case Column(values=values, bad=own):
-            return Column(values, either(own, bad))
-        case Amounts(values=values, scale=scale, bad=own):
-            return Amounts(values, scale, either(own, bad))
-        case Coded(codes=codes, values=known, bad=own):
-            return Coded(codes, known, either(own, bad))
-        case Items(entries=entries, is_map=is_map, bad=own):
-            return Items(entries, is_map, either(own, bad))
-        case Same(value=only):
-            # The rows that are not bad share it: one code will do for all.
-            return plain(Coded(np.zeros(len(bad), np.int64), [only], bad))
-    raise NotColumnar
+    if isinstance(value, Same):
+        # The rows that are not bad share it: one code will do for all.
+        return plain(Coded(np.zeros(len(bad), np.int64), [value.value], bad))
+    return with_bad(value, bad)
 
 
 def plain(value: Coded) -> ColumnValue:

@@ -31,14 +31,13 @@ def pods_of_node(expr: Comprehension, at: Context) -> Operand | None:
             pass
         case _:
             return None
-    needs = at.slots_of(expr.body) - {variable.slot}
-    if at.node in needs or (not at.in_fn and at.rule.reads_node(needs)):
+    needs = at.rule.needs(expr.body) - {variable.slot}
+    if at.rule.reads_node(needs):
         return None
-    compile = at.rule.fn_compiler().compile if at.in_fn else at.rule.closure
-    selector = selector_of(expr.body, variable, at.rule.fns, compile)
+    selector = selector_of(expr.body, variable, at.rule.fns, at.rule.closure)
     if selector is None:
         return None
-    return count_selected(variable.slot, sorted(needs & at.captured), compile(expr.body), selector)
+    return count_selected(variable.slot, sorted(needs & at.captured), at.rule.closure(expr.body), selector)
 
 
 def count_selected(slot: int, captured: Sequence[int], condition: Closure, selector: Closure) -> Operand:

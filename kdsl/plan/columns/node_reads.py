@@ -27,7 +27,7 @@ from kdsl.check.model.typed import (
     Var,
 )
 from kdsl.check.model.types import BOOL
-from kdsl.eval.ir import free_slots, operands
+from kdsl.eval.ir import operands
 from kdsl.eval.scalar import UNSET, Closure, Frame
 from kdsl.eval.scalar.comprehensions import Each, each_of
 from kdsl.eval.scalar.meter import spend
@@ -42,13 +42,11 @@ _MAX_DEPTH: Final = 64
 
 
 class NodeReadsCompiler:
-    """Compiles expressions to collectors. `known` are variables in the frame with one value for all nodes;
-    `node` is the slot of the node, None if there is none.
-    """
+    """Compiles expressions to collectors. `known` are variables in the frame with one value for all nodes."""
 
-    def __init__(self, rule: ColumnScope, node: int | None, known: frozenset[int] = frozenset()) -> None:
+    def __init__(self, rule: ColumnScope, known: frozenset[int] = frozenset()) -> None:
         self._rule = rule
-        self._node = node
+        self._node = rule.slots.node
         self._known = known
         self._depth = 0
         # Collectors of `let`s by slot, and of functions by name; both with the variables known there.
@@ -83,7 +81,7 @@ class NodeReadsCompiler:
                 return self._connective(expr)
             case CallOf(function="_?_:_"):
                 return self._choice(expr)
-            case CallOf() | KeyOf() if self._node is not None and (fact := keyed(expr, self._node)):
+            case CallOf() | KeyOf() if fact := keyed(expr, self._node):
                 assert fact.key is not None
                 is_test = expr.test if isinstance(expr, KeyOf) else expr.overload == "in_map"
                 return _key(attribute_of(fact.field), self._shared(fact.key), is_test)
@@ -108,7 +106,7 @@ class NodeReadsCompiler:
         return closure
 
     def _with_known(self, slots: Iterable[int]) -> NodeReadsCompiler:
-        return self._inside(NodeReadsCompiler(self._rule, self._node, self._known.union(slots)))
+        return self._inside(NodeReadsCompiler(self._rule, self._known.union(slots)))
 
     def _inside(self, inner: NodeReadsCompiler) -> NodeReadsCompiler:
         inner._depth, inner._lets, inner._bodies = self._depth, self._lets, self._bodies
@@ -117,7 +115,7 @@ class NodeReadsCompiler:
     def _variable(self, slot: int) -> Collect | None:
         if slot == self._node:
             raise NotColumnar
-        definition, place = self._definition(slot), (slot, self._known)
+        definition, place = self._rule.definition(slot), (slot, self._known)
         if place not in self._lets:
             self._lets[place] = None if definition is None else self.compile(definition)
         collect = self._lets[place]
@@ -204,7 +202,7 @@ class NodeReadsCompiler:
         known = [(param.slot, closure) for param, arg in pairs if (closure := self._closure(arg)) is not None]
         place = (expr.fn, node, frozenset(slot for slot, _ in known))
         if place not in self._bodies:
-            inner = self._inside(_FnReadsCompiler(self._rule, *place[1:]))
+            inner = self._inside(NodeReadsCompiler(self._rule.in_fn(node), place[2]))
             self._bodies[place] = inner.compile(fn.body)
         collect = self._bodies[place]
         outer = self.compile_all(arg for param, arg in pairs if param.slot != node)
@@ -246,15 +244,11 @@ class NodeReadsCompiler:
                 # The position of an item in a filtered list is unknown.
                 case Comprehension(macro=Macro.FILTER, iterable=items) if len(expr.variables) == 1:
                     source = items
-                case Var(slot=slot) if (definition := self._definition(slot)) is not None:
+                case Var(slot=slot) if (definition := self._rule.definition(slot)) is not None:
                     source = definition
                 case _:
                     return None
         return source, closure
-
-    def _definition(self, slot: int) -> TypedExpr | None:
-        """Return the value of a `let` that belongs to the node; None for other variables."""
-        return self._rule.definition(slot)
 
     def _bind(self, expr: Bind) -> Collect | None:
         slot, value = expr.variable.slot, self._closure(expr.value)
@@ -294,8 +288,7 @@ class NodeReadsCompiler:
         for statement in statements:
             match statement:
                 case CheckedRequire(condition=condition, reason=reason):
-                    holes = [part for part in reason.parts if not isinstance(part, str)]
-                    found.append(self.compile_all(map(optimised, (condition, *holes))))
+                    found.append(self.compile_all(map(optimised, (condition, *reason.holes))))
                 case CheckedForEach():
                     found.append(self._loop(statement, optimised))
                 case CheckedLet():
@@ -326,23 +319,6 @@ class NodeReadsCompiler:
             body(frame, reads)
 
         return _each(each_of(statement.iterable.type, iterable, slots), of_item)
-
-
-class _FnReadsCompiler(NodeReadsCompiler):
-    """Compiles parts of a function's body; parameters are `known` if their arguments are."""
-
-    def __init__(self, rule: ColumnScope, node: int | None, known: frozenset[int]) -> None:
-        super().__init__(rule, node, known)
-        self._compiler = rule.fn_compiler()
-
-    def _closure(self, expr: TypedExpr) -> Closure | None:
-        return self._compiler.compile(expr) if free_slots(expr) <= self._known else None
-
-    def _with_known(self, slots: Iterable[int]) -> NodeReadsCompiler:
-        return self._inside(_FnReadsCompiler(self._rule, self._node, self._known.union(slots)))
-
-    def _definition(self, slot: int) -> TypedExpr | None:
-        return None
 
 
 def _field(expr: FieldOf | HasField) -> Collect:

@@ -7,13 +7,11 @@ same for all nodes of the list.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 import numpy as np
 
 from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import Aggregate, CallFn, CallOf, Comprehension, Macro, TypedExpr, Var
-from kdsl.check.model.types import DOUBLE, INT, QUANTITY, UINT
+from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr, Var
 from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.nodelist import NodeList, StringList
@@ -32,8 +30,6 @@ from kdsl.plan.columns.node_groups import Collect, reads_of
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rule import ColumnScope
 from kdsl.plan.compile.scope import CompiledFunctions
-
-_NUMBERS: Final = (INT, UINT, DOUBLE, QUANTITY)
 
 
 class _MacroColumns(ColumnScope):
@@ -76,13 +72,12 @@ def lower_macro(
     is_of_view = isinstance(expr, Aggregate)
     variable = expr.variable if isinstance(expr, Aggregate) else expr.variables[0]
     scope = _MacroColumns(functions, variable.slot, compile, needs)
-    body = Lowering(scope, frozenset(), frozenset(), scope.slots.node).lower(expr.body)
+    body = Lowering(scope, frozenset(), frozenset()).lower(expr.body)
     is_filter = is_of_view or expr.macro is Macro.FILTER
     result = _filtered if is_filter else _listed
     may_be_equal = is_filter and not scope.hides_node(expr.body)
-    collect = NodeReadsCompiler(scope, variable.slot).compile(expr.body) if may_be_equal else unclear
+    collect = NodeReadsCompiler(scope).compile(expr.body) if may_be_equal else unclear
     condition = compile(expr.body)
-    evaluate = np.errstate(all="ignore")(_evaluate) if _may_compute(expr.body) else _evaluate
 
     def at_once(frame: Frame, nodes: NodeList) -> Value:
         chosen = nodes.nodes
@@ -93,7 +88,7 @@ def lower_macro(
         own = frame.copy()
         if _are_equal(chosen, collect, own):
             return _filtered_as_one(condition, variable.slot, nodes, own)
-        value = evaluate(body, chosen, own)
+        value = _evaluate(body, chosen, own)
         if value is None or bad_of(value) is not None:
             # Some node fails: evaluating one by one finds the first.
             return None
@@ -124,14 +119,7 @@ def _filtered_as_one(condition: Closure, slot: int, nodes: NodeList, frame: Fram
     return nodes if holds else ()
 
 
-def _may_compute(expr: TypedExpr) -> bool:
-    """Return whether an expression may contain arithmetic, for which numpy may warn."""
-    return any(
-        isinstance(part, CallFn) or (isinstance(part, CallOf) and part.type in _NUMBERS)
-        for part in walk(expr)
-    )
-
-
+@np.errstate(all="ignore")
 def _evaluate(body: ColumnClosure, nodes: NodeSet, frame: Frame) -> ColumnValue | None:
     """Return the value of the body for each node; None if unknown. All nodes pay the highest cost of one."""
     outer: Meter = frame[-1]

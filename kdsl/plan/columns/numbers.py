@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from kdsl.check.model.typed import Macro
+from kdsl.plan.card_table import CardTable
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     PLAIN,
@@ -57,7 +58,7 @@ def numbers_of(value: ColumnValue) -> ColumnValue:
     return Numbers(cells[value.codes], sizes[value.codes], value.bad)
 
 
-def cards(batch: Batch, table: Any) -> CardLists:
+def cards(batch: Batch, table: CardTable) -> CardLists:
     """Return the cards of the rows of a batch."""
     if table.widest > MAX_WIDTH:
         raise NotColumnar
@@ -257,7 +258,7 @@ def _sort(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return Numbers(np.where(mask, ordered, 0), numbers.sizes, numbers.bad)
 
 
-def _range(rows: int, args: list[ColumnValue]) -> ColumnValue:
+def number_range(rows: int, args: list[ColumnValue]) -> ColumnValue:
     sizes, bad = spread(args[0], rows, np.int64)
     width = int(sizes.max(initial=0))
     if width > MAX_WIDTH or sizes.min(initial=0) < 0:
@@ -278,6 +279,3 @@ NUMBERS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = 
     "list_sort_int": _sort,
 }
 """Functions of lists of numbers by overload id, where some argument is such a list."""
-
-MAKERS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = {"lists_range": _range}
-"""Functions that make lists of numbers by overload id, where an argument differs from row to row."""

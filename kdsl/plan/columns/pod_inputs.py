@@ -76,6 +76,13 @@ class InputAmount:
     )
 
 
+def _of_nanos(compare: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def compared(self: Quantity, other: object) -> Any:
+        return compare(self.nanos, other.nanos if isinstance(other, Quantity) else other)
+
+    return compared
+
+
 class InputQuantity(Quantity):
     """A quantity that a pod requests."""
 
@@ -104,35 +111,10 @@ class InputQuantity(Quantity):
         """Return the amount in the canonical unit of its resource, as an operand of columns."""
         return self.trace.input(self.source, self.amount)
 
-    def __eq__(self, other: object) -> bool:
-        found: bool = self.nanos == _nanos(other)
-        return found
-
-    def __lt__(self, other: Quantity) -> bool:
-        found: bool = self.nanos < _nanos(other)
-        return found
-
-    def __le__(self, other: Quantity) -> bool:
-        found: bool = self.nanos <= _nanos(other)
-        return found
-
-    def __gt__(self, other: Quantity) -> bool:
-        found: bool = self.nanos > _nanos(other)
-        return found
-
-    def __ge__(self, other: Quantity) -> bool:
-        found: bool = self.nanos >= _nanos(other)
-        return found
-
-    def __hash__(self) -> int:
-        raise Untraceable
-
-    __str__ = __repr__ = __format__ = __add__ = __sub__ = __neg__ = __mul__ = __rmul__ = _refuse
+    __eq__, __lt__, __le__ = _of_nanos(operator.eq), _of_nanos(operator.lt), _of_nanos(operator.le)
+    __gt__, __ge__ = _of_nanos(operator.gt), _of_nanos(operator.ge)
+    __hash__ = __str__ = __repr__ = __format__ = __add__ = __sub__ = __neg__ = __mul__ = __rmul__ = _refuse
     __truediv__ = _refuse
-
-
-def _nanos(value: object) -> object:
-    return value.nanos if isinstance(value, Quantity) else value
 
 
 class InputResources(Resources):

@@ -22,9 +22,10 @@ from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import disjunction
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
-from kdsl.plan.columns.statements import BatchStep, ColumnBlock, expressions_of, holes_of, loop_slots, reject
+from kdsl.plan.columns.statements import BatchStep, ColumnBlock, loop_slots, reject
 from kdsl.plan.compile.failures import OnError, StatusNumbers
 from kdsl.plan.compile.scope import RuleScope
+from kdsl.plan.reads.dependencies import expressions_of_body
 
 Ids = NDArray[np.int32]
 ScalarStatuses = Callable[[Batch], Ids]
@@ -123,13 +124,14 @@ def column_predicate(
     on_error: OnError,
 ) -> DistinctPredicate | ColumnPredicate:
     """Compile the statements of a rule that are decided node by node."""
-    error_parts = holes_of(None if rule.on_error is None else rule.on_error.reason)
-    facts = compiler.facts([*expressions_of(statements), *error_parts], loop_slots(statements))
+    error_reason = None if rule.on_error is None else rule.on_error.reason
+    error_parts = () if error_reason is None else error_reason.holes
+    facts = compiler.facts([*expressions_of_body(statements), *error_parts], loop_slots(statements))
     block = ColumnBlock(scope, compiler, rule.report_all, on_error, error_parts)
     if facts is not None and not any(map(block.is_over_items, statements)):
         compiler.scalar_parts.append(ScalarPart(rule.span, facts))
         return DistinctPredicate(compiler.atoms(facts))
     steps = block.steps(statements)
-    reads_compiler = NodeReadsCompiler(compiler, compiler.slots.node)
+    reads_compiler = NodeReadsCompiler(compiler)
     groups = reads_compiler.of_rule(error_parts, statements, scope.optimised, scope.transient_slot)
     return ColumnPredicate(steps, rule.report_all, groups)

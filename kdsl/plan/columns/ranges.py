@@ -7,7 +7,9 @@ when another one is added.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import product
 from typing import Any, Final, TypeAlias
 
@@ -108,12 +110,9 @@ def _absolute(one: Range) -> Range:
     return one if least >= 0 else (-largest, -least) if largest <= 0 else (0 * least, max(-least, largest))
 
 
-def _quotient(one: Range, other: Range) -> Range | None:
-    return _corners(lambda left, right: left / right, one, other) if other[0] > 0 else None
-
-
-def _floor_quotient(one: Range, other: Range) -> Range | None:
-    return _corners(lambda left, right: left // right, one, other) if other[0] > 0 else None
+def _by_positive(divide: Callable[[Any, Any], Bound]) -> Rule:
+    """Return the rule of a division, for divisors that are known to be positive."""
+    return lambda one, other: _corners(divide, one, other) if other[0] > 0 else None
 
 
 def toward_zero(left: Any, right: Any) -> Any:
@@ -126,12 +125,9 @@ def toward_zero_exact(left: Any, right: Any) -> Any:
     return np.divide(left, right).astype(np.int64)
 
 
-def _quotient_toward_zero(one: Range, other: Range) -> Range | None:
-    def divide(left: Any, right: Any) -> Bound:
-        quotient: Bound = abs(left) // right
-        return quotient if left >= 0 else -quotient
-
-    return _corners(divide, one, other) if other[0] > 0 else None
+def _toward_zero(left: Any, right: Any) -> Bound:
+    quotient: Bound = abs(left) // right
+    return quotient if left >= 0 else -quotient
 
 
 def _monotonic(compute: Callable[[Bound], Bound]) -> Rule:
@@ -151,10 +147,10 @@ def to_double(values: Any) -> Any:
 _RULES: Final[Mapping[object, Rule]] = {
     np.add: lambda one, other: (one[0] + other[0], one[1] + other[1]),
     np.subtract: lambda one, other: (one[0] - other[1], one[1] - other[0]),
-    np.multiply: lambda one, other: _corners(lambda left, right: left * right, one, other),
-    np.divide: _quotient,
-    np.floor_divide: _floor_quotient,
-    toward_zero: _quotient_toward_zero,
+    np.multiply: partial(_corners, operator.mul),
+    np.divide: _by_positive(operator.truediv),
+    np.floor_divide: _by_positive(operator.floordiv),
+    toward_zero: _by_positive(_toward_zero),
     np.negative: lambda one: (-one[1], -one[0]),
     np.absolute: _absolute,
     np.where: lambda one, other: (min(one[0], other[0]), max(one[1], other[1])),

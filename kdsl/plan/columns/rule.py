@@ -5,16 +5,16 @@ the scalar back end.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Final, Self
 
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedFn, Fns
 from kdsl.check.model.typed import TypedExpr
 from kdsl.eval.ir import free_slots
-from kdsl.eval.scalar import Closure, Compiler
+from kdsl.eval.scalar import Closure
 from kdsl.eval.views import attribute_of
 from kdsl.plan.card_table import CardsOf
 from kdsl.plan.columns.atoms import Atom, NodeFact, facts_of
@@ -23,6 +23,9 @@ from kdsl.plan.columns.distinct import Fallback, NodeSlots
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.tape import RuleTapes
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
+
+NO_NODE: Final = -2
+"""In place of a slot; no variable has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,9 @@ class Lowered:
 
 
 class ColumnScope(ABC):
-    """The scope for lowering. `node` is the slot of the node, `resets` those of its lazy variables."""
+    """The scope for lowering. `node` is the slot of the node, `NO_NODE` in functions without one; `resets`
+    are those of its lazy variables.
+    """
 
     def __init__(self, functions: CompiledFunctions, node: int, resets: Sequence[int]) -> None:
         self._functions = functions
@@ -88,7 +93,12 @@ class ColumnScope(ABC):
 
     def atoms(self, facts: Iterable[NodeFact]) -> tuple[Atom, ...]:
         """Compile facts."""
-        return _atoms(facts, self.closure, self.needs)
+        return tuple(
+            Atom(attribute_of(fact.field), None, frozenset())
+            if fact.key is None
+            else Atom(attribute_of(fact.field), self.closure(fact.key), self.needs(fact.key))
+            for fact in facts
+        )
 
     def fallback(self, expr: TypedExpr, captured: frozenset[int]) -> ColumnClosure:
         """Return a column closure that evaluates an expression by the scalar back end."""
@@ -100,38 +110,23 @@ class ColumnScope(ABC):
         atoms = None if facts is None else self.atoms(facts)
         return Fallback(self.closure(expr), expr.type, held, self.slots, atoms)
 
-    def fallback_in_fn(self, expr: TypedExpr, captured: frozenset[int], node: int | None) -> ColumnClosure:
-        """Return a column closure that evaluates a part of a function's body by the scalar back end; `node`
-        is the parameter that receives the node.
-        """
-        compiler, needs = self.fn_compiler(), free_slots(expr)
-        slots, atoms = None, None
-        if node is not None and node in needs:
-            slots = NodeSlots(node, ())
-            facts = _facts_in_fn(expr, node)
-            atoms = None if facts is None else _atoms(facts, compiler.compile, free_slots)
-        return Fallback(compiler.compile(expr), expr.type, sorted(needs & captured), slots, atoms)
-
     @property
     def scalar_parts(self) -> list[ScalarPart]:
         """The parts that are left to the scalar back end."""
         return self.lowered.scalar_parts
 
-    def add_scalar_part(self, expr: TypedExpr, node: int | None, in_fn: bool) -> None:
+    def add_scalar_part(self, expr: TypedExpr) -> None:
         """Record that an expression is left to the scalar back end, if it reads the node."""
-        if in_fn:
-            if node is not None and node in free_slots(expr):
-                self.scalar_parts.append(ScalarPart(expr.span, _facts_in_fn(expr, node)))
-        elif self.reads_node(self.needs(expr)):
+        if self.reads_node(self.needs(expr)):
             self.scalar_parts.append(ScalarPart(expr.span, self.facts([expr])))
 
     def reads_node(self, slots: frozenset[int]) -> bool:
         """Return whether some of these variables differ by node."""
         return self.slots.node in slots
 
-    def fn_compiler(self) -> Compiler:
-        """Return a scalar compiler for parts of a function's body."""
-        return self._functions.compiler()
+    def in_fn(self, node: int) -> FnColumns:
+        """Return the scope of the body of a function; `node` is the parameter that receives the node."""
+        return FnColumns(self._functions, self.lowered, node)
 
     @property
     def cards_of(self) -> CardsOf:
@@ -186,20 +181,22 @@ class RuleColumns(ColumnScope):
         return super().reads_node(slots) or not slots.isdisjoint(self._scope.definitions)
 
 
-def _atoms(
-    facts: Iterable[NodeFact],
-    compile: Callable[[TypedExpr], Closure],
-    needs: Callable[[TypedExpr], frozenset[int]],
-) -> tuple[Atom, ...]:
-    return tuple(
-        Atom(attribute_of(fact.field), None, frozenset())
-        if fact.key is None
-        else Atom(attribute_of(fact.field), compile(fact.key), needs(fact.key))
-        for fact in facts
-    )
+class FnColumns(ColumnScope):
+    """The scope of the body of a function."""
 
+    def __init__(self, functions: CompiledFunctions, lowered: Lowered, node: int) -> None:
+        super().__init__(functions, node, ())
+        self.lowered = lowered
+        self._compiler = functions.compiler()
 
-def _facts_in_fn(expr: TypedExpr, node: int) -> tuple[NodeFact, ...] | None:
-    """Return the facts of the node that a part of a function's body reads; None if it reads more."""
-    found = facts_of(expr, node, lambda slot: None)
-    return None if found is None else tuple(dict.fromkeys(found))
+    def closure(self, expr: TypedExpr) -> Closure:
+        return self._compiler.compile(expr)
+
+    def needs(self, expr: TypedExpr) -> frozenset[int]:
+        return free_slots(expr)
+
+    def definition(self, slot: int) -> None:
+        return None
+
+    def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
+        return self.closure(expr) if free_slots(expr) <= shared else None

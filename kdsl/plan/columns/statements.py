@@ -35,6 +35,7 @@ from kdsl.plan.compile.failures import MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.statements import CODES, BlockCompiler, chosen_items
 from kdsl.plan.compile.template import compile_template, text_in
+from kdsl.plan.reads.dependencies import expressions_of_body
 
 BatchStep = Callable[[Batch, Rejections], None]
 """Runs one statement for the open rows of a batch and closes those that it rejects."""
@@ -60,7 +61,7 @@ class ColumnBlock:
     def steps(self, statements: Sequence[CheckedStatement]) -> list[BatchStep]:
         """Compile the statements of a rule."""
         steps = self._steps(statements, frozenset())
-        reads = (each.reads for each in expressions_of(statements))
+        reads = (each.reads for each in expressions_of_body(statements))
         recorded = _Recorded(steps, self._report_all)
         recorded.tapes = self._compiler.tapes.add(frozenset().union(*reads), recorded.evaluate)
         return steps if recorded.tapes is None else [recorded]
@@ -116,7 +117,7 @@ class ColumnBlock:
         self, template: CheckedTemplate, shared: frozenset[int]
     ) -> Callable[[Batch, Code, str], Failure] | None:
         """Return a maker of failures that all rows share; None if the reason depends on the node."""
-        if not self._scope.is_lasting(*holes_of(template), bound=shared):
+        if not self._scope.is_lasting(*template.holes, bound=shared):
             return None
         text = compile_template(template, self._scope)
 
@@ -237,7 +238,7 @@ class ColumnBlock:
         """Return a step that runs a loop in the scalar back end, for one node of each group."""
         block = BlockCompiler(self._scope, self._report_all, self._on_error)
         block.add(statement)
-        exprs = (*expressions_of([statement]), *self._error_parts)
+        exprs = (*expressions_of_body([statement]), *self._error_parts)
         facts = self._compiler.facts(exprs, loop_slots([statement]))
         atoms = None if facts is None else self._compiler.atoms(facts)
         self._compiler.scalar_parts.append(ScalarPart(statement.iterable.span, facts))
@@ -318,22 +319,3 @@ def loop_slots(statements: Iterable[CheckedStatement]) -> frozenset[int]:
             found.update(inner.variable.slot for inner in statement.body if isinstance(inner, CheckedLet))
             found |= loop_slots(statement.body)
     return frozenset(found)
-
-
-def expressions_of(statements: Iterable[CheckedStatement]) -> list[TypedExpr]:
-    """Return every expression of a predicate's body."""
-    found: list[TypedExpr] = []
-    for statement in statements:
-        match statement:
-            case CheckedLet(value=value):
-                found.append(value)
-            case CheckedRequire(condition=condition, reason=reason):
-                found += [condition, *holes_of(reason)]
-            case CheckedForEach(iterable=iterable, where=where, body=body):
-                found += [iterable, *(() if where is None else (where,)), *expressions_of(body)]
-    return found
-
-
-def holes_of(template: CheckedTemplate | None) -> list[TypedExpr]:
-    """Return the expressions in a text."""
-    return [] if template is None else [part for part in template.parts if not isinstance(part, str)]

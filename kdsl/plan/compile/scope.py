@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
-from typing import Final, Protocol
+from typing import Final
 
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedLet, CheckedParam, Fns
@@ -36,12 +36,8 @@ ReportError = Callable[[EvalError, Span], None]
 """Receives an ignored error, and the place of its expression."""
 
 
-class LowerMacro(Protocol):
-    """Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.nodes`."""
-
-    def __call__(
-        self, functions: CompiledFunctions, expr: Comprehension | Aggregate, compile: Compile, needs: Needs, /
-    ) -> AtOnce: ...
+LowerMacro = Callable[["CompiledFunctions", Comprehension | Aggregate, Compile, Needs], AtOnce]
+"""Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.nodes`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from operator import itemgetter
 from typing import Final
 
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
 from kdsl.eval.scalar import Frame
-from kdsl.eval.scalar.comprehensions import elements_of, loop_lines, pairs_of, slots_text
+from kdsl.eval.scalar.comprehensions import each_of, loop_lines, slots_text
 from kdsl.eval.scalar.logic import truth
 from kdsl.eval.scalar.meter import spend
 from kdsl.eval.scalar.program import Writer
@@ -147,18 +148,15 @@ def chosen_items(statement: CheckedForEach, scope: RuleScope) -> Callable[[Frame
     scope.ranges(statement.iterable, statement.variables)
     iterable = scope.compile(statement.iterable)
     where = None if statement.where is None else scope.compile(statement.where)
-    items_of = (elements_of if len(slots) == 1 else pairs_of)(statement.iterable.type)
-    bind = _binder(slots)
+    # With two variables the item is a pair.
+    each, item_of = each_of(statement.iterable.type, iterable, slots), itemgetter(*slots)
 
     def choose(frame: Frame) -> Iterator[Chosen]:
-        items = iterable(frame)
-        spend(frame, len(items))
-        for item in items_of(items):
+        for _ in each(frame):
+            item = item_of(frame)
             try:
-                if where is not None:
-                    bind(frame, item)
-                    if not where(frame):
-                        continue
+                if where is not None and not where(frame):
+                    continue
             except EvalError as error:
                 yield item, error
             else:
@@ -174,22 +172,6 @@ def chosen_items(statement: CheckedForEach, scope: RuleScope) -> Callable[[Frame
         return items
 
     return choose_once
-
-
-def _binder(slots: Sequence[int]) -> Callable[[Frame, Value], None]:
-    if len(slots) == 1:
-        (slot,) = slots
-
-        def bind_one(frame: Frame, item: Value) -> None:
-            frame[slot] = item
-
-        return bind_one
-    first, second = slots
-
-    def bind_two(frame: Frame, item: Value) -> None:
-        frame[first], frame[second] = item
-
-    return bind_two
 
 
 def _indented(lines: Iterable[str]) -> list[str]:

@@ -11,6 +11,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.pod_keys import PodKey
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
 from kdsl.plan.counts.pod_index import PodIndex
@@ -19,17 +20,6 @@ Selecting: TypeAlias = PodAffinityTerm | SpreadConstraint | PodInfo
 
 MAX_POD_KEYS: Final = 1024
 """The most pod keys for which a tally keeps answers; beyond that it starts over."""
-
-
-class StepBudget(Protocol):
-    """The budget of counting, and its rest: `kdsl.eval.scalar.meter.Meter`."""
-
-    left: int
-    limit: int
-
-    def spend(self, steps: int) -> None:
-        """Take steps in advance; EvalError if there are too few."""
-        ...
 
 
 class Question(Protocol):
@@ -45,11 +35,11 @@ class Question(Protocol):
     @property
     def on_facts(self) -> bool: ...
 
-    def answers(self, values: Iterable[Value], meter: StepBudget) -> Iterable[Value]:
+    def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
         """Yield the answer for each value; EvalError. The steps are taken from `meter`."""
         ...
 
-    def answer(self, value: Value, meter: StepBudget) -> Value:
+    def answer(self, value: Value, meter: Meter) -> Value:
         """Return the answer for one value; EvalError. The steps are taken from `meter`."""
         ...
 
@@ -59,7 +49,7 @@ class Question(Protocol):
         """
         ...
 
-    def meter(self) -> StepBudget:
+    def meter(self) -> Meter:
         """Return a full meter, for asking about one node."""
         ...
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.values import INT_MAX, EvalError
 from kdsl.plan.counts.handles import StoredTally
+from kdsl.plan.counts.measures import Question
 from kdsl.plan.counts.sums import DomainSums
 from kdsl.plan.counts.terms import Move, TermIndex, placed_terms
 
@@ -34,17 +35,27 @@ _NOTHING: Final = TermCount(0, 0)
 """The count of a term that was not asked about; the steps of such terms are counted together."""
 
 
-class CountTerm(Protocol):
-    """Counts one term. The same term always has the same count. It must not raise.
+class CountTerm(Struct, frozen=True, eq=False):
+    """Asks a question about one term. The same term always has the same count."""
 
-    `selecting` is the pod that decides first: terms that do not match it count 0, all for the same steps.
-    None if unknown.
-    """
+    question: Question
 
     @property
-    def selecting(self) -> PodInfo | None: ...
+    def selecting(self) -> PodInfo | None:
+        """The pod that decides first: terms that do not match it count 0, all for the same steps. None if
+        unknown.
+        """
+        pod = self.question.selecting
+        return pod if isinstance(pod, PodInfo) else None
 
-    def __call__(self, term: PodAffinityTerm, /) -> TermCount: ...
+    def __call__(self, term: PodAffinityTerm) -> TermCount:
+        # Each term has its own steps, as each node has.
+        own = self.question.meter()
+        try:
+            amount = int(self.question.answer(term, own))
+        except EvalError as error:
+            return TermCount(0, min(own.limit, own.limit - own.left), error.message)
+        return TermCount(amount, own.limit - own.left)
 
 
 class TermSums(Struct, eq=False):

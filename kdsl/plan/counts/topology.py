@@ -12,17 +12,16 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
-from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
+from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError
 from kdsl.plan.counts.domains import NO_DOMAIN
 from kdsl.plan.counts.handles import Handle, TallyKey
-from kdsl.plan.counts.measures import Measure, Question, StepBudget
+from kdsl.plan.counts.measures import Measure, Question
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.tally import Tally
-from kdsl.plan.counts.term_tally import CountTerm, TermCount, TermSums, TermTally
+from kdsl.plan.counts.term_tally import CountTerm, TermSums, TermTally
 from kdsl.plan.counts.terms import TermKind
 
 NO_DOMAINS: Final = 2147483647
@@ -45,10 +44,10 @@ class Topology(Struct, frozen=True, eq=False):
     filters: tuple[Question, ...] = ()
     empty_count = None
 
-    def eligible(self, question: Question, meter: StepBudget) -> Topology:
+    def eligible(self, question: Question, meter: Meter) -> Topology:
         return replace(self, filters=(*self.filters, question))
 
-    def count(self, question: Question, meter: StepBudget) -> TopologyCount:
+    def count(self, question: Question, meter: Meter) -> TopologyCount:
         keys = (*[each.key for each in self.filters], question.key)
         handle: Handle[Tally] = Handle(None if None in keys else TallyKey((self.key, keys)))
         measure = Measure(self.key, self.filters, question)
@@ -66,7 +65,7 @@ class _TopologyCounter(Struct, frozen=True, eq=False):
     handle: Handle[Tally]
     measure: Measure
 
-    def sums(self, meter: StepBudget) -> Sums:
+    def sums(self, meter: Meter) -> Sums:
         sums = self.store.sums(self.snapshot, self.handle, self.measure)
         # The same, whether it was counted now or before.
         meter.spend(len(self.snapshot.order) + sums.steps // _SHARED_STEPS)
@@ -80,7 +79,7 @@ class TopologyCount(Struct, frozen=True, eq=False):
     sums: Sums
     counter: _TopologyCounter
 
-    def renewed(self, meter: StepBudget) -> TopologyCount:
+    def renewed(self, meter: Meter) -> TopologyCount:
         """Return the count as it is now."""
         sums = self.counter.sums(meter)
         return self if sums is self.sums else TopologyCount(self.key, sums, self.counter)
@@ -138,8 +137,8 @@ class PodTerms(Struct, frozen=True, eq=False, dict=True):
         """Return whether a pod has such terms."""
         return self.store.has_terms(self.snapshot, (self.kind,))
 
-    def count(self, question: Question, meter: StepBudget) -> PodTermCount:
-        count_term = _CountTerm(question)
+    def count(self, question: Question, meter: Meter) -> PodTermCount:
+        count_term = CountTerm(question)
         key = None if question.key is None else TallyKey((self.kind, question.key))
         handle: Handle[TermTally] = Handle(key)
         counter = _TermCounter(self, handle, count_term)
@@ -149,26 +148,6 @@ class PodTerms(Struct, frozen=True, eq=False, dict=True):
         return count
 
     sum = count
-
-
-class _CountTerm(Struct, frozen=True, eq=False):
-    """Asks a question about one term."""
-
-    question: Question
-
-    @property
-    def selecting(self) -> PodInfo | None:
-        pod = self.question.selecting
-        return pod if isinstance(pod, PodInfo) else None
-
-    def __call__(self, term: PodAffinityTerm, /) -> TermCount:
-        # Each term has its own steps, as each node has.
-        own = self.question.meter()
-        try:
-            amount = int(self.question.answer(term, own))
-        except EvalError as error:
-            return TermCount(0, min(own.limit, own.limit - own.left), error.message)
-        return TermCount(amount, own.limit - own.left)
 
 
 class _TermCounter(Struct, frozen=True, eq=False):
@@ -182,7 +161,7 @@ class _TermCounter(Struct, frozen=True, eq=False):
         terms = self.terms
         return terms.store.term_sums(terms.snapshot, terms.kind, self.handle, self.count_term)
 
-    def sums(self, meter: StepBudget) -> TermSums:
+    def sums(self, meter: Meter) -> TermSums:
         sums = self.counted()
         # The cost does not depend on whether the terms were asked before.
         meter.spend(sums.steps)
@@ -197,7 +176,7 @@ class PodTermCount(Struct, frozen=True, eq=False):
     counter: _TermCounter | None = None
     """None if there was nothing to count."""
 
-    def renewed(self, meter: StepBudget) -> PodTermCount | None:
+    def renewed(self, meter: Meter) -> PodTermCount | None:
         """Return the current count; None if it has to be asked for the first time."""
         if not self.terms.exist():
             return self if self.counter is None else PodTermCount(_NO_SUMS, self.terms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -45,7 +45,7 @@ class Section:
         return None if expr is None else self.compile(expr)
 
     def template(self, template: CheckedTemplate) -> str | Text:
-        self.exprs += [part for part in template.parts if not isinstance(part, str)]
+        self.exprs += template.holes
         return compile_template(template, self._scope)
 
     def let(self, let: CheckedLet) -> int:
@@ -64,10 +64,6 @@ class Section:
             expr = inline_calls(expr, self._functions.fns, self._given, scope.variable)
         self.exprs.append(expr)
         return expr
-
-    def lets(self, lets: Iterable[CheckedLet]) -> None:
-        for let in lets:
-            self.let(let)
 
     def keep(self, slots: Collection[int]) -> None:
         """Keep the values of these `let`s as long as the frame."""
@@ -108,7 +104,8 @@ class FieldsProgram:
         section: Section | None = None,
     ) -> None:
         self.section = section or Section(checked.scope, device, functions)
-        self.section.lets(checked.lets)
+        for let in checked.lets:
+            self.section.let(let)
         self._values = {name: self.section.compile(value) for name, value in checked.values.items()}
 
     def has(self, name: str) -> bool:

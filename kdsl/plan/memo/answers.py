@@ -95,7 +95,9 @@ class _Column:
         return 1 - self._nonzero / self._all if self._all else 1.0
 
     def grow(self, size: int) -> None:
-        self.values, self.known = _grown(self.values, size), _grown(self.known, size)
+        more = size - len(self.known)
+        self.values = np.concatenate((self.values, np.zeros(more, self.values.dtype)))
+        self.known = np.concatenate((self.known, np.zeros(more, np.bool_)))
 
     def clear(self) -> None:
         self.known[:] = False
@@ -340,9 +342,3 @@ def _distinct(
         return np.fromiter(chosen, np.intp), np.fromiter(chosen.values(), np.intp)
     first = first_rows(classes, size)
     return classes[first], rows[first]
-
-
-def _grown(cells: NDArray[Any], size: int) -> NDArray[Any]:
-    larger = np.zeros(size, cells.dtype)
-    larger[: len(cells)] = cells
-    return larger

@@ -24,7 +24,7 @@ from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import PredicatePlugin
 from kdsl.plan.rules.tightened import TightenedPlugin
 
-Predicate = PredicatePlugin | TightenedPlugin[PredicatePlugin]
+Predicate = PredicatePlugin | TightenedPlugin
 IDS: Final = np.dtype(np.int32)
 """The type of status numbers."""
 

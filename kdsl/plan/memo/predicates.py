@@ -179,9 +179,7 @@ class PredicateMemo:
         if nodes.snapshot is not entry.epoch.snapshot:
             if self._memo.dependencies.on_nodes or not nodes.snapshot.has_live_facts:
                 return self._run_each(state, pod, nodes)
-            if len(nodes) > 1:
-                return self._what_ifs(entry, state, pod, nodes)
-            return self._what_if(entry, state, pod, nodes)
+            return self._what_ifs(entry, state, pod, nodes)
         statuses, count = entry.statuses(nodes), len(nodes.rows)
         for parts, answers in entry.verdicts:
             only = answers.only
@@ -202,17 +200,6 @@ class PredicateMemo:
             entry.learn_share(statuses, count)
         return column
 
-    def _what_if(self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
-        """Return the status of a node with other pods than in the live snapshot."""
-        row, statuses = int(nodes.rows[0]), entry.statuses(nodes)
-        node = nodes.snapshot.info(row)
-        for parts, answers in entry.verdicts:
-            evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table, what_ifs=entry.what_ifs)
-            answer = answers.what_if(row, node, evaluate)
-            if answer:
-                statuses.add(parts[0].position, parts[-1].position, np.array([answer], IDS))
-        return self._with_uncached(state, pod, statuses)
-
     def _what_ifs(
         self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet
     ) -> StatusColumn | None:
@@ -220,8 +207,13 @@ class PredicateMemo:
         statuses = entry.statuses(nodes)
         for parts, answers in entry.verdicts:
             evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table, what_ifs=entry.what_ifs)
-            on_usage = any(part.on_usage for part in parts)
-            found = evaluate(nodes.rows) if on_usage else answers.get(nodes.rows, evaluate)[0]
+            if len(nodes) == 1:
+                row = nodes.rows.item(0)
+                found = np.array([answers.what_if(row, nodes.snapshot.info(row), evaluate)], IDS)
+            elif any(part.on_usage for part in parts):
+                found = evaluate(nodes.rows)
+            else:
+                found = answers.get(nodes.rows, evaluate)[0]
             if found.any():
                 statuses.add(parts[0].position, parts[-1].position, found)
         return self._with_uncached(state, pod, statuses)

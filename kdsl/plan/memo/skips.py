@@ -110,7 +110,7 @@ class Skips:
 
     def __init__(
         self,
-        predicates: Iterable[PredicatePlugin | TightenedPlugin[PredicatePlugin]],
+        predicates: Iterable[PredicatePlugin | TightenedPlugin],
         scores: Iterable[ScorePlugin],
         signatures: Signatures,
     ) -> None:

@@ -20,7 +20,6 @@ from kdsl.check.model.rule_set import (
     CheckedRequire,
     CheckedScore,
     CheckedStatement,
-    CheckedTemplate,
 )
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import FieldOf, HasField, TypedExpr, Var
@@ -134,7 +133,7 @@ def expressions_of(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]
     """Yield the expressions of a rule."""
     yield from rule.applies
     if rule.on_error is not None and rule.on_error.reason is not None:
-        yield from _parts(rule.on_error.reason)
+        yield from rule.on_error.reason.holes
     if isinstance(rule, CheckedScore):
         yield from (each.value for each in rule.lets)
         yield from rule.ignores
@@ -146,24 +145,21 @@ def expressions_of(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]
         # `narrow to` rejects nodes by name.
         yield rule.scope["node"]
         yield rule.narrow.names
-        yield from _parts(rule.narrow.reason)
-    yield from _of_statements(rule.body)
+        yield from rule.narrow.reason.holes
+    yield from expressions_of_body(rule.body)
 
 
-def _of_statements(statements: Iterable[CheckedStatement]) -> Iterable[TypedExpr]:
+def expressions_of_body(statements: Iterable[CheckedStatement]) -> Iterable[TypedExpr]:
+    """Yield the expressions of statements."""
     for statement in statements:
         match statement:
             case CheckedLet(value=value):
                 yield value
             case CheckedRequire(condition=condition, reason=reason):
                 yield condition
-                yield from _parts(reason)
+                yield from reason.holes
             case CheckedForEach(iterable=iterable, where=where, body=body):
                 yield iterable
                 if where is not None:
                     yield where
-                yield from _of_statements(body)
-
-
-def _parts(template: CheckedTemplate) -> Iterable[TypedExpr]:
-    return (part for part in template.parts if not isinstance(part, str))
+                yield from expressions_of_body(body)

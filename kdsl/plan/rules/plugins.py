@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -45,6 +45,8 @@ from kdsl.plan.rules.score import ScoreProgram
 from kdsl.plan.rules.tightened import TightenedPlugin
 
 _IDS = np.dtype(np.int32)
+R = TypeVar("R", CheckedPredicate, CheckedScore)
+P = TypeVar("P", PredicateProgram, ScoreProgram)
 
 
 class _Attempt(Struct, frozen=True, eq=False):
@@ -64,27 +66,36 @@ class _Attempt(Struct, frozen=True, eq=False):
             return self.frame.copy()
 
 
-class PredicatePlugin:
-    """A predicate. `key` is unique among the plugins of all profiles, `name` is shown in statuses."""
+class _NodeRule(Generic[R, P]):
+    """A rule about nodes. `key` is unique among the plugins of all profiles, `name` is shown in decisions."""
 
-    def __init__(self, rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> None:
+    _program: P
+
+    def __init__(self, rule: R, key: str, functions: CompiledFunctions) -> None:
         self.key = key
         self.name = rule.name
         self.site = rule.span.site
-        self.rule = rule
+        self.rule: R = rule
         self.reads = signature_reads(rule.reads, expressions_of(rule), functions.fns)
         """The reads of the rule, for signatures."""
         self.applies_reads = signature_reads(reads_of(rule.applies), expressions_of(rule), functions.fns)
         """The reads of its conditions `applies when`, for signatures."""
         self.node_steps = functions.budget.node_steps
         """Returns the steps of each rule of the profile on one of a number of nodes."""
-        self._program = PredicateProgram(rule, functions)
-        self.hint_rule = HintRule(rule, self._program, functions.fns)
-        self._hints = QueueingHints((self.hint_rule,))
 
     def keep(self, signature_of: SignatureOf, epochs: Epochs) -> None:
         """Keep frames by signature."""
         self._program.frames.keep(signature_of, epochs)
+
+
+class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram]):
+    """A predicate."""
+
+    def __init__(self, rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> None:
+        super().__init__(rule, key, functions)
+        self._program = PredicateProgram(rule, functions)
+        self.hint_rule = HintRule(rule, self._program, functions.fns)
+        self._hints = QueueingHints((self.hint_rule,))
 
     @property
     def is_columnar(self) -> bool:
@@ -195,27 +206,14 @@ class _ScoreAttempt(Struct, frozen=True, eq=False):
     frame: Frame
 
 
-class ScorePlugin:
-    """A score and its weight. `key` is unique among all plugins, `name` is shown in decisions."""
+class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
+    """A score and its weight."""
 
     def __init__(self, rule: CheckedScore, weight: int, key: str, functions: CompiledFunctions) -> None:
-        self.key = key
-        self.name = rule.name
+        super().__init__(rule, key, functions)
         self.weight = weight
-        self.site = rule.span.site
-        self.rule = rule
-        self.reads = signature_reads(rule.reads, expressions_of(rule), functions.fns)
-        """The reads of the rule, for signatures."""
-        self.applies_reads = signature_reads(reads_of(rule.applies), expressions_of(rule), functions.fns)
-        """The reads of its conditions `applies when`, for signatures."""
-        self.node_steps = functions.budget.node_steps
-        """Returns the steps of each rule of the profile on one of a number of nodes."""
         self._program = ScoreProgram(rule, functions)
         self.dtype = self._program.dtype
-
-    def keep(self, signature_of: SignatureOf, epochs: Epochs) -> None:
-        """Keep frames by signature."""
-        self._program.frames.keep(signature_of, epochs)
 
     @property
     def is_columnar(self) -> bool:
@@ -330,7 +328,7 @@ class CompiledProfile:
 
     name: str
     scheduler: str
-    predicates: tuple[PredicatePlugin | TightenedPlugin[PredicatePlugin], ...]
+    predicates: tuple[PredicatePlugin | TightenedPlugin, ...]
     scores: tuple[ScorePlugin, ...]
     queue: QueuePlugin
     preemption: PreemptionPlugin | None
@@ -375,7 +373,7 @@ def compile_profile(
 
 def _predicate(
     rule: CheckedPredicate, key: str, functions: CompiledFunctions
-) -> PredicatePlugin | TightenedPlugin[PredicatePlugin]:
+) -> PredicatePlugin | TightenedPlugin:
     plugin = PredicatePlugin(rule, key, functions)
     if not rule.tightenings:
         return plugin

@@ -56,8 +56,7 @@ class QueueProgram:
             (scope.compile(admit.condition), compile_template(admit.reason, scope), admit)
             for admit in rule.admit
         ]
-        parts = (part for each in rule.admit for part in (each.condition, *each.reason.parts))
-        reads = reads_of(part for part in parts if not isinstance(part, str))
+        reads = reads_of(part for each in rule.admit for part in (each.condition, *each.reason.holes))
         # Admission is kept by signature, unless it depends on more than the pod.
         self._admission = Dependencies.of(reads) if all(each.startswith("pod.") for each in reads) else None
         self._admitted: dict[Hashable, Status | None] = {}

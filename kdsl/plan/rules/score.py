@@ -83,7 +83,7 @@ class ScoreProgram:
         compiler = ColumnCompiler(scope, functions, self._node, self._resets)
         self.scalar_parts, self._tapes = compiler.scalar_parts, compiler.tapes
         value, *ignores = map(scope.optimised, (self.rule.value, *self.rule.ignores))
-        reads_compiler = NodeReadsCompiler(compiler, self._node)
+        reads_compiler = NodeReadsCompiler(compiler)
         self._groups = reads_compiler.of_rule((*ignores, value), (), lambda expr: expr, scope.transient_slot)
         return ColumnScore(compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing)
 

@@ -7,7 +7,7 @@ not apply would skip the others; so this plugin runs them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +20,10 @@ from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.failures import StatusNumbers
-from kdsl.plan.rules.queueing_hints import HintRule, QueueingHints
+from kdsl.plan.rules.queueing_hints import QueueingHints
 
-
-class LonePredicate(Protocol):
-    """A predicate, alone: `kdsl.plan.rules.plugins.PredicatePlugin` is one."""
-
-    key: str
-    name: str
-    site: str
-    hint_rule: HintRule
-
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None: ...
-
-    def statuses(
-        self, state: CycleState, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers
-    ) -> NDArray[np.int32] | None: ...
+if TYPE_CHECKING:
+    from kdsl.plan.rules.plugins import PredicatePlugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +33,10 @@ class _Skipped:
     keys: frozenset[str]
 
 
-P = TypeVar("P", bound=LonePredicate)
-
-
-class TightenedPlugin(Generic[P]):
+class TightenedPlugin:
     """A predicate with its tightenings, in order. The first part gives key, name and site."""
 
-    def __init__(self, parts: tuple[P, ...]) -> None:
+    def __init__(self, parts: tuple[PredicatePlugin, ...]) -> None:
         self.parts = parts
         self.key, self.name, self.site = parts[0].key, parts[0].name, parts[0].site
         self._skips = f"{self.key}/skipped"
@@ -74,7 +59,7 @@ class TightenedPlugin(Generic[P]):
         state.values[self._skips] = _Skipped(frozenset(skipped))
         return Status(Code.SKIP) if len(skipped) == len(self.parts) else narrowed
 
-    def applying(self, state: CycleState) -> tuple[P, ...]:
+    def applying(self, state: CycleState) -> tuple[PredicatePlugin, ...]:
         """Return the parts that apply, if PreFilter did not skip all of them."""
         skips = state.values.get(self._skips)
         skipped = skips.keys if isinstance(skips, _Skipped) else frozenset()
