@@ -15,7 +15,7 @@ FEW: Final = 32
 _TEXTS: Final = tuple([bytes((code,)) for code in range(BYTES)])
 
 
-def text_of(codes: NDArray[np.integer[Any]]) -> bytes:
+def as_bytes(codes: NDArray[np.integer[Any]]) -> bytes:
     """Return codes below `BYTES` as a text."""
     return codes.astype(np.uint8).tobytes()
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.eval.codes import FEW, first_places, first_rows, text_of
+from kdsl.eval.codes import FEW, as_bytes, first_places, first_rows
 
 
 class NodeList(Sequence[NodeInfo]):
@@ -63,7 +63,7 @@ class StringList(Sequence[str]):
         codes, values = self._codes, self._values
         found: Iterable[int]
         if len(values) <= FEW:
-            found = first_places(text_of(codes), len(values))
+            found = first_places(as_bytes(codes), len(values))
         else:
             found = codes[first_rows(codes, len(values))].tolist()
         # Different codes may have equal values.

@@ -10,7 +10,6 @@ from collections.abc import Callable, Hashable, Iterable
 
 from kdsl.check.model.rule_set import CheckedProfile, CheckedTeam, RuleSet
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.eval.scalar.meter import POD_STEPS, Meter
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
 from kdsl.plan.compile.fault_log import FaultLog
@@ -30,15 +29,12 @@ Owns = Callable[[PodInfo, ReportError], bool]
 def compile_owns(team: CheckedTeam, functions: CompiledFunctions) -> Owns:
     """Compile the `owns` of a team. A pod on which it fails is not the team's."""
     scope = RuleScope(team.scope, (), team.slots, functions)
-    slot = scope.slot_of("pod")
     condition = scope.compile(team.owns)
-    blank = scope.new_frame()
+    frame = scope.frames()
 
     def owns(pod: PodInfo, report: ReportError) -> bool:
-        frame = blank.copy()
-        frame[slot], frame[-1] = pod, Meter.of(POD_STEPS)
         try:
-            return bool(condition(frame))
+            return bool(condition(frame(pod=pod)))
         except EvalError as error:
             report(error, team.owns.span)
             return False

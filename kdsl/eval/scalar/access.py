@@ -13,9 +13,11 @@ from kdsl.eval.values import EvalError, Optional, Value, kind_of, to_map
 from kdsl.eval.views import attribute_of, wrapper_of
 
 CARDS = "cards"
+"""The field of nodes that depends on the profile."""
 DEVICE = "Device"
+"""The view of the items of `CARDS`."""
 NODES = ("Node", "AnyNode")
-"""The field of nodes that depends on the profile, the view of its items, and the views that have it."""
+"""The views that have `CARDS`."""
 
 CardsOf = Callable[[Value], Value]
 """Returns the cards of a node as the devices of a profile see them."""

@@ -30,7 +30,7 @@ _SELECTED: Final = {"labels": "selected_labels"}
 def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey | None:
     """Return the pod key of a body with the pod in `slot`; None if unknown, or if no two pods share one."""
     reads = _Reads.of(body, slot, fns)
-    if reads is None or _UNIQUE & (reads.shown | reads.used):
+    if reads is None or _UNIQUE & (reads.by_field | reads.by_method):
         return None
     # The methods read labels by selectors, whose keys are known by now.
     return reads.key()
@@ -44,7 +44,7 @@ def captured_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey:
         words = sorted(word for word in body.reads if word.startswith(_POD))
         return _shown([attribute_of(word.removeprefix(_POD)) for word in words])
     key = reads.key()
-    if "labels" not in reads.used:
+    if "labels" not in reads.by_method:
         return key
     # A later term may name another label, in which two pods of one key differ. The version is read first: a
     # key that is too new for it is never found again, one that is too old might be.
@@ -56,11 +56,12 @@ class _UnknownReadError(Exception):
 
 
 class _Reads:
-    """The attributes of a pod that expressions read: `shown` by rules, `used` by the methods of views."""
+    """The attributes of a pod that expressions read: `by_field` in rules, `by_method` in the methods of
+    views."""
 
     def __init__(self, fns: Fns) -> None:
-        self.shown: set[str] = set()
-        self.used: set[str] = set()
+        self.by_field: set[str] = set()
+        self.by_method: set[str] = set()
         self._fns = fns
         self._followed: set[tuple[str, int | None]] = set()
 
@@ -76,9 +77,9 @@ class _Reads:
 
     def key(self) -> PodKey:
         """Return the key of a pod with these reads."""
-        used = {_SELECTED.get(field, field) for field in self.used}
-        if self.shown:
-            return _shown(sorted(self.shown | used))
+        used = {_SELECTED.get(field, field) for field in self.by_method}
+        if self.by_field:
+            return _shown(sorted(self.by_field | used))
         fields = sorted(used)
         return attrgetter(*fields) if fields else lambda pod: None
 
@@ -89,11 +90,11 @@ class _Reads:
                 if expr.slot == slot:
                     raise _UnknownReadError
             case FieldOf(operand=Var() as pod) | HasField(operand=Var() as pod) if pod.slot == slot:
-                self.shown.add(attribute_of(expr.field))
+                self.by_field.add(attribute_of(expr.field))
             case CallOf(args=(receiver, Var() as pod, *others)) if (
                 pod.slot == slot and expr.function in READ_OF_PODS
             ):
-                self.used.update(READ_OF_PODS[expr.function])
+                self.by_method.update(READ_OF_PODS[expr.function])
                 for each in (receiver, *others):
                     self.add(each, slot)
             case CallFn():

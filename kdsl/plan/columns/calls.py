@@ -16,7 +16,7 @@ from kdsl.plan.columns.items import equal_codes
 from kdsl.plan.columns.kernels import Kernel, equality
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.numbers import NUMBERS, is_numbers, numbers_of
-from kdsl.plan.columns.weights import weighed, weight_of
+from kdsl.plan.columns.weights import steps_of, steps_of_column
 
 
 def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | None) -> Operand:
@@ -35,12 +35,12 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
         if of_numbers is not None:
             values = list(map(numbers_of, values))
             if any(map(is_numbers, values)):
-                batch.spend(sum(map(weight_of, values)))
+                batch.spend(sum(map(steps_of_column, values)))
                 return of_numbers(len(batch), values)
         if kernel is None:
             return apply_distinct(scalar, values, type_, batch, weighs)
         if weighs:
-            batch.spend(sum(map(weight_of, values)))
+            batch.spend(sum(map(steps_of_column, values)))
         return kernel(len(batch), values)
 
     def of_shared(batch: Batch, values: list[Same]) -> Same:
@@ -50,7 +50,7 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
         except EvalError:
             raise AllBad from None
         if weighs:
-            batch.spend(weighed([*same, result]))
+            batch.spend(steps_of([*same, result]))
         return Same(result)
 
     return call

@@ -65,7 +65,7 @@ from kdsl.plan.columns.node_pods import pods_of_node
 from kdsl.plan.columns.numbers import cards, numbers_of, over_numbers
 from kdsl.plan.columns.rule import NO_NODE, ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded
-from kdsl.plan.columns.typical_pods import MEASURES, measured
+from kdsl.plan.columns.typical_pods import MEASURES, over_cards
 
 __all__ = ["ColumnClosure", "ColumnCompiler", "ScalarPart"]
 
@@ -247,7 +247,7 @@ class Lowering:
         if expr.overload in ("equals", "not_equals"):
             return self._equality(expr)
         if expr.function in MEASURES:
-            return measured(expr.function, [self.lower(arg) for arg in expr.args])
+            return over_cards(expr.function, [self.lower(arg) for arg in expr.args])
         if expr.function in ITEM_METHODS:
             return of_items(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
         special = listed.CALLS.get(expr.overload)

@@ -10,7 +10,7 @@ from kdsl.check.model.types import BOOL, QUANTITY, Type
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.scalar.access import CARDS, DEVICE
 from kdsl.plan.columns.atoms import NodeFact, has_list_column
-from kdsl.plan.columns.atoms import keyed as keyed_fact
+from kdsl.plan.columns.atoms import keyed as fact_of_key
 from kdsl.plan.columns.column import DTYPES, NotColumnar
 from kdsl.plan.columns.numbers import NUMBERS
 from kdsl.plan.columns.rule import ColumnScope
@@ -37,7 +37,7 @@ class Context:
 
     def keyed(self, expr: CallOf | KeyOf) -> NodeFact | None:
         """Return the fact of an expression, if it is one with a column."""
-        return keyed_fact(expr, self.node)
+        return fact_of_key(expr, self.node)
 
     def is_numbers(self, arg: TypedExpr, call: CallOf | None = None) -> bool:
         """Return whether `call` takes the expression, a list of numbers or the cards of the node."""

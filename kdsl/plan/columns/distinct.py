@@ -32,7 +32,7 @@ from kdsl.plan.columns.column import (
     of_results,
 )
 from kdsl.plan.columns.groups import Codes, Digit, grouped
-from kdsl.plan.columns.weights import weighed
+from kdsl.plan.columns.weights import steps_of
 
 _BAD = EvalError("bad in another column")
 
@@ -226,7 +226,7 @@ def apply_distinct(
         except EvalError as error:
             results.append(error)
         if has_weight:
-            highest = max(highest, weighed([*values, results[-1]]))
+            highest = max(highest, steps_of([*values, results[-1]]))
     batch.spend(highest)
     return of_results(results, type_, codes)
 

@@ -111,12 +111,12 @@ class NodeGroups:
         frame = batch.frame
         reads = frame[self._slot]
         if reads is UNSET:
-            reads = frame[self._slot] = reads_of(self._collect, frame)
+            reads = frame[self._slot] = collected_reads(self._collect, frame)
         digits = None if reads is None else reads.digits(batch)
         return None if digits is None else few_groups(digits, len(batch))
 
 
-def reads_of(collect: Collect, frame: Frame) -> NodeReads | None:
+def collected_reads(collect: Collect, frame: Frame) -> NodeReads | None:
     """Return the reads of nodes for the pod of a frame; None if they are unknown."""
     reads, meter = NodeReads(), frame[-1]
     frame[-1] = Meter(_STEPS, _STEPS)

@@ -26,7 +26,7 @@ from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand as ColumnClosure
-from kdsl.plan.columns.node_groups import Collect, reads_of
+from kdsl.plan.columns.node_groups import Collect, collected_reads
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rule import ColumnScope
 from kdsl.plan.compile.scope import CompiledFunctions
@@ -101,7 +101,7 @@ def _are_equal(nodes: NodeSet, collect: Collect | None, frame: Frame) -> bool:
     """Return whether a condition is known to read equal values of all nodes; `collect` adds its reads."""
     if collect is None or collect is unclear:
         return collect is None
-    reads = reads_of(collect, frame)
+    reads = collected_reads(collect, frame)
     return reads is not None and reads.are_equal(FactColumns.of(nodes.snapshot.live))
 
 

@@ -39,6 +39,7 @@ class DistinctPredicate:
         self._atoms = tuple(atoms)
 
     def statuses(self, batch: Batch, numbers: StatusNumbers, scalar: ScalarStatuses) -> Ids:
+        """Do as `ColumnPredicate.statuses`, which also needs `numbers`."""
         digits = fact_digits(self._atoms, batch)
         if digits is None:
             return scalar(batch)

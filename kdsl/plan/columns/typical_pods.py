@@ -15,18 +15,18 @@ from kdsl.plan.columns.column import Coded, Column, ColumnValue, NotColumnar, Nu
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.numbers import numbers_of
 
-Measure = Callable[..., NDArray[np.float64]]
+CardMeasure = Callable[..., NDArray[np.float64]]
 """Measures nodes by their free CPU, free parts of cards, the codes of their models, the models, and any
 further arguments.
 """
 
-MEASURES: Final[Mapping[str, Callable[[Sequence[Any]], Measure]]] = {
+MEASURES: Final[Mapping[str, Callable[[Sequence[Any]], CardMeasure]]] = {
     "fragmentation": lambda typical: Fragmentation.of(typical).of_all,
     "room": lambda typical: Room.of(typical).of_all,
 }
 
 
-def measured(function: str, args: Sequence[Operand]) -> Operand:
+def over_cards(function: str, args: Sequence[Operand]) -> Operand:
     """Return a function of `MEASURES` for each row, from the operands of its arguments."""
     measure_of = MEASURES[function]
 

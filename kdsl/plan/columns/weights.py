@@ -12,26 +12,26 @@ from kdsl.plan.columns.column import Coded, ColumnValue, Items, Numbers, Same
 _PLENTY: Final = 1 << 62
 
 
-def weight_of(value: ColumnValue) -> int:
+def steps_of_column(value: ColumnValue) -> int:
     """Return the steps for visiting a value, in the row with the highest cost."""
     match value:
         case Same(value=only):
-            return weighed([only])
+            return steps_of([only])
         case Coded(values=known):
-            return max((weighed([one]) for one in known), default=0)
+            return max((steps_of([one]) for one in known), default=0)
         case Items(entries=entries):
-            return len(entries) + sum(weight_of(entry.value) for entry in entries)
+            return len(entries) + sum(steps_of_column(entry.value) for entry in entries)
         case Numbers(values=cells):
             return int(cells.shape[1])
     return 0
 
 
-def weighed(values: Iterable[Value]) -> int:
+def steps_of(values: Iterable[Value]) -> int:
     """Return the steps of the scalar back end for visiting all of these."""
-    return sum(map(_weighed, values))
+    return sum(map(_steps_of_one, values))
 
 
-def _weighed(value: Value) -> int:
+def _steps_of_one(value: Value) -> int:
     if value.__class__ is Optional:
         value = value.value
     if value.__class__ is str:

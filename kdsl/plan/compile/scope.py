@@ -323,6 +323,21 @@ class RuleScope:
         """Return an empty frame. Call it after compiling everything."""
         return [*[UNSET] * self._slots, Meter.of(self._steps.pod)]
 
+    def frames(self) -> Callable[..., Frame]:
+        """Return a maker of frames with a full meter, which takes values by name. Call it after compiling
+        everything.
+        """
+        blank, named, limit = self.new_frame(), self._named, self._steps.pod
+
+        def frame(**values: Value) -> Frame:
+            new = blank.copy()
+            new[-1] = Meter.of(limit)
+            for name, value in values.items():
+                new[named[name]] = value
+            return new
+
+        return frame
+
 
 class Conditions:
     """The compiled conditions `applies when` of one rule. One that fails counts as true, so that the rule

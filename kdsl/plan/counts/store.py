@@ -25,7 +25,7 @@ MAX_BYTES: Final = 64 << 20
 100 to 200 kB. `MIN_TALLIES` are kept in any case.
 """
 MIN_TALLIES: Final = 4
-MAX_FIRST: Final = 64
+MAX_FROM_INDEX: Final = 64
 """The most questions whose sums from the index of pods are remembered; a repeated question beyond that gets
 no tally yet.
 """
@@ -49,7 +49,7 @@ class TallyStore:
         self._arrivals = Arrivals()
         self._pods = PodIndex(live)
         # The latest sums from the index of pods, by question, with their position in the log of arrivals.
-        self._first: dict[TallyKey, tuple[int, Sums]] = {}
+        self._from_index: dict[TallyKey, tuple[int, Sums]] = {}
         self._version = -1
         # A count may ask for another count.
         self._lock = RLock()
@@ -75,21 +75,21 @@ class TallyStore:
             if tally is not None and self._is_behind(tally.position, measure):
                 tally = None
             if tally is None and not snapshot.is_overlay:
-                first = self._first_sums(handle.key, measure)
-                if first is not None:
-                    return first
+                found = self._sums_from_index(handle.key, measure)
+                if found is not None:
+                    return found
             tally = tally or Tally(self._live, measure.key)
             try:
                 return tally.sums(snapshot, self._arrivals, self._pods, measure)
             finally:
                 self._keep(handle, tally)
 
-    def _first_sums(self, key: TallyKey | None, measure: Measure) -> Sums | None:
+    def _sums_from_index(self, key: TallyKey | None, measure: Measure) -> Sums | None:
         """Return the sums from the index of pods for a question that was not asked before, or not since many
         arrivals; None for others.
         """
         position = self._arrivals.position
-        known = None if key is None else self._first.get(key)
+        known = None if key is None else self._from_index.get(key)
         if known is not None:
             if known[0] == position:
                 return known[1]
@@ -99,10 +99,10 @@ class TallyStore:
         if found is not None and key is not None:
             if key in self._tallies:
                 self._drop(key)
-            self._first.pop(key, None)
-            if len(self._first) >= MAX_FIRST:
-                del self._first[next(iter(self._first))]
-            self._first[key] = position, found
+            self._from_index.pop(key, None)
+            if len(self._from_index) >= MAX_FROM_INDEX:
+                del self._from_index[next(iter(self._from_index))]
+            self._from_index[key] = position, found
         return found
 
     def _is_behind(self, position: int, measure: Measure) -> bool:

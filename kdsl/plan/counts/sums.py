@@ -110,7 +110,7 @@ class Sums(DomainSums):
         self.mark = object()
         self._nodes = np.zeros(len(self.cells), np.int64) if nodes is None else nodes
         # The number of domains by sum, once it was asked for.
-        self._spread: dict[int, int] | None = None
+        self._domains_by_sum: dict[int, int] | None = None
 
     @staticmethod
     def of_nodes(column: FactColumn, domains: NDArray[np.int32] | None) -> Sums:
@@ -135,9 +135,9 @@ class Sums(DomainSums):
 
     @property
     def _domains(self) -> dict[int, int]:
-        if self._spread is None:
-            self._spread = _counted(self.cells[self._nodes > 0])
-        return self._spread
+        if self._domains_by_sum is None:
+            self._domains_by_sum = _counted(self.cells[self._nodes > 0])
+        return self._domains_by_sum
 
     @property
     def nbytes(self) -> int:
@@ -189,7 +189,7 @@ class Sums(DomainSums):
 
     def of_overlay(self) -> Self:
         other = super().of_overlay()
-        other._nodes, other._spread = self._nodes.copy(), self._domains.copy()
+        other._nodes, other._domains_by_sum = self._nodes.copy(), self._domains.copy()
         return other
 
 

@@ -37,7 +37,10 @@ HereColumn: TypeAlias = Callable[[Rows], NDArray[np.int64] | int]
 
 
 class Topology(Struct, frozen=True, eq=False):
-    """The nodes that have the label `key`, by its values. `filters` hold for the nodes that take part."""
+    """The nodes that have the label `key`, by its values. `filters` hold for the nodes that take part.
+
+    `empty_count` is None: unlike that of `PodTerms`, a count is never known before it is made.
+    """
 
     snapshot: Snapshot
     key: str
@@ -117,7 +120,7 @@ class TopologyCount(Struct, frozen=True, eq=False):
         return self.sums.domains
 
 
-class PodTerms(Struct, frozen=True, eq=False, dict=True):
+class PodTerms(Struct, frozen=True, eq=False, dict=True):  # `dict` is for cached_property
     """The affinity terms of one kind of all placed pods. `on_count` receives each count."""
 
     snapshot: Snapshot

@@ -22,7 +22,7 @@ from kdsl.plan.devices.requests import Demand
 from kdsl.plan.memo.answers import ByRow
 from kdsl.plan.memo.bounded_memo import Memo
 
-NONE: Final = 0
+NO_CLASS: Final = 0
 """The number of a node without a class."""
 SPARE_CLASSES: Final = 16_384
 """The memo holds so many classes and twice as many as there are rows. A class takes about 200 bytes per card.
@@ -96,7 +96,7 @@ class InventoryClasses:
             by_answers.get(rows, answers)[0].tolist(),
             strict=True,
         )
-        return [key if NONE not in key else None for key in numbers]
+        return [key if NO_CLASS not in key else None for key in numbers]
 
     def answers(self, demand: Demand, at: NodeCards, key: ClassKey) -> Mapping[str, IdentityAnswers]:
         """Return the answers of identity tests about the cards of a node of a class, by kind."""
@@ -116,7 +116,7 @@ class InventoryClasses:
             cards = [card for card in at.cards if is_of(card.type, kind)]
             answers = tests.answers(demand.pod, at.node, demand.policy, cards).values()
             if any(isinstance(each, str) for answer in answers for each in answer):
-                return NONE
+                return NO_CLASS
             found.append(tuple(answers))
         number = self._answers[tuple(found)]
         if number > len(self._answers_of):

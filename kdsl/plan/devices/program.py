@@ -110,8 +110,8 @@ class DeviceProgram:
         """Return cards in the order of `order by`; equal ones stay as they are.
 
         `node_cards` are those of the node before the pod, in its own order. `asked` are all requests of the
-        container. `known` has keys for pods of this signature and the same
-        requests.
+        container. `known` has keys for pods of this signature and the
+        same requests.
         """
         frame: Frame | None = None
         found: list[tuple[Any, ...]] = []

@@ -11,9 +11,8 @@ from kdsl.check.model.rule_set import CheckedPreemption
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import FieldOf, TypedExpr, Var
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.eval.scalar import UNSET, Closure, Frame
-from kdsl.eval.scalar.meter import Meter
-from kdsl.eval.values import EvalError, Value
+from kdsl.eval.scalar import Closure
+from kdsl.eval.values import EvalError
 from kdsl.eval.views import attribute_of
 from kdsl.hooks.specs import Candidate, hookimpl
 from kdsl.hooks.status import Code, Status
@@ -44,9 +43,8 @@ class PreemptionPlugin:
         scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
         self.log = FaultLog(rule.name)
         self._qualified, self._erred = rule.qualified, functions.erred
-        self._steps = functions.steps
-        self._slots = {name: scope.slot_of(name) for name in rule.scope}
-        self._resets = [slot for slot in map(scope.let, rule.lets) if slot is not None]
+        for let in rule.lets:
+            scope.let(let)
         self._eligible = [
             (scope.compile(each.condition), compile_template(each.reason, scope), each)
             for each in rule.eligible
@@ -65,12 +63,12 @@ class PreemptionPlugin:
         self._count: Closure | None = None if rule.candidates is None else scope.compile(rule.candidates)
         self._count_span = rule.span if rule.candidates is None else rule.candidates.span
         self._rank = SortKeys(rule.choose, scope)
-        self._blank = scope.new_frame()
+        self._frame = scope.frames()
 
     @hookimpl
     def may_preempt(self, pod: PodInfo, on_nominated_node: Sequence[PodInfo]) -> Status | None:
         """Refuse the pod with the reason of the first `eligible when` that is false, or fails."""
-        frame = self._frame(pod, onNominatedNode=on_nominated_node)
+        frame = self._frame(pod=pod, onNominatedNode=on_nominated_node)
         for condition, reason, eligible in self._eligible:
             try:
                 if condition(frame):
@@ -104,7 +102,7 @@ class PreemptionPlugin:
             found.sort(key=self._read_importance)
         elif len(found) > 1:
             keys = [
-                self._importance.values(self._frame(pod, victim=victim), self._report) for victim in found
+                self._importance.values(self._frame(pod=pod, victim=victim), self._report) for victim in found
             ]
             found = [found[at] for at in sorted(range(len(found)), key=keys.__getitem__)]
         return found
@@ -115,7 +113,7 @@ class PreemptionPlugin:
         if self._count is None:
             return potential_nodes
         try:
-            return max(1, int(self._count(self._frame(pod, potentialNodes=potential_nodes))))
+            return max(1, int(self._count(self._frame(pod=pod, potentialNodes=potential_nodes))))
         except EvalError as error:
             self._report(error, self._count_span)
             return potential_nodes
@@ -123,7 +121,7 @@ class PreemptionPlugin:
     @hookimpl
     def rank_candidate(self, pod: PodInfo, candidate: Candidate) -> Any:
         """Return the keys of `choose by`."""
-        return self._rank.values(self._frame(pod, candidate=candidate), self._report)
+        return self._rank.values(self._frame(pod=pod, candidate=candidate), self._report)
 
     def _report(self, error: EvalError, span: Span) -> None:
         self._erred.add(self._qualified)
@@ -132,20 +130,10 @@ class PreemptionPlugin:
     def _is_victim(self, pod: PodInfo, victim: PodInfo) -> bool | None:
         """Return whether a pod is a victim; None if that fails, so that it is none."""
         try:
-            return bool(self._victim(self._frame(pod, victim=victim)))
+            return bool(self._victim(self._frame(pod=pod, victim=victim)))
         except EvalError as error:
             self._report(error, self._victim_span)
             return None
-
-    def _frame(self, pod: PodInfo, **values: Value) -> Frame:
-        frame = self._blank.copy()
-        frame[-1] = Meter.of(self._steps.pod)
-        for slot in self._resets:
-            frame[slot] = UNSET
-        frame[self._slots["pod"]] = pod
-        for name, value in values.items():
-            frame[self._slots[name]] = value
-        return frame
 
 
 def _fields_of_victims(rule: CheckedPreemption) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ from typing import Any
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedQueue, CheckedSortKey, RuleSet
-from kdsl.eval.scalar import UNSET, Frame
-from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, QueuedPod
@@ -47,11 +46,11 @@ class QueueProgram:
 
     def __init__(self, rule: CheckedQueue, functions: CompiledFunctions) -> None:
         self.rule = rule
-        self._steps = functions.steps
         self._erred = functions.erred
         scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
         self._pod = scope.slot_of("pod")
-        self._resets = [slot for slot in map(scope.let, rule.lets) if slot is not None]
+        for let in rule.lets:
+            scope.let(let)
         self._admit = [
             (scope.compile(admit.condition), compile_template(admit.reason, scope), admit)
             for admit in rule.admit
@@ -64,14 +63,10 @@ class QueueProgram:
         # A probe does not see values that are read without evaluation.
         self._read_key = None if functions.probe is not None else _reader_of_numbers(rule.order, self._pod)
         self._waits = tuple((each, scope.compile(each)) for each in rule.backoff or ())
-        self._blank = scope.new_frame()
+        self._new_frame = scope.frames()
 
     def _frame(self, pod: Value, queued_at: int) -> Frame:
-        frame = self._blank.copy()
-        frame[self._pod], frame[-1] = QueuedView(pod, queued_at), Meter.of(self._steps.pod)
-        for slot in self._resets:
-            frame[slot] = UNSET
-        return frame
+        return self._new_frame(pod=QueuedView(pod, queued_at))
 
     def admit(self, pod: Value) -> Status | None:
         """Refuse the pod with the reason of the first `admit when` that is false, or fails.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from kdsl.check.model.rule_set import CheckedSample
-from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
 from kdsl.plan.compile.failures import fault_of
@@ -23,11 +22,9 @@ class SampleProgram:
 
     def __init__(self, sample: CheckedSample, functions: CompiledFunctions) -> None:
         scope = RuleScope(sample.scope, (), sample.slots, functions)
-        self._slots = (scope.slot_of("nodes"), scope.slot_of("percentageOfNodesToScore"))
         self._count = scope.compile(sample.count)
         self._span = sample.count.span
-        self._steps = functions.steps
-        self._blank = scope.new_frame()
+        self._frame = scope.frames()
         self._known: dict[tuple[int, int], tuple[int, tuple[Fault, ...]]] = {}
 
     def __call__(self, nodes: int, percentage: int) -> tuple[int, tuple[Fault, ...]]:
@@ -40,11 +37,8 @@ class SampleProgram:
         return known
 
     def _answer(self, nodes: int, percentage: int) -> tuple[int, tuple[Fault, ...]]:
-        frame = self._blank.copy()
-        frame[-1] = Meter.of(self._steps.pod)
-        for slot, value in zip(self._slots, (nodes, percentage), strict=True):
-            frame[slot] = value
         try:
-            return min(max(1, int(self._count(frame))), nodes), ()
+            count = int(self._count(self._frame(nodes=nodes, percentageOfNodesToScore=percentage)))
+            return min(max(1, count), nodes), ()
         except EvalError as error:
             return nodes, (fault_of("sample", error, self._span),)
