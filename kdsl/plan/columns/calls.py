@@ -7,10 +7,10 @@ from typing import Any, cast
 
 from kdsl.check.model.typed import CallOf
 from kdsl.eval.functions import IMPLEMENTATIONS
-from kdsl.eval.scalar.meter import has_weight
+from kdsl.eval.scalar.meter import CHARACTERS, has_weight
 from kdsl.eval.values import EvalError
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import AllBad, Column, ColumnValue, Same
+from kdsl.plan.columns.column import AllBad, Column, ColumnValue, Numbers, Same
 from kdsl.plan.columns.distinct import apply_distinct
 from kdsl.plan.columns.items import equal_codes
 from kdsl.plan.columns.kernels import Kernel, equality
@@ -36,12 +36,12 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
             values = list(map(numbers_of, values))
             if any(map(is_numbers, values)):
                 batch.spend(sum(map(steps_of_column, values)))
-                return of_numbers(len(batch), values)
+                return _paid(of_numbers(len(batch), values), batch)
         if kernel is None:
             return apply_distinct(scalar, values, type_, batch, weighs)
         if weighs:
             batch.spend(sum(map(steps_of_column, values)))
-        return kernel(len(batch), values)
+        return _paid(kernel(len(batch), values), batch)
 
     def of_shared(batch: Batch, values: list[Same]) -> Same:
         same = [value.value for value in values]
@@ -54,6 +54,13 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
         return Same(result)
 
     return call
+
+
+def _paid(result: ColumnValue, batch: Batch) -> ColumnValue:
+    """Pay for a new list, as the scalar back end does."""
+    if result.__class__ is Numbers:
+        batch.spend(steps_of_column(result) // CHARACTERS)
+    return result
 
 
 def compare_columns(left: Operand, right: Operand, wanted: bool, dtype: Any) -> Operand:

@@ -11,12 +11,13 @@ from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.score import ScoreProgram
 
-from tests.plan.columns.both import both_scores
+from tests.plan.columns.both import both_scores, both_verdicts, predicate_program
 from tests.plan.lab import DEFAULT_QUEUE, rules
 
 FREE = [[], [1000], [0], [1000, 1000], [540, 1000, 17], [17, 17, 540], [300, 0, 1000, 300], [1000] * 8]
@@ -136,3 +137,16 @@ def test_a_profile_without_devices_sees_no_cards() -> None:
     assert isinstance(rule, CheckedScore)
     columns, scalar = both_scores(ScoreProgram(rule, CompiledFunctions.of(found.fns)), PodInfo("p"), _nodes())
     assert set(columns) == set(scalar) == {"0"}
+
+
+@pytest.mark.parametrize("steps", range(20, 120, 3))
+@pytest.mark.parametrize(
+    "list_",
+    ["lists.range(n)", "lists.range(n).sort()", "lists.range(n).slice(0, n)", "lists.range(n).distinct()"],
+)
+def test_columns_run_out_of_steps_where_the_scalar_back_end_does(list_: str, steps: int) -> None:
+    text = list_.replace("n)", "node.podCount + 48)")
+    body = f'require {text}.sum() < 0 else "enough"'
+    program = predicate_program(body, steps=Steps(node=steps))
+    columns, scalar = both_verdicts(program, PodInfo("p"), _nodes())
+    assert columns == scalar
