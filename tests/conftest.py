@@ -25,7 +25,7 @@ sys.dont_write_bytecode = False
 # Rules are compiled all the time here, to objects that stay. Python's own thresholds would search them for cycles in
 # half of the time of the tests.
 gc.set_threshold(50_000, 20, 20)
-GARBAGE: Final = 200 * 1024 * 1024
+GARBAGE: Final = 400 * 1024 * 1024
 """The bytes by which a process may grow before the garbage of its tests is collected."""
 COLLECTED: Final = pytest.StashKey[int]()
 """The memory of the process after its last collection."""
