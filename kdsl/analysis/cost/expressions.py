@@ -79,13 +79,49 @@ class Estimator:
 
     def measure(self, expr: TypedExpr) -> Measured:
         """Return the cost of an expression per evaluation, and the shape of its value."""
-        if self._lasting is None or not self._is_lasting(expr):
-            return self._measure(expr)
-        lasting, self._lasting = self._lasting, None
-        cost, shape = self._measure(expr)
-        self._lasting = lasting
-        self.per_pod += cost
-        return ONE, shape
+        # One frame for a level, and at most two for its kind: `MAX_DEPTH` levels have to fit Python's stack.
+        outer = self._lasting
+        is_lasting = outer is not None and self._is_lasting(expr)
+        if is_lasting:
+            self._lasting = None
+        match expr:
+            case Const(value=value):
+                found = ZERO, shape_of_value(value)
+            case Var(slot=slot):
+                found = ZERO, self.shapes.get(slot, SCALAR)
+            case FieldOf(operand=operand, view=view, field=field, type=type_):
+                found = self.cost(operand) + 1, shape_of_field(self._views, view, field, type_)
+            case HasField(operand=operand):
+                found = self.cost(operand) + 1, SCALAR
+            case KeyOf(operand=operand):
+                cost, shape = self.measure(operand)
+                found = cost + 1, SCALAR if expr.test else shape.inside
+            case CallOf():
+                found = self._call(expr)
+            case CallFn():
+                found = self._call_fn(expr)
+            case ListOf(items=items):
+                cost, shapes = self._all([item.value for item in items])
+                cost += total(shape.weight for shape in shapes) + len(items)
+                found = cost, Shape(Formula.of(len(items)), largest(shapes))
+            case MapOf(entries=entries):
+                key_cost, keys = self._all([entry.key for entry in entries])
+                cost, values = self._all([entry.value for entry in entries])
+                cost += total(shape.weight for shape in values) + len(entries)
+                found = key_cost + cost, Shape(Formula.of(len(entries)), largest(values), largest(keys))
+            case Comprehension():
+                found = self._comprehension(expr)
+            case Aggregate():
+                found = self._aggregate(expr)
+            case Bind():
+                value_cost, self.shapes[expr.variable.slot] = self.measure(expr.value)
+                cost, shape = self.measure(expr.body)
+                found = value_cost + cost + 1, shape
+        if not is_lasting:
+            return found
+        self._lasting = outer
+        self.per_pod += found[0]
+        return ONE, found[1]
 
     def cost(self, expr: TypedExpr) -> Formula:
         """Return the cost of an expression."""
@@ -97,41 +133,6 @@ class Estimator:
             return False
         return expr.time.is_lasting and free_slots(expr) <= self._lasting
 
-    def _measure(self, expr: TypedExpr) -> Measured:
-        match expr:
-            case Const(value=value):
-                return ZERO, shape_of_value(value)
-            case Var(slot=slot):
-                return ZERO, self.shapes.get(slot, SCALAR)
-            case FieldOf(operand=operand, view=view, field=field, type=type_):
-                return self.cost(operand) + 1, shape_of_field(self._views, view, field, type_)
-            case HasField(operand=operand):
-                return self.cost(operand) + 1, SCALAR
-            case KeyOf(operand=operand):
-                cost, shape = self.measure(operand)
-                return cost + 1, SCALAR if expr.test else shape.inside
-            case CallOf():
-                return self._call(expr)
-            case CallFn():
-                return self._call_fn(expr)
-            case ListOf(items=items):
-                cost, shapes = self._all([item.value for item in items])
-                cost += total(shape.weight for shape in shapes) + len(items)
-                return cost, Shape(Formula.of(len(items)), largest(shapes))
-            case MapOf(entries=entries):
-                key_cost, keys = self._all([entry.key for entry in entries])
-                cost, values = self._all([entry.value for entry in entries])
-                cost += total(shape.weight for shape in values) + len(entries)
-                return key_cost + cost, Shape(Formula.of(len(entries)), largest(values), largest(keys))
-            case Comprehension():
-                return self._comprehension(expr)
-            case Aggregate():
-                return self._aggregate(expr)
-            case Bind():
-                value_cost, self.shapes[expr.variable.slot] = self.measure(expr.value)
-                cost, shape = self.measure(expr.body)
-                return value_cost + cost + 1, shape
-
     def _aggregate(self, expr: Aggregate) -> Measured:
         """Return the cost of a count: a look-up. Its body runs once for every pod, when counting begins."""
         cost, _ = self.measure(expr.target)
@@ -139,7 +140,7 @@ class Estimator:
         return cost + 1, SCALAR
 
     def _all(self, exprs: Sequence[TypedExpr]) -> tuple[Formula, list[Shape]]:
-        measured = [self.measure(expr) for expr in exprs]
+        measured = list(map(self.measure, exprs))
         return total(cost for cost, _ in measured), [shape for _, shape in measured]
 
     def _call(self, expr: CallOf) -> Measured:

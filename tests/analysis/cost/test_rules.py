@@ -11,6 +11,9 @@ from kdsl.analysis.cost.rules import Cost, cost_of
 from kdsl.app import check_rules, shipped_rules
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
+from kdsl.base.span import Source
+from kdsl.check.checker import check_program
+from kdsl.check.expressions.extent import CALL_LEVELS
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedScore, RuleSet
 from kdsl.check.views.view import load_views
 from kdsl.cluster.objects.node import NodeFacts
@@ -18,6 +21,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, NODE_STEPS, Steps
+from kdsl.lang.loader import load_sources
+from kdsl.lang.parser import MAX_DEPTH
 from kdsl.plan.rules.plugins import compile_profile
 
 from tests.plan.lab import DEFAULT_QUEUE, nodes_of, rules
@@ -223,3 +228,37 @@ def test_steps_are_those_of_the_settings() -> None:
     assert "more than 2 steps" in rejected[1][0]
     (passed,) = _answers(found, DEFAULT_STEPS, PodInfo("p"), nodes)  # type: ignore[misc,attr-defined]
     assert passed[1] == ()
+
+
+def calls(depth: int) -> str:
+    return "f(" * (depth // CALL_LEVELS) + "node.podCount" + ")" * (depth // CALL_LEVELS) + " > 0"
+
+
+DEEP = {
+    "operators": lambda depth: "node.podCount" + " + node.podCount" * depth + " > 0",
+    "conditions": lambda depth: "node.podCount > 0" + " && node.podCount > 0" * depth,
+    "choices": lambda depth: "node.podCount > 0 ? true : " * depth + "false",
+    "calls of functions": calls,
+    "lists": lambda depth: "[" * depth + "node.podCount" + "]" * depth + ".size() > 0",
+    "maps": lambda depth: '{"a": ' * depth + "node.podCount" + "}" * depth + ".size() > 0",
+    "macros": lambda depth: (
+        "".join(f"[1].all(i{at}, " for at in range(depth)) + "node.podCount > 0" + ")" * depth
+    ),
+    "methods": lambda depth: "node.name" + ".lowerAscii()" * depth + ' != ""',
+}
+
+
+@pytest.mark.parametrize("kind", DEEP)
+def test_a_rule_as_deep_as_the_checker_allows_has_a_cost(kind: str) -> None:
+    found = next(filter(None, (deep_rules(kind, depth) for depth in range(MAX_DEPTH, 0, -5))))
+    assert cost_of(rule_of(found), found.fns, VIEWS) is not None
+    assert compile_profile(found, found.profiles["t.p"]).predicates
+
+
+def deep_rules(kind: str, depth: int) -> RuleSet | None:
+    """Return a rule set whose predicate nests so deep; None if the checker refuses it."""
+    profile = f'profile p {{ scheduler "t" queue Q predicates {{ R }} }}\n{DEFAULT_QUEUE}'
+    predicate = f'predicate R {{ require {DEEP[kind](depth)} else "x" }}'
+    text = f"kdsl 1\npackage t\nfn f(n: int): int = n\n{predicate}\n{profile}\n"
+    loaded = load_sources([Source("t.kdsl", text)])
+    return None if loaded.diagnostics else check_program(loaded.program).rules
