@@ -91,3 +91,9 @@ def test_what_is_no_number_can_be_made_one(value: str, number: str) -> None:
     profile = 'queue Q { order by pod.priority }\nprofile p { scheduler "t" queue Q scores { S weight 1 } }'
     (found,) = check(f"score S {{ value {value} }}\n{profile}").diagnostics
     assert [fix.title for fix in found.fixes] == [f"write `{number}`"]
+
+
+def test_a_name_belongs_to_the_declaration_of_its_kind() -> None:
+    text = 'queue A { order by pod.priority }\npredicate A { require true else "x" }\n'
+    profile = 'profile p { scheduler "s" queue A predicates { A } }\n'
+    assert check(text + profile).diagnostics == ()

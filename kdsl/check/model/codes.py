@@ -57,3 +57,4 @@ class CheckCode(StrEnum):
 
     TOO_DEEP = "K0501"  # a chain of `let`s, functions or parameters that is too deep
     TOO_LARGE = "K0502"  # a parameter that is built from others and too large
+    TOO_MANY_DEVICES = "K0506"  # too many devices that extend others

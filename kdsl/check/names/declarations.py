@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, suggest
 from kdsl.check.model.codes import CheckCode
@@ -62,6 +62,10 @@ class Declarations:
             ]
             for name, package in program.packages.items()
         }
+        self._by_name: dict[tuple[str, str], list[Located[Any]]] = {}
+        for package, declarations in self._packages.items():
+            for each in declarations:
+                self._by_name.setdefault((package, each.name), []).append(each)
 
     def all(self, kind: type[D]) -> Iterator[Located[D]]:
         """Yield the declarations of a kind, packages in dependency order."""
@@ -76,7 +80,8 @@ class Declarations:
         package = home.imports.get(qualifier, qualifier) if qualifier else home.package
         if package != home.package and package not in home.imports.values():
             return None
-        return next((each for each in self._of(kind, package) if each.name == last), None)
+        named = self._by_name.get((package, last), ())
+        return next((each for each in named if isinstance(each.declaration, kind)), None)
 
     def visible(self, kind: type[D], home: Home) -> Iterator[str]:
         """Yield the names of a kind as they are written at `home`, for suggestions."""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from kdsl.base.span import Source
-from kdsl.check.checker import CheckResult, check_program
+from kdsl.check.checker import MAX_DERIVED_DEVICES, CheckResult, check_program
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.sharing import CheckedSharing, constant_text
 from kdsl.check.model.typed import Const
@@ -84,6 +84,17 @@ def test_a_mistake_of_the_base_is_reported_once() -> None:
     assert alone.rules is None
     assert [each.title for each in alone.diagnostics] == ["`node` has no field `colour`"]
     assert [each.title for each in with_derived.diagnostics] == [each.title for each in alone.diagnostics]
+
+
+def test_the_number_of_derived_devices_is_limited() -> None:
+    derived = [
+        f'device More{number} extends Base {{ set word = "{number}" }}'
+        for number in range(MAX_DERIVED_DEVICES + 2)
+    ]
+    assert check(BASE + "\n".join(derived[:MAX_DERIVED_DEVICES])).rules is not None
+    (problem,) = check(BASE + "\n".join(derived)).diagnostics
+    assert problem.code == "K0506"
+    assert problem.span is not None and problem.span.text == f"More{MAX_DERIVED_DEVICES}"
 
 
 def test_what_is_proven_holds_in_its_section_only() -> None:
