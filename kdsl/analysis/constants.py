@@ -1,19 +1,24 @@
-"""Constant texts that fail whenever a rule uses them, patterns and conversions, found before it runs."""
+"""Constants that fail whenever a rule uses them, found before it runs: patterns, conversions, other calls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Span
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.check.model.traversal import expressions_of, walk
-from kdsl.check.model.typed import CallOf, Const, TypedExpr
+from kdsl.check.model.traversal import children, expressions_of, walk
+from kdsl.check.model.typed import CallFn, CallOf, Const, TypedExpr, Var
+from kdsl.check.model.types import BindingTime
+from kdsl.eval.ir import free_slots
 from kdsl.eval.patterns import PatternError, compile_pattern
 from kdsl.eval.scalar.searches import constant_pattern
-from kdsl.eval.values import EvalError
+from kdsl.eval.values import EvalError, OutOfSteps
 from kdsl.plan.compile.expression import compile_expression
 
+NO_VALUE: Final = "K0218"
 MAX_PATTERNS = 500
 """The most constant patterns of all rules: they are kept as long as the rules are."""
 
@@ -22,10 +27,14 @@ _FORMS = {"duration": "`1h30m`, `90s` or `500ms`", "timestamp": "`2024-01-31T12:
 
 
 def check_constants(rules: RuleSet) -> tuple[Diagnostic, ...]:
-    """Report the constant patterns and texts of all rules, functions and devices that always fail."""
-    exprs = expressions_of((rules.written, rules.fns, rules.devices, rules.teams))
+    """Report the constant parts of all rules, functions and devices that always fail."""
+    exprs = [*expressions_of((rules.written, rules.fns, rules.devices, rules.teams))]
     parts = [part for expr in exprs for part in walk(expr)]
     found = [*_problems_of_patterns(parts), *(each for part in parts for each in _problems_of_text(part))]
+    known = [problem.span for problem in found if problem.span is not None]
+    for constant in (part for expr in exprs for part in _constant_parts(expr)):
+        if not any(_covers(constant.span, span) for span in known):
+            found += _problems_of_value(constant)
     # An inherited expression is in several rules.
     return tuple({(str(problem.span), problem.title): problem for problem in found}.values())
 
@@ -61,3 +70,31 @@ def _problems_of_text(part: TypedExpr) -> Iterator[Diagnostic]:
                 likes = () if forms is None else (f"write it like {forms}",)
                 label = f"`{function}` refuses this"
                 yield Diagnostic(CheckCode.BAD_TEXT, error.message, text.span, label, help=likes)
+
+
+def _constant_parts(expr: TypedExpr) -> Iterator[TypedExpr]:
+    """Yield the largest parts that read nothing: no pod, node, parameter, variable or function of a file."""
+    if isinstance(expr, (Const, Var)):
+        return
+    is_constant = expr.time is BindingTime.STATIC and not free_slots(expr)
+    if is_constant and not any(isinstance(part, CallFn) for part in walk(expr)):
+        yield expr
+        return
+    for child in children(expr):
+        yield from _constant_parts(child)
+
+
+def _covers(outer: Span, inner: Span) -> bool:
+    return outer.source == inner.source and outer.start <= inner.start and inner.end <= outer.end
+
+
+def _problems_of_value(part: TypedExpr) -> Iterator[Diagnostic]:
+    try:
+        compile_expression(part)(())
+    except OutOfSteps:
+        # A configuration may allow more steps.
+        return
+    except EvalError as error:
+        help_ = ("write a value, or read what decides from the pod or node",)
+        title = f"this constant has no value: {error.message}"
+        yield Diagnostic(NO_VALUE, title, part.span, "it always fails", help=help_)

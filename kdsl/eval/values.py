@@ -65,6 +65,10 @@ class EvalError(Exception):
         return shortened(str(self))
 
 
+class OutOfSteps(EvalError):  # noqa: N818 - rules do not see its name
+    """A rule took more steps than it may."""
+
+
 class BudgetError(EvalError):
     """A rule exceeded its share of the profile's budget for a pod: the attempt ends."""
 

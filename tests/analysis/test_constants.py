@@ -38,8 +38,37 @@ def test_constants_that_always_fail(text: str, title: str, help_: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "part", "message"),
+    [
+        ("1 / 0 == 1", "1 / 0 == 1", "division by zero"),
+        ("node.podCount > 9223372036854775807 + 1", "9223372036854775807 + 1", "integer overflow"),
+        ("node.podCount > lists.range(20000).size()", "lists.range(20000).size()", "at most 10000 numbers"),
+        ("node.podCount in [1, 2, 3 % 0]", "[1, 2, 3 % 0]", "modulus by zero"),
+        ("[0].all(i, 1 / i == node.podCount) || [[0]].all(l, l[1] == 2)", "[[0]].all(l, l[1] == 2)", "index"),
+        ('node.name == "%d".format(["x"])', '"%d".format(["x"])', ""),
+    ],
+)
+def test_constant_parts_without_a_value(text: str, part: str, message: str) -> None:
+    (problem,) = check_constants(rules(PREDICATE % text))
+    assert problem.code == "K0218" and message in problem.title
+    assert problem.span is not None and problem.span.text == part
+
+
+def test_what_a_parameter_or_function_decides_is_no_constant() -> None:
+    text = "fn f(n: int): int = 1 / n\n" + PREDICATE % "1 / zero == f(0)"
+    text = text.replace("require", "param zero = 0\n  require")
+    assert check_constants(rules(text)) == ()
+
+
+@pytest.mark.parametrize(
     "text",
-    ['node.name.matches("^a+$")', 'duration("1h30m") > duration("-1s")', "node.name.matches(node.name)"],
+    [
+        "true || 1 / 0 == 1",
+        "[1, 2].map(i, i * 2).size() == node.podCount",
+        'node.name.matches("^a+$")',
+        'duration("1h30m") > duration("-1s")',
+        "node.name.matches(node.name)",
+    ],
 )
 def test_valid_texts_and_variables(text: str) -> None:
     assert check_constants(rules(PREDICATE % text)) == ()

@@ -22,7 +22,7 @@ from kdsl.check.model.types import Type
 from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.scalar.program import Writer
-from kdsl.eval.values import BudgetError, EvalError, Optional, Value
+from kdsl.eval.values import BudgetError, EvalError, Optional, OutOfSteps, Value
 
 NODE_STEPS = 20_000
 """The steps of a rule for one node, or for one constant: about 10 ms. A rule that runs out rejects nodes, so
@@ -93,7 +93,7 @@ class Meter(Struct, eq=False, gc=False):
     def error(self) -> EvalError:
         """The error of running out of steps."""
         text = f"more than {self.limit} steps"
-        return BudgetError(f"{text}, the rule's share for a pod") if self.is_share else EvalError(text)
+        return BudgetError(f"{text}, the rule's share for a pod") if self.is_share else OutOfSteps(text)
 
 
 def spending(steps: str) -> list[str]:

@@ -37,13 +37,14 @@ def test_a_key_that_grows_for_all_pods_alike_is_ordered_without_the_time(body: s
         ('duration("0s") to duration("0s")', []),
         ('duration("5m") to duration("10s")', ["the first wait is longer than the longest"]),
         ('duration("-1s") to duration("10s")', ["a wait cannot be negative"]),
-        ('duration(["1s"][3]) to duration("10s")', ["this wait has no value"]),
+        ('late(3) to duration("10s")', ["this wait has no value"]),
     ],
 )
 def test_waits_are_checked_by_value(backoff: str, said: list[str], tmp_path: Path) -> None:
     file = tmp_path / "queue.kdsl"
     file.write_text(
-        f"kdsl 1\npackage t\nqueue Q {{\n  order by pod.queuedAt\n  backoff {backoff}\n}}\n"
+        'kdsl 1\npackage t\nfn late(at: int): duration = duration(["1s"][at])\n'
+        f"queue Q {{\n  order by pod.queuedAt\n  backoff {backoff}\n}}\n"
         'profile p { scheduler "t" queue Q }\n'
     )
     found = check_rules([file]).diagnostics
@@ -56,3 +57,12 @@ def test_a_wait_that_is_no_duration_is_told_once(tmp_path: Path) -> None:
         'kdsl 1\npackage t\nqueue Q {\n  order by pod.queuedAt\n  backoff duration("soon") to duration("10s")\n}\n'
     )
     assert [str(each.code) for each in check_rules([file]).diagnostics] == ["K0206"]
+
+
+def test_a_constant_wait_without_a_value_is_told_once(tmp_path: Path) -> None:
+    file = tmp_path / "queue.kdsl"
+    file.write_text(
+        "kdsl 1\npackage t\nqueue Q {\n  order by pod.queuedAt\n"
+        '  backoff duration(["1s"][3]) to duration("10s")\n}\n'
+    )
+    assert [str(each.code) for each in check_rules([file]).diagnostics] == ["K0218"]
