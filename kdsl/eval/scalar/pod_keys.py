@@ -6,7 +6,8 @@ Pods with equal keys get equal answers, for equal steps. So do bodies that captu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Final, Self, TypeAlias
 
@@ -14,14 +15,27 @@ from kdsl.base.frozen_map import FrozenMap
 from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, FieldOf, HasField, TypedExpr, Var
+from kdsl.check.model.types import Type
 from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.spread import SpreadConstraint
+from kdsl.eval.values import Value
 from kdsl.eval.views import READ_OF_PODS, attribute_of
 
 PodKey: TypeAlias = Callable[[PodInfo], Hashable]
 """Returns the key of a pod."""
 
+NarrowKey: TypeAlias = Callable[[tuple[str, ...]], PodKey]
+"""Returns the key of a pod for some label keys."""
+
+MAX_LABEL_KEYS: Final = 8
+"""The most label keys of a narrow pod key."""
+MAX_NARROW_KEYS: Final = 256
+"""The most narrow pod keys of a body that are kept."""
+
 _POD: Final = "pod."
+_SELECTING: Final = frozenset(("PodAffinityTerm", "SpreadConstraint", "PodGroup"))
 _UNIQUE: Final = frozenset(("name", "uid"))
 _SELECTED: Final = {"labels": "selected_labels"}
 """Fields of which the methods in `READ_OF_PODS` see no more than another field has."""
@@ -34,6 +48,50 @@ def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey | None:
         return None
     # The methods read labels by selectors, whose keys are known by now.
     return reads.key()
+
+
+def narrow_key_of(body: TypedExpr, slot: int, fns: Fns) -> NarrowKey | None:
+    """Return a maker of pod keys for a body that reads labels only by the selectors of captured variables.
+    None for other bodies.
+
+    It takes the label keys of these selectors. More pods share a key than with `pod_key_of`, for which all
+    labels count that any selector names.
+    """
+    reads = _Reads.of(body, slot, fns)
+    if reads is None or not reads.has_captured_selectors or "labels" not in reads.by_method - reads.by_field:
+        return None
+    if _UNIQUE & (reads.by_field | reads.by_method):
+        return None
+    reads.by_method.discard("labels")
+    others = reads.key()
+
+    @lru_cache(MAX_NARROW_KEYS)
+    def narrow(keys: tuple[str, ...]) -> PodKey:
+        def read(pod: PodInfo) -> Hashable:
+            return others(pod), *map(pod.labels.entries.get, keys)
+
+        return read
+
+    return narrow
+
+
+def label_keys_of(values: Iterable[Value]) -> tuple[str, ...] | None:
+    """Return the keys that the selectors of terms and constraints, or of lists of them, name. None for other
+    values, and for many keys.
+    """
+    keys: set[str] = set()
+    for value in values:
+        for each in value if value.__class__ is tuple else (value,):
+            if each.__class__ is not PodAffinityTerm and each.__class__ is not SpreadConstraint:
+                return None
+            if each.selector is not None:
+                keys.update([one.key for one in each.selector.requirements])
+    return tuple(sorted(keys)) if len(keys) <= MAX_LABEL_KEYS else None
+
+
+def may_select(type_: Type) -> bool:
+    """Return whether values of a type have selectors, or hold values that do."""
+    return type_.name in _SELECTING or any(map(may_select, type_.args))
 
 
 def captured_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey:
@@ -62,6 +120,8 @@ class _Reads:
     def __init__(self, fns: Fns) -> None:
         self.by_field: set[str] = set()
         self.by_method: set[str] = set()
+        self.has_captured_selectors = True
+        """Whether every selector in the body comes from a captured variable."""
         self._fns = fns
         self._followed: set[tuple[str, int | None]] = set()
 
@@ -85,6 +145,8 @@ class _Reads:
 
     def add(self, expr: TypedExpr, slot: int | None) -> None:
         """Add the reads of the pod in `slot`; None if the expression does not get the pod."""
+        if not isinstance(expr, Var) and may_select(expr.type):
+            self.has_captured_selectors = False
         match expr:
             case Var():
                 if expr.slot == slot:
