@@ -83,7 +83,11 @@ class ClusterCache:
         other._snapshot = LiveSnapshot(other._catalog, other._spread)
         for name, info in other._nodes.items():
             other._spread.update(name, NO_SIZES, info.facts.image_sizes)
-        other._has_new_nodes = other._has_new_catalog = True
+        other._has_new_nodes, other._has_new_catalog = self._has_new_nodes, True
+        if not self._has_new_nodes:
+            # The order may be older than the zones: a node in a new zone moves when nodes come or go.
+            live = self._snapshot
+            other._snapshot.set_nodes(live.names[row] for row in live.order.tolist())
         other._dirty_facts, other._dirty_usage = dict.fromkeys(other._nodes), dict.fromkeys(other._nodes)
         return other
 

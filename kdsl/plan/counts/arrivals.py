@@ -20,10 +20,14 @@ Arrival: TypeAlias = tuple[int, Pods | None]
 
 
 class Arrivals:
-    """A log of arrivals at the rows of a live snapshot. `position` is its end, which only rises."""
+    """A log of arrivals at the rows of a live snapshot. `position` is its end, which only rises.
+
+    `unmoved` are the rows of the last refresh whose nodes kept their labels and pods, as with a heartbeat.
+    """
 
     def __init__(self) -> None:
         self.position = 0
+        self.unmoved: set[int] = set()
         self._first = 0
         self._log: list[Arrival] = []
         self._changed = ChangedRows()
@@ -40,10 +44,15 @@ class Arrivals:
         if len(nodes) < len(names):
             nodes += [None] * (len(names) - len(nodes))
         arrived: list[Arrival] = []
+        if self.unmoved:
+            self.unmoved = set()
         for row in rows:
             before, node = nodes[row], live.info(row) if names[row] else None
             nodes[row] = node
-            arrived.append((row, _added_pods(before, node)))
+            pods = _added_pods(before, node)
+            if pods is None and _is_unmoved(before, node):
+                self.unmoved.add(row)
+            arrived.append((row, pods))
         self._log += arrived
         self.position += len(arrived)
         if len(self._log) > 2 * (len(live.names) + _SPARE):
@@ -70,3 +79,10 @@ def _added_pods(before: NodeInfo | None, node: NodeInfo | None) -> Pods | None:
     # New pods are appended.
     known = len(before.pods)
     return node.pods[known:] if node.pods[:known] == before.pods else None
+
+
+def _is_unmoved(before: NodeInfo | None, node: NodeInfo | None) -> bool:
+    """Return whether a node kept its labels and pods."""
+    if before is None or node is None:
+        return False
+    return before.pods is node.pods and before.facts.labels == node.facts.labels

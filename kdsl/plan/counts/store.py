@@ -155,6 +155,10 @@ class TallyStore:
         if self._version == live.version:
             return
         arrived = self._arrivals.refresh(live)
+        unmoved = self._arrivals.unmoved
+        if unmoved and arrived is not None:
+            # Pods and terms by label do not depend on other facts.
+            arrived = [each for each in arrived if each[0] not in unmoved]
         self._pods.refresh(arrived)
         if arrived is None or _is_more_than_pods(arrived):
             for index in self._terms.values():

@@ -54,7 +54,7 @@ class Tally(StoredTally):
         # An upper bound of all amounts. Up to `_most`, any sum of them is in range. Other sums are not read,
         # and numpy may wrap.
         self._largest = 0
-        self._most = INT_MAX // max(rows, 1)
+        self._most = INT_MAX
         self._errors: dict[int, str] = {}
         self._sums = Sums(self._column)
         # Whether the sums have to be rebuilt. They are not updated then.
@@ -92,6 +92,7 @@ class Tally(StoredTally):
     def _begin(self, live: LiveSnapshot, pods: PodIndex, measure: Measure) -> None:
         self._column = domains_of(live, self._key)
         self._clear(len(live.names))
+        self._limit(live)
         ids = self._column.codes
         asked = NodeSet(live, live.order[ids[live.order] != NO_DOMAIN])
         found = measure.participants(asked)
@@ -173,16 +174,20 @@ class Tally(StoredTally):
     def _grow(self, live: LiveSnapshot) -> None:
         self._column = column = domains_of(live, self._key)
         missing = len(live.names) - len(self.amounts)
+        self._limit(live)
         if missing > 0:
             self.amounts = np.pad(self.amounts, (0, missing))
             self._domains = np.pad(self._domains, (0, missing), constant_values=NO_DOMAIN)
             self._steps = np.pad(self._steps, (0, missing))
-            self._most = INT_MAX // len(self.amounts)
         if column.numbers is self._sums.numbers:
             self._sums.refresh(column)
             self._update_size()
         else:
             self._is_stale = True
+
+    def _limit(self, live: LiveSnapshot) -> None:
+        # Rows of removed nodes have 0.
+        self._most = INT_MAX // max(len(live.order), 1)
 
     def _update_size(self) -> None:
         columns = _PER_ROW * len(self.amounts) + self._sums.nbytes

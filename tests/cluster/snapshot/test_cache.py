@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.quantity import INT64_MAX
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
@@ -331,3 +332,26 @@ def test_a_copy_goes_its_own_way() -> None:
     assert [pod.name for info in cache.nodes() for pod in info.pods] == ["p"]
     assert [pod.name for info in other.nodes() for pod in info.pods] == ["q"]
     assert len(cache.snapshot().order) == 2 and len(other.snapshot().order) == 1
+
+
+def test_a_copy_visits_nodes_in_the_order_of_the_cache() -> None:
+    def in_zone(name: str, zone: str) -> NodeFacts:
+        return NodeFacts(name, labels=FrozenMap({"topology.kubernetes.io/zone": zone}))
+
+    def order(of: ClusterCache) -> list[str]:
+        snapshot = of.snapshot()
+        return [snapshot.info(row).name for row in snapshot.order.tolist()]
+
+    cache = ClusterCache()
+    for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b")):
+        cache.add_node(in_zone(name, zone))
+    assert order(cache) == ["a1", "b1", "a2"]
+    # As in kube-scheduler, a new zone counts when a node comes or goes.
+    cache.add_node(in_zone("a1", "b"))
+    other = cache.copy()
+    assert order(other) == order(cache) == ["a1", "b1", "a2"]
+    for each in (cache, other):
+        each.add_node(in_zone("c1", "c"))
+    assert order(other) == order(cache)
+    cache.add_node(in_zone("c2", "c"))
+    assert order(cache.copy()) == order(cache)

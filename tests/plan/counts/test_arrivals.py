@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
@@ -55,6 +56,25 @@ def test_other_changes_are_logged_without_pods() -> None:
     assert _take(log, cache) == [(row, None)]
     cache.add_node(NodeFacts("b"))
     assert _take(log, cache) == [(cache.snapshot().row_of("b"), None)]
+
+
+def test_nodes_that_keep_their_labels_and_pods_are_unmoved() -> None:
+    cache, log = _cluster("a", "b"), Arrivals()
+    cache.add_pod(PodInfo("p1", node_name="a"))
+    _take(log, cache)
+    a, b = cache.snapshot().row_of("a"), cache.snapshot().row_of("b")
+    cache.add_node(NodeFacts("a", annotations=FrozenMap({"beat": "1"})))
+    cache.add_node(NodeFacts("b", labels=FrozenMap({"zone": "z"})))
+    assert _take(log, cache) == [(a, None), (b, None)]
+    assert log.unmoved == {a}
+    cache.add_node(NodeFacts("a", annotations=FrozenMap({"beat": "2"})))
+    cache.add_pod(PodInfo("p2", node_name="a"))
+    assert _take(log, cache) == [(a, None)]
+    assert log.unmoved == set()
+    cache.add_pod(PodInfo("p3", node_name="b"))
+    cache.remove_node("a")
+    _take(log, cache)
+    assert log.unmoved == set()
 
 
 def test_a_reader_that_is_far_behind_reads_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:

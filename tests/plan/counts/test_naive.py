@@ -503,6 +503,20 @@ def test_sums_that_were_too_large_come_back_into_range() -> None:
     assert _total(cache) == large + 7
 
 
+def test_nodes_that_are_gone_do_not_limit_the_sums() -> None:
+    cache, large = ClusterCache(), 1 << 60
+    _zone(cache, *"abcdefghijklmnop")
+    cache.add_pod(PodInfo("p1", node_name="a", priority=large))
+    with pytest.raises(EvalError, match="overflow"):
+        _total(cache)
+    for name in "efghijklmnop":
+        cache.remove_node(name)
+    assert _total(cache) == large
+    _zone(cache, *"efghijklmnop")
+    with pytest.raises(EvalError, match="overflow"):
+        _total(cache)
+
+
 def test_a_node_out_of_range_is_counted_again_when_pods_come_that_bring_it_back() -> None:
     cache, large = ClusterCache(), 1 << 62
     _zone(cache, "a")
