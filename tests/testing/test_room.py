@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from kdsl.testing.suite import Suite, coverage_of, files_under_test, read_suite,
 
 from tests.hooks.test_installed import Site
 
+ROOT = Path(__file__).parents[2]
 RULES = """kdsl 1
 package room
 import kubernetes.v1_36
@@ -178,6 +180,19 @@ def test_a_plugin_may_make_room_without_a_preemption(tmp_path: Path, monkeypatch
     assert "1 passed" in _run(_suite(tmp_path, case % ("dear", "high"), "profile: still", settings=active))
     failed = _run(_suite(tmp_path, case % ('""', ""), "profile: still", settings=active))
     assert "+ actual    dear" in failed and "+ actual    [high]" in failed
+
+
+def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of the guide passes, and fails as it says with the other expectation."""
+    section = (ROOT / "docs/test-rules.md").read_text(encoding="utf-8").partition("\n## Preemption\n")[2]
+    shown, printed = re.findall(r"^```\w*\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)[:2]
+    right, wrong = "{nominated: n1, victims: [batch-1, batch-2]}", "{nominated: n2, victims: [web]}"
+    assert right in shown and f"expects `{wrong}`" in section
+    monkeypatch.chdir(tmp_path)
+    path = Path("room.test.yaml")
+    for text, expected in ((shown, "3 passed"), (shown.replace(right, wrong), printed)):
+        path.write_text(f"apiVersion: kdsl.dev/v1\nkind: RuleTest\n{text}")
+        assert expected in _run(read_suite([path])) + "\n"
 
 
 def test_the_schema_allows_no_other_shapes() -> None:
