@@ -32,7 +32,7 @@ class Setting:
     def cluster(self) -> Cluster:
         """Build the nodes, the pods that run on them and the catalog."""
         nodes = [self.fixtures.node(name) for name in self.nodes]
-        bound = tuple(self.fixtures.bound(self.nodes))
+        bound = tuple(pod for _, pod in self.fixtures.bound(self.nodes))
         return Cluster(nodes, bound, tuple(self.fixtures.catalog.values()))
 
 

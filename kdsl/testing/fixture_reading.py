@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
+from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.span import Span
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.read.documents import read_documents
@@ -49,6 +49,7 @@ def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) ->
         assert isinstance(each.value, dict)
         _add_object(each.value, each.span, fixtures, found)
     _check_hosts(fixtures, found)
+    _check_copies(fixtures, found)
     return fixtures
 
 
@@ -196,6 +197,26 @@ def _check_hosts(fixtures: Fixtures, found: list[Diagnostic]) -> None:
         place = fixture.place.get("on") if fixture.place is not None else None
         if place is not None:
             fixtures.find(Kind.NODES, place, found)
+
+
+def _check_copies(fixtures: Fixtures, found: list[Diagnostic]) -> None:
+    """Report pods that are named like a copy of another."""
+    pods = fixtures.of[Kind.PODS]
+    for fixture in pods.values():
+        for name in fixture.copies if fixture.count > 1 else ():
+            if name in pods and pods[name].count == 1:
+                title = f"a copy of pod `{fixture.name}` is also called `{name}`"
+                copies = (Label(fixture.span, f"its copies are {fixture.named}"),)
+                found.append(
+                    Diagnostic(
+                        TestCode.DUPLICATE_NAME,
+                        title,
+                        pods[name].span,
+                        "named again",
+                        secondary=copies,
+                        help=("give this one another name",),
+                    )
+                )
 
 
 def _add_manifests(pattern: Place, folder: Path, fixtures: Fixtures, found: list[Diagnostic]) -> None:

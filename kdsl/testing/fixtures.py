@@ -58,6 +58,16 @@ class Fixture:
     on: str = ""
     count: int = 1
 
+    @property
+    def named(self) -> str:
+        """Return the names of its pods, those of several as a range."""
+        return self.name if self.count == 1 else f"{self.name}-1 to {self.name}-{self.count}"
+
+    @property
+    def copies(self) -> tuple[str, ...]:
+        """Return the names of its pods: those of several are numbered."""
+        return (self.name,) if self.count == 1 else tuple(f"{self.name}-{at + 1}" for at in range(self.count))
+
 
 Change = tuple[Kind, str, str, Any]
 """Kind and name of a fixture, a short-form key, and its new value."""
@@ -113,14 +123,17 @@ class Fixtures:
         (pod,) = read_values([self.of[Kind.PODS][name].manifest]).pods
         return PodInfo.of(pod)
 
-    def bound(self, nodes: Iterable[str]) -> Iterator[PodInfo]:
-        """Yield the pods that run on `nodes`; copies of one fixture are numbered."""
+    def running(self, nodes: Iterable[str]) -> Iterator[Fixture]:
+        """Yield the fixtures of pods that run on `nodes`."""
         wanted = set(nodes)
-        for fixture in self.of[Kind.PODS].values():
-            if fixture.on not in wanted:
-                continue
+        return (fixture for fixture in self.of[Kind.PODS].values() if fixture.on in wanted)
+
+    def bound(self, nodes: Iterable[str]) -> Iterator[tuple[str, PodInfo]]:
+        """Yield the pods that run on `nodes` with their names in cases. Only for valid fixtures."""
+        for fixture in self.running(nodes):
             pod = self.pod(fixture.name).on(fixture.on)
             if fixture.count == 1:
-                yield pod
-            else:
-                yield from (pod.with_fields(name=f"{pod.name}-{at + 1}") for at in range(fixture.count))
+                yield fixture.name, pod
+                continue
+            for at, name in enumerate(fixture.copies):
+                yield name, pod.with_fields(name=f"{pod.name}-{at + 1}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from kdsl.app import shipped_rules
+from kdsl.app import DEFAULT_PLUGINS, shipped_rules
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.file_policy import FoundFile, RefusedError, follow
 from kdsl.base.span import Span
@@ -32,6 +32,7 @@ from kdsl.testing.shape import check_shape, fitting
 from kdsl.testing.subject import Checked, Library, Subject, SubjectKind, check_subject, find_subject
 
 _ARRIVAL: Final = re.compile(r"([^@\s]+)(?:@t=(\d+))?(?:\s+priority\s+(-?\d+))?")
+_COPY: Final = re.compile(r"-\d+$")
 _GENERATED_PODS: Final = 100
 _GENERATED_NODES: Final = 20
 
@@ -232,6 +233,7 @@ class _CaseReader:
         picks = expect.get("picks")
         if picks is not None:
             self._expected_node(picks, nodes)
+        self._expected_room(expect, nodes)
         return PodCase(
             name=place.children["name"].text,
             span=place.children["name"].span,
@@ -315,6 +317,31 @@ class _CaseReader:
     def _expected_pod(self, place: Place, pods: Sequence[str]) -> None:
         self._in_case("pod", place, pods)
 
+    def _expected_room(self, expect: Place, nodes: Sequence[str]) -> None:
+        """Report rooms where nothing makes any, unknown nodes, and victims that do not run in the case."""
+        nominated, victims = expect.get("nominated"), expect.get("victims")
+        for place in (nominated, victims) if self._never_makes_room() else ():
+            if place is not None:
+                title = "the subject of the test has no preemption, so no pod makes room"
+                help_ = ("`profile: NAME` tests a profile, where `preemption NAME` gives it one",)
+                self.found.append(
+                    Diagnostic(TestCode.WRONG_VALUE, title, place.span, "without preemption", help=help_)
+                )
+        if nominated is not None and nominated.value:
+            self._expected_node(nominated, nodes)
+        running = list(self.fixtures.running(nodes))
+        known = [name for each in running for name in each.copies]
+        for victim in victims.each() if victims is not None else ():
+            if _COPY.sub("", victim.text) not in self.fixtures.broken:
+                self._in_case("pod", victim, known, [each.named for each in running])
+
+    def _never_makes_room(self) -> bool:
+        """Return whether the profile under test has no preemption, and no plugin may be one."""
+        checked, profile = self.checked, self.profile
+        if checked is None or profile is None or profile.preemption is not None:
+            return False
+        return checked.plugins.args.keys() <= DEFAULT_PLUGINS.keys()
+
     def _expected_cards(self, place: Place | None, pod: str = "") -> None:
         """Report cards where there are no devices, and cards of containers that `pod` does not have."""
         if place is None:
@@ -328,10 +355,14 @@ class _CaseReader:
             for container, _ in _entries(place):
                 self._in_case("container", container, known)
 
-    def _in_case(self, noun: str, place: Place, known: Sequence[str]) -> None:
+    def _in_case(
+        self, noun: str, place: Place, known: Sequence[str], listed: Sequence[str] | None = None
+    ) -> None:
+        """Report a name that is not `known`; the message has the known names, in the form `listed`."""
         if place.text in known or place.text in self.fixtures.broken or not self.fixtures.whole:
             return
-        help_ = did_you_mean(place.text, known) or (f"{noun}s here: {', '.join(known) or 'none'}",)
+        listed = known if listed is None else listed
+        help_ = did_you_mean(place.text, known) or (f"{noun}s here: {', '.join(listed) or 'none'}",)
         title = f"there is no {noun} `{place.text}` in this case"
         self.found.append(Diagnostic(TestCode.UNKNOWN_FIXTURE, title, place.span, "unknown", help=help_))
 

@@ -113,6 +113,7 @@ class Runner:
         decision = session.decide(cluster, pod, recorded=recorded)
         before = CardsBefore(session.cards, pod, cluster)
         yield from _Comparison(decision, expect, before).run()
+        yield from _compare_room(case, decision)
         placed = session.placed(pod)
         why = _why_pending(decision)
         yield from compare_cards("cards", expect.get("cards"), cards_of(session.cards, placed), why)
@@ -295,6 +296,18 @@ class _Comparison:
 
     def _outcome(self) -> tuple[str, ...]:
         return _why_pending(self.decision)
+
+
+def _compare_room(case: PodCase, decision: Decision) -> Iterator[Mismatch]:
+    """Compare the room that the pod makes: the node that is nominated for it, and the evicted pods."""
+    node, wanted = decision.nominated, case.expect.get("victims")
+    why = (f"placed on `{decision.node}`",) if decision.node else _why_pending(decision)
+    yield from differs("nominated", case.expect.get("nominated"), node, why)
+    if wanted is not None:
+        names = {pod.key: name for name, pod in case.fixtures.bound(case.nodes)}
+        victims = [names.get(victim.pod, victim.pod) for victim in decision.victims]
+        why = (f"room is made on `{node}`",) if node else why
+        yield from differs("victims", wanted, victims, why, in_order=False)
 
 
 def _why_pending(decision: Decision | None) -> tuple[str, ...]:

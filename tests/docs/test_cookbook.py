@@ -10,8 +10,6 @@ from tests.cli.command_line import kdsl
 from tests.docs.cookbook import PAGE, RECIPES, ROOT, filled, recipes
 
 FOLDERS = sorted(path for path in RECIPES.iterdir() if path.is_dir())
-# A rule test cannot say which pods are evicted: the page's command shows it.
-UNMUTATED = {"spare-long-runners"}
 
 
 def test_the_page_shows_the_files_and_what_the_commands_print() -> None:
@@ -26,12 +24,11 @@ def test_the_page_shows_the_files_and_what_the_commands_print() -> None:
 def test_a_recipe(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     path = str(folder.relative_to(ROOT))
-    mutate = () if folder.name in UNMUTATED else ("--mutate=80",)
     for command in (
         ("check", "--strict", path),
         ("lint", "--strict", path),
         ("fmt", "--check", path),
-        ("test", "--cover=100", *mutate, path),
+        ("test", "--cover=100", "--mutate=80", path),
     ):
         ended = kdsl(*command)
         assert ended.exit_code == 0, f"{ended.stdout}{ended.stderr}"
