@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -166,6 +166,21 @@ def read_workload(
     if any(each.code == InputCode.UNREADABLE for each in diagnostics) or (broken and not workload.nodes):
         sys.exit(2)
     return workload, broken
+
+
+_READ_IN_FOLDERS: Final = frozenset((".yaml", ".yml", ".json", ".kdsl", ".csv"))
+
+
+def refuse_overwriting(outputs: Iterable[Path | None], inputs: Iterable[Path | str | None]) -> None:
+    """Refuse to write over a file that is read, itself or in a folder; raise click.UsageError."""
+    read = [Path(each).resolve() for each in inputs if each is not None]
+    for output in outputs:
+        if output is None or not output.is_file():
+            continue
+        place = output.resolve()
+        for each in read:
+            if each == place or (each in place.parents and place.suffix in _READ_IN_FOLDERS):
+                raise click.UsageError(f"`{output}` is an input of this command and would be overwritten")
 
 
 def read_session(

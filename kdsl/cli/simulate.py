@@ -14,6 +14,7 @@ from kdsl.cli.inputs import (
     print_slow_hooks,
     read_session,
     read_workload,
+    refuse_overwriting,
     session_options,
     settle,
 )
@@ -85,6 +86,7 @@ def command(
     from kdsl.sim.run import simulate
     from kdsl.trace.writing import open_trace
 
+    refuse_overwriting((placements, record), (*cluster, *pods, *rules, config))
     checked, settings = read_session(
         config, rules, profile=profile, seed=seed, tie_break=tie_break, parallelism=parallelism
     )

@@ -89,7 +89,9 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Expr | File]):
             return self._negate(self._span(meta), operand)
         for op in reversed(ops):
             assert isinstance(op, Token)
-            operand = Unary(str(op), operand, span=self._span(op).to(operand.span))
+            # Parentheses around the operand belong to the operator's text.
+            assert op.start_pos is not None and meta.end_pos is not None
+            operand = Unary(str(op), operand, span=self._locate(op.start_pos, meta.end_pos))
         return operand
 
     def _negate(self, span: Span, operand: Expr) -> Expr:

@@ -97,3 +97,11 @@ def test_a_name_belongs_to_the_declaration_of_its_kind() -> None:
     text = 'queue A { order by pod.priority }\npredicate A { require true else "x" }\n'
     profile = 'profile p { scheduler "s" queue A predicates { A } }\n'
     assert check(text + profile).diagnostics == ()
+
+
+@pytest.mark.parametrize("name", ["", "a\\u001bb", "\\n"])
+def test_a_scheduler_has_a_name_that_pods_can_ask_for(name: str) -> None:
+    text = f'queue Q {{ order by pod.priority }}\nprofile p {{ scheduler "{name}" queue Q }}\n'
+    (problem,) = check(text).diagnostics
+    assert problem.code == "K0407" and "is no scheduler name" in problem.title
+    assert problem.span is not None and problem.span.text == f'"{name}"'

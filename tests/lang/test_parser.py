@@ -107,6 +107,13 @@ def test_spans_cover_what_was_written() -> None:
     assert expr.operand.args[0].span.text == "-1"
 
 
+@pytest.mark.parametrize("text", ["!(a == b)", "!!((a))", "-(a + b)", "- - (a)", "!(a).b", "!( a )"])
+def test_a_span_ends_behind_the_parentheses_of_an_operand(text: str) -> None:
+    assert read(text).span.text == text
+    both = read(f"x && {text}")
+    assert isinstance(both, expression_tree.Binary) and both.right.span.text == text
+
+
 def test_statement_spans() -> None:
     text = "kdsl 1\npackage a . b\n/// Doc.\nmandatory predicate X {\n  require (a)\n    else 'b' // c\n}\n"
     file = parse_file(Source("f", text)).file

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.check.model.codes import CheckCode
 from kdsl.check.names.declarations import Declarations, Located
 from kdsl.check.profiles.draft import scheduler_taken
 from kdsl.check.profiles.teams import Teams
@@ -29,6 +30,8 @@ class SchedulerNames:
         """
         team = self._teams.name_of(located)
         is_own = any(each is scheduler for each in located.declaration.body)
+        if is_own and not is_name(str(scheduler.name.value)):
+            self._diagnostics.append(no_scheduler_name(located, scheduler))
         key = (str(scheduler.name.value), "" if is_own else team)
         holder, first = self._holders.setdefault(key, (located, scheduler))
         if holder is located or (self._extends(holder, located) and first is not scheduler):
@@ -57,6 +60,20 @@ class SchedulerNames:
             yield base
             seen.add(base.qualified)
             base = base_of(self._declarations, base)
+
+
+def is_name(text: str) -> bool:
+    """Return whether pods can ask for a scheduler of this name: the API server takes no empty one, and texts
+    with control characters are nobody's intention.
+    """
+    return bool(text) and text.isprintable()
+
+
+def no_scheduler_name(located: Located[Profile], scheduler: SchedulerName) -> Diagnostic:
+    """Return the error for a name that no pod can ask for."""
+    title = f"{scheduler.name.raw} is no scheduler name, so no pod can ask for profile `{located.qualified}`"
+    help_ = ('write the `schedulerName` of the pods, such as `scheduler "gpu"`',)
+    return Diagnostic(CheckCode.INCOMPLETE, title, scheduler.name.span, "not a name", help=help_)
 
 
 def base_of(declarations: Declarations, located: Located[Profile]) -> Located[Profile] | None:
