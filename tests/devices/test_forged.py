@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,9 @@ def registering(name: str, *rows: dict[str, Any]) -> NodeFacts:
         ([{"devmem": -(2**31)}], "`memory` must not be negative"),
         ([{"devcore": -100}], "`cores` must not be negative"),
         ([{"index": -1}], "`index` must not be negative"),
-        ([{"devmem": 2**31}], "`memory` is beyond 32 bits"),
+        ([{"devmem": 2**31}], "entry 1: `memory` is beyond 32 bits (from `devmem`)"),
+        ([{"devmem": 2**63}], "entry 1: `memory` must be a whole number, not double (from `devmem`)"),
+        ([{}, {"id": "b", "devcore": "x"}], "entry 2: `cores` must be a whole number, not string"),
         ([{"count": 10**23}], "NVIDIA: "),
         ([{"count": "4"}], "`slots` must be a whole number"),
         ([{"id": ""}], "`id` must be a text without any of"),
@@ -195,6 +198,10 @@ def test_a_registration_that_cannot_be_meant_is_that_nodes_alone(
     assert decision.node == "good"
     (verdict,) = (each for each in decision.verdicts if each.node == "bad")
     assert verdict.status is not None and why in verdict.status.message
+    # The node's operator reads which annotation it is, and which line of the rules reads it.
+    (fault,) = verdict.status.faults
+    assert fault.message.startswith(f"NVIDIA: annotation {REGISTER}: ") and why in fault.message
+    assert re.fullmatch(r".*/devices/nvidia\.kdsl:\d+:\d+", fault.site)
     # Pods that ask for no cards may still run there.
     farm.cluster.remove_node("good")
     assert farm.place(pod("plain", resources={})).node == "bad"
@@ -222,7 +229,9 @@ profile both extends kubernetes.default {
         annotated(node("n", cards=1), {"hami.io/node-biren-register": rows})
     )
     assert [card.kind for card in inventory.cards] == ["NVIDIA"]
-    assert dict(inventory.faults) == {"Biren": "card `n-g0` is of another kind, too"}
+    assert {kind: fault.message for kind, fault in inventory.faults.items()} == {
+        "Biren": "Biren: annotation hami.io/node-biren-register: card `n-g0` is of another kind, too"
+    }
 
 
 def test_weights_that_nobody_can_multiply_are_refused(found: RuleSet) -> None:
