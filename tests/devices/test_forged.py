@@ -63,6 +63,8 @@ NO_RECORDS = {
     "sum of containers": "n-g0,NVIDIA,2147483647,10:;n-g0,NVIDIA,1,10:;",
     "too long": "n-g0,NVIDIA,1,1:" * (MAX_LENGTH // 16 + 1) + ";",
     "text for terminals": "n-g0,NVIDIA,\x1b[31m,10:;",
+    "a word": "n-g0;",
+    "a word for terminals": "n-g0\x1b[31m",
 }
 
 
@@ -82,6 +84,26 @@ def test_what_is_no_record_counts_for_nothing_and_is_told(found: RuleSet, record
         assert fault.endswith("; this record counts for nothing")
         assert repr(record[:20])[1:-1] in fault or "n-g0" in fault
         assert fault.isprintable() and len(fault) < 300
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        ("garbage", "`garbage` is no card; this record counts for nothing"),
+        (";;;;", "it names no card; this record counts for nothing"),
+        (":;:", "it names no card; this record counts for nothing"),
+        ("n-g0,NVIDIA,100,10:garbage:;", "`garbage` is no card; it counts for nothing"),
+        # Nobody can have parts of a card that is gone, so there is nothing to tell: nodes lose cards.
+        ("lost,NVIDIA,100,10:;", None),
+        ("", None),
+    ],
+)
+def test_a_record_without_cards_is_told(found: RuleSet, record: str, told: str | None) -> None:
+    farm = Farm(found, "pack", node("n"))
+    farm.cluster.add_pod(claim("forger", record))
+    decision = farm.place(pod("a"))
+    start = f"pod default/forger: annotation {RECORD}: "
+    assert [each.message for each in decision.faults] == ([] if told is None else [start + told])
 
 
 def test_a_record_is_told_of_until_the_pod_is_gone(found: RuleSet) -> None:
