@@ -1,6 +1,17 @@
-"""Where the first wrong character of an input is."""
+"""Inputs that are not text, or not allowed as YAML: where the first wrong character is."""
 
 from __future__ import annotations
+
+from kdsl.base.diagnostic import Diagnostic
+
+
+def undecodable(code: str, where: object, error: UnicodeDecodeError) -> Diagnostic:
+    """Return the finding about a file that is not UTF-8 text; it names the byte and its line."""
+    data = bytes(error.object)
+    line = data.count(b"\n", 0, error.start) + 1
+    note = f"byte 0x{data[error.start]:02x} in line {line} starts no character"
+    title = f"`{where}` is not UTF-8 text"
+    return Diagnostic(code, title, where=str(where), notes=(note,), help=("save the file as UTF-8",))
 
 
 def forbidden_at(text: str, error: Exception) -> int:
