@@ -144,6 +144,11 @@ def resolve_plain(text: str) -> bool | int | float | str | None:
     return float(text) if _FLOAT.fullmatch(text) else text
 
 
+def is_long_number(text: str) -> bool:
+    """Return whether a scalar is a whole number with more digits than are read as one."""
+    return len(text) > _MAX_DIGITS and _INTEGER.fullmatch(text) is not None
+
+
 # ---- building ----------------------------------------------------------------------------------------------
 
 
