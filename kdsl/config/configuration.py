@@ -107,6 +107,7 @@ class KdslConfiguration:
     parallelism: int = 1
     percentage: int = 0
     percentage_span: Span | None = field(default=None, compare=False, repr=False)
+    plugins_span: Span | None = field(default=None, compare=False, repr=False)
     tie_break: str = "heap"
     seed: int = 0
     backoff: ConfiguredBackoff | None = None
@@ -212,6 +213,7 @@ def _configuration(root: YamlNode, folder: Path) -> KdslConfiguration:
             name("profiles", index, text=text) for index, text in enumerate(values.get("profiles", ()))
         ),
         plugins=plugins,
+        plugins_span=place_of(root, ("plugins",)),
         # JSON Schema counts `2.0` as an integer.
         parallelism=int(values.get("parallelism", 1)),
         percentage=int(values.get("percentageOfNodesToScore", 0)),
