@@ -42,7 +42,8 @@ from kdsl.hooks.context import (
 from kdsl.hooks.doctor import examine, examine_rules
 from kdsl.hooks.extensions import bring, check_version
 from kdsl.hooks.guard import Guard, HookTimes
-from kdsl.hooks.manager import import_plugin
+from kdsl.hooks.installed import installed_plugins
+from kdsl.hooks.manager import declared_hooks, import_plugin
 from kdsl.hooks.specs import Backoff
 from kdsl.hooks.table import HookTable
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
@@ -156,6 +157,8 @@ def check_configuration(
     for plugin in configuration.plugins or ():
         found += import_plugin(plugin.name, plugin.args, plugin.place)[1]
         found += check_version(plugin.name, plugin.requires)
+    if not has_errors(found):
+        found += _no_binder(configuration)
     return locate(found, configuration)
 
 
@@ -185,6 +188,20 @@ def _unread_percentage(configuration: KdslConfiguration, rules: RuleSet) -> Iter
         help_ = ("extend `kubernetes.v1_36.default`, or write a `sample` that reads it",)
         span = configuration.percentage_span
         yield Diagnostic(ConfigCode.NO_EFFECT, title, span, "has no effect", Severity.WARNING, help=help_)
+
+
+def _no_binder(configuration: KdslConfiguration) -> Iterator[Diagnostic]:
+    """Warn of plugins of which none has a `bind` hook; the hooks of some cannot be determined."""
+    if configuration.plugins is None:
+        return
+    names = {plugin.name for plugin in configuration.plugins}
+    hooks = [declared_hooks(plugin) for plugin in installed_plugins() if plugin.name in names]
+    if all(each is not None and "bind" not in each for each in hooks):
+        title = "no plugin of this configuration binds pods: every pod stays pending"
+        help_ = ("add `name: default-binder` to `plugins`",)
+        yield Diagnostic(
+            ConfigCode.NO_BINDER, title, configuration.plugins_span, "", Severity.WARNING, help=help_
+        )
 
 
 def _check_limits(limits: Limits, rules: RuleSet, files: int) -> Iterator[Diagnostic]:

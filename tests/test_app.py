@@ -171,6 +171,29 @@ def test_a_percentage_that_a_profile_reads_is_fine(rules: RuleSet) -> None:
     assert check_configuration(KdslConfiguration(percentage=30), rules, files=1) == ()
 
 
+@pytest.mark.parametrize(
+    ("plugins", "is_told"),
+    [
+        ("[]", True),
+        ("[{name: VolumeBinding}]", True),
+        ("[{name: default-binder}]", False),
+        ("[{name: nobody-has-this}]", False),
+    ],
+)
+def test_plugins_without_a_binder_are_told(rules: RuleSet, plugins: str, is_told: bool) -> None:
+    text = f"apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\nplugins: {plugins}\n"
+    configuration = read_configuration(Source("kdsl.yaml", text)).configuration
+    assert configuration is not None
+    found = [
+        each
+        for each in check_configuration(configuration, rules, files=1)
+        if each.code == ConfigCode.NO_BINDER
+    ]
+    places = [(each.severity, each.title, str(each.span)) for each in found]
+    title = "no plugin of this configuration binds pods: every pod stays pending"
+    assert places == ([(Severity.WARNING, title, "kdsl.yaml:3:10")] if is_told else [])
+
+
 def test_every_plugin_that_cannot_be_used_is_named(rules: RuleSet) -> None:
     settings = Settings(plugins={"default-bindr": {}, "default-binder": {"x": 1}})
     with pytest.raises(InvalidInputError) as error:

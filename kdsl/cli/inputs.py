@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+SEED = click.IntRange(0, 2**31 - 2)
+"""The range of seeds in every command, in configurations and in experiments."""
+
 
 class GivenPath(click.Path):
     """A path argument. An empty one, as from an unset variable, is refused: it would mean this folder."""
@@ -112,7 +115,7 @@ _OPTIONS = (
         shell_complete=complete_profiles,
         help="Use this profile for every pod, not its schedulerName's.",
     ),
-    click.option("--seed", type=int, help="Seed of `--tie-break random` (default: 0)."),
+    click.option("--seed", type=SEED, help="Seed of `--tie-break random` (default: 0)."),
     click.option(
         "--tie-break",
         type=click.Choice(["heap", "first", "random"]),

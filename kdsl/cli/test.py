@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kdsl.cli.examples import examples_of
-from kdsl.cli.inputs import GivenPath, config_option, read_config, traceback_option
+from kdsl.cli.inputs import SEED, GivenPath, config_option, read_config, traceback_option
 from kdsl.cli.output import emit, print_diagnostics, print_document
 
 
@@ -17,7 +17,7 @@ from kdsl.cli.output import emit, print_diagnostics, print_document
 @config_option
 @click.option("-k", "word", default="", metavar="WORD", help="Run the cases with WORD in their name or file.")
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of the generated inputs of properties."
+    "--seed", type=SEED, default=0, show_default=True, help="Seed of the generated inputs of properties."
 )
 @click.option(
     "--rules",

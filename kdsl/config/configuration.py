@@ -18,6 +18,7 @@ from kdsl.base import paths
 from kdsl.base.diagnostic import Diagnostic, Label, has_errors
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source, Span
+from kdsl.base.undecodable import undecodable
 from kdsl.config.codes import ConfigCode
 from kdsl.config.misfits import misfits, place_of
 from kdsl.lang.codes import LangCode
@@ -106,6 +107,7 @@ class KdslConfiguration:
     parallelism: int = 1
     percentage: int = 0
     percentage_span: Span | None = field(default=None, compare=False, repr=False)
+    plugins_span: Span | None = field(default=None, compare=False, repr=False)
     tie_break: str = "heap"
     seed: int = 0
     backoff: ConfiguredBackoff | None = None
@@ -135,8 +137,8 @@ def load_configuration(path: Path) -> ConfigurationResult:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         return _refused(Diagnostic(ConfigCode.UNREADABLE, f"cannot read `{path}`: {reason}", where=str(path)))
-    except UnicodeDecodeError:
-        return _refused(Diagnostic(ConfigCode.UNREADABLE, f"`{path}` is not UTF-8 text", where=str(path)))
+    except UnicodeDecodeError as error:
+        return _refused(undecodable(ConfigCode.UNREADABLE, path, error))
     return read_configuration(Source(str(path), text), path.parent)
 
 
@@ -211,6 +213,7 @@ def _configuration(root: YamlNode, folder: Path) -> KdslConfiguration:
             name("profiles", index, text=text) for index, text in enumerate(values.get("profiles", ()))
         ),
         plugins=plugins,
+        plugins_span=place_of(root, ("plugins",)),
         # JSON Schema counts `2.0` as an integer.
         parallelism=int(values.get("parallelism", 1)),
         percentage=int(values.get("percentageOfNodesToScore", 0)),

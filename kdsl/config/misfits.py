@@ -16,7 +16,7 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean, suggest
 from kdsl.base.paths import Path, path_text
 from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
-from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlSequence, to_plain
+from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlSequence, is_long_number, to_plain
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -119,7 +119,8 @@ def _describe(root: YamlNode, error: ValidationError, schema: Mapping[str, Any])
         case "uniqueItems":
             yield from _repeated(root, path, value)
         case validator:
-            code = ConfigCode.WRONG_TYPE if validator == "type" else ConfigCode.WRONG_VALUE
+            is_type = validator == "type" and not _is_long_number(error)
+            code = ConfigCode.WRONG_TYPE if is_type else ConfigCode.WRONG_VALUE
             fault, help_ = fault_of(error)
             if validator in _LEAST and rule == 1 and _is_required(error, schema):
                 help_ = (f"`{path[-1]}` is required: fill it in",)
@@ -151,6 +152,8 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
     """Return the error of one value, to follow its name, such as `must be a list`, and the help lines."""
     rule: Any = error.validator_value
     match error.validator:
+        case "type" if _is_long_number(error):
+            return "has too many digits", _range(error)
         case "type":
             fault = f"must be {' or '.join(TYPES[each] for each in _listed(rule))}"
             if rule == "array" and isinstance(error.instance, str | int | float):
@@ -163,7 +166,7 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
             allowed = ", ".join(f"`{each}`" for each in known)
             return f"must be one of {allowed}", did_you_mean(str(error.instance), known)
         case "minimum" | "maximum" as bound:
-            return f"must be {_BOUNDS[bound]} {rule}", ()
+            return f"must be {_BOUNDS[bound]} {rule}", _range(error)
         case each if each in _LEAST and rule == 1:
             return "is empty", ("leave it out, or fill it in",)
         case "minItems":
@@ -177,6 +180,21 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
         case _:
             # A keyword that this table lacks: jsonschema's own words are better than none.
             return f"does not fit: {error.message}", ()
+
+
+def _is_long_number(error: ValidationError) -> bool:
+    """Return whether a number was written where one belongs, with so many digits that it was read as text."""
+    value: Any = error.instance
+    is_wanted = error.validator == "type" and error.validator_value in ("integer", "number")
+    return is_wanted and isinstance(value, str) and is_long_number(value)
+
+
+def _range(error: ValidationError) -> tuple[str, ...]:
+    """Return the help for a number out of range, if the range has two ends."""
+    part = error.schema if isinstance(error.schema, Mapping) else {}
+    if "minimum" not in part or "maximum" not in part:
+        return ()
+    return (f"write a number from {part['minimum']} to {part['maximum']}",)
 
 
 def _example(error: ValidationError) -> tuple[str, ...]:

@@ -248,7 +248,8 @@ def checked_text(value: Text) -> Text:
     """Return a string or bytes if it is not longer than `MAX_TEXT`."""
     if len(value) <= MAX_TEXT:
         return value
-    raise EvalError(f"a text would be longer than {MAX_TEXT}")
+    unit = "bytes" if isinstance(value, bytes) else "characters"
+    raise EvalError(f"a text would be longer than {MAX_TEXT} {unit}")
 
 
 def checked_list(items: Iterable[Value], count: int) -> tuple[Value, ...]:

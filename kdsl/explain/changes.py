@@ -20,9 +20,11 @@ from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.quantity import parse_quantity
 from kdsl.base.resources import Resources, canonical, quantity_of
+from kdsl.cluster.api.names import is_label_key, is_label_value
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint, Toleration
+from kdsl.cluster.read.validate_amounts import CONTAINER_RESOURCES, problem_of_resource
 from kdsl.explain.containers import with_more
 
 POD: Final = "pod"
@@ -46,6 +48,10 @@ DROPPABLE: Final[Mapping[str, tuple[str, object]]] = {
 """Optional fields of a pod, by the field of the `Pod` view: the attribute and its empty value."""
 _POD_TEXTS: Final = {"serviceAccount": "service_account", "schedulerName": "scheduler_name"}
 POD_FIELDS: Final = (*dict.fromkeys((*_POD_MAPS, *DROPPABLE, *_POD_TEXTS, "priority")),)
+_AMOUNTS: Final = ("requests", "allocatable")
+_ATTACHABLE: Final = "attachable-volumes-"
+_LABEL_KEY: Final = "a key has up to 63 letters, digits, `-`, `_` and `.`, after a domain and `/` if any"
+_LABEL_VALUE: Final = "a value has up to 63 letters, digits, `-`, `_` and `.`"
 NODE_FIELDS: Final = ("allocatable", "annotations", "labels", "taints", "unschedulable")
 
 
@@ -189,7 +195,7 @@ def parse_change(text: str, nodes: Iterable[str]) -> Change:
     """Read a change. `nodes` are the names of the nodes. Raises ChangeError."""
     place, operation, value = _split(text)
     if place == PODS:
-        if operation is not Operation.TAKE or "/" not in value:
+        if operation is not Operation.TAKE or value is None or "/" not in value:
             raise ChangeError("pods can only be taken away", "write `pods-=NAMESPACE/NAME`")
         return Change(PODS, "", operation, "", value)
     if place.startswith("pod."):
@@ -204,11 +210,12 @@ def parse_change(text: str, nodes: Iterable[str]) -> Change:
     )
 
 
-def _split(text: str) -> tuple[str, Operation, str]:
+def _split(text: str) -> tuple[str, Operation, str | None]:
+    """Split the field from the value, which is None if there is not even a sign."""
     place, sign, value = text.partition("=")
     if not sign:
         if not text.endswith("-"):
-            raise ChangeError("there is no value", f"write `{text}=VALUE`, or `{text}-` to take it away")
+            return text.strip(), Operation.SET, None
         return text[:-1].strip(), Operation.DROP, ""
     for operation, mark in ((Operation.ADD, "+"), (Operation.TAKE, "-")):
         if place.endswith(mark):
@@ -229,12 +236,14 @@ def _node_of(rest: str, names: set[str]) -> tuple[str, str]:
     raise ChangeError(f"there is no node `{meant}`", *did_you_mean(meant, names))
 
 
-def _checked(on: str, rest: str, operation: Operation, value: str) -> Change:
+def _checked(on: str, rest: str, operation: Operation, value: str | None) -> Change:
     name, _, key = rest.partition(".")
     known = POD_FIELDS if on == POD else NODE_FIELDS
     if name not in known:
         help_ = did_you_mean(name, known) or (f"fields that can be changed: {', '.join(known)}",)
         raise ChangeError(f"`{name}` of a {'pod' if on == POD else 'node'} cannot be changed", *help_)
+    if value is None:
+        raise ChangeError("there is no value", _ways(Change(on, name, operation, key)))
     change = Change(on, name, operation, key, value)
     problem = _problem(change)
     if problem is not None:
@@ -242,11 +251,26 @@ def _checked(on: str, rest: str, operation: Operation, value: str) -> Change:
     return change
 
 
+def _ways(bare: Change) -> str:
+    """Return the help for a field without a value: what can be written to change it."""
+    place = bare.text.removesuffix(bare.operation.value)
+    if not bare.key and bare.field in (*_POD_MAPS, *_NODE_MAPS, *_AMOUNTS):
+        place += ".KEY"
+        bare = replace(bare, key="cpu")
+    sample = "true" if bare.field == "unschedulable" else "1"
+    ways = {
+        f"`{place}=VALUE`": replace(bare, value=sample),
+        f"`{place}+=KEY:EFFECT`": replace(bare, operation=Operation.ADD, value="key:NoSchedule"),
+        f"`{place}-` to take it away": replace(bare, operation=Operation.DROP),
+    }
+    return "write " + ", or ".join(way for way, change in ways.items() if _problem(change) is None)
+
+
 def _problem(change: Change) -> tuple[str, ...] | None:
     """Return the error in a change of a known field, with help; None where it is valid."""
     name, operation = change.field, change.operation
     place = change.text.partition(operation.value)[0] if operation is not Operation.DROP else change.text[:-1]
-    if name in ("requests", "allocatable") and operation is Operation.SET:
+    if name in _AMOUNTS and operation is Operation.SET:
         return _problem_of_amount(change, place)
     if name in ("tolerations", "taints") and operation in (Operation.ADD, Operation.TAKE):
         if name == "tolerations" and operation is Operation.TAKE:
@@ -254,7 +278,7 @@ def _problem(change: Change) -> tuple[str, ...] | None:
         return _problem_of_taint(change)
     if name in (*_POD_MAPS, *_NODE_MAPS):
         if operation is Operation.SET and change.key:
-            return None
+            return _problem_of_text(change)
         if operation is Operation.DROP and (change.key or name == "nodeSelector"):
             return None
         return f"`{name}` is a map", f"write `{place.rstrip('.')}.KEY=VALUE` or `{place.rstrip('.')}.KEY-`"
@@ -275,11 +299,26 @@ def _problem(change: Change) -> tuple[str, ...] | None:
 def _problem_of_amount(change: Change, place: str) -> tuple[str, ...] | None:
     if not change.key:
         return f"`{change.field}` is a map", f"write `{place}.RESOURCE=QUANTITY`"
+    known = (*CONTAINER_RESOURCES, PODS) if change.is_of_node else CONTAINER_RESOURCES
+    if not (change.is_of_node and change.key.startswith(_ATTACHABLE)):
+        problem = problem_of_resource(change.key, known)
+        if problem is not None:
+            return problem
     try:
         if canonical(change.key, parse_quantity(change.value)) < 0:
             return f"`{change.value}` is negative", "write a quantity of 0 or more"
     except (ValueError, OverflowError) as error:
         return (str(error),)
+    return None
+
+
+def _problem_of_text(change: Change) -> tuple[str, ...] | None:
+    """Return the error in an entry of labels, annotations or a node selector that the API server rejects."""
+    if not is_label_key(change.key):
+        what = "annotation" if change.field == "annotations" else "label"
+        return f"`{change.key}` is not {'an' if what == 'annotation' else 'a'} {what} key", _LABEL_KEY
+    if change.field != "annotations" and not is_label_value(change.value):
+        return f"`{change.value}` is not a label value", _LABEL_VALUE
     return None
 
 

@@ -16,6 +16,7 @@ from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source
+from kdsl.base.undecodable import undecodable
 from kdsl.config.codes import ConfigCode
 from kdsl.config.misfits import misfits, place_of
 from kdsl.cycle.decision import TieBreak
@@ -113,7 +114,7 @@ def load_experiment(path: Path) -> Experiment:
         reason = (error.strerror or str(error)).lower()
         raise _refused(path, f"cannot read `{path}`: {reason}") from error
     except UnicodeDecodeError as error:
-        raise _refused(path, f"`{path}` is not UTF-8 text") from error
+        raise InvalidInputError([undecodable(ConfigCode.UNREADABLE, path, error)]) from error
     read = read_yaml(Source(str(path), text))
     if has_errors(read.diagnostics):
         raise InvalidInputError(read.diagnostics)

@@ -21,6 +21,7 @@ from kdsl.base.file_policy import (
 )
 from kdsl.base.globs import glob
 from kdsl.base.span import Source
+from kdsl.base.undecodable import undecodable
 from kdsl.lang.codes import LangCode
 
 SUFFIX = ".kdsl"
@@ -117,12 +118,7 @@ def read_source(path: Path, content: bytes, places: tuple[str, ...] = ()) -> Sou
     try:
         return Source(str(path), content.decode("utf-8-sig"), places)
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        note = f"byte 0x{error.object[error.start]:02x} in line {line} starts no character"
-        title = f"`{path}` is not UTF-8 text"
-        return Diagnostic(
-            LangCode.NOT_UTF8, title, where=str(path), notes=(note,), help=("save the file as UTF-8",)
-        )
+        return undecodable(LangCode.NOT_UTF8, path, error)
 
 
 def unreadable(path: Path, error: OSError | ValueError) -> Diagnostic:

@@ -24,7 +24,8 @@ from kdsl.lang.discovery import NO_DRAFTS, Drafts, find_rule_files, read_library
 from kdsl.lang.parser import ParseResult
 from kdsl.lang.tree import Declaration, File, Import, Team
 from kdsl.lang.tree_cache import read_tree, write_tree
-from kdsl.lang.twin import parse_rules
+from kdsl.lang.twin import API_VERSION, is_twin, parse_rules
+from kdsl.lang.twin_table import PACKAGE
 
 __all__ = [
     "LoadResult",
@@ -242,8 +243,15 @@ def has_teams(files: Iterable[File]) -> bool:
 
 
 def _no_package(source: Source) -> Diagnostic:
-    title = f"`{source.path}` has no `package` line"
-    help_line = "write `package some.name` in the line after `kdsl 1`"
+    if is_twin(source.path):
+        title = f"`{source.path}` has no document `kind: {PACKAGE}`"
+        help_line = (
+            f"begin it with the document `{{apiVersion: {API_VERSION}, kind: {PACKAGE}, "
+            "metadata: {name: some.name}}`"
+        )
+    else:
+        title = f"`{source.path}` has no `package` line"
+        help_line = "write `package some.name` in the line after `kdsl 1`"
     return Diagnostic(LangCode.NO_PACKAGE, title, where=source.path, help=(help_line,))
 
 

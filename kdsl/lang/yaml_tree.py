@@ -16,6 +16,7 @@ import yaml
 
 from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Source, Span
+from kdsl.base.undecodable import forbidden_at
 from kdsl.lang.codes import LangCode
 
 MAX_LENGTH: Final = 1 << 20
@@ -141,6 +142,11 @@ def resolve_plain(text: str) -> bool | int | float | str | None:
     if _HEXADECIMAL.fullmatch(text):
         return int(text, 16)
     return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def is_long_number(text: str) -> bool:
+    """Return whether a scalar is a whole number with more digits than are read as one."""
+    return len(text) > _MAX_DIGITS and _INTEGER.fullmatch(text) is not None
 
 
 # ---- building ----------------------------------------------------------------------------------------------
@@ -293,7 +299,7 @@ _INDENT_PROBLEMS = frozenset(
 def _not_yaml(source: Source, error: yaml.YAMLError) -> Diagnostic:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
-    at = min(mark.index if mark is not None else getattr(error, "position", 0) or 0, len(source.text))
+    at = min(mark.index if mark is not None else forbidden_at(source.text, error), len(source.text))
     title = f"this is not YAML: {problem}"
     help_: tuple[str, ...] = ()
     if source.text[at : at + 1] == "\t":

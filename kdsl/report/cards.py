@@ -11,7 +11,7 @@ from kdsl.base.visible import visible_lines
 from kdsl.cluster.devices.cards import Card, Tenant
 from kdsl.plan.devices.requests import DeviceRequest
 from kdsl.report.decisions import Json
-from kdsl.report.tables import table
+from kdsl.report.tables import plural, table
 
 SHADES: Final = "·▁▂▃▄▅▆▇█"
 """Symbols for the use of a card, from idle to full."""
@@ -84,7 +84,7 @@ def free(card: Card) -> float:
 def summary_lines(report: CardReport) -> list[str]:
     """Return a one-line summary of the cards."""
     return [
-        f"{len(report.cards):,} cards, {report.allocated:.1%} allocated, "
+        f"{plural(len(report.cards), 'card')}, {report.allocated:.1%} allocated, "
         f"{report.fragmentation:.1%} of the rest fragmented"
     ]
 

@@ -77,7 +77,7 @@ def summary(replayed: Replayed) -> str:
         for kind, (one, several) in KINDS.items()
         if document[kind.value]
     ]
-    differ = "differs" if counts.different == 1 else "differ"
+    differ = "differs" if 1 in (counts.different, counts.decided) else "differ"
     parts = f": {', '.join(kinds)}" if kinds else ""
     skipped = f" ({counts.skipped:,} skipped: no profile for their scheduler)" if counts.skipped else ""
     return f"{counts.different:,} of {plural(counts.decided, noun)} {differ}{parts}{skipped}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.file_policy import FoundFile
 from kdsl.base.span import Source, Span
+from kdsl.base.undecodable import undecodable
 from kdsl.lang.yaml_tree import MAX_BYTES, Plain, YamlMapping, YamlNode, YamlSequence, read_yaml
 from kdsl.testing.codes import TestCode
 
@@ -71,9 +72,11 @@ def read_document(file: FoundFile, found: list[Diagnostic]) -> Place | None:
     path = file.path
     try:
         text = file.read(MAX_BYTES).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (getattr(error, "strerror", None) or "it is not UTF-8 text").lower()
-        title = f"cannot read `{path}`: {reason}"
+    except UnicodeDecodeError as error:
+        found.append(undecodable(TestCode.UNREADABLE, path, error))
+        return None
+    except OSError as error:
+        title = f"cannot read `{path}`: {(error.strerror or str(error)).lower()}"
         found.append(Diagnostic(TestCode.UNREADABLE, title, where=str(path)))
         return None
     return parse_document(Source(str(path), text), found)

@@ -121,9 +121,11 @@ class _Resolver:
         base = self._resolve(other)
         if base is None:
             if other not in self._written.keys:
-                known = [*self._written.keys, *self._fixtures.of[self._kind]]
+                names = dict.fromkeys((*self._written.keys, *self._fixtures.of[self._kind]))
+                # Those that wait for this one would close a circle.
+                known = [each for each in names if each not in self._running]
                 title = f"there is no {self._kind.noun} `{other}` among the fixtures"
-                help_ = did_you_mean(other, known) or (f"{self._kind} here: {', '.join(known)}",)
+                help_ = did_you_mean(other, known) or (f"{self._kind} here: {', '.join(known) or 'none'}",)
                 self._found.append(
                     Diagnostic(TestCode.UNKNOWN_FIXTURE, title, like.span, "unknown", help=help_)
                 )

@@ -194,6 +194,14 @@ def test_a_record_without_its_last_line_is_replayed_with_a_note(tmp_path: Path, 
     ]
 
 
+@pytest.mark.parametrize(("last", "said"), [(2, "0 of 1 decision differs"), (3, "0 of 2 decisions differ")])
+def test_a_record_of_one_decision(tmp_path: Path, record: str, last: int, said: str) -> None:
+    path = tmp_path / "short.jsonl"
+    path.write_text("\n".join(lines_of(record)[:last]))
+    ended = kdsl("diff", "recorded", "default", "--replay", str(path))
+    assert ended.stdout.splitlines()[0] == said
+
+
 # ---- what the documentation shows --------------------------------------------------------------------------
 
 

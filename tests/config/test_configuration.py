@@ -198,6 +198,10 @@ error[K1134]: `tieBreak` must be one of `heap`, `first`, `random`
             "percentageOfNodesToScore: 101\n",
             ["3:27 `percentageOfNodesToScore` must be at most 100"],
         ),
+        ("seed: -1\n", ["3:7 `seed` must be at least 0"]),
+        ("seed: 2147483647\n", ["3:7 `seed` must be at most 2147483646"]),
+        (f"seed: {'9' * 5_000}\n", ["3:7 `seed` has too many digits"]),
+        (f"seed: -{'9' * 5_000}\n", ["3:7 `seed` has too many digits"]),
         ("seed: x\nrules: []\n", ["3:7 `seed` must be a whole number", "4:8 `rules` must be a mapping"]),
         ("rules: {}\n", ["3:8 the key `rules.paths` is missing"]),
         ("rules: {paths: []}\n", ["3:16 `rules.paths` is empty"]),
@@ -246,6 +250,13 @@ def test_two_missing_keys_are_two_mistakes() -> None:
         "the key `apiVersion` is missing",
         "the key `kind` is missing",
     ]
+
+
+@pytest.mark.parametrize("seed", ["-1", "9" * 32, "9" * 5_000])
+def test_the_range_of_seeds_is_told(seed: str) -> None:
+    (found,) = read_configuration(Source("kdsl.yaml", f"{HEAD}seed: {seed}\n")).diagnostics
+    assert (found.code, found.label) == ("K1134", "")
+    assert found.help == ("write a number from 0 to 2147483646",)
 
 
 def test_files(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,8 @@ NO_RECORDS = {
     "sum of containers": "n-g0,NVIDIA,2147483647,10:;n-g0,NVIDIA,1,10:;",
     "too long": "n-g0,NVIDIA,1,1:" * (MAX_LENGTH // 16 + 1) + ";",
     "text for terminals": "n-g0,NVIDIA,\x1b[31m,10:;",
+    "a word": "n-g0;",
+    "a word for terminals": "n-g0\x1b[31m",
 }
 
 
@@ -81,6 +84,26 @@ def test_what_is_no_record_counts_for_nothing_and_is_told(found: RuleSet, record
         assert fault.endswith("; this record counts for nothing")
         assert repr(record[:20])[1:-1] in fault or "n-g0" in fault
         assert fault.isprintable() and len(fault) < 300
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        ("garbage", "`garbage` is no card; this record counts for nothing"),
+        (";;;;", "it names no card; this record counts for nothing"),
+        (":;:", "it names no card; this record counts for nothing"),
+        ("n-g0,NVIDIA,100,10:garbage:;", "`garbage` is no card; it counts for nothing"),
+        # Nobody can have parts of a card that is gone, so there is nothing to tell: nodes lose cards.
+        ("lost,NVIDIA,100,10:;", None),
+        ("", None),
+    ],
+)
+def test_a_record_without_cards_is_told(found: RuleSet, record: str, told: str | None) -> None:
+    farm = Farm(found, "pack", node("n"))
+    farm.cluster.add_pod(claim("forger", record))
+    decision = farm.place(pod("a"))
+    start = f"pod default/forger: annotation {RECORD}: "
+    assert [each.message for each in decision.faults] == ([] if told is None else [start + told])
 
 
 def test_a_record_is_told_of_until_the_pod_is_gone(found: RuleSet) -> None:
@@ -178,7 +201,9 @@ def registering(name: str, *rows: dict[str, Any]) -> NodeFacts:
         ([{"devmem": -(2**31)}], "`memory` must not be negative"),
         ([{"devcore": -100}], "`cores` must not be negative"),
         ([{"index": -1}], "`index` must not be negative"),
-        ([{"devmem": 2**31}], "`memory` is beyond 32 bits"),
+        ([{"devmem": 2**31}], "entry 1: `memory` is beyond 32 bits (from `devmem`)"),
+        ([{"devmem": 2**63}], "entry 1: `memory` must be a whole number, not double (from `devmem`)"),
+        ([{}, {"id": "b", "devcore": "x"}], "entry 2: `cores` must be a whole number, not string"),
         ([{"count": 10**23}], "NVIDIA: "),
         ([{"count": "4"}], "`slots` must be a whole number"),
         ([{"id": ""}], "`id` must be a text without any of"),
@@ -195,6 +220,10 @@ def test_a_registration_that_cannot_be_meant_is_that_nodes_alone(
     assert decision.node == "good"
     (verdict,) = (each for each in decision.verdicts if each.node == "bad")
     assert verdict.status is not None and why in verdict.status.message
+    # The node's operator reads which annotation it is, and which line of the rules reads it.
+    (fault,) = verdict.status.faults
+    assert fault.message.startswith(f"NVIDIA: annotation {REGISTER}: ") and why in fault.message
+    assert re.fullmatch(r".*/devices/nvidia\.kdsl:\d+:\d+", fault.site)
     # Pods that ask for no cards may still run there.
     farm.cluster.remove_node("good")
     assert farm.place(pod("plain", resources={})).node == "bad"
@@ -222,7 +251,9 @@ profile both extends kubernetes.default {
         annotated(node("n", cards=1), {"hami.io/node-biren-register": rows})
     )
     assert [card.kind for card in inventory.cards] == ["NVIDIA"]
-    assert dict(inventory.faults) == {"Biren": "card `n-g0` is of another kind, too"}
+    assert {kind: fault.message for kind, fault in inventory.faults.items()} == {
+        "Biren": "Biren: annotation hami.io/node-biren-register: card `n-g0` is of another kind, too"
+    }
 
 
 def test_weights_that_nobody_can_multiply_are_refused(found: RuleSet) -> None:

@@ -82,7 +82,17 @@ def test_names_of_nodes_have_dots(text: str, on: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("cpu", "there is no value"),
+        ("cpu", "`cpu` is nothing that can be changed"),
+        ("pod.label", "`label` of a pod cannot be changed"),
+        ("pods", "pods can only be taken away"),
+        ("pod.labels.app", "there is no value"),
+        ("pod.requests.mem=8Gi", "unknown resource `mem`"),
+        ("node.n.allocatable.mem=8Gi", "unknown resource `mem`"),
+        ("pod.labels.app=a b", "`a b` is not a label value"),
+        ("pod.labels.a/b.c/d=x", "`a/b.c/d` is not a label key"),
+        ("pod.nodeSelector.disk=a b", "`a b` is not a label value"),
+        ("pod.annotations.a b=x", "`a b` is not an annotation key"),
+        ("node.n.labels.zone=a b", "`a b` is not a label value"),
         ("cpu=1", "`cpu` is nothing that can be changed"),
         ("pods=a/b", "pods can only be taken away"),
         ("pods-=b", "pods can only be taken away"),
@@ -107,3 +117,37 @@ def test_what_is_no_change(text: str, reason: str) -> None:
     with pytest.raises(ChangeError) as caught:
         parse_change(text, NODES)
     assert caught.value.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "help_"),
+    [
+        ("x", ("changes begin with `pod.`, `node.NAME.` or `pods-=`",)),
+        ("pod.labels", ("write `pod.labels.KEY=VALUE`, or `pod.labels.KEY-` to take it away",)),
+        ("pod.requests.cpu", ("write `pod.requests.cpu=VALUE`",)),
+        ("pod.tolerations", ("write `pod.tolerations+=KEY:EFFECT`, or `pod.tolerations-` to take it away",)),
+        ("pod.hostPorts", ("write `pod.hostPorts-` to take it away",)),
+        ("node.n.unschedulable", ("write `node.n.unschedulable=VALUE`",)),
+        ("pod.requests.memry=1Gi", ("did you mean `memory`?",)),
+        ("node.n.allocatable.pod=1", ("did you mean `pods`?",)),
+    ],
+)
+def test_help_is_a_change_that_is_possible(text: str, help_: tuple[str, ...]) -> None:
+    with pytest.raises(ChangeError) as caught:
+        parse_change(text, NODES)
+    assert caught.value.help == help_
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pod.labels.a b-",
+        "pod.annotations.example.com/note=any text: at all",
+        "pod.requests.nvidia.com/gpu=1",
+        "pod.requests.hugepages-2Mi=4Mi",
+        "node.n.allocatable.pods=5",
+        "node.n.allocatable.attachable-volumes-csi-x=5",
+    ],
+)
+def test_what_the_api_server_accepts_is_a_change(text: str) -> None:
+    assert parse_change(text, NODES).text == text

@@ -136,6 +136,19 @@ def test_a_file_needs_a_package() -> None:
     assert result.diagnostics[0].where == "a.kdsl"
 
 
+def test_a_file_in_yaml_without_a_package_is_told_how_yaml_names_it() -> None:
+    (found,) = load_sources([Source("a.kdsl.yaml", "")]).diagnostics
+    assert (found.code, found.title) == (
+        LangCode.NO_PACKAGE,
+        "`a.kdsl.yaml` has no document `kind: Package`",
+    )
+    (help_,) = found.help
+    written = help_.split("`")[1]
+    # What the help says to write is a file that loads.
+    result = load_sources([Source("a.kdsl.yaml", f"{written}\n")])
+    assert not result.diagnostics and [*result.program.packages] == ["some.name"]
+
+
 def test_the_digest_is_of_the_rules_not_of_the_place(tmp_path: Path) -> None:
     write(tmp_path / "one", a="package a", sub__b="package b")
     write(tmp_path / "two", other__a="package a", b="package b")

@@ -89,6 +89,9 @@ def test_all_mistakes_at_once() -> None:
     ((code, title, place),) = problems("a: [1\nb: 2\n")
     assert (code, place) == ("K0120", "f.yaml:2:2") and title.startswith("this is not YAML: ")
     assert [code for code, _, _ in problems("a: \x01")] == ["K0120"]
+    # The place counts characters, not bytes.
+    (found,) = read_yaml(Source("a.yaml", "a: é\nb: \x01")).diagnostics
+    assert str(found.span) == "a.yaml:2:4"
 
 
 def test_bounds() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kdsl.cluster.devices.cards import Card, Tenant
 from kdsl.plan.devices.requests import DeviceRequest
-from kdsl.report.cards import CardReport, cards_text
+from kdsl.report.cards import CardReport, cards_text, summary_lines
 from msgspec.structs import replace
 
 IDLE = Card("a", "NVIDIA", "A10", slots=4, memory=1000, cores=100)
@@ -27,6 +27,11 @@ m     c     A10 (broken)    1/4  500/1000  30/100  team/p (500 MiB, 30)
 each character is a card: · idle to █ full, x broken
 3 cards, 50.0% allocated, 33.3% of the rest fragmented"""
     )
+
+
+def test_one_card_is_no_cards() -> None:
+    (line,) = summary_lines(CardReport({"n": [IDLE]}, {}))
+    assert line.startswith("1 card, 0.0% allocated")
 
 
 def test_long_maps_are_cut() -> None:

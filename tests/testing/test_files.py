@@ -70,6 +70,13 @@ def test_failing(path: Path) -> None:
     assert len(xml.findall("./testsuite/testcase/failure")) == len(results)
 
 
+def test_a_fixture_like_nothing_is_not_told_of_itself(tmp_path: Path) -> None:
+    body = "profile: small\nfixtures: {nodes: {aaa: {}, bbb: {like: ccc}, ddd: {like: bbb}, eee: {}}}\n"
+    diagnostics = _suite(tmp_path, f"{body}tests: []\n").diagnostics
+    (found,) = [each for each in diagnostics if each.code == TestCode.UNKNOWN_FIXTURE]
+    assert found.help == ("nodes here: aaa, ddd, eee",)
+
+
 def test_every_code_is_documented_and_shown() -> None:
     """Each code stands in the guide, and in a golden file or in a test of this folder."""
     guide = (ROOT / "docs" / "test-rules.md").read_text(encoding="utf-8")

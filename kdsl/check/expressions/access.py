@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, suggest
 from kdsl.base.span import Span
 from kdsl.check.expressions import mismatch
+from kdsl.check.library import LIBRARY
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.typed import Bind, CallFn, CallOf, FieldOf, HasField, KeyOf, TypedExpr
 from kdsl.check.model.types import BOOL, DYN, ERROR, NOTHING, RESOURCES, STRING, Type, optional_of
@@ -249,7 +250,13 @@ def _no_fields(operand: TypedExpr, expr: Select) -> Diagnostic:
     if isinstance(operand, KeyOf) and operand.type == STRING:
         return dotted_key(operand)
     if operand.type != RESOURCES:
-        return Diagnostic(CheckCode.UNKNOWN_FIELD, title, span, f"`{expr.field}` cannot be selected")
+        return Diagnostic(
+            CheckCode.UNKNOWN_FIELD,
+            title,
+            span,
+            f"`{expr.field}` cannot be selected",
+            help=_called(operand, expr.field),
+        )
     indexed = f'["{expr.field}"]'
     dot = Span(span.source, operand.span.end, span.end)
     return Diagnostic(
@@ -259,6 +266,15 @@ def _no_fields(operand: TypedExpr, expr: Select) -> Diagnostic:
         "resources are read by index",
         fixes=(Fix(f"write `{operand.span.text}{indexed}`", (Edit(dot, indexed),), Applicability.CERTAIN),),
     )
+
+
+def _called(operand: TypedExpr, name: str) -> tuple[str, ...]:
+    """Return the help where a function of the value has the name of a field."""
+    if name not in mismatch.members(operand.type):
+        return ()
+    overloads = [each for each in LIBRARY[name].overloads if each.member]
+    arguments = "" if any(len(each.args) == 1 for each in overloads) else "…"
+    return (f"`{name}` is a function: call it as `{operand.span.text}.{name}({arguments})`",)
 
 
 def dotted_key(value: KeyOf) -> Diagnostic:

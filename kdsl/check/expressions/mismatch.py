@@ -170,7 +170,7 @@ def unknown_member(
     if view is not None and name in view.fields:
         help_: tuple[str, ...] = (f"`{name}` is a field: leave the parentheses out",)
     else:
-        known = sorted(view.methods if view is not None else _members(target.type))
+        known = sorted(view.methods if view is not None else members(target.type))
         near, fixes = suggest(span, name, known)
         if is_function:
             near, fixes = (f"`{name}` is not a member: call it as `{name}({target.span.text})`",), ()
@@ -343,7 +343,7 @@ def _first_unfit(inf: Inference, args: Sequence[TypedExpr], wanted: Type) -> Typ
     return next(arg for arg in args if not inf.unifier.accepts(wanted, arg.type))
 
 
-def _members(type_: Type) -> set[str]:
+def members(type_: Type) -> set[str]:
     return {
         function.name
         for function in LIBRARY.values()

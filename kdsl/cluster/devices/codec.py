@@ -44,6 +44,16 @@ def decode(text: str) -> tuple[tuple[DeviceGrant, ...], ...]:
     return tuple(tuple(_decode_one(card) for card in piece.split(":") if "," in card) for piece in pieces)
 
 
+def stray(text: str) -> str:
+    """Return the first part of a record that stands where a card should and has no fields; empty if none.
+
+    `decode` skips such parts, as HAMi does.
+    """
+    return next(
+        (card for piece in text.split(";") for card in piece.split(":") if card and "," not in card), ""
+    )
+
+
 def _decode_one(text: str) -> DeviceGrant:
     fields = text.split(",")
     if len(fields) < 4:

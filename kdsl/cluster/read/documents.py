@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.undecodable import undecodable
 from kdsl.cluster.read.problems import InputCode, Problems
 from kdsl.cluster.read.yaml_text import MistakeKind, yaml_documents
 
@@ -95,9 +96,7 @@ def _yaml(name: str, data: bytes, found: list[Diagnostic]) -> Iterator[Document]
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        Problems(found, name).add(
-            InputCode.SYNTAX, (), f"this is not UTF-8 text: byte {error.start} cannot be decoded"
-        )
+        found.append(undecodable(InputCode.SYNTAX, name, error))
         return
     for document in yaml_documents(text):
         where = f"{name}#{document.number}"

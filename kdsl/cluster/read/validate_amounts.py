@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from kdsl.base.diagnostic import did_you_mean
@@ -24,20 +25,20 @@ from kdsl.cluster.read.problems import InputCode, Problems
 MAX_REQUEST: Final = 2**53
 HUGE_PAGES: Final = "hugepages-"
 
-_CONTAINER_RESOURCES: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+CONTAINER_RESOURCES: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 _POD_LEVEL_RESOURCES: Final = (CPU, MEMORY)
 
 
 def check_container_amounts(container: Container, path: Path, problems: Problems) -> None:
     """Check names and amounts of a container's requests and limits."""
     place = (*path, "resources")
-    _check_pair(container.resources, _CONTAINER_RESOURCES, place, problems)
+    _check_pair(container.resources, CONTAINER_RESOURCES, place, problems)
 
 
 def check_pod_amounts(pod: Pod, problems: Problems) -> None:
     """Check overhead, pod-level resources and the amounts that status reports for a resize."""
     spec, status = pod.spec, pod.status
-    _check_requests(spec.overhead, _CONTAINER_RESOURCES, ("spec", "overhead"), problems)
+    _check_requests(spec.overhead, CONTAINER_RESOURCES, ("spec", "overhead"), problems)
     _check_pair(spec.resources, _POD_LEVEL_RESOURCES, ("spec", "resources"), problems)
     for field, statuses in (
         ("containerStatuses", status.container_statuses),
@@ -130,6 +131,15 @@ def _check_name(name: str, known: tuple[str, ...], path: Path, problems: Problem
         problems.add(
             InputCode.VALUE, path, title, "pod-level resources are `cpu`, `memory` and `hugepages-…`"
         )
-    elif "/" not in name:
-        help = did_you_mean(name, known) or ("resources of vendors have a domain, as in `nvidia.com/gpu`",)
-        problems.add(InputCode.VALUE, path, f"unknown resource `{name}`", *help)
+        return
+    problem = problem_of_resource(name, known)
+    if problem is not None:
+        problems.add(InputCode.VALUE, path, *problem)
+
+
+def problem_of_resource(name: str, known: Collection[str] = CONTAINER_RESOURCES) -> tuple[str, ...] | None:
+    """Return the error in the name of a resource, with help; `known` are those without a domain."""
+    if name in known or name.startswith(HUGE_PAGES) or "/" in name:
+        return None
+    help = did_you_mean(name, known) or ("resources of vendors have a domain, as in `nvidia.com/gpu`",)
+    return f"unknown resource `{name}`", *help

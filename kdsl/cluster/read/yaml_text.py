@@ -16,6 +16,8 @@ from typing import Final, Protocol, TypeAlias
 
 import yaml
 
+from kdsl.base.undecodable import forbidden_at
+
 MAX_DEPTH: Final = 100
 MAX_ALIASED: Final = 100_000
 """The maximum number of values that aliases may add to one document."""
@@ -157,9 +159,13 @@ class _Reader:
         if mark is None:
             # The text has a character that YAML does not allow: the rest cannot be parsed.
             self.broken_at = len(self._text)
+            before = self._text[: forbidden_at(self._text, error)]
+            line = before.count("\n")
+            # The documents before it were not parsed, either: libyaml reads ahead.
+            document.number += _ended_documents(before)
         else:
             self._stop_at(mark.line)
-        line = 0 if mark is None else mark.line
+            line = mark.line
         document.complain(self._line + line + 1, f"this is not YAML: {problem}")
         return document
 
@@ -309,6 +315,13 @@ def _integer(digits: str) -> int:
     if base is not None:
         return int(digits[2:] or "0", base)
     return int(digits, 8 if digits[0] == "0" else 10)
+
+
+def _ended_documents(text: str) -> int:
+    """Return how many documents a `---` ends in the beginning of a stream; comments alone are none."""
+    head, *others = _DOCUMENT_BREAK.split(text)
+    has_content = any(line.strip() and line[0] not in "#%" for line in head.splitlines())
+    return len(others) - (not has_content) if others else 0
 
 
 def _line_of(event: yaml.Event) -> int:

@@ -28,7 +28,7 @@ def format_text(template: str, args: Value) -> str:
     for piece in _pieces(template, args):
         size += len(piece)
         if size > MAX_TEXT:
-            raise EvalError(f"a text would be longer than {MAX_TEXT}")
+            raise EvalError(f"a text would be longer than {MAX_TEXT} characters")
         pieces.append(piece)
     return "".join(pieces)
 

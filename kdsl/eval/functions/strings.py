@@ -60,7 +60,7 @@ def replace(text: str, old: str, new: str, count: int = -1) -> str:
     """Replace the first `count` occurrences, all if it is negative."""
     found = text.count(old) if count < 0 else min(text.count(old), count)
     if len(text) + found * (len(new) - len(old)) > MAX_TEXT:
-        raise EvalError(f"a text would be longer than {MAX_TEXT}")
+        raise EvalError(f"a text would be longer than {MAX_TEXT} characters")
     return text.replace(old, new, -1 if count < 0 else count)
 
 
@@ -82,7 +82,7 @@ def join(parts: Value, separator: str = "") -> str:
         raise EvalError("no such overload: join")
     size = sum(map(len, parts)) + len(separator) * max(len(parts) - 1, 0)
     if size > MAX_TEXT:
-        raise EvalError(f"a text would be longer than {MAX_TEXT}")
+        raise EvalError(f"a text would be longer than {MAX_TEXT} characters")
     return checked_text(separator.join(parts))
 
 

@@ -45,6 +45,11 @@ class _Failed:
         return self.kind(self.message, self.code)
 
 
+def is_failure(value: Value) -> bool:
+    """Return whether the slot of a lazy variable holds a failure."""
+    return value.__class__ is _Failed
+
+
 PENDING: Final = frozenset((_Unset, _Failed))
 """The classes of what a slot of a lazy variable holds in place of a value."""
 

@@ -23,6 +23,7 @@ from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.devices.answers import UNREGISTERED, CardAnswers
+from kdsl.plan.devices.device_error import told
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
@@ -136,7 +137,7 @@ class Chooser:
         try:
             written = self._devices.annotations_for(demand, snapshot.info(row), placed)
         except EvalError as error:
-            return Answer(problem=error.message)
+            return Answer(problem=told(error))
         annotated = pod.with_fields(annotations=FrozenMap({**pod.annotations, **written}))
         self._reservations.give(annotated, node)
         return found.answer(Chosen(node, annotated, written, found.ranking))

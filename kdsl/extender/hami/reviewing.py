@@ -12,6 +12,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.eval.values import EvalError
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.patches import patch_of
+from kdsl.plan.devices.device_error import told
 from kdsl.plan.devices.plugin import BIND_PHASE, BIND_TIME, CHOSEN_AT, CHOSEN_NODE, DevicesPlugin
 from kdsl.plan.router import DEFAULT_SCHEDULER
 
@@ -53,7 +54,7 @@ class Webhook:
         try:
             reviewed, _ = self._devices.review(before, self._cache.snapshot())
         except EvalError as error:
-            return Verdict(message=error.message, code=_WRONG)
+            return Verdict(message=told(error), code=_WRONG)
         refusal = reviewed.refusal.message if reviewed.refusal is not None else ""
         if reviewed.is_invalid:
             return Verdict(message=refusal, code=_WRONG)

@@ -13,6 +13,7 @@ from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source
+from kdsl.base.undecodable import undecodable
 from kdsl.check.model.types import Type
 from kdsl.cluster.api.names import is_label_key
 from kdsl.config.codes import ConfigCode
@@ -82,12 +83,11 @@ def load_mapping(path: Path) -> Mapping:
 def _document(path: Path) -> YamlNode:
     try:
         text = read_named(path, MAX_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError([undecodable(ConfigCode.UNREADABLE, path, error)]) from error
     except (OSError, ValueError) as error:
-        # A UnicodeDecodeError is a ValueError, as is a null byte in the path.
-        is_text = not isinstance(error, UnicodeDecodeError)
-        reason = (
-            (getattr(error, "strerror", None) or str(error)).lower() if is_text else "it is not UTF-8 text"
-        )
+        # A null byte in the path is a ValueError.
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
         title = f"cannot read `{path}`: {reason}"
         raise InvalidInputError([Diagnostic(ConfigCode.UNREADABLE, title, where=str(path))]) from error
     read = read_yaml(Source(str(path), text))

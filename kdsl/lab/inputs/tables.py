@@ -193,9 +193,10 @@ def _place(table: Table, column: Column, header: Sequence[str], found: list[Diag
     """Return the place of a column in the header."""
     if header.count(column.source) == 1:
         return header.index(column.source)
-    how = "two columns" if column.source in header else "no column"
-    help_ = did_you_mean(column.source, header)
-    if not help_ and column.source not in header:
+    count = header.count(column.source)
+    how = "no column" if count == 0 else f"{count} columns"
+    help_ = did_you_mean(column.source, header) if count == 0 else ("give each column a name of its own",)
+    if not help_:
         names = ", ".join(f"`{name}`" for name in header[:20])
         help_ = (f"its columns: {names}{', …' if len(header) > 20 else ''}",)
     title = f"`{table.file}` has {how} `{column.source}`"

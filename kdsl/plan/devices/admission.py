@@ -15,6 +15,7 @@ from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import text_in
+from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.section import Section
 
 AdmissionStep = Callable[[Frame, DevicePod, int], "DevicePod | str | bool | None"]
@@ -40,15 +41,19 @@ class AdmitProgram:
         checked: CheckedAdmission = device.admit
         self._section = Section(checked.scope, device, functions)
         self._lets: list[int] = []
-        self._steps = [self._step(step) for step in checked.steps]
+        self._steps = [(self._step(step), step.span) for step in checked.steps]
 
     def admit(self, pod: DevicePod, at: int) -> Admission:
         """Take container number `at` of a pod through the section; EvalError if an expression fails."""
         if not self._steps:
             return Admission(pod)
         frame = self._section.frame(pod=pod, container=pod.containers[at])
-        for step in self._steps:
-            match step(frame, pod, at):
+        for step, span in self._steps:
+            try:
+                found = step(frame, pod, at)
+            except EvalError as error:
+                raise located(error, span) from error
+            match found:
                 case False:
                     return Admission(pod)
                 case str() as refusal:

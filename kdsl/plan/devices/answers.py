@@ -14,17 +14,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.model.sharing import DEVICES
 from kdsl.cluster.devices.cards import Card, Shape
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
-from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.devices.card_tests import CardMemo
 from kdsl.plan.devices.classes import INT32, ClassKey, InventoryClasses
+from kdsl.plan.devices.device_error import fault_of, rejection
 from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories, NodeInventory, device_node
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
@@ -153,7 +152,7 @@ class CardAnswers:
         inventory = self._inventories.inventory(node.facts)
         for kind in demand.kinds:
             if kind in inventory.faults:
-                return _error(Code.UNRESOLVABLE, f"{kind}: {inventory.faults[kind]}"), True
+                return rejection(Code.UNRESOLVABLE, inventory.faults[kind]), True
         if not inventory.cards:
             return Status(Code.UNRESOLVABLE, (UNREGISTERED,)), True
         at = (
@@ -170,8 +169,8 @@ class CardAnswers:
             is_shared = is_shared and is_same
             if is_curable:
                 code = Code.UNSCHEDULABLE
-        if found.is_error:
-            return _error(code, found.reason), is_shared
+        if found.fault is not None:
+            return rejection(code, found.fault), is_shared
         return Status(code, (found.reason,)), is_shared
 
     def _fits_idle(self, demand: Demand, inventory: NodeInventory, known: _Known | None) -> tuple[bool, bool]:
@@ -200,7 +199,7 @@ class CardAnswers:
                 identity=known.identity if known else None,
             )
         except EvalError as error:
-            return Unplaced(error.message, is_shared=False, is_error=True)
+            return Unplaced(error.message, is_shared=False, fault=fault_of(error))
 
     def _numbers(self, demand: Demand, live: LiveSnapshot, rows: Rows) -> tuple[_Memo, NDArray[np.int32]]:
         """Return the numbers of the outcomes of some rows."""
@@ -247,8 +246,3 @@ class CardAnswers:
                     known = own.get(row, memo.shared.get(key))
                     numbers[at] = ask(row, key) if known is None else known
         return np.array(numbers, np.int32)
-
-
-def _error(code: Code, reason: str) -> Status:
-    """Return the rejection of a node because an expression of a device failed."""
-    return Status(code, (reason,), faults=(Fault(DEVICES, reason),))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
+from kdsl.base.span import Span
 from kdsl.check.model.devices import CheckedDevice, CheckedTest, CheckedTogether
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.cluster.devices.cards import Card, DeviceGrant, Shape
@@ -22,6 +23,7 @@ from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.choice import CardCandidate, CardCharge
+from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityTests, reads_identity
 from kdsl.plan.devices.reads import needs
 from kdsl.plan.devices.requests import DeviceRequest
@@ -106,6 +108,7 @@ class _Step:
     reads_identity: bool
     identity: int | None
     is_together: bool
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +158,7 @@ class CardTests:
             reads_identity(value, step.reason, [let.value for slot, let in lets.items() if slot in slots]),
             identity,
             isinstance(step, CheckedTogether),
+            value.span,
         )
 
     def walk(
@@ -248,7 +252,10 @@ class _Walker:
         meter = self._section.rewind(frame)
         value: Value = ""
         for step in group.steps:
-            found = _answer(step, identity) if step.read is None else step.read(frame)
+            try:
+                found = _answer(step, identity) if step.read is None else step.read(frame)
+            except EvalError as error:
+                raise located(error, step.span) from error
             if group.is_together:
                 value = found
             elif not found:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kdsl.base.span import Span
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
 from kdsl.check.model.devices import CheckedChooser, CheckedDevice
 from kdsl.cluster.devices.cards import Card, DeviceGrant
-from kdsl.eval.scalar import Frame
+from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
+from kdsl.hooks.faults import Fault
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.card_tests import CardTests, Verdicts, Walk
 from kdsl.plan.devices.choice import CardChoice, CardRefusal
 from kdsl.plan.devices.choosers import CHOOSERS, GREEDY
+from kdsl.plan.devices.device_error import fault_of, located
 from kdsl.plan.devices.identity import reads_identity
 from kdsl.plan.devices.section import FieldsProgram, Section
 
@@ -27,12 +30,12 @@ INSUFFICIENT: Final = "NodeInsufficientDevice"
 class Fitted:
     """The cards of a container, or the reason why the node does not fit.
 
-    A shared result is that of all nodes of the node's class. `is_error`: an expression of the device failed.
+    A shared result is that of all nodes of the node's class. `fault` is the error of an expression, if any.
     """
 
     found: tuple[DeviceGrant, ...] | str
     is_shared: bool = True
-    is_error: bool = False
+    fault: Fault | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +43,22 @@ class _Chooser:
     """A compiled `choose` line."""
 
     name: str
-    where: Callable[[Frame], Value] | None
+    where: Closure | None
     gates: Section
     reason: str | Text
     fields: FieldsProgram
     is_shared: bool
+    span: Span
 
 
 class FitProgram:
     """The compiled `require`, `charge`, `fit` and `choose` of a device."""
 
     def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
-        self._kind = kind
+        self._kind, self._span = kind, device.span
         self._gates = Section(device.gates.scope, device, functions)
         self._tests = [
-            (self._gates.compile(test.condition), self._gates.template(test.reason))
+            (self._gates.compile(test.condition), self._gates.template(test.reason), test.condition.span)
             for test in device.gates.tests
         ]
         self.cards = CardTests(device, kind, functions)
@@ -81,7 +85,9 @@ class FitProgram:
         about = {**attempt.names, "devices": tuple(attempt.cards)}
         try:
             chooser = next(
-                each for each in self._choosers if each.where is None or each.where(each.gates.frame(**about))
+                each
+                for each in self._choosers
+                if each.where is None or _value(each.where, each.gates.frame(**about), each.span)
             )
             if listener is not None:
                 listener.chooses(chooser.name)
@@ -89,14 +95,15 @@ class FitProgram:
                 return Fitted(INSUFFICIENT, is_shared)
             if self._tests:
                 frame = self._gates.frame(**about)
-                for condition, reason in self._tests:
-                    if not condition(frame):
+                for condition, reason, span in self._tests:
+                    if not _value(condition, frame, span):
                         return Fitted(f"1/{total} {text_in(reason, frame)}", is_shared)
             walk = self.cards.walk(attempt, verdicts, chooser.name in GREEDY, listener)
             is_shared = is_shared and chooser.is_shared
             return Fitted(self._choose(attempt, about, chooser, walk), is_shared)
         except EvalError as error:
-            return Fitted(f"{self._kind}: {error.message}", is_shared, is_error=True)
+            fault = fault_of(located(error, self._span), self._kind)
+            return Fitted(fault.message, is_shared, fault)
 
     def _choose(
         self, attempt: ContainerAttempt, about: Mapping[str, Value], chooser: _Chooser, walk: Walk
@@ -110,7 +117,10 @@ class FitProgram:
         choice = CardChoice(
             attempt.request.count, walk.taken, attempt.cards, read, walk.rejected, walk.charges
         )
-        chosen = CHOOSERS[chooser.name](choice)
+        try:
+            chosen = CHOOSERS[chooser.name](choice)
+        except EvalError as error:
+            raise located(error, chooser.span) from error
         if not isinstance(chosen, CardRefusal):
             return tuple(one.grant() for one in chosen)
         reason = text_in(chooser.reason, chooser.gates.frame(**about))
@@ -134,4 +144,12 @@ def _compile_chooser(
         gates.template(checked.reason),
         FieldsProgram(checked.fields, device, functions),
         not reads_identity(checked.reason, checked.fields),
+        checked.span if checked.where is None else checked.where.span,
     )
+
+
+def _value(read: Closure, frame: Frame, span: Span) -> Value:
+    try:
+        return read(frame)
+    except EvalError as error:
+        raise located(error, span) from error

@@ -19,7 +19,8 @@ from kdsl.cluster.devices.usage import with_holdings
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
-from kdsl.eval.values import EvalError
+from kdsl.hooks.faults import Fault
+from kdsl.plan.devices.device_error import DeviceError, fault_of
 from kdsl.plan.devices.node_inputs import KindsByKey, NodeInputs
 from kdsl.plan.devices.placing import NodeCards
 from kdsl.plan.devices.program import DeviceProgram
@@ -28,11 +29,11 @@ from kdsl.plan.devices.records import Records
 
 @dataclass(frozen=True, slots=True)
 class NodeInventory:
-    """The node with its idle cards, and their shapes; `faults` has the errors of unreadable kinds."""
+    """The node with its idle cards, and their shapes; `faults` has the error of each unreadable kind."""
 
     at: NodeCards
     shapes: tuple[Shape, ...]
-    faults: Mapping[str, str]
+    faults: Mapping[str, Fault]
 
     @property
     def cards(self) -> tuple[Card, ...]:
@@ -108,7 +109,7 @@ class Inventories:
         return quota
 
     def _read(self, facts: NodeFacts) -> NodeInventory:
-        node, faults = device_node(facts), dict[str, str]()
+        node, faults = device_node(facts), dict[str, Fault]()
         cards: dict[str, Card] = {}
         present = self._kinds.of(node)
         for kind, program in self.programs.items():
@@ -118,9 +119,9 @@ class Inventories:
                 found = {card.id: card for card in program.inventory.cards(node)}
                 twice = next((name for name in found if name in cards), None)
                 if twice is not None:
-                    raise EvalError(f"card `{shown(twice)}` is of another kind, too")
+                    raise program.inventory.refused(f"card `{shown(twice)}` is of another kind, too", node)
                 cards |= found
-            except EvalError as error:
-                faults[kind] = error.message
+            except DeviceError as error:
+                faults[kind] = fault_of(error, kind)
         at = NodeCards(node, tuple(cards.values()))
         return NodeInventory(at, tuple([card.shape for card in at.cards]), faults)

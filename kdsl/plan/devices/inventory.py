@@ -11,10 +11,12 @@ from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import shown
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.eval.scalar import Frame
-from kdsl.eval.values import EvalError, kind_of
+from kdsl.eval.values import EvalError
 from kdsl.plan.compile.scope import CompiledFunctions
+from kdsl.plan.devices.device_error import DeviceError
 from kdsl.plan.devices.reads import keys_read, needs
-from kdsl.plan.devices.section import FieldsProgram, Section
+from kdsl.plan.devices.registration import Registration
+from kdsl.plan.devices.section import FieldsProgram, Section, kind_word
 
 _MAPS: Final = ("annotations", "capacity", "labels")
 
@@ -29,6 +31,7 @@ class InventoryProgram:
         self._rows = self.section.compile(checked.rows)
         self._row = checked.variable.slot
         self._fields = FieldsProgram(checked.fields, device, functions, self.section)
+        self._registration = Registration(checked, self.section.exprs)
         # Values that do not depend on the row are computed once for all rows.
         lets = {let.variable.slot: let for let in checked.fields.lets}
         self.section.keep([slot for slot, let in lets.items() if self._row not in needs(let.value, lets)])
@@ -52,27 +55,34 @@ class InventoryProgram:
         return needed if is_empty and keys_read(rows, "DeviceNode", "name") == frozenset() else None
 
     def cards(self, node: DeviceNode) -> tuple[Card, ...]:
-        """Return the idle cards of a node; EvalError if its registration is unreadable."""
+        """Return the idle cards of a node; DeviceError if its registration is unreadable."""
         frame = self.section.frame(node=node)
-        rows = self._rows(frame)
-        if not isinstance(rows, (tuple, list)):
-            raise EvalError(f"the inventory must be a list, not {kind_of(rows)}")
-        cards = []
-        for row in rows:
-            self.section.fill(frame)
-            frame[self._row] = row
-            cards.append(self._card(frame))
+        cards: list[Card] = []
+        try:
+            rows = self._rows(frame)
+            if not isinstance(rows, (tuple, list)):
+                raise EvalError(f"the inventory must be a list, not {kind_word(rows)}")
+            for row in rows:
+                self.section.fill(frame)
+                frame[self._row] = row
+                cards.append(self._card(frame))
+        except EvalError as error:
+            raise self._registration.explained(error, node, frame, len(cards) + 1) from error
         names = Counter(card.id for card in cards)
         if len(names) < len(cards):
             name, count = names.most_common(1)[0]
-            raise EvalError(f"card `{shown(name)}` is registered {count} times")
+            raise self.refused(f"card `{shown(name)}` is registered {count} times", node)
         return tuple(cards)
+
+    def refused(self, problem: str, node: DeviceNode) -> DeviceError:
+        """Return the error that the cards of a node are together."""
+        return self._registration.explained(EvalError(problem), node, self.section.frame(node=node))
 
     def _card(self, frame: Frame) -> Card:
         fields = self._fields
         attributes = fields.value("attributes", frame, {})
         if not isinstance(attributes, Mapping):
-            raise EvalError(f"`attributes` must be a map, not {kind_of(attributes)}")
+            raise fields.error("attributes", f"must be a map, not {kind_word(attributes)}")
         return Card(
             id=fields.word("id", frame),
             kind=self._kind,

@@ -17,6 +17,7 @@ from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
+from kdsl.hooks.faults import Fault
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.card_tests import CardMemo
 from kdsl.plan.devices.fullness import node_score
@@ -56,7 +57,7 @@ class Unplaced:
 
     reason: str
     is_shared: bool = True
-    is_error: bool = False
+    fault: Fault | None = None
 
 
 def place(
@@ -81,7 +82,7 @@ def place(
     for number, container in enumerate(pod.containers):
         reason = run.container(number, container)
         if reason:
-            return Unplaced(reason, run.is_shared, run.is_error)
+            return Unplaced(reason, run.is_shared, run.fault)
     allocations = run.allocations()
     score = at.fullness
     for kind, allocation in allocations.items():
@@ -108,7 +109,7 @@ class _Run:
     cards: list[Card] = field(init=False)
     got: list[dict[str, Allotment]] = field(default_factory=list)
     is_shared: bool = True
-    is_error: bool = False
+    fault: Fault | None = None
 
     def __post_init__(self) -> None:
         self.cards = list(reversed(self.at.cards))
@@ -141,7 +142,7 @@ class _Run:
                 self.listener.ends(found)
             self.is_shared = self.is_shared and fitted.is_shared
             if isinstance(found, str):
-                self.is_error = fitted.is_error
+                self.fault = fitted.fault
                 return found
             allotments[kind] = Allotment(container, request, found)
             cards = _with_grants(cards, found)

@@ -39,6 +39,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.answers import CardAnswers
+from kdsl.plan.devices.device_error import fault_of, rejection
 from kdsl.plan.devices.inventories import Inventories, device_node
 from kdsl.plan.devices.locks import Locks, NodeLock
 from kdsl.plan.devices.placing import Placed
@@ -267,7 +268,7 @@ class DevicesPlugin:
         try:
             written = self.annotations_for(attempt.demand, attempt.snapshot.info(row), found)
         except EvalError as error:
-            return _error(Code.UNSCHEDULABLE, error)
+            return rejection(Code.UNSCHEDULABLE, fault_of(error))
         state.values[f"{self.key}/written"] = written
         self._annotator.assume(pod, written)
         return None
@@ -355,12 +356,8 @@ class DevicesPlugin:
 def _unresolvable(error: EvalError | ValueError) -> Status:
     """Return the rejection of a pod whose demand cannot be computed."""
     if isinstance(error, EvalError):
-        return _error(Code.UNRESOLVABLE, error)
+        return rejection(Code.UNRESOLVABLE, fault_of(error))
     return Status(Code.UNRESOLVABLE, (str(error),))
-
-
-def _error(code: Code, error: EvalError) -> Status:
-    return Status(code, (error.message,), faults=(Fault(DEVICES, error.message, code=error.code),))
 
 
 def _part_read(pod: DevicePod, name: str, annotations: tuple[str, ...] | None) -> object:

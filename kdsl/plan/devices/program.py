@@ -16,10 +16,10 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import QuotaNames
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Timestamp
-from kdsl.plan.compile.failures import error_text
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.admission import AdmitProgram
 from kdsl.plan.devices.card_tests import SortKeys
+from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.fitting import FitProgram
 from kdsl.plan.devices.fullness import card_score
 from kdsl.plan.devices.handshakes import Handshake
@@ -59,7 +59,9 @@ class DeviceProgram:
         self.requests = RequestProgram(device, self.kind, functions)
         self.fitting = FitProgram(device, self.kind, functions)
         self._order = Section(device.order.scope, device, functions)
-        self._keys = [(self._order.compile(key.value), key.descending) for key in device.order.keys]
+        self._keys = [
+            (self._order.compile(key.value), key.descending, key.value.span) for key in device.order.keys
+        ]
         read = {part.slot for key in device.order.keys for part in walk(key.value) if isinstance(part, Var)}
         is_alone = device.order.scope["devices"].slot not in read
         self._is_shared_order = is_alone and not reads_identity(device.order)
@@ -68,6 +70,7 @@ class DeviceProgram:
         if device.value is not None:
             self._value_section = Section(device.value.scope, device, functions)
             self._value = self._value_section.compile(device.value.value)
+            self._value_span = device.value.value.span
         self._annotate = Section(device.annotations.scope, device, functions)
         self._annotations = [
             (
@@ -125,15 +128,24 @@ class DeviceProgram:
                 fullness = card_score(card, asked, policy.weights) if self._orders_by_fullness else 0.0
                 self._order.fill(frame, device=card, fullness=float(fullness))
                 self._order.rewind(frame)
-                keys = tuple([key(frame) for key, _ in self._keys])
+                keys = self._sort_keys(frame)
                 if self._is_shared_order:
                     known[card.shape] = keys
             found.append(keys)
         places = list(range(len(cards)))
-        for at, (_, is_descending) in reversed(tuple(enumerate(self._keys))):
+        for at, (_, is_descending, _) in reversed(tuple(enumerate(self._keys))):
             column = [keys[at] for keys in found]
             places.sort(key=column.__getitem__, reverse=is_descending)
         return [cards[place] for place in places]
+
+    def _sort_keys(self, frame: Frame) -> tuple[Any, ...]:
+        found = []
+        for key, _, span in self._keys:
+            try:
+                found.append(key(frame))
+            except EvalError as error:
+                raise located(error, span) from error
+        return tuple(found)
 
     def value(
         self,
@@ -149,7 +161,10 @@ class DeviceProgram:
         frame = self._value_section.frame(
             pod=pod, node=node, policy=policy, devices=cards, allocation=allocation
         )
-        return np.float32(self._value(frame))
+        try:
+            return np.float32(self._value(frame))
+        except EvalError as error:
+            raise located(error, self._value_span) from error
 
     def annotations(
         self, pod: DevicePod, node: DeviceNode, policy: Policy, allocation: Allocation, now: int
@@ -167,7 +182,8 @@ class DeviceProgram:
                 if where is None or where(frame):
                     written[key(frame)] = value(frame)
             except EvalError as error:
-                raise EvalError(error_text(self.checked.name, error, span)) from error
+                problem = f"rule {self.checked.name} failed: {error.message}"
+                raise located(EvalError(problem, error.code), span) from error
         return written
 
 

@@ -1,6 +1,8 @@
 """The records of cards in the annotations of pods, and those that cannot be read.
 
-A pod has no cards by a record that cannot be read, as in HAMi. Decisions about cards report such records.
+A pod has no cards by a record that cannot be read, as in HAMi. Decisions about cards report such records, and
+those that name no card. A record of a card that its node does not have is not reported: nodes lose cards
+while pods run, and register them later than pods arrive.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from kdsl.cluster.devices.cards import DeviceGrant
-from kdsl.cluster.devices.codec import held
+from kdsl.cluster.devices.codec import held, shown, stray
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.usage import Holding
 from kdsl.cluster.objects.pod import PodInfo
@@ -24,6 +26,7 @@ MOST: Final = 1_000
 SHOWN: Final = 20
 _NOTHING: Final[Mapping[str, tuple[DeviceGrant, ...]]] = MappingProxyType({})
 _LONG: Final = 2048
+_ALL: Final = "this record counts for nothing"
 
 
 def device_pod(pod: PodInfo) -> DevicePod:
@@ -56,11 +59,10 @@ class Records:
         problems: list[str] = []
         for kind, key in self._keys.items():
             if key in annotations:
-                found = _granted(annotations[key], phases)
-                if isinstance(found, str):
-                    problem = f"annotation {key}: {found}; this record counts for nothing"
-                    problems.append(f"pod {pod.key}: {problem}")
-                elif found:
+                found, problem = _granted(annotations[key], phases)
+                if problem:
+                    problems.append(f"pod {pod.key}: annotation {key}: {problem}")
+                if found:
                     grants[kind] = found
         if problems and pod.node_name:
             self._unreadable[pod.key] = (pod, tuple(problems))
@@ -91,17 +93,21 @@ def _is_there(pod: PodInfo, snapshot: Snapshot) -> bool:
     )
 
 
-def _granted(text: str, phases: tuple[Phase, ...]) -> tuple[DeviceGrant, ...] | str:
-    """Read a record; a text is the reason why it cannot be read."""
+def _granted(text: str, phases: tuple[Phase, ...]) -> tuple[tuple[DeviceGrant, ...], str]:
+    """Read a record; the text tells what of it counts for nothing, and why."""
     # Long records are not kept: 65,536 of them would be too much memory.
     return _read(text, phases) if len(text) > _LONG else _read_kept(text, phases)
 
 
-def _read(text: str, phases: tuple[Phase, ...]) -> tuple[DeviceGrant, ...] | str:
+def _read(text: str, phases: tuple[Phase, ...]) -> tuple[tuple[DeviceGrant, ...], str]:
     try:
-        return held(text, phases)
+        grants = held(text, phases)
     except ValueError as error:
-        return str(error)
+        return (), f"{error}; {_ALL}"
+    if part := stray(text):
+        return grants, f"`{shown(part)}` is no card; {'it counts for nothing' if grants else _ALL}"
+    # An empty text is how an annotation is cleared.
+    return grants, "" if grants or not text else f"it names no card; {_ALL}"
 
 
 _read_kept = lru_cache(maxsize=65536)(_read)

@@ -18,6 +18,7 @@ from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.inline import inline_calls, substitute
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.template import Text, compile_template
+from kdsl.plan.devices.device_error import DeviceError, located
 
 _SEPARATORS: Final = frozenset(SEPARATORS)
 
@@ -107,6 +108,7 @@ class FieldsProgram:
         for let in checked.lets:
             self.section.let(let)
         self._values = {name: self.section.compile(value) for name, value in checked.values.items()}
+        self._spans = {name: value.span for name, value in checked.values.items()}
 
     def has(self, name: str) -> bool:
         """Return whether the block sets a field."""
@@ -116,36 +118,51 @@ class FieldsProgram:
         """Return a whole number within 32 bits; EvalError for anything else."""
         value = self.value(name, frame, default)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise EvalError(f"`{name}` must be a whole number, not {kind_of(value)}")
+            raise self.error(name, f"must be a whole number, not {kind_word(value)}")
         if not -INT32_MAX - 1 <= value <= INT32_MAX:
-            raise EvalError(f"`{name}` is beyond 32 bits")
+            raise self.error(name, "is beyond 32 bits")
         return int(value)
 
     def amount(self, name: str, frame: Frame, default: int = 0) -> int:
         """Return a whole number within 32 bits that is not negative; EvalError for anything else."""
         value = self.integer(name, frame, default)
         if value < 0:
-            raise EvalError(f"`{name}` must not be negative, got {value}")
+            raise self.error(name, f"must not be negative, got {value}")
         return value
 
     def text(self, name: str, frame: Frame, default: str = "") -> str:
         value = self.value(name, frame, default)
         if not isinstance(value, str):
-            raise EvalError(f"`{name}` must be a text, not {kind_of(value)}")
+            raise self.error(name, f"must be a text, not {kind_word(value)}")
         return value
 
     def word(self, name: str, frame: Frame, default: str = "") -> str:
         """Return a text that a record of cards can hold; EvalError for anything else."""
         text = self.text(name, frame, default)
         if not text or not _SEPARATORS.isdisjoint(text):
-            raise EvalError(f"`{name}` must be a text without any of `{SEPARATORS}`, got `{shown(text)}`")
+            raise self.error(name, f"must be a text without any of `{SEPARATORS}`, got `{shown(text)}`")
         return text
 
     def flag(self, name: str, frame: Frame, default: bool) -> bool:
         value = self.value(name, frame, default)
         if not isinstance(value, bool):
-            raise EvalError(f"`{name}` must be true or false, not {kind_of(value)}")
+            raise self.error(name, f"must be true or false, not {kind_word(value)}")
         return value
 
     def value(self, name: str, frame: Frame, default: Value) -> Value:
-        return self._values[name](frame) if name in self._values else default
+        if name not in self._values:
+            return default
+        try:
+            return self._values[name](frame)
+        except EvalError as error:
+            raise located(error, self._spans[name], name) from error
+
+    def error(self, name: str, problem: str) -> DeviceError:
+        """Return the error that the value of a field is."""
+        site = str(self._spans[name]) if name in self._spans else ""
+        return DeviceError(f"`{name}` {problem}", site=site, field=name)
+
+
+def kind_word(value: Value) -> str:
+    """Return the type of a value for a message about JSON."""
+    return "null" if value is None else kind_of(value)

@@ -98,7 +98,8 @@ def test_two_arrows_merge_only_where_they_are_a_key(text: str, value: object) ->
     ("text", "line", "problem"),
     [
         ("a: 1\nb: [\n", 3, "did not find expected node content"),
-        ("a: 1\nb: \x01\n", 1, "control characters are not allowed"),
+        ("a: 1\nb: \x01\n", 2, "control characters are not allowed"),
+        ("a: é\n# ü\nb: x\x00\nc: \x01\n", 3, "control characters are not allowed"),
         ("a: 'b\n", 2, "found unexpected end of stream"),
         ("a: b: c\n", 1, "mapping values are not allowed"),
     ],
@@ -108,6 +109,20 @@ def test_what_is_no_yaml_is_told_in_the_words_of_the_parser(text: str, line: int
     assert mistake.line == line
     assert mistake.text.startswith("this is not YAML: ")
     assert problem in mistake.text
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "line"),
+    [
+        ("a: 1\n---\nb: \x01\n", 2, 3),
+        ("# of a\n---\na: \x01\n", 1, 3),
+        ("---\na: 1\n---\n---\nb: \x01\n", 3, 5),
+        ("a: [\n---\nb: 1\n---\nc: \x01\n", 3, 5),
+    ],
+)
+def test_a_forbidden_character_is_in_its_document(text: str, number: int, line: int) -> None:
+    document = [*yaml_documents(text)][-1]
+    assert (document.number, [each.line for each in document.mistakes]) == (number, [line])
 
 
 def test_duplicate_keys_are_reported_and_the_last_one_counts() -> None:

@@ -56,7 +56,7 @@ def test_quantities_are_passed_unchanged() -> None:
         ("uint", -1, "unsigned integer overflow"),
         ("double", 1, "it is int"),
         ("string", None, "it is NoneType"),
-        ("string", "x" * (1 << 20) + "x", "a text would be longer than 1048576"),
+        ("string", "x" * (1 << 20) + "x", "a text would be longer than 1048576 characters"),
         ("list(int)", "abc", "it is str"),
         ("list(int)", [1, "2"], "it is str"),
         ("map(string, int)", {1: 1}, "it is int"),

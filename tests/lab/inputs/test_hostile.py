@@ -74,11 +74,18 @@ def test_valid_names_stay(text: str) -> None:
         (b"id,n\n" + b'"\n",' * MAX_ROW, "is longer than"),
         (b"\x1f\x8bnonsense", "cannot unpack this file: unknown compression method"),
         (gzip.compress(b"id,n\na,1\n", mtime=0)[:-9], "cannot unpack this file: compressed file ended"),
-        (b"id,id\na,1\n", "`pods.csv` has two columns `id`"),
+        (b"id,id\na,1\n", "`pods.csv` has 2 columns `id`"),
+        (b"id,n,id,id\na,1,b,c\n", "`pods.csv` has 3 columns `id`"),
     ],
 )
 def test_broken_tables(tmp_path: Path, data: bytes, title: str) -> None:
     assert any(title in each for each in _titles(tmp_path, data))
+
+
+def test_a_column_that_is_there_twice_is_not_suggested_again(tmp_path: Path) -> None:
+    (tmp_path / "pods.csv").write_bytes(b"id,id,n\na,b,1\n")
+    (found,) = read(tmp_path, PODS).diagnostics
+    assert found.help == ("give each column a name of its own",)
 
 
 def test_a_packed_line_without_end(tmp_path: Path) -> None:

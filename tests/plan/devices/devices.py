@@ -28,6 +28,7 @@ device Small {
     set memory = row.memory
     set cores = 100
     set numa = row[?"numa"].orValue(0)
+    MORE
   }
   ADMIT
   request {
@@ -60,13 +61,18 @@ def small(
     together: str = "",
     choose: str = 'choose first else "TooFew"',
     quota: bool = False,
+    more: str = "",
     rows: str = 'json.decode(node.annotations[?"register"].orValue("[]"))',
 ) -> DeviceProgram:
     """Return the device with these parts; with `quota` the memory counts for quotas."""
     if quota:
         together += '\n    require quota.allows(charge) else "Quota"'
     text = SMALL.lstrip().replace("ADMIT", admit).replace("TOGETHER", together).replace("CHOOSE", choose)
-    text = text.replace("ROWS", rows).replace("QUOTA", "quota { set memory = memory }" if quota else "")
+    text = (
+        text.replace("ROWS", rows)
+        .replace("MORE", more)
+        .replace("QUOTA", "quota { set memory = memory }" if quota else "")
+    )
     loaded = load_sources([Source("small.kdsl", text)])
     checked = check_program(loaded.program)
     assert checked.rules is not None, checked.diagnostics

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.cluster.objects.node import NodeFacts
-from kdsl.eval.values import EvalError
+from kdsl.plan.devices.device_error import DeviceError
 from kdsl.plan.devices.inventories import Inventories
 
 from tests.plan.devices.devices import card, node, small
@@ -16,19 +17,45 @@ def test_cards() -> None:
 
 
 @pytest.mark.parametrize(
-    "register, message",
+    "register, message, place",
     [
-        ("[", "invalid JSON"),
-        ('{"id": "a"}', "the inventory must be a list, not map"),
-        ('[{"id": 3, "memory": 1}]', "`id` must be a text, not int"),
-        ('[{"id": "a", "memory": 1.5}]', "`memory` must be a whole number, not double"),
-        ('[{"id": "a", "memory": 4294967296}]', "`memory` is beyond 32 bits"),
-        ('[{"id": "a"}]', "no such key: memory"),
+        ("[", "invalid JSON", "11:24"),
+        ("null", "the inventory must be a list, not null", "11:24"),
+        ('{"id": "a"}', "the inventory must be a list, not map", "11:24"),
+        ('[{"id": 3, "memory": 1}]', "entry 1: `id` must be a text, not int", "12:14"),
+        ('[{"id": "a", "memory": 1.5}]', "entry 1: `memory` must be a whole number, not double", "14:18"),
+        ('[{"id": "a", "memory": 4294967296}]', "entry 1: `memory` is beyond 32 bits", "14:18"),
+        ('[{"id": "b", "memory": 1}, {"id": "a"}]', "entry 2: no such key: memory", "14:18"),
+        ('[{"id": "a", "memory": 1}, {"id": "a", "memory": 1}]', "card `a` is registered 2 times", "11:24"),
     ],
 )
-def test_unreadable(register: str, message: str) -> None:
-    with pytest.raises(EvalError) as caught:
+def test_unreadable(register: str, message: str, place: str) -> None:
+    with pytest.raises(DeviceError) as caught:
         small().inventory.cards(node(register))
+    assert caught.value.message == f"annotation register: {message}"
+    assert caught.value.site == f"small.kdsl:{place}"
+
+
+def test_the_key_of_an_entry_is_told_where_it_is_not_the_name_of_the_field() -> None:
+    device = small(more="set healthy = row[?'ok'].orValue(true)")
+    with pytest.raises(DeviceError) as caught:
+        device.inventory.cards(node('[{"id": "a", "memory": 1, "ok": 7}]'))
+    assert caught.value.message.endswith("entry 1: `healthy` must be true or false, not int (from `ok`)")
+
+
+@pytest.mark.parametrize(
+    "near, message",
+    [
+        ("{", "annotation near: invalid JSON"),
+        ('["a"]', "annotation near: `attributes` must be a map, not string"),
+    ],
+)
+def test_the_annotation_that_failed_is_told(near: str, message: str) -> None:
+    more = 'let near = json.decode(node.annotations[?"near"].orValue("[]"))\n    set attributes = near[0]'
+    device = small(more=more)
+    both = DeviceNode("n", annotations={"register": '[{"id": "a", "memory": 1}]', "near": near, "other": "x"})
+    with pytest.raises(DeviceError) as caught:
+        device.inventory.cards(both)
     assert caught.value.message == message
 
 

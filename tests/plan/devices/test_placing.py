@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from kdsl.cluster.devices.cards import Card
@@ -78,6 +80,28 @@ def test_phases(phases: str, memory: int, expected: str) -> None:
 def test_a_container_without_cards_keeps_its_place() -> None:
     wanted = pod(container(), container(1), container())
     assert placed(small(), wanted, [card("a")]) == ";a,K,0,10:;;"
+
+
+@pytest.mark.parametrize(
+    "parts, place_of_error",
+    [
+        ({"together": 'require json.decode("[").size() > 0 else "Never"'}, "34:13"),
+        ({"together": 'together by json.decode("[") else "Never"'}, "34:17"),
+        (
+            {
+                "choose": 'choose first where json.decode("[").size() > 0 else "Never"\n  choose first else "TooFew"'
+            },
+            "39:22",
+        ),
+        ({"choose": 'choose listed else "Never" { set choices = json.decode("[") }'}, "39:46"),
+    ],
+)
+def test_an_error_has_the_place_of_its_expression(parts: dict[str, Any], place_of_error: str) -> None:
+    program, wanted = small(**parts), pod(container(1))
+    at = NodeCards(DeviceNode("n"), (card("a"),))
+    found = place({"K": program}, wanted, requests_of([program], wanted), BINPACK, at)
+    assert isinstance(found, Unplaced) and found.fault is not None
+    assert (found.fault.message, found.fault.site) == ("K: invalid JSON", f"small.kdsl:{place_of_error}")
 
 
 def test_an_error_keeps_the_node_out() -> None:
