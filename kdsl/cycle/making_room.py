@@ -13,7 +13,7 @@ from kdsl.cycle.nominator import Nominator
 from kdsl.cycle.placing import Placer
 from kdsl.cycle.ports import ClusterSource, Evictor
 from kdsl.cycle.postfilter import MakeRoom, run_post_filters
-from kdsl.cycle.preemption.budgets import read_budgets
+from kdsl.cycle.preemption.budgets import DisruptionBudgets
 from kdsl.cycle.preemption.preempt import Preemption
 from kdsl.cycle.record import Record
 from kdsl.cycle.search import rivals_by_row
@@ -53,7 +53,7 @@ class RoomMaker:
             attempt,
             hooks,
             Judge.of(attempt, rivals_by_row(attempt, self.nominator.rivals(pod))),
-            read_budgets(attempt.snapshot.catalog.budgets),
+            DisruptionBudgets.of(attempt.snapshot.catalog.budgets),
             self.draws(),
             self.nominator.node_of(pod),
         )

@@ -9,16 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
-from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Condition, Decision, Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
-from kdsl.cycle.preemption.budgets import DisruptionBudget, split_by_budgets
 from kdsl.hooks.specs import Candidate, Wait
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
@@ -258,26 +255,6 @@ def test_an_exception_names_the_plugin() -> None:
     assert engine.schedule_one(sized("p", 1, 10)).message == (
         'running preemption "Lower": ZeroDivisionError: division by zero'
     )
-
-
-APP = FrozenMap({"app": "x"})
-
-
-@pytest.mark.parametrize(
-    ("allowed", "disrupted", "namespace", "violating"),
-    [
-        (1, (), "default", ["b", "c"]),
-        (0, (), "default", ["a", "b", "c"]),
-        (1, ("a",), "default", ["c"]),
-        (0, (), "other", []),
-    ],
-)
-def test_budgets(allowed: int, disrupted: tuple[str, ...], namespace: str, violating: list[str]) -> None:
-    budget = DisruptionBudget(namespace, LabelSelector.of_labels(APP), allowed, disrupted)
-    pods = [sized(name, 1, labels=APP) for name in "abc"] + [sized("d", 1)]
-    bad, good = split_by_budgets(pods, [budget])
-    assert [pod.name for pod in bad] == violating
-    assert [pod.name for pod in good] == [pod.name for pod in pods if pod.name not in violating]
 
 
 @given(

@@ -19,7 +19,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.judging import Judge
-from kdsl.cycle.preemption.budgets import DisruptionBudget, split_by_budgets
+from kdsl.cycle.preemption.budgets import DisruptionBudgets
 from kdsl.cycle.preemption.thinned import ThinnedNodes
 from kdsl.cycle.preemption.what_if import WhatIf
 from kdsl.cycle.visited import VisitedNodes
@@ -69,7 +69,7 @@ class Preemption:
     attempt: Attempt
     hooks: PreemptionHooks
     judge: Judge
-    budgets: Sequence[DisruptionBudget]
+    budgets: DisruptionBudgets
     random: Random
     nominated_node: str = ""
 
@@ -213,7 +213,7 @@ class Preemption:
         potential = list(self._ask("find_victims", self.hooks.find_victims, node.pods))
         if not potential:
             return None
-        violating, others = split_by_budgets(potential, self.budgets)
+        violating, others = self.budgets.split(potential)
         return _Victims(node.name, potential, violating, (*violating, *others))
 
     def _why(self, rows: Collection[int], column: StatusColumn) -> str:

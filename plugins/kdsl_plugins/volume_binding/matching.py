@@ -10,17 +10,19 @@ from kdsl.cluster.api.storage_objects import PersistentVolumeClaim
 from kdsl.cluster.objects.label_selectors import read_selector
 from kdsl.cluster.objects.volumes import VolumeInfo, storage_in
 
+from kdsl_plugins.volume_binding.free_volumes import FreeVolumes
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The volumes that fit a claim, on any node.
 
     `reserved` are the volumes that name the claim; where there are any, no other volume fits. `free` are the
-    others, smallest first.
+    others.
     """
 
     reserved: tuple[VolumeInfo, ...]
-    free: tuple[VolumeInfo, ...]
+    free: FreeVolumes
 
     @staticmethod
     def of(claim: PersistentVolumeClaim, volumes: Iterable[VolumeInfo]) -> Candidates:
@@ -36,15 +38,13 @@ class Candidates:
             and modes.issubset(volume.thing.spec.access_modes)
             and (selector is None or selector.matches(volume.labels))
         )
-        return Candidates(
-            tuple(sorted(reserved, key=lambda volume: volume.name)),
-            tuple(sorted(free, key=lambda volume: (volume.capacity, volume.name))),
-        )
+        return Candidates(tuple(sorted(reserved, key=lambda volume: volume.name)), FreeVolumes(free))
 
     @property
     def label_keys(self) -> frozenset[str]:
         """The labels of nodes that decide about the volumes."""
-        return frozenset[str]().union(*(volume.node_label_keys for volume in (*self.reserved, *self.free)))
+        volumes = (*self.reserved, *self.free.in_order)
+        return frozenset[str]().union(*(volume.node_label_keys for volume in volumes))
 
     def find(self, labels: Mapping[str, str], taken: Collection[str]) -> VolumeInfo | None:
         """Return the volume that the claim gets on a node with `labels`; `taken` are names of volumes in
@@ -54,7 +54,9 @@ class Candidates:
             if volume.name not in taken:
                 return volume if volume.can_be_used_on(labels) else None
         fitting = (
-            volume for volume in self.free if volume.name not in taken and volume.can_be_used_on(labels)
+            volume
+            for volume in self.free.near(labels)
+            if volume.name not in taken and volume.can_be_used_on(labels)
         )
         return next(fitting, None)
 
