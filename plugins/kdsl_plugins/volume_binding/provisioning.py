@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kdsl.base.quantity import Quantity
 from kdsl.cluster.api.objects import quantity
 from kdsl.cluster.api.storage_objects import CSIStorageCapacity, StorageClass, TopologyTerm
 from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.selector_index import SelectorIndex
 
 if TYPE_CHECKING:
     from kdsl.cluster.snapshot.catalog import Catalog
@@ -27,11 +28,19 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Provisioner:
-    """A storage class. `pools` are None where its driver does not report free storage."""
+    """A storage class. `pools` are None where its driver does not report free storage; `nodes` finds their
+    places by the labels of a node.
+    """
 
     can_provision: bool
     topologies: tuple[TopologyTerm, ...]
     pools: tuple[Pool, ...] | None
+    nodes: SelectorIndex[int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", SelectorIndex())
+        for place, pool in enumerate(self.pools or ()):
+            self.nodes.put(place, pool.nodes)
 
     @staticmethod
     def of(storage_class: StorageClass, catalog: Catalog) -> Provisioner:
@@ -68,7 +77,11 @@ class Provisioner:
             return True
         # Free storage is compared in whole bytes.
         size = requested.value()
-        return any(pool.limit.value() >= size and pool.nodes.matches(labels) for pool in self.pools)
+        for place in self.nodes.matching(labels):
+            pool = self.pools[place]
+            if pool.limit.value() >= size and pool.nodes.matches(labels):
+                return True
+        return False
 
 
 def _pool(capacity: CSIStorageCapacity) -> Pool | None:
