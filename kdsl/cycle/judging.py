@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.cluster.snapshot.snapshot import NodesWithPods, Snapshot
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.visited import ALL_PASS, ends_of, joined, merged, numbered_alike
 from kdsl.hooks.adapter import Filter
@@ -185,7 +185,12 @@ class Judge(Struct, frozen=True, eq=False):
         found = StatusColumn(np.zeros(len(rows), dtype=np.int32), table := StatusTable())
         if len(rows) == 1 and int(rows[0]) not in self.contested:
             return found, None  # a dry run, most often
-        for at in np.flatnonzero(np.isin(rows, list(self.contested))):
+        places = np.flatnonzero(np.isin(rows, list(self.contested)))
+        at_once = self._contested_at_once(rows[places]) if len(places) > 1 else None
+        if at_once is not None:
+            found.ids[places] = at_once.ids
+            return StatusColumn(found.ids, at_once.table), None
+        for at in places:
             row = int(rows[at])
             try:
                 status = self._with_nominated(row, self.contested[row])
@@ -194,6 +199,23 @@ class Judge(Struct, frozen=True, eq=False):
             if status is not None:
                 found.ids[at] = table.number(status)
         return found, None
+
+    def _contested_at_once(self, rows: NDArray[np.intp]) -> StatusColumn | None:
+        """Judge nodes as if their nominated pods ran on them; None if each has to be judged by itself, as its
+        status depends on more than the node, or one fails.
+        """
+        skipped = self.state.skipped_filters
+        if not self.is_about_single_nodes or any(plugin not in skipped for plugin, _ in self.add_pods):
+            return None
+        infos: dict[int, NodeInfo] = {}
+        for row in rows.tolist():
+            node = self.snapshot.info(row)
+            for pod in self.contested[row]:
+                node = node.with_pod(pod.on(node.name))
+            infos[row] = node
+        what_if = self.over(self.snapshot.with_other_pods(NodesWithPods(infos)), self.state)
+        judged = replace(what_if, contested={}).judge(rows)
+        return judged.column if judged.error is None else None
 
     def _with_nominated(self, row: int, nominated: Sequence[PodInfo]) -> Status | None:
         """Judge one node as if the nominated pods ran on it; return None where it passes."""

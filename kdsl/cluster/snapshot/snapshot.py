@@ -16,7 +16,7 @@ number of what-ifs does not change the version that a decision records.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -160,6 +160,23 @@ class _OneNode:
             return self._info.pod_count
         amounts: Resources = getattr(self._info, family)
         return amounts.amount(name)
+
+
+class NodesWithPods:
+    """Nodes with other pods, by row, in place of the same nodes."""
+
+    def __init__(self, infos: Mapping[int, NodeInfo]) -> None:
+        self.rows: Rows = np.fromiter(infos, np.intp, len(infos))
+        self._infos = infos
+
+    def info(self, row: int) -> NodeInfo:
+        return self._infos[row]
+
+    def cells(self, family: str, name: str) -> Int64Column:
+        infos = self._infos.values()
+        if family == "pods":
+            return np.array([info.pod_count for info in infos], np.int64)
+        return np.array([getattr(info, family).amount(name) for info in infos], np.int64)
 
 
 class _Overlay(Snapshot):
