@@ -301,6 +301,6 @@ def test_a_device_that_goes_wrong_rejects_its_nodes_and_is_told_of() -> None:
         document = json.loads(kdsl("simulate", *OPTIONS, "-o", "json").stdout)
         for decision in document["decisions"]:
             assert [(each["source"], each["message"], each["firstNodes"]) for each in decision["faults"]] == [
-                ("Devices", "OTHER: cannot convert 'much' to int", ["n1", "n3"]),
+                ("Devices", "OTHER: annotation memory: cannot convert 'much' to int", ["n1", "n3"]),
                 ("Devices", "OTHER: division by zero", ["n2"]),
             ]

@@ -38,7 +38,7 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.columns.rule import RuleColumns
+from kdsl.plan.columns.rule import NO_NODE, RuleColumns
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 
 PLACE: Final = 1
@@ -65,8 +65,7 @@ class _Watched(RuleColumns):
     """Counts which parts were left to the scalar back end; `root` is the whole expression."""
 
     def __init__(self, scope: RuleScope, functions: CompiledFunctions, root: TypedExpr) -> None:
-        # INVARIANT: a slot that no expression has; nothing here reads a node.
-        super().__init__(scope, functions, -2, ())
+        super().__init__(scope, functions, NO_NODE, ())
         self._root = root
         self.way = Way.WHOLLY
 
@@ -98,7 +97,7 @@ def lift(expr: TypedExpr, values: Sequence[Value]) -> Lifted:
     scope = RuleScope({}, (), lifter.size, CompiledFunctions.of({}))
     lifted = scope.optimised(lifter.expr)
     rule = _Watched(scope, CompiledFunctions.of({}), lifted)
-    program = Lowering(rule, frozenset(), frozenset(lifter.columns), None).lower(lifted)
+    program = Lowering(rule, frozenset(), frozenset(lifter.columns)).lower(lifted)
     closure = scope.closure(lifted)
     blank = scope.new_frame()
     scalar = [_scalar(closure, blank, lifter.columns, row) for row in range(lifter.rows)]

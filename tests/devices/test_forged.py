@@ -90,8 +90,9 @@ def test_what_is_no_record_counts_for_nothing_and_is_told(found: RuleSet, record
     ("record", "told"),
     [
         ("garbage", "`garbage` is no card; this record counts for nothing"),
-        (";;;;", "it names no card; this record counts for nothing"),
-        (":;:", "it names no card; this record counts for nothing"),
+        # Containers without cards have empty records.
+        (";;;;", None),
+        (":;:", None),
         ("n-g0,NVIDIA,100,10:garbage:;", "`garbage` is no card; it counts for nothing"),
         # Nobody can have parts of a card that is gone, so there is nothing to tell: nodes lose cards.
         ("lost,NVIDIA,100,10:;", None),

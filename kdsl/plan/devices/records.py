@@ -1,8 +1,8 @@
 """The records of cards in the annotations of pods, and those that cannot be read.
 
 A pod has no cards by a record that cannot be read, as in HAMi. Decisions about cards report such records, and
-those that name no card. A record of a card that its node does not have is not reported: nodes lose cards
-while pods run, and register them later than pods arrive.
+those with a word where a card should be. A record of a card that its node does not have is not reported:
+nodes lose cards while pods run, and register them later than pods arrive.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def _read(text: str, phases: tuple[Phase, ...]) -> tuple[tuple[DeviceGrant, ...]
         return (), f"{error}; {_ALL}"
     if part := stray(text):
         return grants, f"`{shown(part)}` is no card; {'it counts for nothing' if grants else _ALL}"
-    # An empty text is how an annotation is cleared.
-    return grants, "" if grants or not text else f"it names no card; {_ALL}"
+    # Without any word it is the record of containers without cards, or an annotation that was cleared.
+    return grants, ""
 
 
 _read_kept = lru_cache(maxsize=65536)(_read)
