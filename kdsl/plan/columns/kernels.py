@@ -31,7 +31,7 @@ from kdsl.plan.columns.column import (
     spread,
 )
 from kdsl.plan.columns.pod_inputs import InputQuantity
-from kdsl.plan.columns.traced import is_exact, least_of, quotient
+from kdsl.plan.columns.traced import is_exact, is_traced, least_of, quotient
 
 Kernel = Callable[[int, list[ColumnValue]], ColumnValue]
 """Computes a call for a number of rows. At least one argument is not `Same`; numpy's warnings are off."""
@@ -187,17 +187,17 @@ def scale_of(resource: str) -> int:
 
 
 def _amounts(args: list[ColumnValue]) -> tuple[Int64s, Int64s, int, Bad]:
-    scales = [arg.scale for arg in args if isinstance(arg, Amounts)]
-    if len(set(scales)) != 1:
+    scale = max([arg.scale for arg in args if isinstance(arg, Amounts)], default=0)
+    if not scale:
         raise NotColumnar
-    (left, left_bad), (right, right_bad) = (amount_of(arg, scales[0]) for arg in args)
-    return left, right, scales[0], either(left_bad, right_bad)
+    (left, left_bad), (right, right_bad) = (amount_of(arg, scale) for arg in args)
+    return left, right, scale, either(left_bad, right_bad)
 
 
 def amount_of(value: ColumnValue, scale: int) -> tuple[Int64s, Bad]:
-    """Return a quantity in a scale (one number if shared); NotColumnar if its scale differs, or is finer."""
-    if isinstance(value, Amounts) and value.scale == scale:
-        return value.values, value.bad
+    """Return a quantity in a scale (one number if shared); NotColumnar if that is not exact in 64 bits."""
+    if isinstance(value, Amounts):
+        return value.values if value.scale == scale else _refined(value, scale), value.bad
     if isinstance(value, Same) and value.value.__class__ is InputQuantity:
         if scale != scale_of(value.value.source.resource):
             raise NotColumnar
@@ -207,6 +207,17 @@ def amount_of(value: ColumnValue, scale: int) -> tuple[Int64s, Bad]:
         if rest == 0 and abs(amount) <= INT_MAX:
             return cast(Int64s, amount), None
     raise NotColumnar
+
+
+def _refined(value: Amounts, scale: int) -> Int64s:
+    """Return the amounts in a finer scale, as the quotients of quantities have it."""
+    factor, rest = divmod(scale, value.scale)
+    # A recording would have to check each time that the amounts are small enough.
+    if rest or is_traced(value.values):
+        raise NotColumnar
+    if np.abs(value.values).max(initial=0) > INT_MAX // factor:
+        raise NotColumnar
+    return value.values * factor
 
 
 def _compare_amounts(compare: Callable[[Array, Array], Array]) -> Kernel:
@@ -239,6 +250,17 @@ def _multiply_amount(rows: int, args: list[ColumnValue]) -> ColumnValue:
     product = first.values * factor
     overflow = product_overflows(first.values, factor, product)
     return _checked_amounts(product, first.scale, overflow, first.bad, bad)
+
+
+def _divide_amount(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    """Divide quantities by a constant: the same numbers in a finer scale, if that is exact in nanos."""
+    amounts, divisor = args
+    if not isinstance(amounts, Amounts) or not isinstance(divisor, Same) or divisor.value == 0:
+        raise NotColumnar
+    scale = amounts.scale * abs(divisor.value)
+    if NANOS_PER_UNIT % scale:
+        raise NotColumnar
+    return Amounts(amounts.values if divisor.value > 0 else -amounts.values, scale, amounts.bad)
 
 
 def _divide_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
@@ -344,6 +366,7 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "multiply_quantity_int64": _multiply_amount,
     "multiply_int64_quantity": _multiply_amount,
     "divide_quantity": _divide_amounts,
+    "divide_quantity_int64": _divide_amount,
     "ratio_quantity": _ratio_of_amounts,
     "quantity_as_integer": _amount_as_integer,
     "index_resources": _index_resources,

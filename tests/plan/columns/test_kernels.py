@@ -13,7 +13,7 @@ from kdsl.base.quantity import Quantity
 from kdsl.base.resources import quantity_of
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
-from kdsl.plan.columns.column import Amounts, Column, ColumnValue, Same
+from kdsl.plan.columns.column import Amounts, Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.kernels import KERNELS, equality
 
 INTS = st.one_of(
@@ -127,6 +127,38 @@ def test_quantities(name: str, resource: str, scale: int, data: st.DataObject) -
         cell = found.values[row].item()
         cell = Quantity(cell * (10**9 // scale)) if isinstance(found, Amounts) else cell
         assert _same(cell, _expected(name, list(pair))) or cell == _expected(name, list(pair))
+
+
+DIVISORS = st.sampled_from([1, 2, 4, 5, 8, 10, 1000, 10**6, -1, -2, -5, 3, 7, 0, 2**40, INT_MAX, INT_MIN])
+
+
+@pytest.mark.parametrize(("resource", "scale"), [("cpu", 1000), ("memory", 1)])
+@settings(deadline=None, max_examples=80)
+@given(data=st.data())
+def test_quotients_of_quantities_by_integers(resource: str, scale: int, data: st.DataObject) -> None:
+    amounts = st.one_of(st.sampled_from([0, 1, -1, 2**53 + 1, 2**62, -(2**62)]), st.integers(-(2**50), 2**50))
+    rows = data.draw(st.lists(st.lists(amounts, min_size=2, max_size=2), min_size=1, max_size=6))
+    divisors = data.draw(st.lists(DIVISORS, min_size=1, max_size=2))
+    compare = data.draw(st.sampled_from(["less_quantity", "greater_equals_quantity", "quantity_compare_to"]))
+    column: ColumnValue = Amounts(np.array([row[0] for row in rows]), scale)
+    other = Amounts(np.array([row[1] for row in rows]), scale)
+    cells: list[Value] = [quantity_of(resource, row[0]) for row in rows]
+    with np.errstate(all="ignore"):
+        try:
+            for divisor in divisors:
+                column = KERNELS["divide_quantity_int64"](len(rows), [column, Same(divisor)])
+                cells = [_expected("divide_quantity_int64", [cell, divisor]) for cell in cells]
+            found = KERNELS[compare](len(rows), [column, other])
+        except NotColumnar:
+            # Left to the scalar back end: not exact in nanos, or too large.
+            largest = max(abs(one) for row in rows for one in row)
+            product = scale * abs(math.prod(divisors))
+            assert 0 in divisors or 10**9 % product or largest * (product // scale) > INT_MAX
+            return
+    assert isinstance(column, Amounts) and isinstance(found, Column)
+    for row, cell in enumerate(cells):
+        assert Quantity(column.values[row].item() * (10**9 // column.scale)) == cell
+        assert found.values[row].item() == _expected(compare, [cell, quantity_of(resource, rows[row][1])])
 
 
 @given(st.lists(st.tuples(DOUBLES, DOUBLES), min_size=1))
