@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.span import Span
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.model.traversal import children, expressions_of, walk
 from kdsl.check.model.typed import CallFn, CallOf, Const, TypedExpr, Var
-from kdsl.check.model.types import BindingTime
-from kdsl.eval.ir import free_slots
+from kdsl.eval.ir import is_constant
 from kdsl.eval.patterns import PatternError, compile_pattern
 from kdsl.eval.scalar.searches import constant_pattern
 from kdsl.eval.values import EvalError, OutOfSteps
@@ -33,7 +31,7 @@ def check_constants(rules: RuleSet) -> tuple[Diagnostic, ...]:
     found = [*_problems_of_patterns(parts), *(each for part in parts for each in _problems_of_text(part))]
     known = [problem.span for problem in found if problem.span is not None]
     for constant in (part for expr in exprs for part in _constant_parts(expr)):
-        if not any(_covers(constant.span, span) for span in known):
+        if not any(span.begins_in(constant.span) for span in known):
             found += _problems_of_value(constant)
     # An inherited expression is in several rules.
     return tuple({(str(problem.span), problem.title): problem for problem in found}.values())
@@ -76,16 +74,11 @@ def _constant_parts(expr: TypedExpr) -> Iterator[TypedExpr]:
     """Yield the largest parts that read nothing: no pod, node, parameter, variable or function of a file."""
     if isinstance(expr, (Const, Var)):
         return
-    is_constant = expr.time is BindingTime.STATIC and not free_slots(expr)
-    if is_constant and not any(isinstance(part, CallFn) for part in walk(expr)):
+    if is_constant(expr) and not any(isinstance(part, CallFn) for part in walk(expr)):
         yield expr
         return
     for child in children(expr):
         yield from _constant_parts(child)
-
-
-def _covers(outer: Span, inner: Span) -> bool:
-    return outer.source == inner.source and outer.start <= inner.start and inner.end <= outer.end
 
 
 def _problems_of_value(part: TypedExpr) -> Iterator[Diagnostic]:

@@ -75,6 +75,10 @@ class Span:
         """Return the span from the start of this one to the end of `other`, of the same source."""
         return Span(self.source, self.start, other.end)
 
+    def begins_in(self, outer: Span) -> bool:
+        """Return whether this span begins inside another one, of the same source."""
+        return self.source is outer.source and outer.start <= self.start < outer.end
+
     def __str__(self) -> str:
         position = self.source.position(self.start)
         return f"{self.source.path}:{position.line}:{position.column}"

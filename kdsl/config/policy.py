@@ -265,7 +265,7 @@ class _Reader:
     def _lost(self, key: str, index: int) -> bool:
         """Return whether part of an entry was left out, which may change the meaning of the rest."""
         entry = self._place(key, index)
-        return any(entry.start <= each.start < entry.end for each in self._unfit)
+        return any(each.begins_in(entry) for each in self._unfit)
 
     def _append(self, rule: str, param: str, values: Sequence[str]) -> None:
         known: list[str] = self._arguments.setdefault((rule, param), [])

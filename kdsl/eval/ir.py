@@ -156,6 +156,11 @@ def _constant_key(value: Value) -> Hashable:
     return found
 
 
+def is_constant(expr: TypedExpr) -> bool:
+    """Return whether an expression reads nothing: no pod, node or variable."""
+    return expr.time is BindingTime.STATIC and not free_slots(expr)
+
+
 def free_slots(*exprs: TypedExpr | None) -> frozenset[int]:
     """Return the slots that expressions read and do not bind themselves."""
     read: set[int] = set()

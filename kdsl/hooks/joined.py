@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from kdsl.cluster.snapshot.nodeset import NodeSet
 
 
+UNKNOWN_SHARE: Final = 0.9
+"""The estimated share of nodes that pass where nothing is known. It is below 1, because a second run of the
+search costs more than a longer first one.
+"""
+
+
 def failed_together(cause: Exception) -> Fault:
     """Return the fault of rules that fail in one call, and not one by one: a mistake of kdsl.
 
@@ -35,12 +41,6 @@ def failed_together(cause: Exception) -> Fault:
     return Fault(
         "", f"the rules failed in one call ({describe(cause)}; {place}), so each was asked by itself"
     )
-
-
-UNKNOWN_SHARE: Final = 0.9
-"""The estimated share of nodes that pass where nothing is known. It is below 1, because a second run of the
-search costs more than a longer first one.
-"""
 
 
 class PreFilterAnswers(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What a command writes is never one of the files that it reads."""
+"""Commands never write over the files that they read."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ PODS = st.builds(
 
 
 def violations(pods: Sequence[PodInfo], budgets: Sequence[dict[str, Any]]) -> list[bool]:
-    """Which of the pods violate a budget: kube-scheduler's filterPodsWithPDBViolation."""
+    """The pods that violate a budget, by kube-scheduler's filterPodsWithPDBViolation."""
     allowed = [budget["status"]["disruptionsAllowed"] for budget in budgets]
     found = []
     for pod in pods:

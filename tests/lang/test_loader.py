@@ -144,7 +144,7 @@ def test_a_file_in_yaml_without_a_package_is_told_how_yaml_names_it() -> None:
     )
     (help_,) = found.help
     written = help_.split("`")[1]
-    # What the help says to write is a file that loads.
+    # A file with the text of the help loads.
     result = load_sources([Source("a.kdsl.yaml", f"{written}\n")])
     assert not result.diagnostics and [*result.program.packages] == ["some.name"]
 

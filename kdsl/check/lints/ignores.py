@@ -47,7 +47,7 @@ class Ignore:
         span, covers = finding.span, self.covers
         if span is None or covers is None or finding.code != code:
             return False
-        return span.source is covers.source and covers.start <= span.start < covers.end
+        return span.begins_in(covers)
 
 
 def sift(program: Program, findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -63,7 +63,7 @@ def _in_profile(profile: CheckedProfile) -> Iterator[Diagnostic]:
         for rule, place in places:
             own = list(_asked(rule))
             # A predicate that the profile only inherits is needed where it comes from.
-            if _is_within(place, profile.span) and _is_simple(rule, own):
+            if place.begins_in(profile.span) and _is_simple(rule, own):
                 applies = set(rule.applies)
                 before = [each for each in asked if applies.issuperset(each.applies)]
                 reasons = certain.reasons([each.condition for each in own], before)
@@ -71,10 +71,6 @@ def _in_profile(profile: CheckedProfile) -> Iterator[Diagnostic]:
                     what = "predicate" if rule is predicate else "tightening of"
                     yield _warning(f"{what} `{rule.name}`", place, reasons)
             asked += own
-
-
-def _is_within(inner: Span, outer: Span) -> bool:
-    return inner.source is outer.source and outer.start <= inner.start < outer.end
 
 
 def _is_simple(rule: CheckedPredicate, asked: list[_Asked]) -> bool:

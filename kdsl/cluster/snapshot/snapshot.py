@@ -156,10 +156,7 @@ class _OneNode:
         return self._info
 
     def cells(self, family: str, name: str) -> int:
-        if family == "pods":
-            return self._info.pod_count
-        amounts: Resources = getattr(self._info, family)
-        return amounts.amount(name)
+        return _cell(self._info, family, name)
 
 
 class NodesWithPods:
@@ -173,10 +170,15 @@ class NodesWithPods:
         return self._infos[row]
 
     def cells(self, family: str, name: str) -> Int64Column:
-        infos = self._infos.values()
-        if family == "pods":
-            return np.array([info.pod_count for info in infos], np.int64)
-        return np.array([getattr(info, family).amount(name) for info in infos], np.int64)
+        return np.array([_cell(info, family, name) for info in self._infos.values()], np.int64)
+
+
+def _cell(node: NodeInfo, family: str, name: str) -> int:
+    """Return the cell of a node in a column; see `OtherNodes.cells`."""
+    if family == "pods":
+        return node.pod_count
+    amounts: Resources = getattr(node, family)
+    return amounts.amount(name)
 
 
 class _Overlay(Snapshot):

@@ -43,8 +43,8 @@ _SELECTED: Final = {"labels": "selected_labels"}
 
 def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey | None:
     """Return the pod key of a body with the pod in `slot`; None if unknown, or if no two pods share one."""
-    reads = _Reads.of(body, slot, fns)
-    if reads is None or _UNIQUE & (reads.by_field | reads.by_method):
+    reads = _shared_reads(body, slot, fns)
+    if reads is None:
         return None
     # The methods read labels by selectors, whose keys are known by now.
     return reads.key()
@@ -57,10 +57,8 @@ def narrow_key_of(body: TypedExpr, slot: int, fns: Fns) -> NarrowKey | None:
     It takes the label keys of these selectors. More pods share a key than with `pod_key_of`, for which all
     labels count that any selector names.
     """
-    reads = _Reads.of(body, slot, fns)
+    reads = _shared_reads(body, slot, fns)
     if reads is None or not reads.has_captured_selectors or "labels" not in reads.by_method - reads.by_field:
-        return None
-    if _UNIQUE & (reads.by_field | reads.by_method):
         return None
     reads.by_method.discard("labels")
     others = reads.key()
@@ -73,6 +71,12 @@ def narrow_key_of(body: TypedExpr, slot: int, fns: Fns) -> NarrowKey | None:
         return read
 
     return narrow
+
+
+def _shared_reads(body: TypedExpr, slot: int, fns: Fns) -> _Reads | None:
+    """Return the reads of the pod in `slot` by a body; None if unknown, or if no two pods share them."""
+    reads = _Reads.of(body, slot, fns)
+    return None if reads is None or _UNIQUE & (reads.by_field | reads.by_method) else reads
 
 
 def label_keys_of(values: Iterable[Value]) -> tuple[str, ...] | None:

@@ -116,7 +116,7 @@ def _versions(
 def reads_node_class_only(rule: CheckedPredicate | CheckedScore) -> bool:
     """Return whether a rule's reads of a node are all in `NODE_CLASS_FIELDS`."""
     node = rule.scope["node"].slot
-    return all(_reads_class_fields(expr, node) for expr in expressions_of(rule))
+    return all(_reads_class_fields(expr, node) for expr in expressions_of_rule(rule))
 
 
 def _reads_class_fields(expr: TypedExpr, node: int) -> bool:
@@ -129,7 +129,7 @@ def _reads_class_fields(expr: TypedExpr, node: int) -> bool:
     return all(_reads_class_fields(child, node) for child in children(expr))
 
 
-def expressions_of(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:
+def expressions_of_rule(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:
     """Yield the expressions of a rule."""
     yield from rule.applies
     if rule.on_error is not None and rule.on_error.reason is not None:

@@ -31,7 +31,7 @@ from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.reads.dependencies import expressions_of, reads_of
+from kdsl.plan.reads.dependencies import expressions_of_rule, reads_of
 from kdsl.plan.reads.epochs import Epochs
 from kdsl.plan.reads.selected_labels import signature_reads
 from kdsl.plan.reads.signatures import SignatureOf
@@ -76,9 +76,9 @@ class _NodeRule(Generic[R, P]):
         self.name = rule.name
         self.site = rule.span.site
         self.rule: R = rule
-        self.reads = signature_reads(rule.reads, expressions_of(rule), functions.fns)
+        self.reads = signature_reads(rule.reads, expressions_of_rule(rule), functions.fns)
         """The reads of the rule, for signatures."""
-        self.applies_reads = signature_reads(reads_of(rule.applies), expressions_of(rule), functions.fns)
+        self.applies_reads = signature_reads(reads_of(rule.applies), expressions_of_rule(rule), functions.fns)
         """The reads of its conditions `applies when`, for signatures."""
         self.node_steps = functions.budget.node_steps
         """Returns the steps of each rule of the profile on one of a number of nodes."""

@@ -6,8 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kdsl.check.model.typed import Const, TypedExpr, Var
-from kdsl.check.model.types import BindingTime
-from kdsl.eval.ir import Known, free_slots, map_children
+from kdsl.eval.ir import Known, is_constant, map_children
 from kdsl.eval.values import EvalError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def fold_constants(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
     if isinstance(expr, (Const, Var)):
         return expr
     expr = map_children(expr, partial(fold_constants, scope=scope))
-    if expr.time is BindingTime.STATIC and not free_slots(expr):
+    if is_constant(expr):
         try:
             return Known.of(expr, scope.evaluate(expr))
         except EvalError:
