@@ -1,0 +1,242 @@
+"""Objects of dynamic resource allocation (`resource.k8s.io/v1`), with the fields that kdsl reads.
+
+A claim asks for devices, classes select devices, and slices are what drivers report: the devices of a pool.
+`Catalog` holds them; see `objects` for the way structs are filled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from msgspec import field
+
+from kdsl.cluster.api.objects import (
+    NodeSelectorSpec,
+    ObjectMeta,
+    Part,
+    ResourceList,
+    Timestamp,
+    TolerationSpec,
+    WrittenQuantity,
+)
+
+
+class CelSelector(Part, frozen=True):
+    expression: str = ""
+
+
+class DeviceSelector(Part, frozen=True):
+    """A condition on devices; None is a form of selector that kdsl does not know."""
+
+    cel: CelSelector | None = None
+
+
+class OpaqueConfiguration(Part, frozen=True):
+    """Parameters that a driver reads; the scheduler copies them."""
+
+    driver: str = ""
+    parameters: Any = None
+
+
+class ClassConfiguration(Part, frozen=True, omit_defaults=True):
+    opaque: OpaqueConfiguration | None = None
+
+
+class DeviceClassSpec(Part, frozen=True):
+    selectors: list[DeviceSelector] = []
+    config: list[ClassConfiguration] = []
+    extended_resource_name: str = ""
+
+
+class DeviceClass(Part, frozen=True):
+    KIND: ClassVar[str] = "DeviceClass"
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: DeviceClassSpec = DeviceClassSpec()
+
+
+class CapacityRequirements(Part, frozen=True):
+    requests: ResourceList = {}
+
+
+class DeviceRequest(Part, frozen=True):
+    """An exact request, or one of the alternatives of `first_available`, which have names."""
+
+    name: str = ""
+    device_class_name: str = ""
+    selectors: list[DeviceSelector] = []
+    allocation_mode: str = ""
+    count: int = 0
+    admin_access: bool = False
+    tolerations: list[TolerationSpec] = []
+    capacity: CapacityRequirements | None = None
+
+
+class ClaimRequest(Part, frozen=True):
+    """A request of a claim: `exactly`, or the first of the alternatives that can be had."""
+
+    name: str = ""
+    exactly: DeviceRequest | None = None
+    first_available: list[DeviceRequest] = []
+
+
+class DeviceConstraint(Part, frozen=True):
+    """All devices of these requests (of all requests, if there are none) agree, or differ, in an attribute."""
+
+    requests: list[str] = []
+    match_attribute: str | None = None
+    distinct_attribute: str | None = None
+
+
+class ClaimConfiguration(Part, frozen=True, omit_defaults=True):
+    requests: list[str] = []
+    opaque: OpaqueConfiguration | None = None
+
+
+class DeviceClaim(Part, frozen=True):
+    requests: list[ClaimRequest] = []
+    constraints: list[DeviceConstraint] = []
+    config: list[ClaimConfiguration] = []
+
+
+class ResourceClaimSpec(Part, frozen=True):
+    devices: DeviceClaim = DeviceClaim()
+
+
+class AllocatedDevice(Part, frozen=True, omit_defaults=True):
+    """A device for a request, `name` or `name/alternative`."""
+
+    request: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    admin_access: bool = False
+    tolerations: list[TolerationSpec] = []
+    binding_conditions: list[str] = []
+    binding_failure_conditions: list[str] = []
+    share_id: str = field(default="", name="shareID")
+    consumed_capacity: ResourceList = {}
+
+
+class AllocatedConfiguration(Part, frozen=True, omit_defaults=True):
+    """A configuration for the driver: `source` is `FromClass` or `FromClaim`."""
+
+    source: str = ""
+    requests: list[str] = []
+    opaque: OpaqueConfiguration | None = None
+
+
+class AllocatedDevices(Part, frozen=True, omit_defaults=True):
+    results: list[AllocatedDevice] = []
+    config: list[AllocatedConfiguration] = []
+
+
+class Allocation(Part, frozen=True):
+    """The devices of a claim; `node_selector` selects the nodes where they can be used, None all nodes."""
+
+    devices: AllocatedDevices = AllocatedDevices()
+    node_selector: NodeSelectorSpec | None = None
+    allocation_timestamp: Timestamp | None = None
+
+
+class ConsumerReference(Part, frozen=True):
+    """A user of a claim: a pod, if `resource` is `pods`."""
+
+    api_group: str = ""
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ResourceClaimStatus(Part, frozen=True):
+    allocation: Allocation | None = None
+    reserved_for: list[ConsumerReference] = []
+
+
+class ResourceClaim(Part, frozen=True):
+    KIND: ClassVar[str] = "ResourceClaim"
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    status: ResourceClaimStatus = ResourceClaimStatus()
+
+
+class ResourcePool(Part, frozen=True):
+    """The pool of a slice: only slices of the highest generation count, and `resource_slice_count` of them
+    are the whole pool.
+    """
+
+    name: str = ""
+    generation: int = 0
+    resource_slice_count: int = 0
+
+
+class DeviceAttribute(Part, frozen=True):
+    """An attribute of a device: one of the fields is written."""
+
+    integer: int | None = field(default=None, name="int")
+    boolean: bool | None = field(default=None, name="bool")
+    string: str | None = None
+    version: str | None = None
+
+
+class DeviceCapacity(Part, frozen=True):
+    value: WrittenQuantity = 0
+    request_policy: Any = None
+
+
+class Counter(Part, frozen=True):
+    value: WrittenQuantity = 0
+
+
+class CounterSet(Part, frozen=True):
+    name: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class CounterConsumption(Part, frozen=True):
+    counter_set: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class DeviceTaint(Part, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class Device(Part, frozen=True):
+    """A device of a slice. `node_name`, `node_selector` and `all_nodes` are set where the slice leaves the
+    nodes to its devices.
+    """
+
+    name: str = ""
+    attributes: dict[str, DeviceAttribute] = {}
+    capacity: dict[str, DeviceCapacity] = {}
+    consumes_counters: list[CounterConsumption] = []
+    node_name: str = ""
+    node_selector: NodeSelectorSpec | None = None
+    all_nodes: bool = False
+    taints: list[DeviceTaint] = []
+    binds_to_node: bool = False
+    binding_conditions: list[str] = []
+    binding_failure_conditions: list[str] = []
+    allow_multiple_allocations: bool = False
+
+
+class ResourceSliceSpec(Part, frozen=True):
+    driver: str = ""
+    pool: ResourcePool = ResourcePool()
+    node_name: str = ""
+    node_selector: NodeSelectorSpec | None = None
+    all_nodes: bool = False
+    per_device_node_selection: bool = False
+    devices: list[Device] = []
+    shared_counters: list[CounterSet] = []
+
+
+class ResourceSlice(Part, frozen=True):
+    KIND: ClassVar[str] = "ResourceSlice"
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ResourceSliceSpec = ResourceSliceSpec()
