@@ -30,9 +30,11 @@ from kdsl.cycle.waiting import WaitingPods
 from kdsl.eval.scalar.meter import Steps
 from kdsl.hooks.context import (
     NO_ANNOTATIONS,
+    NO_CLAIMS,
     NO_MANIFESTS,
     NO_VOLUMES,
     Binder,
+    ClaimWriter,
     Manifests,
     NodeAnnotator,
     PluginContext,
@@ -223,6 +225,7 @@ def build_engine(
     annotator: PodAnnotator = NO_ANNOTATIONS,
     manifests: Manifests = NO_MANIFESTS,
     nodes: NodeAnnotator | None = None,
+    claims: ClaimWriter = NO_CLAIMS,
 ) -> Engine:
     """Compile the profiles, activate the plugins and build an engine of both.
 
@@ -231,7 +234,7 @@ def build_engine(
     InvalidInputError if a profile or plugin is unusable.
     """
     waiting: WaitingPods[Any] = WaitingPods()
-    context = PluginContext(binder, clock, waiting, volumes, annotator, manifests, nodes)
+    context = PluginContext(binder, clock, waiting, volumes, annotator, manifests, nodes, claims=claims)
     with growing_heap():
         made = build_scheduler(rules, context, settings)
     return Engine(

@@ -12,8 +12,10 @@ from kdsl.base.clock import Clock
 from kdsl.hooks.status import Status
 
 if TYPE_CHECKING:
+    from kdsl.cluster.api.device_objects import ResourceClaim
     from kdsl.cluster.objects.node import NodeInfo
     from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.resource_claims.claim_plan import ClaimPlan
     from kdsl.cluster.storage.volume_plan import VolumePlan
 
 
@@ -55,6 +57,59 @@ class _NoVolumes:
 
 
 NO_VOLUMES: Final[VolumeBinder] = _NoVolumes()
+
+
+class ClaimWriter(Protocol):
+    """Keeps devices for pods that have a node, and writes the claims of devices to the cluster."""
+
+    def find(self, key: str) -> ResourceClaim | None:
+        """Return the present claim `namespace/name`."""
+        ...
+
+    def pending(self) -> Mapping[str, ResourceClaim]:
+        """Return the claims whose new allocation is assumed and not known to be written, by key."""
+        ...
+
+    def assume(self, plan: ClaimPlan) -> None:
+        """Keep the devices of the plan, so that later pods do not get them."""
+        ...
+
+    def forget(self, plan: ClaimPlan) -> None:
+        """Release an assumed plan: devices that are not written, and the pod as user of its claims."""
+        ...
+
+    def write(self, pod: PodInfo, plan: ClaimPlan) -> Status | None:
+        """Write the claims of an assumed plan; None means success, an ERROR holds the reason."""
+        ...
+
+    def deallocate(self, claim: ResourceClaim) -> Status | None:
+        """Take the devices away from a claim that nobody else uses; an ERROR holds the reason."""
+        ...
+
+
+class _NoClaims:
+    """The port where pods are judged and not placed: it knows and writes no claims."""
+
+    def find(self, key: str) -> ResourceClaim | None:
+        return None
+
+    def pending(self) -> Mapping[str, ResourceClaim]:
+        return {}
+
+    def assume(self, plan: ClaimPlan) -> None:
+        return None
+
+    def forget(self, plan: ClaimPlan) -> None:
+        return None
+
+    def write(self, pod: PodInfo, plan: ClaimPlan) -> Status | None:
+        return None
+
+    def deallocate(self, claim: ResourceClaim) -> Status | None:
+        return None
+
+
+NO_CLAIMS: Final[ClaimWriter] = _NoClaims()
 
 
 class PodAnnotator(Protocol):
@@ -169,3 +224,4 @@ class PluginContext:
     manifests: Manifests = NO_MANIFESTS
     nodes: NodeAnnotator | None = None
     is_live: bool = False
+    claims: ClaimWriter = NO_CLAIMS

@@ -81,7 +81,7 @@ class ClaimRequest(Part, frozen=True):
 
 
 class DeviceConstraint(Part, frozen=True):
-    """All devices of these requests (of all requests, if there are none) agree, or differ, in an attribute."""
+    """The devices of these requests agree, or differ, in an attribute. Without `requests` it concerns all."""
 
     requests: list[str] = []
     match_attribute: str | None = None

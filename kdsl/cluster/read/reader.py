@@ -31,10 +31,7 @@ Manifest: TypeAlias = dict[str, Any]
 _LIST: Final = "List"
 
 # Requests of a pod that rules cannot read yet: a decision without them may be wrong, so they are reported.
-_UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (
-    ("spec", "resourceClaims"),
-    ("spec", "schedulingGroup"),
-)
+_UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (("spec", "schedulingGroup"),)
 
 
 MAX_UNKNOWN_FIELDS: Final = 50

@@ -11,6 +11,7 @@ from kdsl.app import Settings, build_engine, narrowed
 from kdsl.base.clock import ManualClock
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
@@ -88,6 +89,7 @@ def open_world(
         _Evictor(cluster, evicted) if evicts else None,
         None,
         MemoryAnnotations(cluster),
+        claims=MemoryClaims(cluster),
     ) as engine:
         yield World(cluster, engine, clock, evicted)
 
