@@ -43,8 +43,8 @@ class ClassConfiguration(Part, frozen=True, omit_defaults=True):
 
 
 class DeviceClassSpec(Part, frozen=True):
-    selectors: list[DeviceSelector] = []
-    config: list[ClassConfiguration] = []
+    selectors: list[DeviceSelector] = field(default_factory=list)
+    config: list[ClassConfiguration] = field(default_factory=list)
     extended_resource_name: str = ""
 
 
@@ -56,7 +56,7 @@ class DeviceClass(Part, frozen=True):
 
 
 class CapacityRequirements(Part, frozen=True):
-    requests: ResourceList = {}
+    requests: ResourceList = field(default_factory=dict)
 
 
 class DeviceRequest(Part, frozen=True):
@@ -64,11 +64,11 @@ class DeviceRequest(Part, frozen=True):
 
     name: str = ""
     device_class_name: str = ""
-    selectors: list[DeviceSelector] = []
+    selectors: list[DeviceSelector] = field(default_factory=list)
     allocation_mode: str = ""
     count: int = 0
     admin_access: bool = False
-    tolerations: list[TolerationSpec] = []
+    tolerations: list[TolerationSpec] = field(default_factory=list)
     capacity: CapacityRequirements | None = None
 
 
@@ -77,26 +77,26 @@ class ClaimRequest(Part, frozen=True):
 
     name: str = ""
     exactly: DeviceRequest | None = None
-    first_available: list[DeviceRequest] = []
+    first_available: list[DeviceRequest] = field(default_factory=list)
 
 
 class DeviceConstraint(Part, frozen=True):
     """The devices of these requests agree, or differ, in an attribute. Without `requests` it concerns all."""
 
-    requests: list[str] = []
+    requests: list[str] = field(default_factory=list)
     match_attribute: str | None = None
     distinct_attribute: str | None = None
 
 
 class ClaimConfiguration(Part, frozen=True, omit_defaults=True):
-    requests: list[str] = []
+    requests: list[str] = field(default_factory=list)
     opaque: OpaqueConfiguration | None = None
 
 
 class DeviceClaim(Part, frozen=True):
-    requests: list[ClaimRequest] = []
-    constraints: list[DeviceConstraint] = []
-    config: list[ClaimConfiguration] = []
+    requests: list[ClaimRequest] = field(default_factory=list)
+    constraints: list[DeviceConstraint] = field(default_factory=list)
+    config: list[ClaimConfiguration] = field(default_factory=list)
 
 
 class ResourceClaimSpec(Part, frozen=True):
@@ -111,24 +111,24 @@ class AllocatedDevice(Part, frozen=True, omit_defaults=True):
     pool: str = ""
     device: str = ""
     admin_access: bool = False
-    tolerations: list[TolerationSpec] = []
-    binding_conditions: list[str] = []
-    binding_failure_conditions: list[str] = []
+    tolerations: list[TolerationSpec] = field(default_factory=list)
+    binding_conditions: list[str] = field(default_factory=list)
+    binding_failure_conditions: list[str] = field(default_factory=list)
     share_id: str = field(default="", name="shareID")
-    consumed_capacity: ResourceList = {}
+    consumed_capacity: ResourceList = field(default_factory=dict)
 
 
 class AllocatedConfiguration(Part, frozen=True, omit_defaults=True):
     """A configuration for the driver: `source` is `FromClass` or `FromClaim`."""
 
     source: str = ""
-    requests: list[str] = []
+    requests: list[str] = field(default_factory=list)
     opaque: OpaqueConfiguration | None = None
 
 
 class AllocatedDevices(Part, frozen=True, omit_defaults=True):
-    results: list[AllocatedDevice] = []
-    config: list[AllocatedConfiguration] = []
+    results: list[AllocatedDevice] = field(default_factory=list)
+    config: list[AllocatedConfiguration] = field(default_factory=list)
 
 
 class Allocation(Part, frozen=True):
@@ -150,7 +150,7 @@ class ConsumerReference(Part, frozen=True):
 
 class ResourceClaimStatus(Part, frozen=True):
     allocation: Allocation | None = None
-    reserved_for: list[ConsumerReference] = []
+    reserved_for: list[ConsumerReference] = field(default_factory=list)
 
 
 class ResourceClaim(Part, frozen=True):
@@ -191,12 +191,12 @@ class Counter(Part, frozen=True):
 
 class CounterSet(Part, frozen=True):
     name: str = ""
-    counters: dict[str, Counter] = {}
+    counters: dict[str, Counter] = field(default_factory=dict)
 
 
 class CounterConsumption(Part, frozen=True):
     counter_set: str = ""
-    counters: dict[str, Counter] = {}
+    counters: dict[str, Counter] = field(default_factory=dict)
 
 
 class DeviceTaint(Part, frozen=True):
@@ -211,16 +211,16 @@ class Device(Part, frozen=True):
     """
 
     name: str = ""
-    attributes: dict[str, DeviceAttribute] = {}
-    capacity: dict[str, DeviceCapacity] = {}
-    consumes_counters: list[CounterConsumption] = []
+    attributes: dict[str, DeviceAttribute] = field(default_factory=dict)
+    capacity: dict[str, DeviceCapacity] = field(default_factory=dict)
+    consumes_counters: list[CounterConsumption] = field(default_factory=list)
     node_name: str = ""
     node_selector: NodeSelectorSpec | None = None
     all_nodes: bool = False
-    taints: list[DeviceTaint] = []
+    taints: list[DeviceTaint] = field(default_factory=list)
     binds_to_node: bool = False
-    binding_conditions: list[str] = []
-    binding_failure_conditions: list[str] = []
+    binding_conditions: list[str] = field(default_factory=list)
+    binding_failure_conditions: list[str] = field(default_factory=list)
     allow_multiple_allocations: bool = False
 
 
@@ -231,8 +231,8 @@ class ResourceSliceSpec(Part, frozen=True):
     node_selector: NodeSelectorSpec | None = None
     all_nodes: bool = False
     per_device_node_selection: bool = False
-    devices: list[Device] = []
-    shared_counters: list[CounterSet] = []
+    devices: list[Device] = field(default_factory=list)
+    shared_counters: list[CounterSet] = field(default_factory=list)
 
 
 class ResourceSlice(Part, frozen=True):
