@@ -38,6 +38,7 @@ from kdsl.live.outlets import Outlets, Silence
 from kdsl.live.ports import (
     LivePermits,
     PortBinder,
+    PortClaims,
     PortManifests,
     PortNodeAnnotations,
     PortPodAnnotations,
@@ -101,6 +102,7 @@ class LiveScheduler:
         writers = self._writers
         self._permits = LivePermits(lambda: inbox.post(_wake))
         self._nodes = PortNodeAnnotations(self._bridge, self.known, writers.annotations)
+        self._claims = PortClaims(self._bridge, self.cache, writers.api, options.wall)
         self.context = PluginContext(
             PortBinder(self._bridge, writers.requests),
             options.wall,
@@ -110,6 +112,7 @@ class LiveScheduler:
             PortManifests(self.known),
             self._nodes,
             is_live=True,
+            claims=self._claims,
         )
         self.outlets = _outlets(self.known, options, writers)
         self.binder = self._new_binder()
@@ -148,7 +151,12 @@ class LiveScheduler:
         )
         if record is not None:
             record.follow(self.engine)
-        listeners = FeedListeners(self._note_gated, self._writers.status.forget, self._writers.volumes.notice)
+        listeners = FeedListeners(
+            self._note_gated,
+            self._writers.status.forget,
+            self._writers.volumes.notice,
+            self._claims.notice,
+        )
         # With `advises` the other scheduler binds all pods: none of these bindings is foreign.
         leads = (lambda: False) if self.options.advises else self._gates.leads
         self.feed = CacheFeed(self.cache, self.engine, self.known, leads, listeners)
