@@ -46,8 +46,8 @@ class FeedListeners:
     """Callbacks of the feed, on the scheduling thread.
 
     `gated` gets the decision about a pod that PreEnqueue holds back, `pod_over` the uid of a pod that is
-    bound or gone, `claim_changed` the `namespace/name` of a PersistentVolumeClaim. `device_claim_changed` gets
-    key and version of a ResourceClaim, and the claim, None if it is gone.
+    bound or gone, `claim_changed` the `namespace/name` of a PersistentVolumeClaim. The key and version of a
+    ResourceClaim go to `device_claim_changed`, with the claim, None if it is gone.
     """
 
     gated: Callable[[Decision, PodInfo], None] = lambda decision, pod: None

@@ -85,13 +85,15 @@ class DeviceClaims:
     async def _write(self, reservation: Reservation, plan: ClaimPlan) -> JsonObject:
         user: JsonObject = _without_empty(to_builtins(plan.user))
 
-        def change(found: JsonObject) -> JsonObject:
+        def change(found: JsonObject) -> JsonObject | None:
             status = dict(found.get("status") or {})
+            users = status.get("reservedFor") or ()
+            if status.get("allocation") and any(each.get("uid") == user["uid"] for each in users):
+                return None  # an earlier try, whose answer was lost
             if reservation.allocation is not None:
                 if status.get("allocation"):
                     raise _ClaimError(f"claim {reservation.key} got allocated elsewhere in the meantime")
                 status["allocation"] = self._body_of(reservation.allocation)
-            users = [each for each in status.get("reservedFor") or () if each.get("uid") != user["uid"]]
             status["reservedFor"] = [*users, user]
             return {**found, "status": status}
 
@@ -103,13 +105,14 @@ class DeviceClaims:
     async def _updated(
         self,
         claim: ResourceClaim,
-        change: Callable[[JsonObject], JsonObject],
+        change: Callable[[JsonObject], JsonObject | None],
         action: str,
         *,
         protects: bool = False,
     ) -> JsonObject:
         """Read a claim, change its status and write it; start again after a conflict.
 
+        `change` returns None for no change. Returns the present claim.
         With `protects` the claim gets the finalizer first: it must not vanish while its devices are in use.
         """
         meta = claim.metadata
@@ -124,8 +127,10 @@ class DeviceClaims:
                 doing = "add finalizer to claim"
                 result = await self._api.update_device_claim(_protected(present))
             if isinstance(result, Done):
-                doing = action
-                result = await self._api.update_device_claim(change(result.value), "status")
+                doing, changed = action, change(result.value)
+                if changed is None:
+                    return result.value
+                result = await self._api.update_device_claim(changed, "status")
             if isinstance(result, Done):
                 return result.value
             failure = result

@@ -81,7 +81,7 @@ class DynamicResources:
 
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether an event helps: all claims exist, and a changed claim frees devices or is the pod's."""
+        """Return whether an event helps: claims exist, and a changed one frees devices or is the pod's."""
         if problem_of(pod, self._claims.find):
             return False
         if event.resource is not Resource.RESOURCE_CLAIM:
