@@ -6,14 +6,14 @@ A claim is read, changed and written, and read again after a conflict. Error tex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
 
 from msgspec import to_builtins
 from msgspec.json import encode
 
 from kdsl.base.clock import Clock
-from kdsl.cluster.api.device_objects import Allocation, ResourceClaim
+from kdsl.cluster.api.device_objects import AllocatedDevice, Allocation, ResourceClaim
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation
 from kdsl.hooks.status import Code, Status
 from kdsl.live.api import Api
@@ -23,6 +23,9 @@ from kdsl.live.retries import DELAYS, may_pass, repeated
 from kdsl.live.timestamps import to_seconds
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+TIMEOUT: Final = 600.0
+_PAUSE: Final = 1.0
+_DeviceId: TypeAlias = tuple[str, str, str]
 _OPAQUE: Final = "parameters"
 """The field whose content is the driver's."""
 
@@ -52,7 +55,37 @@ class DeviceClaims:
                 return Status(Code.ERROR, (str(error),))
             plan.written.add(reservation.key)
             self._written(reservation.key, claim["metadata"].get("resourceVersion", ""))
+        for reservation in plan.reservations:
+            try:
+                await self._ready(plan.changed(reservation))
+            except _ClaimError as error:
+                await self.deallocate(plan.changed(reservation))
+                return Status(Code.ERROR, (str(error),))
         return None
+
+    async def _ready(self, claim: ResourceClaim) -> None:
+        """Wait until drivers report the binding conditions of a claim's devices, ten minutes at most."""
+        allocation = claim.status.allocation
+        devices = [] if allocation is None else allocation.devices.results
+        waiting = [device for device in devices if device.binding_conditions]
+        meta, loop = claim.metadata, asyncio.get_running_loop()
+        key = f"{meta.namespace}/{meta.name}"
+        end = loop.time() + TIMEOUT
+        while waiting:
+            found = await repeated(lambda: self._api.read_device_claim(meta.namespace, meta.name))
+            reported = _conditions(_checked(found, claim, key)) if isinstance(found, Done) else {}
+            for device in waiting:
+                failed = [each for each in device.binding_failure_conditions if each in _of(reported, device)]
+                if failed:
+                    raise _ClaimError(f"claim {key}: device {device.device} reports {failed[0]}")
+            waiting = [
+                each for each in waiting if not _of(reported, each).issuperset(each.binding_conditions)
+            ]
+            if waiting and loop.time() >= end:
+                raise _ClaimError(
+                    f"claim {key}: device {waiting[0].device} is not ready within {TIMEOUT:g} s"
+                )
+            await asyncio.sleep(_PAUSE if waiting else 0)
 
     async def release(self, claim: ResourceClaim, uid: str) -> Status | None:
         """Remove a pod from the users of a claim, unless the claim was created anew."""
@@ -141,6 +174,20 @@ class DeviceClaims:
     def _body_of(self, allocation: Allocation) -> JsonObject:
         body: JsonObject = _without_empty(to_builtins(allocation))
         return {**body, "allocationTimestamp": to_seconds(self._clock.now())}
+
+
+def _conditions(claim: JsonObject) -> Mapping[_DeviceId, frozenset[str]]:
+    """Return the conditions that drivers report as true, by device."""
+    return {
+        (each.get("driver", ""), each.get("pool", ""), each.get("device", "")): frozenset(
+            one.get("type", "") for one in each.get("conditions") or () if one.get("status") == "True"
+        )
+        for each in (claim.get("status") or {}).get("devices") or ()
+    }
+
+
+def _of(reported: Mapping[_DeviceId, frozenset[str]], device: AllocatedDevice) -> frozenset[str]:
+    return reported.get((device.driver, device.pool, device.device), frozenset())
 
 
 def _checked(found: Result[JsonObject], claim: ResourceClaim, key: str) -> JsonObject:

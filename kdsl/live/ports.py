@@ -26,6 +26,7 @@ from kdsl.live.annotations import Annotations, NotReadError
 from kdsl.live.api import Api
 from kdsl.live.binding_requests import BindingRequests
 from kdsl.live.bridge import Bridge, BridgeError
+from kdsl.live.device_claims import TIMEOUT as CLAIM_TIMEOUT
 from kdsl.live.device_claims import DeviceClaims
 from kdsl.live.known import KnownObjects
 from kdsl.live.versions import is_older
@@ -105,8 +106,8 @@ class PortClaims:
             self._bridge.send(self._claims.release(claim, plan.user.uid))
 
     def write(self, pod: PodInfo, plan: ClaimPlan) -> Status | None:
-        """Write the claims and wait for the result."""
-        return _status(self._bridge, self._claims.write(plan))
+        """Write the claims and wait until their devices are ready, ten minutes at most."""
+        return _status(self._bridge, self._claims.write(plan), CLAIM_TIMEOUT + _GRACE)
 
     def deallocate(self, claim: ResourceClaim) -> Status | None:
         """Request that the devices are taken away; a failure is only logged."""
