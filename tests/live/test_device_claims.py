@@ -210,7 +210,7 @@ def test_devices_with_binding_conditions_are_waited_for() -> None:
     assert reason(found) == "claim ns/c: device g0 reports broken" and "allocation" not in claim
     found, claim, time = after_reads(-1, "")
     assert reason(found) == "claim ns/c: device g0 is not ready within 600 s" and "allocation" not in claim
-    assert round(time) == 600
+    assert 600 <= time < 602
 
 
 def test_a_claim_with_a_new_user_is_not_deallocated() -> None:

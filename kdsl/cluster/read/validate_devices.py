@@ -127,8 +127,8 @@ def _check_slice(api_object: ResourceSlice, problems: Problems) -> None:
 def _check_device(device: Device, path: Path, problems: Problems) -> None:
     for name, attribute in device.attributes.items():
         values = (attribute.integer, attribute.boolean, attribute.string, attribute.version)
-        if sum(value is not None for value in values) != 1:
-            title = "an attribute needs one of `int`, `bool`, `string` and `version`"
+        if sum(value is not None for value in values) > 1:
+            title = "an attribute has one of `int`, `bool`, `string` and `version`"
             problems.add(InputCode.VALUE, (*path, "attributes", name), title)
     for name, capacity in device.capacity.items():
         _check_amount(capacity.value, (*path, "capacity", name, "value"), problems)
