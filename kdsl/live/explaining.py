@@ -37,6 +37,7 @@ from kdsl.hooks.status import Status
 from kdsl.live.known import KnownObjects
 from kdsl.live.ports import PortManifests
 from kdsl.live.questions import Explained, Form, Question, TooManyError
+from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.report.answer import outcome_text
 from kdsl.report.explanation import explanation_text, wide_text
 from kdsl.report.explanation_document import explanation_envelope
@@ -163,7 +164,15 @@ class _Beside:
         self._volumes, self._annotations = MemoryVolumes(self._cluster), MemoryAnnotations(self._cluster)
         self._clock = ManualClock()
         self._waiting: WaitingPods[Reserved] = WaitingPods()
-        context = PluginContext(self, self._clock, self._waiting, self._volumes, self._annotations, manifests)
+        context = PluginContext(
+            self,
+            self._clock,
+            self._waiting,
+            self._volumes,
+            self._annotations,
+            manifests,
+            conditions=CelConditions(),
+        )
         self._made = build_scheduler(made.rules, context, made.settings)
 
     def bind(self, pod: PodInfo, node: str) -> Status | None:

@@ -37,6 +37,7 @@ from kdsl.hooks.context import PluginContext
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.faults import Fault, merged
 from kdsl.hooks.status import Status
+from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.testing.recorded import Recorded
 
 _ALL_NODES = 100
@@ -112,7 +113,14 @@ class Session:
         self._waiting: WaitingPods[Any] = WaitingPods()
         self._volumes = MemoryVolumes(self._binder.cluster)
         self._annotations = MemoryAnnotations(self._binder.cluster)
-        context = PluginContext(self._binder, self._clock, self._waiting, self._volumes, self._annotations)
+        context = PluginContext(
+            self._binder,
+            self._clock,
+            self._waiting,
+            self._volumes,
+            self._annotations,
+            conditions=CelConditions(),
+        )
         (self._table,) = hook_tables(rules, context, Settings(profile=profile, plugins=plugins, probe=probe))
         self._rules = rules.digest
         self.cards = CardExplainer.of(rules, rules.profiles[profile], DEFAULT_STEPS)

@@ -16,7 +16,6 @@ from kdsl.cluster.api.objects import (
     Part,
     ResourceList,
     Timestamp,
-    TolerationSpec,
     WrittenQuantity,
 )
 
@@ -43,8 +42,8 @@ class ClassConfiguration(Part, frozen=True, omit_defaults=True):
 
 
 class DeviceClassSpec(Part, frozen=True):
-    selectors: list[DeviceSelector] = []
-    config: list[ClassConfiguration] = []
+    selectors: list[DeviceSelector] = field(default_factory=list)
+    config: list[ClassConfiguration] = field(default_factory=list)
     extended_resource_name: str = ""
 
 
@@ -56,7 +55,17 @@ class DeviceClass(Part, frozen=True):
 
 
 class CapacityRequirements(Part, frozen=True):
-    requests: ResourceList = {}
+    requests: ResourceList = field(default_factory=dict)
+
+
+class DeviceToleration(Part, frozen=True, omit_defaults=True):
+    """A toleration of device taints; `toleration_seconds` delays evictions, which the scheduler copies."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
 
 
 class DeviceRequest(Part, frozen=True):
@@ -64,11 +73,11 @@ class DeviceRequest(Part, frozen=True):
 
     name: str = ""
     device_class_name: str = ""
-    selectors: list[DeviceSelector] = []
+    selectors: list[DeviceSelector] = field(default_factory=list)
     allocation_mode: str = ""
     count: int = 0
     admin_access: bool = False
-    tolerations: list[TolerationSpec] = []
+    tolerations: list[DeviceToleration] = field(default_factory=list)
     capacity: CapacityRequirements | None = None
 
 
@@ -77,26 +86,26 @@ class ClaimRequest(Part, frozen=True):
 
     name: str = ""
     exactly: DeviceRequest | None = None
-    first_available: list[DeviceRequest] = []
+    first_available: list[DeviceRequest] = field(default_factory=list)
 
 
 class DeviceConstraint(Part, frozen=True):
-    """All devices of these requests (of all requests, if there are none) agree, or differ, in an attribute."""
+    """The devices of these requests, or of all if there are none, agree or differ in an attribute."""
 
-    requests: list[str] = []
+    requests: list[str] = field(default_factory=list)
     match_attribute: str | None = None
     distinct_attribute: str | None = None
 
 
 class ClaimConfiguration(Part, frozen=True, omit_defaults=True):
-    requests: list[str] = []
+    requests: list[str] = field(default_factory=list)
     opaque: OpaqueConfiguration | None = None
 
 
 class DeviceClaim(Part, frozen=True):
-    requests: list[ClaimRequest] = []
-    constraints: list[DeviceConstraint] = []
-    config: list[ClaimConfiguration] = []
+    requests: list[ClaimRequest] = field(default_factory=list)
+    constraints: list[DeviceConstraint] = field(default_factory=list)
+    config: list[ClaimConfiguration] = field(default_factory=list)
 
 
 class ResourceClaimSpec(Part, frozen=True):
@@ -111,27 +120,27 @@ class AllocatedDevice(Part, frozen=True, omit_defaults=True):
     pool: str = ""
     device: str = ""
     admin_access: bool = False
-    tolerations: list[TolerationSpec] = []
-    binding_conditions: list[str] = []
-    binding_failure_conditions: list[str] = []
+    tolerations: list[DeviceToleration] = field(default_factory=list)
+    binding_conditions: list[str] = field(default_factory=list)
+    binding_failure_conditions: list[str] = field(default_factory=list)
     share_id: str = field(default="", name="shareID")
-    consumed_capacity: ResourceList = {}
+    consumed_capacity: ResourceList = field(default_factory=dict)
 
 
 class AllocatedConfiguration(Part, frozen=True, omit_defaults=True):
     """A configuration for the driver: `source` is `FromClass` or `FromClaim`."""
 
     source: str = ""
-    requests: list[str] = []
+    requests: list[str] = field(default_factory=list)
     opaque: OpaqueConfiguration | None = None
 
 
 class AllocatedDevices(Part, frozen=True, omit_defaults=True):
-    results: list[AllocatedDevice] = []
-    config: list[AllocatedConfiguration] = []
+    results: list[AllocatedDevice] = field(default_factory=list)
+    config: list[AllocatedConfiguration] = field(default_factory=list)
 
 
-class Allocation(Part, frozen=True):
+class Allocation(Part, frozen=True, omit_defaults=True):
     """The devices of a claim; `node_selector` selects the nodes where they can be used, None all nodes."""
 
     devices: AllocatedDevices = AllocatedDevices()
@@ -150,7 +159,7 @@ class ConsumerReference(Part, frozen=True):
 
 class ResourceClaimStatus(Part, frozen=True):
     allocation: Allocation | None = None
-    reserved_for: list[ConsumerReference] = []
+    reserved_for: list[ConsumerReference] = field(default_factory=list)
 
 
 class ResourceClaim(Part, frozen=True):
@@ -180,9 +189,25 @@ class DeviceAttribute(Part, frozen=True):
     version: str | None = None
 
 
+class CapacityRange(Part, frozen=True):
+    min: WrittenQuantity | None = None
+    max: WrittenQuantity | None = None
+    step: WrittenQuantity | None = None
+
+
+class CapacityPolicy(Part, frozen=True):
+    """The amounts that requests get of a device that several claims share: those of `valid_values`, or those
+    in `valid_range`; `default` for requests that name none.
+    """
+
+    default: WrittenQuantity | None = None
+    valid_values: list[WrittenQuantity] = field(default_factory=list)
+    valid_range: CapacityRange | None = None
+
+
 class DeviceCapacity(Part, frozen=True):
     value: WrittenQuantity = 0
-    request_policy: Any = None
+    request_policy: CapacityPolicy | None = None
 
 
 class Counter(Part, frozen=True):
@@ -191,12 +216,12 @@ class Counter(Part, frozen=True):
 
 class CounterSet(Part, frozen=True):
     name: str = ""
-    counters: dict[str, Counter] = {}
+    counters: dict[str, Counter] = field(default_factory=dict)
 
 
 class CounterConsumption(Part, frozen=True):
     counter_set: str = ""
-    counters: dict[str, Counter] = {}
+    counters: dict[str, Counter] = field(default_factory=dict)
 
 
 class DeviceTaint(Part, frozen=True):
@@ -211,16 +236,16 @@ class Device(Part, frozen=True):
     """
 
     name: str = ""
-    attributes: dict[str, DeviceAttribute] = {}
-    capacity: dict[str, DeviceCapacity] = {}
-    consumes_counters: list[CounterConsumption] = []
+    attributes: dict[str, DeviceAttribute] = field(default_factory=dict)
+    capacity: dict[str, DeviceCapacity] = field(default_factory=dict)
+    consumes_counters: list[CounterConsumption] = field(default_factory=list)
     node_name: str = ""
     node_selector: NodeSelectorSpec | None = None
     all_nodes: bool = False
-    taints: list[DeviceTaint] = []
+    taints: list[DeviceTaint] = field(default_factory=list)
     binds_to_node: bool = False
-    binding_conditions: list[str] = []
-    binding_failure_conditions: list[str] = []
+    binding_conditions: list[str] = field(default_factory=list)
+    binding_failure_conditions: list[str] = field(default_factory=list)
     allow_multiple_allocations: bool = False
 
 
@@ -231,8 +256,8 @@ class ResourceSliceSpec(Part, frozen=True):
     node_selector: NodeSelectorSpec | None = None
     all_nodes: bool = False
     per_device_node_selection: bool = False
-    devices: list[Device] = []
-    shared_counters: list[CounterSet] = []
+    devices: list[Device] = field(default_factory=list)
+    shared_counters: list[CounterSet] = field(default_factory=list)
 
 
 class ResourceSlice(Part, frozen=True):
