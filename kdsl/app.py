@@ -50,6 +50,7 @@ from kdsl.hooks.specs import Backoff
 from kdsl.hooks.table import HookTable
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.lang.loader import library_clashes
+from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.plan.router import ForcedProfile, ProfileRouter
 from kdsl.profiles import devices_in_use, find_profile, hook_tables, narrowed, profiles_in_use
 from kdsl.rulebook.checking import CheckedRules, check_rules, check_text
@@ -234,7 +235,17 @@ def build_engine(
     InvalidInputError if a profile or plugin is unusable.
     """
     waiting: WaitingPods[Any] = WaitingPods()
-    context = PluginContext(binder, clock, waiting, volumes, annotator, manifests, nodes, claims=claims)
+    context = PluginContext(
+        binder,
+        clock,
+        waiting,
+        volumes,
+        annotator,
+        manifests,
+        nodes,
+        claims=claims,
+        conditions=CelConditions(),
+    )
     with growing_heap():
         made = build_scheduler(rules, context, settings)
     return Engine(

@@ -4,7 +4,7 @@ core.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -207,6 +207,40 @@ class Permits(Protocol):
         ...
 
 
+DeviceCondition = Callable[[Mapping[str, Any]], bool]
+"""Answers for a device, as `DeviceConditions` describes it; raises ValueError where the condition fails."""
+
+
+class DeviceConditions(Protocol):
+    """Compiles the CEL conditions of device classes and claims, with one variable, `device`.
+
+    A device is a mapping with the keys `driver`, `attributes`, `capacity` and `allowMultipleAllocations`.
+    Attributes and capacities are maps by domain of maps by name; values are texts, numbers, bools, `Semver`
+    and `Quantity`.
+    """
+
+    def compile(self, text: str) -> DeviceCondition:
+        """Compile a CEL condition on `device`; ValueError with the reason for an invalid one."""
+        ...
+
+    def budgeted(self) -> DeviceConditions:
+        """Return the same port for one attempt: all that it compiles and evaluates shares a step budget."""
+        ...
+
+
+class _NoConditions:
+    """The port where no devices are allocated: it evaluates no conditions."""
+
+    def compile(self, text: str) -> DeviceCondition:
+        raise ValueError("conditions on devices are not evaluated here")
+
+    def budgeted(self) -> DeviceConditions:
+        return self
+
+
+NO_CONDITIONS: Final[DeviceConditions] = _NoConditions()
+
+
 @dataclass(frozen=True, slots=True)
 class PluginContext:
     """The ports a plugin may keep. A plugin is built with `(args, context)`.
@@ -225,3 +259,4 @@ class PluginContext:
     nodes: NodeAnnotator | None = None
     is_live: bool = False
     claims: ClaimWriter = NO_CLAIMS
+    conditions: DeviceConditions = NO_CONDITIONS

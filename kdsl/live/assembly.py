@@ -52,6 +52,7 @@ from kdsl.live.runner import DRAIN, LoopThread
 from kdsl.live.status_writer import StatusWriter
 from kdsl.live.volumes import Volumes
 from kdsl.live.write_counts import UNOBSERVED, WriteObserver
+from kdsl.plan.compile.device_conditions import CelConditions
 
 Make = Callable[[PluginContext], Scheduler]
 """Make the deciding part, with plugins built on the given ports: `build_scheduler`, `load_scheduler`."""
@@ -113,6 +114,7 @@ class LiveScheduler:
             self._nodes,
             is_live=True,
             claims=self._claims,
+            conditions=CelConditions(),
         )
         self.outlets = _outlets(self.known, options, writers)
         self.binder = self._new_binder()

@@ -38,6 +38,7 @@ from kdsl.hooks.status import Status
 from kdsl.live.known import KnownObjects
 from kdsl.live.ports import PortManifests
 from kdsl.live.questions import Explained, Form, Question, TooManyError
+from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.report.answer import outcome_text
 from kdsl.report.explanation import explanation_text, wide_text
 from kdsl.report.explanation_document import explanation_envelope
@@ -166,7 +167,9 @@ class _Beside:
         self._waiting: WaitingPods[Reserved] = WaitingPods()
         self._claims = MemoryClaims(self._cluster)
         ports = self._volumes, self._annotations, manifests
-        context = PluginContext(self, self._clock, self._waiting, *ports, claims=self._claims)
+        context = PluginContext(
+            self, self._clock, self._waiting, *ports, claims=self._claims, conditions=CelConditions()
+        )
         self._made = build_scheduler(made.rules, context, made.settings)
 
     def bind(self, pod: PodInfo, node: str) -> Status | None:

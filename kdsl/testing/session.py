@@ -38,6 +38,7 @@ from kdsl.hooks.context import PluginContext
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.faults import Fault, merged
 from kdsl.hooks.status import Status
+from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.testing.recorded import Recorded
 
 _ALL_NODES = 100
@@ -115,7 +116,9 @@ class Session:
         self._annotations = MemoryAnnotations(self._binder.cluster)
         self._claims = MemoryClaims(self._binder.cluster)
         ports = self._volumes, self._annotations
-        context = PluginContext(self._binder, self._clock, self._waiting, *ports, claims=self._claims)
+        context = PluginContext(
+            self._binder, self._clock, self._waiting, *ports, claims=self._claims, conditions=CelConditions()
+        )
         (self._table,) = hook_tables(rules, context, Settings(profile=profile, plugins=plugins, probe=probe))
         self._rules = rules.digest
         self.cards = CardExplainer.of(rules, rules.profiles[profile], DEFAULT_STEPS)

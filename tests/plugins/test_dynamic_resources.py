@@ -63,7 +63,13 @@ class World:
             "binder": DefaultBinder({}, context),
         }
         options = EngineOptions(detail=Detail.FULL)
-        self.engine = Engine([table(plugins)], self.cache, ManualClock(), options, waiting=self.waiting)
+        self.engine = Engine(
+            [table(plugins, scores={"DynamicResources": 2})],
+            self.cache,
+            ManualClock(),
+            options,
+            waiting=self.waiting,
+        )
 
     def schedule(self, manifest: Manifest) -> Decision:
         return self.engine.schedule_one(pod_of(manifest))
@@ -143,7 +149,7 @@ def test_a_pod_stays_out_of_the_queue_until_its_claims_exist(
     world = World(ON_A, *objects)
     decision = world.engine.enqueue(pod_of(asked))
     assert decision is not None
-    assert decision.turned_away is not None and decision.turned_away.reasons == (message,)
+    assert decision.outcome is Outcome.GATED and decision.message == message
     # An attempt that ran all the same says so as well.
     assert f": {message}." in world.schedule(asked).message
 

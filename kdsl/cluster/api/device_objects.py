@@ -16,7 +16,6 @@ from kdsl.cluster.api.objects import (
     Part,
     ResourceList,
     Timestamp,
-    TolerationSpec,
     WrittenQuantity,
 )
 
@@ -59,6 +58,16 @@ class CapacityRequirements(Part, frozen=True):
     requests: ResourceList = field(default_factory=dict)
 
 
+class DeviceToleration(Part, frozen=True, omit_defaults=True):
+    """A toleration of device taints; `toleration_seconds` delays evictions, which the scheduler copies."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
 class DeviceRequest(Part, frozen=True):
     """An exact request, or one of the alternatives of `first_available`, which have names."""
 
@@ -68,7 +77,7 @@ class DeviceRequest(Part, frozen=True):
     allocation_mode: str = ""
     count: int = 0
     admin_access: bool = False
-    tolerations: list[TolerationSpec] = field(default_factory=list)
+    tolerations: list[DeviceToleration] = field(default_factory=list)
     capacity: CapacityRequirements | None = None
 
 
@@ -81,7 +90,7 @@ class ClaimRequest(Part, frozen=True):
 
 
 class DeviceConstraint(Part, frozen=True):
-    """The devices of these requests agree, or differ, in an attribute. Without `requests` it concerns all."""
+    """The devices of these requests, or of all if there are none, agree or differ in an attribute."""
 
     requests: list[str] = field(default_factory=list)
     match_attribute: str | None = None
@@ -111,7 +120,7 @@ class AllocatedDevice(Part, frozen=True, omit_defaults=True):
     pool: str = ""
     device: str = ""
     admin_access: bool = False
-    tolerations: list[TolerationSpec] = field(default_factory=list)
+    tolerations: list[DeviceToleration] = field(default_factory=list)
     binding_conditions: list[str] = field(default_factory=list)
     binding_failure_conditions: list[str] = field(default_factory=list)
     share_id: str = field(default="", name="shareID")
@@ -131,7 +140,7 @@ class AllocatedDevices(Part, frozen=True, omit_defaults=True):
     config: list[AllocatedConfiguration] = field(default_factory=list)
 
 
-class Allocation(Part, frozen=True):
+class Allocation(Part, frozen=True, omit_defaults=True):
     """The devices of a claim; `node_selector` selects the nodes where they can be used, None all nodes."""
 
     devices: AllocatedDevices = AllocatedDevices()
@@ -180,9 +189,25 @@ class DeviceAttribute(Part, frozen=True):
     version: str | None = None
 
 
+class CapacityRange(Part, frozen=True):
+    min: WrittenQuantity | None = None
+    max: WrittenQuantity | None = None
+    step: WrittenQuantity | None = None
+
+
+class CapacityPolicy(Part, frozen=True):
+    """The amounts that requests get of a device that several claims share: those of `valid_values`, or those
+    in `valid_range`; `default` for requests that name none.
+    """
+
+    default: WrittenQuantity | None = None
+    valid_values: list[WrittenQuantity] = field(default_factory=list)
+    valid_range: CapacityRange | None = None
+
+
 class DeviceCapacity(Part, frozen=True):
     value: WrittenQuantity = 0
-    request_policy: Any = None
+    request_policy: CapacityPolicy | None = None
 
 
 class Counter(Part, frozen=True):

@@ -16,7 +16,8 @@ from kdsl.cluster.objects.selectors import NodeSelector
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, is_reserved_for, user_of
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
-from kdsl_plugins.dynamic_resources.allocator import AllocationError, Allocator, points_of
+from kdsl_plugins.dynamic_resources.allocator import Allocator, prioritized_score
+from kdsl_plugins.dynamic_resources.errors import AllocationError
 from kdsl_plugins.dynamic_resources.pod_claims import ClaimProblemError, claims_of, key_in, problem_of
 
 if TYPE_CHECKING:
@@ -59,6 +60,11 @@ class _Attempt:
     allocator: Allocator | None = None
     found: dict[str, tuple[Allocation, ...]] = field(default_factory=dict)
     unavailable: set[str] = field(default_factory=set)
+
+    @property
+    def new_claims(self) -> list[ResourceClaim]:
+        """The claims that are not allocated yet."""
+        return [claim for claim in self.claims if claim.status.allocation is None]
 
 
 _NO_CLAIMS: Final = _Attempt()
@@ -118,9 +124,8 @@ class DynamicResources:
         if not attempt.claims:
             return _SKIP
         attempt.places = tuple(_places(attempt.claims))
-        new = [claim for claim in attempt.claims if claim.status.allocation is None]
-        if new:
-            attempt.allocator = self._allocator(new, catalog)
+        if attempt.new_claims:
+            attempt.allocator = self._allocator(attempt.new_claims, catalog)
         return None
 
     def _usable_claims(self, pod: PodInfo, catalog: Catalog) -> Iterator[ResourceClaim]:
@@ -181,7 +186,8 @@ class DynamicResources:
         attempt = state.values.get(_STATE)
         if not isinstance(attempt, _Attempt) or attempt.allocator is None:
             return 0
-        raw = np.array([points_of(attempt.allocator, attempt.found.get(name, ())) for name in nodes.names()])
+        new = attempt.new_claims
+        raw = np.array([prioritized_score(new, attempt.found[name]) for name in nodes.names()], np.int64)
         most = int(raw.max(initial=0))
         return raw * 100 // most if most else 0
 
@@ -254,7 +260,7 @@ def _judged(attempt: _Attempt, node: NodeInfo) -> Status | None:
     try:
         found = attempt.allocator.on(node)
     except AllocationError as error:
-        return Status(Code.ERROR, (str(error),))
+        return Status(Code.UNRESOLVABLE if error.is_local else Code.ERROR, (str(error),))
     if found is None:
         return NO_DEVICES
     attempt.found[node.name] = found
