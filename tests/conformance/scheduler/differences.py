@@ -56,7 +56,7 @@ def _without(write: Write, *keys: str) -> Write | None:
 
 
 def _patch_uid(write: Write) -> Write | None:
-    if write.method != "PATCH" or not write.path.endswith("/status"):
+    if write.method != "PATCH" or not write.path.endswith("/status") or "/pods/" not in write.path:
         return None
     return _without(write, "metadata", "uid")
 
