@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from kdsl.cluster.api.device_objects import Allocation, DeviceClass, ResourceClaim, ResourceSlice
 
+from kdsl_plugins.dynamic_resources.conditions import Conditions
 from kdsl_plugins.dynamic_resources.errors import AllocationError
 from kdsl_plugins.dynamic_resources.pools import SliceIndex
-from kdsl_plugins.dynamic_resources.requests import ClaimRequests, Conditions
+from kdsl_plugins.dynamic_resources.requests import PodRequests
 from kdsl_plugins.dynamic_resources.results import allocation_of
 from kdsl_plugins.dynamic_resources.search import Search
 from kdsl_plugins.dynamic_resources.steps import Steps
@@ -35,12 +36,12 @@ class Allocator:
 
     def __init__(
         self,
-        claims: Sequence[ClaimRequests],
+        requests: PodRequests,
         slices: SliceIndex,
         allocated: Iterable[ResourceClaim],
         conditions: Conditions,
     ) -> None:
-        self._claims, self._slices, self._conditions = claims, slices, conditions
+        self._requests, self._slices, self._conditions = requests, slices, conditions
         self._allocated = allocated
         self._usage: Usage | None = None
         self._steps = Steps()
@@ -50,17 +51,17 @@ class Allocator:
     def of(
         claims: Sequence[ResourceClaim],
         classes: Mapping[str, DeviceClass],
-        slices: Iterable[ResourceSlice],
+        slices: Iterable[ResourceSlice] | SliceIndex,
         allocated: Iterable[ResourceClaim],
         conditions: DeviceConditions,
     ) -> Allocator:
         """Return the allocator for claims that are not allocated yet.
 
-        `allocated` are the claims of the cluster whose devices are in use. Problems of claims are found on
-        nodes.
+        `allocated` are the claims of the cluster whose devices are in use. An index of slices that is kept
+        saves the time to build it. Problems of claims are found on nodes.
         """
-        read = [ClaimRequests.of(claim, classes) for claim in claims]
-        return Allocator(read, SliceIndex(slices), tuple(allocated), Conditions(conditions))
+        index = slices if isinstance(slices, SliceIndex) else SliceIndex(slices)
+        return Allocator(PodRequests.of(claims, classes), index, tuple(allocated), Conditions(conditions))
 
     def on(self, node: NodeInfo) -> tuple[Allocation, ...] | None:
         """Return the allocations of the claims on a node, in order; None where they cannot all be had there.
@@ -83,7 +84,7 @@ class Allocator:
         if self._usage is None:
             self._usage = Usage(self._allocated)
         pools = self._slices.pools_on(node)
-        search = Search(self._claims, pools, self._usage, self._conditions, node, self._steps)
+        search = Search(self._requests, pools, self._usage, self._conditions, node, self._steps)
         chosen = search.run()
         if chosen is None:
             if any(pool.is_invalid for pool in pools):
@@ -91,7 +92,7 @@ class Allocator:
             return None
         return tuple(
             allocation_of(each.claim, devices, node.name)
-            for each, devices in zip(self._claims, chosen, strict=True)
+            for each, devices in zip(self._requests.claims, chosen, strict=True)
         )
 
 

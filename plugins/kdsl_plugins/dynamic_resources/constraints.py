@@ -32,11 +32,12 @@ class AttributeConstraint:
     def __init__(self, requests: frozenset[str], attribute: str, are_distinct: bool) -> None:
         self._requests, self._attribute, self._are_distinct = requests, attribute, are_distinct
         self._values: list[_Compared] = []
+        self._known: dict[PoolDevice, _Compared | None] = {}
 
     def add(self, request: Request, device: PoolDevice) -> bool:
         if not self._concerns(request):
             return True
-        value = _compared(device.attribute(self._attribute))
+        value = self._value(device)
         if value is None:
             return False
         if self._are_distinct:
@@ -50,6 +51,11 @@ class AttributeConstraint:
     def remove(self, request: Request, device: PoolDevice) -> None:
         if self._concerns(request):
             self._values.pop()
+
+    def _value(self, device: PoolDevice) -> _Compared | None:
+        if device not in self._known:
+            self._known[device] = compared(device.attribute(self._attribute))
+        return self._known[device]
 
     def _concerns(self, request: Request) -> bool:
         return (
@@ -69,7 +75,7 @@ def constraint_of(spec: DeviceConstraint) -> Constraint | None:
     return None
 
 
-def _compared(attribute: DeviceAttribute | None) -> _Compared | None:
+def compared(attribute: DeviceAttribute | None) -> _Compared | None:
     """Return type and value of an attribute; versions are compared as texts."""
     if attribute is None:
         return None

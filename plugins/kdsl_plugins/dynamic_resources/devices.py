@@ -1,4 +1,4 @@
-"""A device of a pool, and the answers of conditions about it."""
+"""A device of a pool, as requests, constraints and conditions read it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,28 @@ _NO_COUNTERS: Final[Mapping[tuple[str, str], Quantity]] = {}
 
 
 class PoolDevice:
-    """A device with the slice that reports it. `answers` keeps those of conditions, by their text: whether
-    the device meets it, or why the condition fails.
+    """A device with the slice that reports it, and the counters that it uses up. One that `is_whole` is not
+    shared, and no policy says how much of it a request gets.
     """
 
-    __slots__ = ("_view", "answers", "device", "id", "slice", "uses")
+    __slots__ = ("_view", "device", "id", "is_whole", "slice", "uses")
 
     def __init__(self, thing: ResourceSlice, device: Device) -> None:
         self.slice, self.device = thing, device
         self.id: DeviceId = (thing.spec.driver, thing.spec.pool.name, device.name)
-        self.answers: dict[str, bool | str] = {}
         self.uses: Mapping[tuple[str, str], Quantity] = _consumption(device)
+        self.is_whole = not device.allow_multiple_allocations and all(
+            one.request_policy is None for one in device.capacity.values()
+        )
         self._view: Mapping[str, Any] | None = None
 
     def __str__(self) -> str:
         return "/".join(self.id)
+
+    @property
+    def pool(self) -> tuple[str, str]:
+        """The driver and name of its pool."""
+        return self.id[:2]
 
     @property
     def view(self) -> Mapping[str, Any]:

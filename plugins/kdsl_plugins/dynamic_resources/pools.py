@@ -5,18 +5,17 @@ Facts of k8s.io/dynamic-resource-allocation/structured/internal/incubating, 1.36
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from kdsl.base.quantity import Quantity
-from kdsl.cluster.api.device_objects import Device, ResourceSlice
-from kdsl.cluster.api.objects import NodeSelectorSpec
-from kdsl.cluster.objects.selectors import NodeSelector
+from kdsl.cluster.api.device_objects import ResourceSlice
 
 from kdsl_plugins.dynamic_resources.amounts import read
 from kdsl_plugins.dynamic_resources.devices import PoolDevice
+from kdsl_plugins.dynamic_resources.node_match import NodeKey, NodeMatch, NodeReads
 
 if TYPE_CHECKING:
     from kdsl.cluster.objects.node import NodeInfo
@@ -52,44 +51,8 @@ class Pool:
         return any(each.device.binding_conditions for each in self.devices)
 
 
-class NodeMatch:
-    """Whether nodes can use a slice or a device: by name, by selector, or all."""
-
-    __slots__ = ("all_nodes", "names", "selectors")
-
-    def __init__(self, name: str, all_nodes: bool, selector: NodeSelectorSpec | None) -> None:
-        self.names: frozenset[str] = frozenset((name,)) if name else frozenset()
-        self.all_nodes = all_nodes and not name
-        self.selectors: tuple[NodeSelector, ...] = ()
-        if selector is not None and not name and not all_nodes:
-            self.selectors = (NodeSelector.of(selector),)
-
-    @staticmethod
-    def of_slice(thing: ResourceSlice) -> NodeMatch:
-        """Return the match of a slice; one that leaves nodes to its devices matches if one of them does."""
-        spec = thing.spec
-        match = NodeMatch(spec.node_name, spec.all_nodes, spec.node_selector)
-        if spec.per_device_node_selection and not match.is_known:
-            parts = [NodeMatch.of_device(device) for device in spec.devices]
-            match.names = frozenset[str]().union(*(part.names for part in parts))
-            match.all_nodes = any(part.all_nodes for part in parts)
-            match.selectors = tuple(selector for part in parts for selector in part.selectors)
-        return match
-
-    @staticmethod
-    def of_device(device: Device) -> NodeMatch:
-        return NodeMatch(device.node_name, device.all_nodes, device.node_selector)
-
-    @property
-    def is_known(self) -> bool:
-        return bool(self.names or self.all_nodes or self.selectors)
-
-    def matches(self, node: NodeInfo) -> bool:
-        return self.all_nodes or node.name in self.names or any(each.matches(node) for each in self.selectors)
-
-
 class SliceIndex:
-    """All slices of the cluster, by the nodes that can use them."""
+    """All slices of the cluster, by the nodes that can use them. An index may serve many attempts."""
 
     def __init__(self, slices: Iterable[ResourceSlice]) -> None:
         self._slices = sorted(slices, key=_order)
@@ -98,6 +61,8 @@ class SliceIndex:
         self._by_pool: dict[_PoolKey, list[int]] = {}
         self._devices: dict[int, tuple[PoolDevice, ...]] = {}
         self._pools: dict[tuple[int, ...], Pool | None] = {}
+        self._reads: NodeReads | None = None
+        self._matching: dict[NodeKey, list[int]] = {}
         for at, thing in enumerate(self._slices):
             self._by_pool.setdefault(_pool_of(thing), []).append(at)
             if thing.spec.node_name:
@@ -117,11 +82,22 @@ class SliceIndex:
         found = (self._pool(tuple(group)) for _, group in groups)
         return tuple(sorted((pool for pool in found if pool), key=lambda pool: pool.has_binding_conditions))
 
-    def _shared_on(self, node: NodeInfo) -> Iterator[int]:
-        # The counters of a pool count wherever its devices are.
-        for at, match in self._shared:
-            if self._slices[at].spec.shared_counters or match.matches(node):
-                yield at
+    def _shared_on(self, node: NodeInfo) -> Sequence[int]:
+        """Return the places of the slices without a node name that a node can use."""
+        if not self._shared:
+            return ()
+        if self._reads is None:
+            self._reads = NodeReads.of([match for _, match in self._shared])
+        key = self._reads.key(node)
+        places = self._matching.get(key)
+        if places is None:
+            # The counters of a pool count wherever its devices are.
+            places = self._matching[key] = [
+                at
+                for at, match in self._shared
+                if self._slices[at].spec.shared_counters or match.matches(node)
+            ]
+        return places
 
     def _pool(self, places: tuple[int, ...]) -> Pool | None:
         if places not in self._pools:

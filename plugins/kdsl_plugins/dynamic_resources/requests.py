@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kdsl.cluster.api.device_objects import DeviceClass, DeviceRequest, DeviceSelector, ResourceClaim
 from kdsl.cluster.objects.taints import Taint, Toleration
-from kdsl.hooks.context import DeviceCondition, DeviceConditions
 
+from kdsl_plugins.dynamic_resources.conditions import Selector
 from kdsl_plugins.dynamic_resources.devices import PoolDevice
 from kdsl_plugins.dynamic_resources.errors import AllocationError
 
@@ -18,62 +18,12 @@ ALL: Final = "All"
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
-    """A condition; `owner` is the class or claim that writes it, at place `at`."""
-
-    text: str
-    owner: str
-    at: int
-
-
-class Conditions:
-    """The conditions of an attempt, each compiled once and evaluated once for a device."""
-
-    def __init__(self, conditions: DeviceConditions) -> None:
-        self._conditions = conditions.budgeted()
-        self._compiled: dict[str, DeviceCondition | str] = {}
-
-    def hold(self, selectors: Sequence[Selector], device: PoolDevice) -> bool:
-        """Return whether a device meets all selectors; AllocationError where one fails before another does
-        not hold.
-        """
-        answers = device.answers
-        for selector in selectors:
-            answer = answers.get(selector.text)
-            if answer is None:
-                answer = answers[selector.text] = self._answer(selector, device)
-            if answer is False:
-                return False
-            if answer is not True:
-                place = f"{selector.owner}: selector #{selector.at} on device {device}"
-                raise AllocationError(f"{place}: CEL runtime error: {answer}")
-        return True
-
-    def _answer(self, selector: Selector, device: PoolDevice) -> bool | str:
-        condition = self._compiled.get(selector.text)
-        if condition is None:
-            condition = self._compiled[selector.text] = self._compile(selector.text)
-        if isinstance(condition, str):
-            place = f"{selector.owner}: selector #{selector.at}"
-            raise AllocationError(f"{place}: CEL compile error: {condition}")
-        try:
-            return condition(device.view)
-        except ValueError as error:
-            return str(error)
-
-    def _compile(self, text: str) -> DeviceCondition | str:
-        try:
-            return self._conditions.compile(text)
-        except ValueError as error:
-            return str(error)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
     """A request for devices of a class, or an alternative of one: then `parent` is the name of the request.
 
-    `problem` is why it cannot be met on any node, empty where it may be.
+    `full_name` is its name in results. Alternatives have no access of administrators. `problem` is why the
+    request cannot be met on any node, empty where it may be.
     """
 
     claim: str
@@ -83,25 +33,11 @@ class Request:
     device_class: DeviceClass
     selectors: tuple[Selector, ...]
     tolerations: tuple[Toleration, ...]
-    problem: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """The name in results: `request`, or `request/alternative`."""
-        return f"{self.parent}/{self.name}" if self.parent else self.name
-
-    @property
-    def is_for_all(self) -> bool:
-        return self.spec.allocation_mode == ALL
-
-    @property
-    def count(self) -> int:
-        """The number of devices; one where none is written, as by the defaults of the API."""
-        return self.spec.count or 1
-
-    @property
-    def has_admin_access(self) -> bool:
-        return self.spec.admin_access and not self.parent
+    full_name: str
+    is_for_all: bool
+    has_admin_access: bool
+    count: int
+    problem: str
 
     def tolerates(self, device: PoolDevice) -> bool:
         """Return whether the request may get a device with its taints; other effects repel nobody."""
@@ -127,7 +63,8 @@ class ClaimRequests:
     @staticmethod
     def of(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> ClaimRequests:
         """Read a claim."""
-        key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+        meta = claim.metadata
+        key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
         found = []
         for each in claim.spec.devices.requests:
             if each.first_available:
@@ -137,6 +74,30 @@ class ClaimRequests:
             else:
                 found.append((_request(key, each.name, "", each.exactly or DeviceRequest(), classes),))
         return ClaimRequests(claim, key, tuple(found))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodRequests:
+    """The requests of all claims of a pod, with the conditions in them and the attributes that constraints
+    compare.
+    """
+
+    claims: tuple[ClaimRequests, ...]
+    conditions: tuple[str, ...]
+    attributes: tuple[str, ...]
+
+    @staticmethod
+    def of(claims: Iterable[ResourceClaim], classes: Mapping[str, DeviceClass]) -> PodRequests:
+        """Read the claims of a pod."""
+        read = tuple(ClaimRequests.of(claim, classes) for claim in claims)
+        requests = [one for claim in read for alternatives in claim.requests for one in alternatives]
+        constraints = [one for claim in read for one in claim.claim.spec.devices.constraints]
+        names = (name for one in constraints for name in (one.match_attribute, one.distinct_attribute))
+        return PodRequests(
+            claims=read,
+            conditions=tuple(dict.fromkeys(each.text for one in requests for each in one.selectors)),
+            attributes=tuple(dict.fromkeys(name for name in names if name is not None)),
+        )
 
 
 def _request(
@@ -157,6 +118,11 @@ def _request(
         tolerations=tuple(
             Toleration(one.key, one.operator, one.value, one.effect) for one in spec.tolerations
         ),
+        full_name=f"{parent}/{name}" if parent else name,
+        is_for_all=spec.allocation_mode == ALL,
+        has_admin_access=spec.admin_access and not parent,
+        # The API's default where none is written.
+        count=spec.count or 1,
         problem=_problem(spec, device_class, classes),
     )
 
@@ -179,6 +145,8 @@ def _problem(spec: DeviceRequest, device_class: DeviceClass, classes: Mapping[st
         return f"could not retrieve device class {name}: {reason}"
     if any(each.cel is None for each in device_class.spec.selectors):
         return f"device class {name} has a selector of an unknown type"
+    if spec.count < 0:
+        return f"exact count {spec.count} is below zero"
     if spec.allocation_mode not in ("", EXACT_COUNT, ALL):
         return f"unsupported count mode {spec.allocation_mode}"
     return ""

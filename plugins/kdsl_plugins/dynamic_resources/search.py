@@ -7,18 +7,21 @@ stack, so that the number of devices does not bound the depth of Python's.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kdsl.base.quantity import Quantity
 
-from kdsl_plugins.dynamic_resources.amounts import total
 from kdsl_plugins.dynamic_resources.capacity import share_of
+from kdsl_plugins.dynamic_resources.conditions import Conditions
 from kdsl_plugins.dynamic_resources.constraints import Constraint, constraint_of
+from kdsl_plugins.dynamic_resources.counters import CountersInSearch
 from kdsl_plugins.dynamic_resources.devices import DeviceId, PoolDevice
 from kdsl_plugins.dynamic_resources.errors import AllocationError
-from kdsl_plugins.dynamic_resources.pools import NodeMatch, Pool
-from kdsl_plugins.dynamic_resources.requests import ClaimRequests, Conditions, Request
+from kdsl_plugins.dynamic_resources.kinds import frozen, kind_of
+from kdsl_plugins.dynamic_resources.node_match import NodeMatch
+from kdsl_plugins.dynamic_resources.pools import Pool
+from kdsl_plugins.dynamic_resources.requests import ClaimRequests, PodRequests, Request
 from kdsl_plugins.dynamic_resources.steps import Steps
 from kdsl_plugins.dynamic_resources.usage import Usage
 
@@ -52,11 +55,10 @@ class _Position(NamedTuple):
     start: int = 0
 
 
-_Ways = Generator[_Position | None, None, None]
+_Ways = Iterator[_Position | None]
 _Stack = list[tuple[_Position, _Ways]]
 
 _NOTHING: Final[Mapping[str, Quantity]] = {}
-_NO_COUNTERS: Final[Mapping[tuple[str, str], Quantity]] = {}
 
 
 class Search:
@@ -64,24 +66,28 @@ class Search:
 
     def __init__(
         self,
-        claims: Sequence[ClaimRequests],
+        requests: PodRequests,
         pools: Sequence[Pool],
         usage: Usage,
         conditions: Conditions,
         node: NodeInfo,
         steps: Steps,
     ) -> None:
-        self._claims, self._pools, self._node = claims, pools, node
+        self._requests, self._claims = requests, requests.claims
+        self._pools, self._node = pools, node
         self._usage, self._conditions, self._steps = usage, conditions, steps
         usable = [pool for pool in pools if not (pool.is_incomplete or pool.is_invalid)]
-        self._devices = [(pool, device) for pool in usable for device in pool.devices]
+        self._devices = [device for pool in usable for device in pool.devices]
+        self._free = [device for pool in usable for device in usage.free(pool)]
+        self._kinds: dict[PoolDevice, int] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
         self._here: dict[PoolDevice, bool] = {}
-        self._all: dict[Request, list[tuple[Pool, PoolDevice]]] = {}
+        self._all: dict[Request, list[PoolDevice]] = {}
         self._constraints: list[list[Constraint]] = []
-        self._chosen: list[list[Chosen]] = [[] for _ in claims]
+        self._chosen: list[list[Chosen]] = [[] for _ in self._claims]
         self._takers: dict[DeviceId, list[int]] = {}
         self._shares: dict[DeviceId, list[Mapping[str, Quantity]]] = {}
-        self._counters: dict[Pool, list[Mapping[tuple[str, str], Quantity]]] = {}
+        self._counters = CountersInSearch(usable, usage)
         self._exceeded: int | None = None
 
     def run(self) -> tuple[tuple[Chosen, ...], ...] | None:
@@ -92,6 +98,15 @@ class Search:
         if first is None:
             return tuple(() for _ in self._claims)
         stack = [(first, self._ways(first))]
+        try:
+            return self._walk(stack)
+        finally:
+            # The last choice first: each undoes its own.
+            while stack:
+                _end(stack.pop()[1])
+
+    def _walk(self, stack: _Stack) -> tuple[tuple[Chosen, ...], ...] | None:
+        """Follow the choices on a stack, until all devices are chosen or no way is left."""
         while stack:
             try:
                 position = next(stack[-1][1])
@@ -100,9 +115,7 @@ class Search:
                 self._leave(stack)
                 continue
             if position is None:
-                found = tuple(map(tuple, self._chosen))
-                _close(stack)
-                return found
+                return tuple(map(tuple, self._chosen))
             stack.append((position, self._ways(position)))
         return None
 
@@ -127,7 +140,7 @@ class Search:
             raise AllocationError(f"claim {claim.key}, {text}")
         self._constraints.append([each for each in constraints if each is not None])
 
-    def _every(self, request: Request) -> list[tuple[Pool, PoolDevice]]:
+    def _every(self, request: Request) -> list[PoolDevice]:
         """Return the devices of a request for all devices, whether or not they are in use."""
         found = []
         for pool in self._pools:
@@ -137,7 +150,7 @@ class Search:
             for device in pool.devices:
                 self._steps.take()
                 if self._is_selected(request, device) and self._share(request, device) is not None:
-                    found.append((pool, device))
+                    found.append(device)
         return found
 
     def _count(self, request: Request) -> int:
@@ -158,35 +171,45 @@ class Search:
         choice is undone after that.
         """
         alternatives = self._claims[at.claim].requests[at.request]
-        if at.alternative is not None:
-            yield from self._devices_at(at, alternatives[at.alternative])
-            return
-        # A request without alternatives is its only one.
-        for number in range(len(alternatives)):
-            yield at._replace(alternative=number)
-
-    def _devices_at(self, at: _Position, request: Request) -> _Ways:
+        if at.alternative is None:
+            # A request without alternatives is its only one.
+            return (_Position(at.claim, at.request, number) for number in range(len(alternatives)))
+        request = alternatives[at.alternative]
         count = self._count(request)
         if request.is_for_all and not count:
-            return
+            return iter(())
         if at.device >= count:
-            yield self._first(at.claim, at.request + 1)
-            return
+            return iter((self._first(at.claim, at.request + 1),))
         if len(self._chosen[at.claim]) + count - at.device > MAX_RESULTS:
             self._exceeded = at.claim
-            return
-        is_for_all = request.is_for_all
-        source, start = (self._all[request], at.device) if is_for_all else (self._devices, at.start)
-        for place in range(start, at.device + 1 if is_for_all else len(source)):
+            return iter(())
+        return self._devices_at(at, request)
+
+    def _devices_at(self, at: _Position, request: Request) -> _Ways:
+        """Yield for each device that a position can have; a request for all needs the next one of all."""
+        source, places = self._source(at, request)
+        failed: set[object] = set()
+        for place in places:
             self._steps.take()
-            pool, device = source[place]
+            device = source[place]
             chosen = self._choice(at.claim, request, device)
-            if chosen is None or not self._take(at.claim, chosen, pool):
+            if chosen is None or (failed and self._kind(device) in failed):
+                continue
+            if not self._take(at.claim, chosen):
                 continue
             try:
-                yield at._replace(device=at.device + 1, start=place + 1)
+                yield _Position(at.claim, at.request, at.alternative, at.device + 1, place + 1)
             finally:
-                self._release(at.claim, chosen, pool)
+                self._release(at.claim, chosen)
+            # A device of the same kind could take its place in any solution: it would fail as well.
+            failed.add(self._kind(device))
+
+    def _source(self, at: _Position, request: Request) -> tuple[Sequence[PoolDevice], range]:
+        """Return the devices for a request, and the places where to look for the next one."""
+        if request.is_for_all:
+            return self._all[request], range(at.device, at.device + 1)
+        source = self._devices if request.has_admin_access else self._free
+        return source, range(at.start, len(source))
 
     def _leave(self, stack: _Stack) -> None:
         """Where a claim would get too many devices, go back to its last choice between alternatives: others
@@ -198,8 +221,8 @@ class Search:
             is_choice = at.alternative is None and len(self._claims[at.claim].requests[at.request]) > 1
             if at.claim != claim or is_choice:
                 return
-            ways.close()
             stack.pop()
+            _end(ways)
 
     # ---- one device ----------------------------------------------------------------------------------------
 
@@ -210,13 +233,36 @@ class Search:
         if is_taken or not (request.is_for_all or self._is_selected(request, device)):
             return None
         share = self._share(request, device)
-        if share is None or not request.tolerates(device):
+        if share is None or (device.device.taints and not request.tolerates(device)):
             return None
         return Chosen(request, device, share if device.device.allow_multiple_allocations else None)
+
+    def _kind(self, device: PoolDevice) -> object:
+        """Return all that decides about a device, apart from its name: equal for devices that can stand for
+        each other.
+        """
+        number = self._kinds.get(device)
+        if number is None:
+            known = (
+                kind_of(device, self._requests.attributes),
+                self._conditions.answers(self._requests.conditions, device),
+                self._is_here(device),
+                device.id in self._usage.devices,
+                frozen(self._usage.shared.get(device.id)),
+            )
+            number = self._kinds[device] = self._numbers.setdefault(known, len(self._numbers))
+        takers, shares = self._takers.get(device.id), self._shares.get(device.id)
+        if not takers and not shares:
+            return number
+        return (number, tuple(takers or ()), tuple(map(frozen, shares or ())))
 
     def _is_selected(self, request: Request, device: PoolDevice) -> bool:
         if not self._conditions.hold(request.selectors, device):
             return False
+        return self._is_here(device)
+
+    def _is_here(self, device: PoolDevice) -> bool:
+        """Return whether the node can use a device of its pools."""
         if not device.slice.spec.per_device_node_selection:
             return True
         here = self._here.get(device)
@@ -225,20 +271,23 @@ class Search:
         return here
 
     def _share(self, request: Request, device: PoolDevice) -> Mapping[str, Quantity] | None:
-        if not device.device.capacity:
-            return None if request.spec.capacity and request.spec.capacity.requests else _NOTHING
-        used = (self._usage.shared.get(device.id, _NOTHING), *self._shares.get(device.id, ()))
-        return share_of(request.spec, device, used)
+        """Return the capacity that a request consumes of a device, None where it has too little."""
+        wants_capacity = request.spec.capacity is not None and bool(request.spec.capacity.requests)
+        shared = self._usage.shared.get(device.id)
+        # The usual case: a device that is taken as a whole.
+        if device.is_whole and not wants_capacity and shared is None:
+            return _NOTHING
+        return share_of(request.spec, device, (shared or _NOTHING, *self._shares.get(device.id, ())))
 
-    def _take(self, claim: int, chosen: Chosen, pool: Pool) -> bool:
+    def _take(self, claim: int, chosen: Chosen) -> bool:
         """Take a device; return False, and change nothing, where counters or constraints forbid it."""
-        if self._needs_counters(chosen) and not self._has_counters(chosen.device, pool):
+        if self._needs_counters(chosen) and not self._counters.has(chosen.device):
             return False
         if not self._constrain(claim, chosen):
             return False
         device = chosen.device
         if self._needs_counters(chosen):
-            self._count_down(device, pool)
+            self._counters.take(device)
         if chosen.share is None:
             self._takers.setdefault(device.id, []).append(claim)
         else:
@@ -246,7 +295,7 @@ class Search:
         self._chosen[claim].append(chosen)
         return True
 
-    def _release(self, claim: int, chosen: Chosen, pool: Pool) -> None:
+    def _release(self, claim: int, chosen: Chosen) -> None:
         """Undo the last choice of a claim."""
         device = chosen.device
         self._chosen[claim].pop()
@@ -255,7 +304,7 @@ class Search:
         else:
             self._shares[device.id].pop()
         if self._needs_counters(chosen):
-            self._counters[pool].pop()
+            self._counters.give_back(device)
         for constraint in self._constraints[claim]:
             constraint.remove(chosen.request, device)
 
@@ -281,26 +330,8 @@ class Search:
             return bool(device.uses)
         return device.id not in self._usage.shared and not self._shares.get(device.id)
 
-    def _has_counters(self, device: PoolDevice, pool: Pool) -> bool:
-        left, used = self._usage.counters_left(pool), self._used_counters(pool)
-        for key, amount in device.uses.items():
-            together = total(amount, used[key], f"pool {pool}") if key in used else amount
-            if key not in left or together > left[key]:
-                return False
-        return True
 
-    def _used_counters(self, pool: Pool) -> Mapping[tuple[str, str], Quantity]:
-        layers = self._counters.get(pool)
-        return layers[-1] if layers else _NO_COUNTERS
-
-    def _count_down(self, device: PoolDevice, pool: Pool) -> None:
-        used = dict(self._used_counters(pool))
-        for key, amount in device.uses.items():
-            used[key] = total(amount, used[key], f"pool {pool}") if key in used else amount
-        self._counters.setdefault(pool, []).append(used)
-
-
-def _close(stack: _Stack) -> None:
-    """End the choices, the last first: each undoes its own."""
-    while stack:
-        stack.pop()[1].close()
+def _end(ways: _Ways) -> None:
+    # Only choices of devices have something to undo; they are generators.
+    if isinstance(ways, Generator):
+        ways.close()

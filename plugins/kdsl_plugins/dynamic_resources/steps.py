@@ -6,10 +6,10 @@ from typing import Final
 
 from kdsl_plugins.dynamic_resources.errors import AllocationError
 
-NODE_STEPS: Final = 100_000
-"""The steps of a search on one node, in place of the reference's timeout of 10 s."""
-ATTEMPT_STEPS: Final = 2_000_000
-"""The steps of all searches of an attempt."""
+NODE_STEPS: Final = 20_000
+"""The steps of a search on one node: less than a second, where the reference has a timeout of 10 s."""
+ATTEMPT_STEPS: Final = 500_000
+"""The steps of all searches of an attempt: some seconds. Common requests take one for each device."""
 
 
 class Steps:

@@ -8,7 +8,7 @@ from kdsl.base.quantity import Quantity
 from kdsl.cluster.api.device_objects import ResourceClaim
 
 from kdsl_plugins.dynamic_resources.amounts import read, rest, total
-from kdsl_plugins.dynamic_resources.devices import DeviceId
+from kdsl_plugins.dynamic_resources.devices import DeviceId, PoolDevice
 from kdsl_plugins.dynamic_resources.pools import Counters, Pool
 
 Capacity = Mapping[str, Quantity]
@@ -23,6 +23,7 @@ class Usage:
         self.devices: set[DeviceId] = set()
         self.shared: dict[DeviceId, dict[str, Quantity]] = {}
         self._left: dict[Pool, Counters] = {}
+        self._free: dict[Pool, list[PoolDevice]] = {}
         for claim in claims:
             allocation = claim.status.allocation
             if allocation is None:
@@ -42,6 +43,13 @@ class Usage:
 
     def has(self, device: DeviceId) -> bool:
         return device in self.devices or device in self.shared
+
+    def free(self, pool: Pool) -> list[PoolDevice]:
+        """Return the devices of a pool that no claim has for itself."""
+        free = self._free.get(pool)
+        if free is None:
+            free = self._free[pool] = [each for each in pool.devices if each.id not in self.devices]
+        return free
 
     def counters_left(self, pool: Pool) -> Counters:
         """Return the counters of a pool without those of its devices in use; none at all where one is used
