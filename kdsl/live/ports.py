@@ -87,7 +87,7 @@ class PortClaims:
 
     def find(self, key: str) -> ResourceClaim | None:
         """Return the claim `namespace/name`."""
-        return self._cache.resource_claim(key)
+        return self._cache.resource_claims.get(key)
 
     def pending(self) -> Mapping[str, ResourceClaim]:
         """Return the claims whose allocation the watch has not shown yet, by key."""

@@ -200,6 +200,7 @@ def simulated_engine(
     settings = narrowed(rules, settings, asked)
     volumes = MemoryVolumes(cluster)
     annotations, claims = MemoryAnnotations(cluster), MemoryClaims(cluster)
+    claims.follow()
     manifests = KeptManifests(workload.manifests) if workload.manifests else NO_MANIFESTS
     with build_engine(
         rules, cluster, *ports, settings, volumes, evictor, recorder, annotations, manifests, claims=claims

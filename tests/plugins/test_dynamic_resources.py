@@ -236,6 +236,17 @@ def test_a_failed_binding_takes_the_pod_from_its_claims_and_leaves_the_devices()
     assert (world.devices("c"), world.users("c")) == ([("a", "g0")], [])
 
 
+def test_claims_of_a_pod_that_leaves_are_released_and_without_users_deallocated() -> None:
+    world = World(ON_A, resource_claim("c"))
+    world.claims.follow()
+    world.schedule(claiming_pod("p", "c"))
+    world.schedule(claiming_pod("q", "c"))
+    world.cache.remove_pod("default/p")
+    assert (world.devices("c"), world.users("c")) == ([("a", "g0")], ["q"])
+    world.cache.remove_pod("default/q")
+    assert (world.devices("c"), world.users("c")) == ([], [])
+
+
 def test_the_first_alternatives_are_preferred() -> None:
     requests = [
         {

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from kdsl.base.events import Action, Resource
 from kdsl.cluster.api.device_objects import ResourceClaim
-from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, deallocated, released
+from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, deallocated, is_reserved_for, released
 from kdsl.cluster.snapshot.catalog import key_of
+from kdsl.cluster.snapshot.events import ClusterEvent
 
 if TYPE_CHECKING:
     from kdsl.cluster.objects.pod import PodInfo
@@ -21,9 +23,23 @@ class MemoryClaims:
         self.cluster = cluster
         self._pending: dict[str, ResourceClaim] = {}
 
+    def follow(self) -> None:
+        """Release the claims of pods that leave the cluster, as the claim controller does it."""
+        self.cluster.observe(self._notice, lambda pod: bool(self.cluster.resource_claims))
+
+    def _notice(self, event: ClusterEvent) -> None:
+        pod = event.pod
+        if pod is None or event.resource is not Resource.ASSIGNED_POD or not event.actions & Action.DELETE:
+            return
+        for each in pod.resource_claims:
+            claim = self.find(f"{pod.namespace}/{each.claim}")
+            if claim is not None and is_reserved_for(claim, pod.uid):
+                left = released(claim, pod.uid)
+                self.cluster.put(left if left.status.reserved_for else deallocated(left))
+
     def find(self, key: str) -> ResourceClaim | None:
         """Return the claim `namespace/name`."""
-        return self.cluster.resource_claim(key)
+        return self.cluster.resource_claims.get(key)
 
     def pending(self) -> Mapping[str, ResourceClaim]:
         """Return the claims whose new allocation is not written yet, by key."""

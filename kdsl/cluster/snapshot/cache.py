@@ -121,9 +121,10 @@ class ClusterCache:
         if self._catalog.forget(api_object.KIND, key_of(api_object)):
             self._follow_catalog(api_object.KIND, api_object.metadata.name)
 
-    def resource_claim(self, key: str) -> ResourceClaim | None:
-        """Return the claim of devices `namespace/name`."""
-        return self._catalog.resource_claims.get(key)
+    @property
+    def resource_claims(self) -> Mapping[str, ResourceClaim]:
+        """The claims of devices by `namespace/name`."""
+        return self._catalog.resource_claims
 
     def add_node(self, facts: NodeFacts) -> None:
         """Add or update a node; equal facts change nothing."""

@@ -79,6 +79,8 @@ def open_world(
     Unless it `evicts`, decisions may name victims that stay.
     """
     clock, evicted = ManualClock(EPOCH), list[PodInfo]()
+    claims = MemoryClaims(cluster)
+    claims.follow()
     with build_engine(
         rules,
         cluster,
@@ -89,7 +91,7 @@ def open_world(
         _Evictor(cluster, evicted) if evicts else None,
         None,
         MemoryAnnotations(cluster),
-        claims=MemoryClaims(cluster),
+        claims=claims,
     ) as engine:
         yield World(cluster, engine, clock, evicted)
 
