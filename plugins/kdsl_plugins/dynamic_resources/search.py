@@ -192,16 +192,16 @@ class Search:
         for place in places:
             self._steps.take()
             device = source[place]
-            chosen = self._choice(at.claim, request, device)
-            if chosen is None or (failed and self._kind(device) in failed):
+            # A device of the same kind could take its place in any solution: it fails as well.
+            if failed and self._kind(device) in failed:
                 continue
-            if not self._take(at.claim, chosen):
+            chosen = self._choice(at.claim, request, device)
+            if chosen is None or not self._take(at.claim, chosen):
                 continue
             try:
                 yield _Position(at.claim, at.request, at.alternative, at.device + 1, place + 1)
             finally:
                 self._release(at.claim, chosen)
-            # A device of the same kind could take its place in any solution: it would fail as well.
             failed.add(self._kind(device))
 
     def _source(self, at: _Position, request: Request) -> tuple[Sequence[PoolDevice], range]:
