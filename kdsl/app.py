@@ -30,9 +30,11 @@ from kdsl.cycle.waiting import WaitingPods
 from kdsl.eval.scalar.meter import Steps
 from kdsl.hooks.context import (
     NO_ANNOTATIONS,
+    NO_CLAIMS,
     NO_MANIFESTS,
     NO_VOLUMES,
     Binder,
+    ClaimWriter,
     Manifests,
     NodeAnnotator,
     PluginContext,
@@ -48,6 +50,7 @@ from kdsl.hooks.specs import Backoff
 from kdsl.hooks.table import HookTable
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.lang.loader import library_clashes
+from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.plan.router import ForcedProfile, ProfileRouter
 from kdsl.profiles import devices_in_use, find_profile, hook_tables, narrowed, profiles_in_use
 from kdsl.rulebook.checking import CheckedRules, check_rules, check_text
@@ -223,6 +226,7 @@ def build_engine(
     annotator: PodAnnotator = NO_ANNOTATIONS,
     manifests: Manifests = NO_MANIFESTS,
     nodes: NodeAnnotator | None = None,
+    claims: ClaimWriter = NO_CLAIMS,
 ) -> Engine:
     """Compile the profiles, activate the plugins and build an engine of both.
 
@@ -231,7 +235,17 @@ def build_engine(
     InvalidInputError if a profile or plugin is unusable.
     """
     waiting: WaitingPods[Any] = WaitingPods()
-    context = PluginContext(binder, clock, waiting, volumes, annotator, manifests, nodes)
+    context = PluginContext(
+        binder,
+        clock,
+        waiting,
+        volumes,
+        annotator,
+        manifests,
+        nodes,
+        claims=claims,
+        conditions=CelConditions(),
+    )
     with growing_heap():
         made = build_scheduler(rules, context, settings)
     return Engine(

@@ -33,6 +33,9 @@ class Resource(StrEnum):
     VOLUME_ATTACHMENT = "VolumeAttachment"
     POD_DISRUPTION_BUDGET = "PodDisruptionBudget"
     RESOURCE_QUOTA = "ResourceQuota"
+    DEVICE_CLASS = "DeviceClass"
+    RESOURCE_CLAIM = "ResourceClaim"
+    RESOURCE_SLICE = "ResourceSlice"
 
 
 class Action(IntFlag):

@@ -103,6 +103,18 @@ class Optional(Struct, frozen=True):
 NONE = Optional(None, present=False)
 
 
+class TotalMap(dict[str, Value]):
+    """A map of maps: look-ups find an empty map where it has no entry, while `in` finds nothing."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: str) -> Mapping[Value, Value]:
+        return _EMPTY
+
+
+_EMPTY: Mapping[Value, Value] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Url:
     """A parsed URL. `path` is percent-encoded, `query` as it was written, `host` may have a port."""

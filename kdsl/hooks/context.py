@@ -4,7 +4,7 @@ core.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -12,8 +12,10 @@ from kdsl.base.clock import Clock
 from kdsl.hooks.status import Status
 
 if TYPE_CHECKING:
+    from kdsl.cluster.api.device_objects import ResourceClaim
     from kdsl.cluster.objects.node import NodeInfo
     from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.resource_claims.claim_plan import ClaimPlan
     from kdsl.cluster.storage.volume_plan import VolumePlan
 
 
@@ -55,6 +57,59 @@ class _NoVolumes:
 
 
 NO_VOLUMES: Final[VolumeBinder] = _NoVolumes()
+
+
+class ClaimWriter(Protocol):
+    """Keeps devices for pods that have a node, and writes the claims of devices to the cluster."""
+
+    def find(self, key: str) -> ResourceClaim | None:
+        """Return the present claim `namespace/name`."""
+        ...
+
+    def pending(self) -> Mapping[str, ResourceClaim]:
+        """Return the claims whose new allocation is assumed and not known to be written, by key."""
+        ...
+
+    def assume(self, plan: ClaimPlan) -> None:
+        """Keep the devices of the plan, so that later pods do not get them."""
+        ...
+
+    def forget(self, plan: ClaimPlan) -> None:
+        """Release an assumed plan: devices that are not written, and the pod as user of its claims."""
+        ...
+
+    def write(self, pod: PodInfo, plan: ClaimPlan) -> Status | None:
+        """Write the claims of an assumed plan; None means success, an ERROR holds the reason."""
+        ...
+
+    def deallocate(self, claim: ResourceClaim) -> Status | None:
+        """Take the devices away from a claim that nobody else uses; an ERROR holds the reason."""
+        ...
+
+
+class _NoClaims:
+    """The port where pods are judged and not placed: it knows and writes no claims."""
+
+    def find(self, key: str) -> ResourceClaim | None:
+        return None
+
+    def pending(self) -> Mapping[str, ResourceClaim]:
+        return {}
+
+    def assume(self, plan: ClaimPlan) -> None:
+        return None
+
+    def forget(self, plan: ClaimPlan) -> None:
+        return None
+
+    def write(self, pod: PodInfo, plan: ClaimPlan) -> Status | None:
+        return None
+
+    def deallocate(self, claim: ResourceClaim) -> Status | None:
+        return None
+
+
+NO_CLAIMS: Final[ClaimWriter] = _NoClaims()
 
 
 class PodAnnotator(Protocol):
@@ -152,6 +207,40 @@ class Permits(Protocol):
         ...
 
 
+DeviceCondition = Callable[[Mapping[str, Any]], bool]
+"""Answers for a device, as `DeviceConditions` describes it; raises ValueError where the condition fails."""
+
+
+class DeviceConditions(Protocol):
+    """Compiles the CEL conditions of device classes and claims, with one variable, `device`.
+
+    A device is a mapping with the keys `driver`, `attributes`, `capacity` and `allowMultipleAllocations`.
+    Attributes and capacities are maps by domain of maps by name; values are texts, numbers, bools, `Semver`
+    and `Quantity`.
+    """
+
+    def compile(self, text: str) -> DeviceCondition:
+        """Compile a CEL condition on `device`; ValueError with the reason for an invalid one."""
+        ...
+
+    def budgeted(self) -> DeviceConditions:
+        """Return the same port for one attempt: all that it compiles and evaluates shares a step budget."""
+        ...
+
+
+class _NoConditions:
+    """The port where no devices are allocated: it evaluates no conditions."""
+
+    def compile(self, text: str) -> DeviceCondition:
+        raise ValueError("conditions on devices are not evaluated here")
+
+    def budgeted(self) -> DeviceConditions:
+        return self
+
+
+NO_CONDITIONS: Final[DeviceConditions] = _NoConditions()
+
+
 @dataclass(frozen=True, slots=True)
 class PluginContext:
     """The ports a plugin may keep. A plugin is built with `(args, context)`.
@@ -169,3 +258,5 @@ class PluginContext:
     manifests: Manifests = NO_MANIFESTS
     nodes: NodeAnnotator | None = None
     is_live: bool = False
+    claims: ClaimWriter = NO_CLAIMS
+    conditions: DeviceConditions = NO_CONDITIONS

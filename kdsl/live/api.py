@@ -25,6 +25,7 @@ from kdsl.live.lanes import Lane, Lanes
 from kdsl.live.object_paths import (
     EVENTS_GROUP,
     claim_path,
+    device_claim_path,
     events_path,
     has_names,
     node_path,
@@ -173,6 +174,22 @@ class Api:
         meta = claim["metadata"]
         request = Request("PUT", claim_path(meta["namespace"], meta["name"]), encode(claim))
         return await self._send(Lane.BIND, Write.CLAIM, request, _whole)
+
+    async def read_device_claim(self, namespace: str, name: str) -> Result[JsonObject]:
+        """Read a complete ResourceClaim."""
+        request = Request("GET", device_claim_path(namespace, name))
+        return await self._send(Lane.BIND, Write.READ, request, _whole)
+
+    async def update_device_claim(self, claim: JsonObject, subresource: str = "") -> Result[JsonObject]:
+        """Replace a ResourceClaim that was read before, or its status."""
+        meta = claim["metadata"]
+        path = device_claim_path(meta["namespace"], meta["name"], subresource)
+        return await self._send(Lane.BIND, Write.DEVICE_CLAIM, Request("PUT", path, encode(claim)), _whole)
+
+    async def patch_device_claim(self, namespace: str, name: str, patch: bytes) -> Result[None]:
+        """Change the status of a ResourceClaim by a strategic merge patch."""
+        request = Request("PATCH", device_claim_path(namespace, name, "status"), patch, STRATEGIC_PATCH)
+        return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _nothing)
 
     async def read_volume(self, name: str) -> Result[JsonObject]:
         """Read a complete PersistentVolume."""

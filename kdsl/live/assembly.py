@@ -38,6 +38,7 @@ from kdsl.live.outlets import Outlets, Silence
 from kdsl.live.ports import (
     LivePermits,
     PortBinder,
+    PortClaims,
     PortManifests,
     PortNodeAnnotations,
     PortPodAnnotations,
@@ -51,6 +52,7 @@ from kdsl.live.runner import DRAIN, LoopThread
 from kdsl.live.status_writer import StatusWriter
 from kdsl.live.volumes import Volumes
 from kdsl.live.write_counts import UNOBSERVED, WriteObserver
+from kdsl.plan.compile.device_conditions import CelConditions
 
 Make = Callable[[PluginContext], Scheduler]
 """Make the deciding part, with plugins built on the given ports: `build_scheduler`, `load_scheduler`."""
@@ -101,6 +103,7 @@ class LiveScheduler:
         writers = self._writers
         self._permits = LivePermits(lambda: inbox.post(_wake))
         self._nodes = PortNodeAnnotations(self._bridge, self.known, writers.annotations)
+        self._claims = PortClaims(self._bridge, self.cache, writers.api, options.wall)
         self.context = PluginContext(
             PortBinder(self._bridge, writers.requests),
             options.wall,
@@ -110,6 +113,8 @@ class LiveScheduler:
             PortManifests(self.known),
             self._nodes,
             is_live=True,
+            claims=self._claims,
+            conditions=CelConditions(),
         )
         self.outlets = _outlets(self.known, options, writers)
         self.binder = self._new_binder()
@@ -148,7 +153,12 @@ class LiveScheduler:
         )
         if record is not None:
             record.follow(self.engine)
-        listeners = FeedListeners(self._note_gated, self._writers.status.forget, self._writers.volumes.notice)
+        listeners = FeedListeners(
+            self._note_gated,
+            self._writers.status.forget,
+            self._writers.volumes.notice,
+            self._claims.notice,
+        )
         # With `advises` the other scheduler binds all pods: none of these bindings is foreign.
         leads = (lambda: False) if self.options.advises else self._gates.leads
         self.feed = CacheFeed(self.cache, self.engine, self.known, leads, listeners)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.api.storage_objects import PersistentVolume, PersistentVolumeClaim
 from kdsl.cluster.objects.pod import PodInfo
@@ -45,12 +46,14 @@ class FeedListeners:
     """Callbacks of the feed, on the scheduling thread.
 
     `gated` gets the decision about a pod that PreEnqueue holds back, `pod_over` the uid of a pod that is
-    bound or gone, `claim_changed` the `namespace/name` of a PersistentVolumeClaim.
+    bound or gone, `claim_changed` the `namespace/name` of a PersistentVolumeClaim. The key and version of a
+    ResourceClaim go to `device_claim_changed`, with the claim, None if it is gone.
     """
 
     gated: Callable[[Decision, PodInfo], None] = lambda decision, pod: None
     pod_over: Callable[[str], None] = lambda uid: None
     claim_changed: Callable[[str], None] = lambda claim: None
+    device_claim_changed: Callable[[str, str, ResourceClaim | None], None] = lambda key, version, claim: None
 
 
 NO_LISTENERS: Final = FeedListeners()
@@ -208,6 +211,9 @@ class CacheFeed:
         kind = thing.KIND
         if isinstance(thing, PersistentVolumeClaim):
             self._listeners.claim_changed(change.key)
+        elif isinstance(thing, ResourceClaim):
+            is_gone = change.verb is Verb.DROP
+            self._listeners.device_claim_changed(change.key, change.version, None if is_gone else thing)
         if change.verb is Verb.DROP:
             self._known.forget_version(kind, change.key)
             self._cache.remove(kind, change.key)

@@ -19,6 +19,7 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.errors import InvalidInputError
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
@@ -37,6 +38,7 @@ from kdsl.hooks.status import Status
 from kdsl.live.known import KnownObjects
 from kdsl.live.ports import PortManifests
 from kdsl.live.questions import Explained, Form, Question, TooManyError
+from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.report.answer import outcome_text
 from kdsl.report.explanation import explanation_text, wide_text
 from kdsl.report.explanation_document import explanation_envelope
@@ -163,7 +165,11 @@ class _Beside:
         self._volumes, self._annotations = MemoryVolumes(self._cluster), MemoryAnnotations(self._cluster)
         self._clock = ManualClock()
         self._waiting: WaitingPods[Reserved] = WaitingPods()
-        context = PluginContext(self, self._clock, self._waiting, self._volumes, self._annotations, manifests)
+        self._claims = MemoryClaims(self._cluster)
+        ports = self._volumes, self._annotations, manifests
+        context = PluginContext(
+            self, self._clock, self._waiting, *ports, claims=self._claims, conditions=CelConditions()
+        )
         self._made = build_scheduler(made.rules, context, made.settings)
 
     def bind(self, pod: PodInfo, node: str) -> Status | None:
@@ -205,7 +211,7 @@ class _Beside:
     ) -> Explanation:
         """Decide a pod on a copy of the cluster, which cannot be used again."""
         made, options = self._made, moment.options
-        self._cluster = self._volumes.cluster = self._annotations.cluster = cluster
+        self._use(cluster)
         if inspection.home:
             options = replace(options, percentage=100)
         with Engine(
@@ -223,10 +229,14 @@ class _Beside:
             explanation = turns.explain((pod,), pod, inspection)
         # Keep nothing of the copy, nor a pod that a plugin holds back.
         self._waiting.take(pod.key, self._clock.now())
-        self._cluster = self._volumes.cluster = self._annotations.cluster = ClusterCache()
+        self._use(ClusterCache())
         if explanation is None:
             raise RuntimeError(f"pod {pod.key} got no decision")
         return explanation
+
+    def _use(self, cluster: ClusterCache) -> None:
+        self._cluster = self._claims.cluster = cluster
+        self._volumes.cluster = self._annotations.cluster = cluster
 
 
 def _suppose(cluster: ClusterCache, pod: PodInfo, changes: tuple[Change, ...]) -> PodInfo:

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import quote
 
 EVENTS_GROUP: Final = "/apis/events.k8s.io/v1"
+DEVICES_GROUP: Final = "/apis/resource.k8s.io/v1"
 _CORE: Final = "/api/v1"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._-]+")
 _NOWHERE: Final = frozenset(("", ".", ".."))
@@ -26,6 +27,12 @@ def node_path(name: str) -> str:
 def claim_path(namespace: str, name: str) -> str:
     """Return the path of a PersistentVolumeClaim."""
     return f"{_CORE}/namespaces/{_quoted(namespace)}/persistentvolumeclaims/{_quoted(name)}"
+
+
+def device_claim_path(namespace: str, name: str, subresource: str = "") -> str:
+    """Return the path of a ResourceClaim, or of one of its subresources."""
+    path = f"{DEVICES_GROUP}/namespaces/{_quoted(namespace)}/resourceclaims/{_quoted(name)}"
+    return f"{path}/{subresource}" if subresource else path
 
 
 def volume_path(name: str) -> str:

@@ -11,8 +11,11 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from kdsl.base.clock import Clock
+from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.resource_claims.claim_plan import ClaimPlan
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.cycle.bindings import BindingEnd
@@ -20,9 +23,13 @@ from kdsl.cycle.decision import Condition
 from kdsl.hooks.context import NO_MANIFESTS
 from kdsl.hooks.status import Code, Status
 from kdsl.live.annotations import Annotations, NotReadError
+from kdsl.live.api import Api
 from kdsl.live.binding_requests import BindingRequests
 from kdsl.live.bridge import Bridge, BridgeError
+from kdsl.live.device_claims import TIMEOUT as CLAIM_TIMEOUT
+from kdsl.live.device_claims import DeviceClaims
 from kdsl.live.known import KnownObjects
+from kdsl.live.versions import is_older
 from kdsl.live.volumes import TIMEOUT as VOLUME_TIMEOUT
 from kdsl.live.volumes import Volumes
 
@@ -64,6 +71,64 @@ class PortVolumes:
     def bind(self, pod: PodInfo, plan: VolumePlan) -> Status | None:
         """Bind the volumes and wait for the result, ten minutes at most."""
         return _status(self._bridge, self._volumes.bind(plan), VOLUME_TIMEOUT + _GRACE)
+
+
+class PortClaims:
+    """Keeps devices for pods, and writes the claims of plans.
+
+    An allocation is `pending` from its assumption on, until the watch shows it or something newer.
+    """
+
+    def __init__(self, bridge: Bridge, cache: ClusterCache, api: Api, clock: Clock) -> None:
+        self._bridge, self._cache = bridge, cache
+        self._claims = DeviceClaims(api, clock, self._note_written)
+        self._pending: dict[str, ResourceClaim] = {}
+        self._versions: dict[str, str] = {}
+
+    def find(self, key: str) -> ResourceClaim | None:
+        """Return the claim `namespace/name`."""
+        return self._cache.resource_claims.get(key)
+
+    def pending(self) -> Mapping[str, ResourceClaim]:
+        """Return the claims whose allocation the watch has not shown yet, by key."""
+        return self._pending
+
+    def assume(self, plan: ClaimPlan) -> None:
+        """Keep the devices of the plan for later decisions."""
+        self._pending.update(plan.allocated())
+
+    def forget(self, plan: ClaimPlan) -> None:
+        """Release the devices that were not written, and the pod as a user of its claims."""
+        for key in plan.allocated():
+            if key not in plan.written:
+                self._drop(key)
+        for claim in plan.to_release():
+            self._bridge.send(self._claims.release(claim, plan.user.uid))
+
+    def write(self, pod: PodInfo, plan: ClaimPlan) -> Status | None:
+        """Write the claims and wait until their devices are ready, ten minutes at most."""
+        return _status(self._bridge, self._claims.write(plan), CLAIM_TIMEOUT + _GRACE)
+
+    def deallocate(self, claim: ResourceClaim) -> Status | None:
+        """Request that the devices are taken away; a failure is only logged."""
+        self._bridge.send(self._claims.deallocate(claim))
+        return None
+
+    def notice(self, key: str, version: str, claim: ResourceClaim | None) -> None:
+        """Note a change of a claim that the watch shows; None: the claim is gone."""
+        if key in self._pending:
+            written = self._versions.get(key)
+            is_newer = written is not None and not is_older(version, written)
+            if claim is None or claim.status.allocation is not None or is_newer:
+                self._drop(key)
+
+    def _note_written(self, key: str, version: str) -> None:
+        if key in self._pending:
+            self._versions[key] = version
+
+    def _drop(self, key: str) -> None:
+        self._pending.pop(key, None)
+        self._versions.pop(key, None)
 
 
 class PortPodAnnotations:

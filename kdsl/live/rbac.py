@@ -16,6 +16,7 @@ from kdsl.live.needs import Needs
 MOST_REASONS: Final = 3
 """The most reasons written for a resource; the others are counted."""
 _VOLUMES: Final = "VolumeBinding"
+_CLAIMS: Final = "DynamicResources"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,11 @@ def _sets_aside(rules: RuleSet, tables: Sequence[HookTable]) -> Iterator[Grant]:
         volumes = ("persistentvolumeclaims", "persistentvolumes")
         yield Grant(
             core, volumes, ("get", "update"), (f"volumes are bound before their pod: plugin `{_VOLUMES}`",)
+        )
+    if any(name == _CLAIMS for table in tables for name, _ in table.pre_binds):
+        claims = ("resource.k8s.io",), ("resourceclaims", "resourceclaims/status", "resourceclaims/binding")
+        yield Grant(
+            *claims, ("get", "patch", "update"), (f"devices are allocated to claims: plugin `{_CLAIMS}`",)
         )
     sharing = sorted(table.profile for table in tables if rules.profiles[table.profile].sharing is not None)
     if sharing:

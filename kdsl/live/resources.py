@@ -27,6 +27,9 @@ _PLURALS: Final = {
     "CSIDriver": "csidrivers",
     "CSIStorageCapacity": "csistoragecapacities",
     "VolumeAttachment": "volumeattachments",
+    "DeviceClass": "deviceclasses",
+    "ResourceClaim": "resourceclaims",
+    "ResourceSlice": "resourceslices",
 }
 
 

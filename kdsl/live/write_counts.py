@@ -17,6 +17,7 @@ class Write(StrEnum):
     NODE_ANNOTATIONS = "node_annotations"
     VOLUME = "volume"
     CLAIM = "claim"
+    DEVICE_CLAIM = "device_claim"
     EVENT = "event"
     SERIES = "series"
 

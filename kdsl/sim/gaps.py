@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.cluster.api.device_objects import DeviceClass, ResourceClaim, ResourceSlice
 from kdsl.cluster.api.objects import Namespace
 from kdsl.cluster.api.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kdsl.cluster.api.workload_objects import PodDisruptionBudget
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.claim_templates import TEMPLATE
 from kdsl.cluster.read.problems import InputCode
 from kdsl.cycle.decision import Decision
 
@@ -58,17 +60,26 @@ def _missing_kinds(workload: Workload) -> Iterator[Diagnostic]:
     bound = [claim for claim in claims if claim.spec.volume_name]
     unbound = [claim for claim in claims if not claim.spec.volume_name and claim.spec.storage_class_name]
     on_drivers = [volume for volume in volumes if volume.spec.csi is not None]
+    devices = [each for each in workload.catalog if isinstance(each, ResourceClaim)]
+    wanting = [pod for pod in pods if any(each.claim for each in pod.resource_claims)]
+    expecting = [pod for pod in pods if any(each.claim is None for each in pod.resource_claims)]
     selecting = [pod for pod in pods if _selects_namespaces(pod)]
     needs: tuple[tuple[str, Sequence[object], str, str], ...] = (
         (PersistentVolumeClaim.KIND, claiming, "pod has claims", "pods have claims"),
         (PersistentVolume.KIND, bound, "claim is bound", "claims are bound"),
         (StorageClass.KIND, unbound, "claim waits for a volume", "claims wait for a volume"),
         (CSINode.KIND, on_drivers, "volume has a CSI driver", "volumes have a CSI driver"),
+        (ResourceClaim.KIND, wanting, "pod claims devices", "pods claim devices"),
+        (DeviceClass.KIND, devices, "claim names a device class", "claims name device classes"),
+        (ResourceSlice.KIND, devices, "claim needs devices", "claims need devices"),
         (Namespace.KIND, selecting, "pod selects namespaces", "pods select namespaces"),
     )
     for kind, needing, singular, plural in needs:
         if needing:
             yield from _without(kind, workload, _count(needing, singular, plural))
+    if expecting:
+        who = _count(expecting, "pod needs a claim", "pods need claims")
+        yield _warning(f"{who} from a {TEMPLATE[1]} that the input does not hold", _EXPORT)
 
 
 def _selects_namespaces(pod: PodInfo) -> bool:

@@ -15,6 +15,7 @@ from kdsl.base.heap import settled_heap
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.snapshot.snapshot import Snapshot
@@ -198,10 +199,11 @@ def simulated_engine(
     asked = {pod.scheduler_name for pod in (*workload.pending, *workload.placed)}
     settings = narrowed(rules, settings, asked)
     volumes = MemoryVolumes(cluster)
-    annotations = MemoryAnnotations(cluster)
+    annotations, claims = MemoryAnnotations(cluster), MemoryClaims(cluster)
+    claims.follow()
     manifests = KeptManifests(workload.manifests) if workload.manifests else NO_MANIFESTS
     with build_engine(
-        rules, cluster, *ports, settings, volumes, evictor, recorder, annotations, manifests
+        rules, cluster, *ports, settings, volumes, evictor, recorder, annotations, manifests, claims=claims
     ) as engine:
         yield engine, cluster, evictor
         if recorder is not None:

@@ -16,6 +16,7 @@ from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -37,6 +38,7 @@ from kdsl.hooks.context import PluginContext
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.faults import Fault, merged
 from kdsl.hooks.status import Status
+from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.testing.recorded import Recorded
 
 _ALL_NODES = 100
@@ -112,7 +114,11 @@ class Session:
         self._waiting: WaitingPods[Any] = WaitingPods()
         self._volumes = MemoryVolumes(self._binder.cluster)
         self._annotations = MemoryAnnotations(self._binder.cluster)
-        context = PluginContext(self._binder, self._clock, self._waiting, self._volumes, self._annotations)
+        self._claims = MemoryClaims(self._binder.cluster)
+        ports = self._volumes, self._annotations
+        context = PluginContext(
+            self._binder, self._clock, self._waiting, *ports, claims=self._claims, conditions=CelConditions()
+        )
         (self._table,) = hook_tables(rules, context, Settings(profile=profile, plugins=plugins, probe=probe))
         self._rules = rules.digest
         self.cards = CardExplainer.of(rules, rules.profiles[profile], DEFAULT_STEPS)
@@ -174,7 +180,8 @@ class Session:
         recorded: Recorded | None = None,
     ) -> Engine:
         self._clock.time = 0
-        self._binder.cluster = self._volumes.cluster = self._annotations.cluster = cluster.cache()
+        self._binder.cluster = self._claims.cluster = cluster.cache()
+        self._volumes.cluster = self._annotations.cluster = self._binder.cluster
         tables = [replace(self._table, scheduler=name) for name in {pod.scheduler_name for pod in pods}]
         options = EngineOptions(percentage=_ALL_NODES) if recorded is None else recorded.options
         options = replace(options, parallelism=parallelism, detail=Detail.FULL, rules=self._rules)

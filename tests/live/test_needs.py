@@ -29,6 +29,7 @@ STORAGE = {
     "csistoragecapacities",
     "volumeattachments",
 }
+DEVICES = {"deviceclasses", "resourceclaims", "resourceslices"}
 WORKLOADS = {"services", "replicationcontrollers", "replicasets", "statefulsets"}
 
 
@@ -64,7 +65,9 @@ def own_rules(tmp_path: Path, text: str) -> RuleSet:
 
 def test_the_default_profile_needs_what_kube_scheduler_watches(shipped: RuleSet) -> None:
     found = reasons(shipped, "default")
-    assert found.keys() == {"pods", "nodes", "namespaces", "poddisruptionbudgets"} | STORAGE | WORKLOADS
+    others = {"pods", "nodes", "namespaces", "poddisruptionbudgets"}
+    assert found.keys() == others | STORAGE | WORKLOADS | DEVICES
+    assert found["resourceslices"] == ("plugin `DynamicResources`",)
     assert found["namespaces"] == ("rule `InterPodAffinity`",)
     assert found["poddisruptionbudgets"] == ("rule `LowerPriority`",)
     assert "plugin `VolumeBinding`" in found["persistentvolumeclaims"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from kdsl.cluster.api.device_objects import DeviceClass, ResourceClaim, ResourceSlice
 from kdsl.cluster.api.objects import Namespace, Node, Pod
 from kdsl.cluster.api.storage_objects import (
     CSIDriver,
@@ -38,7 +39,8 @@ StorageObject: TypeAlias = (
 WorkloadObject: TypeAlias = (
     Service | ReplicationController | ReplicaSet | StatefulSet | PodDisruptionBudget | ResourceQuota
 )
-CatalogObject: TypeAlias = Namespace | WorkloadObject | StorageObject
+DeviceObject: TypeAlias = DeviceClass | ResourceClaim | ResourceSlice
+CatalogObject: TypeAlias = Namespace | WorkloadObject | StorageObject | DeviceObject
 """An object that the catalog holds."""
 KubeObject: TypeAlias = Pod | Node | CatalogObject
 
@@ -50,6 +52,7 @@ _READ: Final[dict[str, tuple[type[KubeObject], ...]]] = {
     "apps/v1": (ReplicaSet, StatefulSet),
     "policy/v1": (PodDisruptionBudget,),
     "storage.k8s.io/v1": (CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment),
+    "resource.k8s.io/v1": (DeviceClass, ResourceClaim, ResourceSlice),
 }  # fmt: skip
 
 KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
@@ -59,7 +62,7 @@ KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
 
 NAMESPACED: Final = (
     Pod, Service, ReplicationController, ReplicaSet, StatefulSet, PodDisruptionBudget,
-    PersistentVolumeClaim, CSIStorageCapacity, ResourceQuota,
+    PersistentVolumeClaim, CSIStorageCapacity, ResourceQuota, ResourceClaim,
 )  # fmt: skip
 """The kinds of namespaced objects."""
 
@@ -76,7 +79,7 @@ _KINDS: Final = {
     "networking.k8s.io/v1": "Ingress IngressClass NetworkPolicy",
     "node.k8s.io/v1": "RuntimeClass",
     "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
-    "resource.k8s.io/v1": "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice",
+    "resource.k8s.io/v1": "ResourceClaimTemplate",
     "scheduling.k8s.io/v1": "PriorityClass",
 }
 

@@ -258,6 +258,8 @@ class Volume(VolumeSource, frozen=True):
 
 
 class PodResourceClaim(Part, frozen=True):
+    """A claim of devices in a pod: a claim by its name, or one that is created from a template."""
+
     name: str = ""
     resource_claim_name: str = ""
     resource_claim_template_name: str = ""
@@ -295,6 +297,13 @@ class ContainerStatus(Part, frozen=True):
     allocated_resources: ResourceList = {}
 
 
+class PodResourceClaimStatus(Part, frozen=True):
+    """The claim that was created from a template; without a name the pod needs none."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+
+
 class PodStatus(Part, frozen=True):
     phase: str = ""
     nominated_node_name: str = ""
@@ -304,6 +313,7 @@ class PodStatus(Part, frozen=True):
     init_container_statuses: list[ContainerStatus] = []
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
+    resource_claim_statuses: list[PodResourceClaimStatus] = []
 
 
 class Pod(Part, frozen=True):

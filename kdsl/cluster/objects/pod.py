@@ -17,6 +17,7 @@ from kdsl.base.resources import NOTHING, Resources
 from kdsl.cluster.api.objects import OwnerReference, Pod, PodSpec, SchedulingGate
 from kdsl.cluster.devices.pods import DeviceContainer, containers_of
 from kdsl.cluster.objects.containers import Container, read_amounts, read_containers
+from kdsl.cluster.objects.device_claims import DeviceClaim, device_claims_of
 from kdsl.cluster.objects.images import tagged
 from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
 from kdsl.cluster.objects.node_columns import Mask, NodeColumns, none_of
@@ -85,7 +86,7 @@ class PodInfo(Struct, frozen=True):
     preferred_anti_affinity: tuple[PodAffinityTerm, ...] = ()
     spread_constraints: tuple[SpreadConstraint, ...] = ()
     volumes: tuple[PodVolume, ...] = ()
-    resource_claims: tuple[str, ...] = ()
+    resource_claims: tuple[DeviceClaim, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     requests: Resources = NOTHING
     scored_requests: Resources = NOTHING
@@ -154,7 +155,7 @@ class PodInfo(Struct, frozen=True):
                 SpreadConstraint.of(one, meta) for one in spec.topology_spread_constraints
             ),
             volumes=read_volumes(spec.volumes, meta.name),
-            resource_claims=tuple(one.name for one in spec.resource_claims),
+            resource_claims=device_claims_of(pod),
         )
 
     @property

@@ -16,7 +16,8 @@ from typing import Any, BinaryIO, Final, TypeAlias
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.base.paths import Path, path_text
 from kdsl.cluster.api.kinds import KINDS, KNOWN_KINDS, CatalogObject, KubeObject
-from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.api.objects import Node, Pod, PodResourceClaimStatus
+from kdsl.cluster.read.claim_templates import CLAIM, TEMPLATE, ClaimTemplates, with_claims
 from kdsl.cluster.read.decode import decode
 from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.read.documents import Document, read_documents
@@ -31,10 +32,7 @@ Manifest: TypeAlias = dict[str, Any]
 _LIST: Final = "List"
 
 # Requests of a pod that rules cannot read yet: a decision without them may be wrong, so they are reported.
-_UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (
-    ("spec", "resourceClaims"),
-    ("spec", "schedulingGroup"),
-)
+_UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (("spec", "schedulingGroup"),)
 
 
 MAX_UNKNOWN_FIELDS: Final = 50
@@ -114,6 +112,7 @@ class _Reader:
     unknown_fields: dict[tuple[str, Path], _Occurrences] = field(default_factory=dict)
     more_unknown_fields: int = 0
     places: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    templates: ClaimTemplates = field(default_factory=ClaimTemplates)
 
     def take(self, document: Document) -> None:
         problems = Problems(self.found, document.where)
@@ -122,6 +121,11 @@ class _Reader:
 
     def _take_object(self, raw: dict[str, object], kind: tuple[str, str], problems: Problems) -> None:
         into = KINDS.get(kind)
+        if kind == TEMPLATE:
+            if not self.templates.add(raw):
+                title = "a template needs a name and the spec of a claim (`spec.spec`)"
+                problems.add(InputCode.MISSING, (), title)
+            return
         if into is None:
             self._skip(kind, problems)
             return
@@ -174,7 +178,22 @@ class _Reader:
         title = f"objects of kind `{kind[1]}` in `{kind[0]}` are not known and are passed over"
         problems.add(InputCode.UNKNOWN_KIND, (), title, *help, severity=Severity.WARNING)
 
+    def _create_claims(self) -> None:
+        """Create the claims of devices that pods lack, from templates."""
+        for at, pod in enumerate(tuple(self.objects)):
+            if not isinstance(pod, Pod) or not pod.spec.resource_claims:
+                continue
+            created: list[PodResourceClaimStatus] = []
+            for status, claim in self.templates.claims_for(pod):
+                where = Problems(self.found, f"claim `{status.name}` of pod `{pod.metadata.name}`")
+                self._take_object(claim, CLAIM, where)
+                created.append(status)
+            self.objects[at] = with_claims(pod, created)
+            if created and self.keeps_sources:
+                self.sources[at] = _with_statuses(self.sources[at], created)
+
     def result(self) -> ReadResult:
+        self._create_claims()
         for path, count in self.unread_fields.items():
             pods = "1 pod has" if count == 1 else f"{count} pods have"
             title = f"{pods} `{path_text(path)}`, which no rule can read yet"
@@ -191,6 +210,13 @@ class _Reader:
             self.found.append(Diagnostic(InputCode.UNKNOWN_FIELD, title, severity=Severity.WARNING))
         unread = tuple(sorted(self.unread.items()))
         return ReadResult(tuple(self.objects), unread, tuple(self.found), tuple(self.sources))
+
+
+def _with_statuses(source: Manifest, created: Iterable[PodResourceClaimStatus]) -> Manifest:
+    status = source.get("status") or {}
+    known = status.get("resourceClaimStatuses") or []
+    entries = [{"name": one.name, "resourceClaimName": one.resource_claim_name} for one in created]
+    return {**source, "status": {**status, "resourceClaimStatuses": [*known, *entries]}}
 
 
 def _items(value: object, problems: Problems) -> Iterator[tuple[dict[str, object], Path, tuple[str, str]]]:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct, inspect
 
 from kdsl.base.paths import Path
+from kdsl.cluster.api import device_objects as devices
 from kdsl.cluster.api import objects as api
 from kdsl.cluster.api import storage_objects as storage
 from kdsl.cluster.api import workload_objects as workload
@@ -66,6 +67,7 @@ _UNREAD: Final[Mapping[type[Struct], str]] = {
     api.ClaimVolume: "",
     api.EphemeralVolume: "volumeClaimTemplate",
     api.PodResourceClaim: "",
+    api.PodResourceClaimStatus: "",
     api.NodeSpec: "podCIDRs configSource externalID",
     api.TaintSpec: "timeAdded",
     api.NodeStatus: """
@@ -79,6 +81,20 @@ _UNREAD: Final[Mapping[type[Struct], str]] = {
     storage.PersistentVolumeSpec: f"{_VOLUME_SOURCES} persistentVolumeReclaimPolicy mountOptions",
     storage.StorageClass: f"{_OBJECT} parameters reclaimPolicy mountOptions allowVolumeExpansion",
     workload.PodDisruptionBudget: _OBJECT,
+    devices.DeviceClass: _OBJECT,
+    devices.DeviceClassSpec: "",
+    devices.DeviceSelector: "",
+    devices.CelSelector: "",
+    devices.ResourceClaim: _OBJECT,
+    devices.ResourceClaimSpec: "",
+    devices.DeviceClaim: "",
+    devices.ClaimRequest: "",
+    devices.DeviceRequest: "",
+    devices.DeviceConstraint: "",
+    devices.ResourceSlice: _OBJECT,
+    devices.ResourceSliceSpec: "",
+    devices.ResourcePool: "",
+    devices.Device: "",
     workload.PodDisruptionBudgetSpec: "minAvailable maxUnavailable unhealthyPodEvictionPolicy",
 }
 

@@ -23,6 +23,7 @@ from kdsl.cluster.api.objects import (
     Node,
     ObjectMeta,
     Pod,
+    PodResourceClaim,
     TaintSpec,
     TolerationSpec,
     Volume,
@@ -91,6 +92,7 @@ def _check_pod(pod: Pod, problems: Problems) -> None:
     check_pod_affinity(spec.affinity, problems)
     check_spread(spec.topology_spread_constraints, problems)
     _check_volumes(spec.volumes, problems)
+    _check_claims(spec.resource_claims, problems)
     if spec.preemption_policy:
         _check_known(spec.preemption_policy, PREEMPTION_POLICIES, ("spec", "preemptionPolicy"), problems)
     gates = [gate.name for gate in spec.scheduling_gates]
@@ -109,6 +111,15 @@ def _check_volumes(volumes: Sequence[Volume], problems: Problems) -> None:
         if claim is not None and not claim.claim_name:
             place = (*path, i, "persistentVolumeClaim", "claimName")
             problems.add(InputCode.MISSING, place, "the name of a claim is needed")
+
+
+def _check_claims(claims: Sequence[PodResourceClaim], problems: Problems) -> None:
+    path: Path = ("spec", "resourceClaims")
+    _check_unique([claim.name for claim in claims], path, "claim", problems)
+    for i, claim in enumerate(claims):
+        if bool(claim.resource_claim_name) == bool(claim.resource_claim_template_name):
+            title = "either `resourceClaimName` or `resourceClaimTemplateName` is needed"
+            problems.add(InputCode.VALUE, (*path, i), title)
 
 
 def _check_container(

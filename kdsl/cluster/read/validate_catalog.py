@@ -6,6 +6,7 @@ from typing import Final
 
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.paths import Path
+from kdsl.cluster.api.device_objects import DeviceClass, ResourceClaim, ResourceSlice
 from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.api.objects import ResourceList, WrittenQuantity, quantity
 from kdsl.cluster.api.storage_objects import (
@@ -25,6 +26,7 @@ from kdsl.cluster.api.workload_objects import (
 )
 from kdsl.cluster.read.problems import InputCode, Problems
 from kdsl.cluster.read.validate_affinity import check_equal_labels, check_label_selector
+from kdsl.cluster.read.validate_devices import check_device_object
 from kdsl.cluster.read.validate_selectors import check_node_selector
 
 ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
@@ -59,6 +61,8 @@ def check_catalog_object(api_object: CatalogObject, problems: Problems) -> None:
             check_label_selector(api_object.node_topology, ("nodeTopology",), problems)
             _check_amount(api_object.capacity, ("capacity",), problems)
             _check_amount(api_object.maximum_volume_size, ("maximumVolumeSize",), problems)
+        case DeviceClass() | ResourceClaim() | ResourceSlice():
+            check_device_object(api_object, problems)
         case _:
             pass  # namespaces, drivers and attachments have no such fields but their names
 

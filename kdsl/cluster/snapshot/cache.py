@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kdsl.base.events import Resource
 from kdsl.base.frozen_map import freeze
+from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.api.kinds import CatalogObject, KubeObject
 from kdsl.cluster.api.objects import Namespace, Node, Pod
 from kdsl.cluster.objects.images import NO_SIZES, ImageSpread
@@ -119,6 +120,11 @@ class ClusterCache:
         """Undo the assumption of an object, unless it has been put or removed since."""
         if self._catalog.forget(api_object.KIND, key_of(api_object)):
             self._follow_catalog(api_object.KIND, api_object.metadata.name)
+
+    @property
+    def resource_claims(self) -> Mapping[str, ResourceClaim]:
+        """The claims of devices by `namespace/name`."""
+        return self._catalog.resource_claims
 
     def add_node(self, facts: NodeFacts) -> None:
         """Add or update a node; equal facts change nothing."""

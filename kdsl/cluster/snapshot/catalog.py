@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final, TypeVar, cast
 
 from kdsl.base.frozen_map import NO_STRINGS, FrozenMap, freeze
+from kdsl.cluster.api.device_objects import DeviceClass, ResourceClaim, ResourceSlice
 from kdsl.cluster.api.kinds import NAMESPACED, CatalogObject
 from kdsl.cluster.api.objects import Namespace
 from kdsl.cluster.api.storage_objects import (
@@ -41,13 +42,14 @@ T = TypeVar("T", bound=CatalogObject)
 
 
 class CatalogWord(StrEnum):
-    """The parts of a catalog that rules read, as words of `reads`; each has a version of its own."""
+    """The parts of a catalog, as words of `reads`; each has a version of its own."""
 
     NAMESPACES = "cluster.namespaces"
     SERVICES = "cluster.services"
     STORAGE = "cluster.storage"
     BUDGETS = "cluster.budgets"
     QUOTAS = "cluster.quotas"
+    DEVICES = "cluster.devices"
 
 
 _WORDS: Final[dict[str, CatalogWord]] = {
@@ -57,6 +59,7 @@ _WORDS: Final[dict[str, CatalogWord]] = {
     },
     PodDisruptionBudget.KIND: CatalogWord.BUDGETS,
     ResourceQuota.KIND: CatalogWord.QUOTAS,
+    **{kind.KIND: CatalogWord.DEVICES for kind in (DeviceClass, ResourceClaim, ResourceSlice)},
     **{
         kind.KIND: CatalogWord.STORAGE
         for kind in (
@@ -144,6 +147,10 @@ class Catalog:
         self._changed(kind, key)
         return True
 
+    def is_assumed(self, kind: str, key: str) -> bool:
+        """Return whether readers see an assumed state of an object."""
+        return (kind, key) in self._assumed
+
     def find(self, kind: str, key: str) -> CatalogObject | None:
         """Return the object of a kind, identified by `key_of`."""
         return self._objects[kind].get(key)
@@ -206,6 +213,20 @@ class Catalog:
     def storage_capacities(self) -> Mapping[str, CSIStorageCapacity]:
         """The remaining storage, by `namespace/name` of the object that reports it."""
         return self._of(CSIStorageCapacity)
+
+    @property
+    def resource_claims(self) -> Mapping[str, ResourceClaim]:
+        """The claims of devices by `namespace/name`; `claims` are those of volumes."""
+        return self._of(ResourceClaim)
+
+    @property
+    def resource_slices(self) -> Mapping[str, ResourceSlice]:
+        """The devices that drivers report, by the name of the slice."""
+        return self._of(ResourceSlice)
+
+    @property
+    def device_classes(self) -> Mapping[str, DeviceClass]:
+        return self._of(DeviceClass)
 
     @property
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:

@@ -15,6 +15,7 @@ from kdsl.eval.values import (
     NONE,
     EvalError,
     Optional,
+    TotalMap,
     UInt,
     Value,
     checked_duration,
@@ -98,7 +99,7 @@ def index_list(items: Value, index: Value) -> Value:
 
 def index_map(entries: Mapping[Value, Value], key: Value) -> Value:
     found = to_key(key)
-    if found in entries:
+    if found in entries or entries.__class__ is TotalMap:
         return entries[found]
     raise EvalError(f"no such key: {key}")
 
@@ -114,7 +115,9 @@ def find_in_map(entries: Mapping[Value, Value], key: Value) -> Optional:
     """Return the value of `key`, none if the map has no such key."""
     # The hot path: most keys are texts.
     found = key if key.__class__ is str else to_key(key)
-    return Optional(entries[found]) if found in entries else NONE
+    if found in entries or entries.__class__ is TotalMap:
+        return Optional(entries[found])
+    return NONE
 
 
 def through(find: Callable[[Value, Value], Optional]) -> Callable[[Optional, Value], Optional]:

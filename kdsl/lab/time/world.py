@@ -11,6 +11,7 @@ from kdsl.app import Settings, build_engine, narrowed
 from kdsl.base.clock import ManualClock
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
@@ -78,6 +79,8 @@ def open_world(
     Unless it `evicts`, decisions may name victims that stay.
     """
     clock, evicted = ManualClock(EPOCH), list[PodInfo]()
+    claims = MemoryClaims(cluster)
+    claims.follow()
     with build_engine(
         rules,
         cluster,
@@ -88,6 +91,7 @@ def open_world(
         _Evictor(cluster, evicted) if evicts else None,
         None,
         MemoryAnnotations(cluster),
+        claims=claims,
     ) as engine:
         yield World(cluster, engine, clock, evicted)
 

@@ -12,6 +12,7 @@ from kdsl.eval.values import Value
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 
 Expression = Callable[[Sequence[Value]], Value]
+MeteredExpression = Callable[[Sequence[Value], Meter], Value]
 
 
 def compile_expression(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> Expression:
@@ -20,14 +21,20 @@ def compile_expression(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> E
     `fns` are the functions and fields of plugins that it may call. The result takes the values of the
     environment's variables in their order; EvalError if it has no value.
     """
+    compute = compile_metered(expr, fns)
+    return lambda values: compute(values, Meter.of(POD_STEPS))
+
+
+def compile_metered(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> MeteredExpression:
+    """Compile an expression as `compile_expression` does; it takes its steps from the given meter."""
     size = frame_size(expr)
     scope = RuleScope({}, (), size, CompiledFunctions.of(fns))
     closure = scope.compile(expr)
     blank = scope.new_frame()
 
-    def evaluate(values: Sequence[Value]) -> Value:
+    def evaluate(values: Sequence[Value], meter: Meter) -> Value:
         # Slots after the last variable that is read belong to the compiler.
         read = values[:size]
-        return closure([*read, *blank[len(read) : -1], Meter.of(POD_STEPS)])
+        return closure([*read, *blank[len(read) : -1], meter])
 
     return evaluate

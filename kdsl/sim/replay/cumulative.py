@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kdsl.app import build_engine, narrowed
 from kdsl.base.clock import ManualClock
 from kdsl.cluster.read.files import InputFile
+from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision
@@ -189,6 +190,7 @@ def _course(
         evictor,
         annotator=annotations,
         manifests=shown,
+        claims=MemoryClaims(cluster),
     ) as engine:
         yield Course(
             engine, cluster, clock, evictor, annotations, survey, nodes, lambda decision: on_decision()

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 
 from kdsl.app import build_engine, narrowed
 from kdsl.base.clock import ManualClock
+from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.files import InputFile
 from kdsl.cluster.read.reader import Manifest
+from kdsl.cluster.resource_claims.claim_plan import ClaimPlan
+from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cluster.storage.volume_plan import VolumePlan
@@ -139,6 +142,7 @@ class Judge:
         engine.queue.delete(key)
         self._cluster.forget(key)
         self._ports.volumes.undo()
+        self._ports.claims.undo()
         placed = annotations if node_of(decision) else None
         return Decided(decision, cards_in(placed, self._ports.card_keys))
 
@@ -182,7 +186,7 @@ def _judge(
     side: Side, survey: Survey, manifests: Mapping[ObjectId, Manifest], keys: frozenset[str]
 ) -> Iterator[Judge]:
     cluster, clock = ClusterCache(), ManualClock()
-    ports = _Ports(GivenAnnotations(cluster), _LentVolumes(cluster), keys)
+    ports = _Ports(GivenAnnotations(cluster), _LentVolumes(cluster), _LentClaims(cluster), keys)
     settings = narrowed(side.rules, side.settings, survey.schedulers)
     shown = KeptManifests(manifests) if settings.shows_manifests else NO_MANIFESTS
     with build_engine(
@@ -194,6 +198,7 @@ def _judge(
         ports.volumes,
         annotator=ports.annotations,
         manifests=shown,
+        claims=ports.claims,
     ) as engine:
         yield Judge(side, engine, cluster, clock, ports)
 
@@ -202,6 +207,7 @@ def _judge(
 class _Ports:
     annotations: GivenAnnotations
     volumes: _LentVolumes
+    claims: _LentClaims
     card_keys: frozenset[str]
 
 
@@ -237,3 +243,13 @@ class _LentVolumes:
         """Forget all assumed volumes."""
         while self._plans:
             self._volumes.forget(self._plans.pop())
+
+
+class _LentClaims(MemoryClaims):
+    """Keeps devices for pods until `undo`, and writes no claims."""
+
+    def write(self, pod: PodInfo, plan: ClaimPlan) -> None:
+        return None
+
+    def deallocate(self, claim: ResourceClaim) -> None:
+        return None

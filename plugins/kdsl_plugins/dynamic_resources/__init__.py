@@ -1,1 +1,1 @@
-"""The plugin that handles device claims (DRA) of pods that have none."""
+"""The plugin that allocates the devices of claims: dynamic resource allocation (DRA)."""

@@ -1,66 +1,271 @@
-"""kube-scheduler's DynamicResources for pods without device claims: it skips Filter, scores every node 0, and
-reports in PostFilter that there is nothing to deallocate.
+"""DynamicResources: a pod runs on a node that can use the devices of its claims, and gets new ones there.
 
-Claims are not allocated: pods that have claims wait, on every node.
+The texts and codes are kube-scheduler's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+import numpy as np
+from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.cluster.api.device_objects import Allocation, ResourceClaim
+from kdsl.cluster.objects.selectors import NodeSelector
+from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, is_reserved_for, user_of
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
-if TYPE_CHECKING:
-    from kdsl.base.events import EventPattern
-    from kdsl.cluster.objects.pod import PodInfo
-    from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl_plugins.dynamic_resources.allocator import Allocator, prioritized_score
+from kdsl_plugins.dynamic_resources.errors import AllocationError
+from kdsl_plugins.dynamic_resources.pod_claims import ClaimProblemError, claims_of, key_in, problem_of
 
+if TYPE_CHECKING:
+    from kdsl.cluster.objects.node import NodeInfo
+    from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.catalog import Catalog
+    from kdsl.cluster.snapshot.events import ClusterEvent
+    from kdsl.cluster.snapshot.nodeset import NodeSet
+    from numpy.typing import NDArray
+
+NOT_HERE: Final = Status(Code.UNRESOLVABLE, ("resourceclaim not available on the node",))
+NO_DEVICES: Final = Status(Code.UNRESOLVABLE, ("cannot allocate all claims",))
+MOST_USERS: Final = 256
+"""The most users of a claim."""
 _STATE: Final = "DynamicResources"
+_PLAN: Final = "DynamicResources/plan"
 _SKIP: Final = Status(Code.SKIP)
-_NOT_ALLOCATED: Final = Status(
-    Code.PENDING, ("pod has resource claims, which this scheduler does not allocate",)
+_NEWS: Final = Action.ADD | Action.UPDATE
+_EVENTS: Final = (
+    EventPattern(Resource.NODE, Action.ADD | Action.NODE_LABEL),
+    # The claims that a controller creates for the pod are named in its status.
+    EventPattern(Resource.TARGET_POD, Action.POD_OTHER),
+    EventPattern(Resource.DEVICE_CLASS, _NEWS),
+    EventPattern(Resource.RESOURCE_CLAIM),
+    EventPattern(Resource.RESOURCE_SLICE, _NEWS),
 )
 
 
+@dataclass(slots=True)
+class _Attempt:
+    """The state of one attempt from PreFilter on.
+
+    `claims` are the pod's claims and `places` the nodes of those that are allocated already. `found` are the
+    allocations of the others by node, and `unavailable` the keys of allocated claims that some node cannot
+    use.
+    """
+
+    claims: tuple[ResourceClaim, ...] = ()
+    places: tuple[tuple[str, NodeSelector], ...] = ()
+    allocator: Allocator | None = None
+    found: dict[str, tuple[Allocation, ...]] = field(default_factory=dict)
+    unavailable: set[str] = field(default_factory=set)
+
+    @property
+    def new_claims(self) -> list[ResourceClaim]:
+        """The claims that are not allocated yet."""
+        return [claim for claim in self.claims if claim.status.allocation is None]
+
+
+_NO_CLAIMS: Final = _Attempt()
+
+
 class DynamicResources:
-    """Answers for pods without device claims, and keeps pods with claims waiting. It takes no arguments."""
+    """Allocates devices, and writes claims through the `ClaimWriter` port. It takes no arguments."""
 
     # Hooks that run for every pod declare all arguments: with fewer, a second call drops the others.
 
     IS_LOCAL: ClassVar = True
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
-        pass
+        self._claims, self._conditions = context.claims, context.conditions
 
     @hookimpl
     def events(self) -> Collection[EventPattern]:
-        """Return no events: a pod keeps its claims, and no event makes kdsl allocate them."""
-        return ()
+        """Return the events that may make devices available."""
+        return _EVENTS
+
+    @hookimpl
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Return whether an event helps: claims exist, and a changed one frees devices or is the pod's."""
+        if problem_of(pod, self._claims.find):
+            return False
+        if event.resource is not Resource.RESOURCE_CLAIM:
+            return True
+        before, after = event.before, event.after
+        assert before is None or isinstance(before, ResourceClaim)
+        assert after is None or isinstance(after, ResourceClaim)
+        if _is_allocated(before) and not _is_allocated(after):
+            return True
+        if after is None or key_in(after) not in claims_of(pod):
+            return False
+        return before is None or before.status != after.status
+
+    @hookimpl
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """Keep a pod out of the queue until its claims exist."""
+        if not pod.resource_claims:
+            return None
+        problem = problem_of(pod, self._claims.find)
+        return Status(Code.UNRESOLVABLE, (problem,)) if problem else None
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
-        """Record that PreFilter reached this plugin; a pod without claims skips Filter."""
-        state.values[_STATE] = True
-        return None if pod.resource_claims else _SKIP
+        """Read the claims of a pod; reject it if they fail on every node, skip a pod without claims."""
+        if not pod.resource_claims:
+            state.values[_STATE] = _NO_CLAIMS
+            return _SKIP
+        state.values[_STATE] = attempt = _Attempt()
+        catalog = nodes.snapshot.catalog
+        try:
+            attempt.claims = tuple(self._usable_claims(pod, catalog))
+        except ClaimProblemError as problem:
+            return Status(Code.UNRESOLVABLE, (str(problem),))
+        if not attempt.claims:
+            return _SKIP
+        attempt.places = tuple(_places(attempt.claims))
+        if attempt.new_claims:
+            attempt.allocator = self._allocator(attempt.new_claims, catalog)
+        return None
+
+    def _usable_claims(self, pod: PodInfo, catalog: Catalog) -> Iterator[ResourceClaim]:
+        """Yield the claims of a pod; raise ClaimProblemError where one cannot be used now."""
+        problem = problem_of(pod, catalog.resource_claims.get)
+        if problem:
+            raise ClaimProblemError(problem)
+        pending = self._claims.pending()
+        for key in claims_of(pod):
+            claim = catalog.resource_claims[key]
+            if claim.status.allocation is not None:
+                if len(claim.status.reserved_for) >= MOST_USERS and not is_reserved_for(claim, pod.uid):
+                    raise ClaimProblemError("resourceclaim in use")
+            elif key in pending:
+                raise ClaimProblemError(f"resource claim {key} is in the process of being allocated")
+            else:
+                _check_classes(claim, catalog)
+            yield claim
+
+    def _allocator(self, claims: list[ResourceClaim], catalog: Catalog) -> Allocator:
+        pending = self._claims.pending()
+        present = catalog.resource_claims
+        allocated = [claim for claim in present.values() if claim.status.allocation is not None]
+        allocated += [claim for key, claim in pending.items() if not _is_allocated(present.get(key))]
+        slices = catalog.resource_slices.values()
+        return Allocator.of(claims, catalog.device_classes, slices, allocated, self._conditions)
 
     @hookimpl
-    def filter(self, nodes: NodeSet) -> StatusColumn:
-        """Reject every node for a pod with claims: running it without its devices would be worse."""
-        return StatusColumn.of([_NOT_ALLOCATED] * len(nodes))
+    def filter(self, state: CycleState, nodes: NodeSet) -> StatusColumn:
+        """Reject the nodes that cannot use the devices of the claims, or have none for new ones."""
+        attempt = state.values[_STATE]
+        assert isinstance(attempt, _Attempt)
+        return StatusColumn.of(_judged(attempt, node) for node in nodes.nodes())
 
     @hookimpl
-    def post_filter(self, state: CycleState) -> Status:
-        """Answer UNSCHEDULABLE, so that the next plugin makes room.
+    def post_filter(self, state: CycleState, pod: PodInfo) -> Status:
+        """Take the devices away from one claim that keeps the pod from all other nodes and has no other user.
 
-        Where another plugin ended PreFilter before this one, the reference fails to read its state, which
-        ends the phase with this text.
+        Answers UNSCHEDULABLE in any case, so that the next plugin makes room. Where another plugin ended
+        PreFilter before this one, the reference fails to read its state, which ends the phase with this text.
         """
-        if state.values.get(_STATE) is None:
+        attempt = state.values.get(_STATE)
+        if not isinstance(attempt, _Attempt):
             return Status(Code.ERROR, ("not found",))
-        return Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",))
+        if not attempt.claims:
+            return Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",))
+        for claim in attempt.claims:
+            if key_in(claim) in attempt.unavailable and all(
+                user.uid == pod.uid for user in claim.status.reserved_for
+            ):
+                problem = self._claims.deallocate(claim)
+                return problem or Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",))
+        return Status(Code.UNSCHEDULABLE, ("still not schedulable",))
 
     @hookimpl
-    def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> int:
-        """Score every node alike."""
-        return 0
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | int:
+        """Prefer nodes where requests get their first alternatives; other pods score every node alike."""
+        attempt = state.values.get(_STATE)
+        if not isinstance(attempt, _Attempt) or attempt.allocator is None:
+            return 0
+        new = attempt.new_claims
+        raw = np.array([prioritized_score(new, attempt.found[name]) for name in nodes.names()], np.int64)
+        most = int(raw.max(initial=0))
+        return raw * 100 // most if most else 0
+
+    @hookimpl
+    def reserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        """Keep the devices for the pod, so that later pods do not get them."""
+        attempt = state.values.get(_STATE)
+        if not isinstance(attempt, _Attempt) or not attempt.claims:
+            return
+        new = iter(attempt.found.get(node, ()))
+        plan = ClaimPlan(
+            user_of(pod.name, pod.uid),
+            tuple(
+                Reservation(claim, next(new) if claim.status.allocation is None else None)
+                for claim in attempt.claims
+                if not is_reserved_for(claim, pod.uid)
+            ),
+            tuple(claim for claim in attempt.claims if is_reserved_for(claim, pod.uid)),
+        )
+        self._claims.assume(plan)
+        state.values[_PLAN] = plan
+
+    @hookimpl
+    def unreserve(self, state: CycleState) -> None:
+        """Release the devices that were kept, and the pod as a user of its claims."""
+        plan = state.values.get(_PLAN)
+        if isinstance(plan, ClaimPlan):
+            self._claims.forget(plan)
+            state.values[_PLAN] = None
+
+    @hookimpl
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Answer SKIP where all claims list the pod already."""
+        plan = state.values.get(_PLAN)
+        return None if isinstance(plan, ClaimPlan) and plan.reservations else _SKIP
+
+    @hookimpl
+    def pre_bind(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """Write the claims before the pod is bound to its node."""
+        plan = state.values.get(_PLAN)
+        return self._claims.write(pod, plan) if isinstance(plan, ClaimPlan) else None
+
+
+def _places(claims: Collection[ResourceClaim]) -> Iterator[tuple[str, NodeSelector]]:
+    """Yield the nodes that can use the devices of allocated claims, with the key of the claim."""
+    for claim in claims:
+        allocation = claim.status.allocation
+        if allocation is not None and allocation.node_selector is not None:
+            yield key_in(claim), NodeSelector.of(allocation.node_selector)
+
+
+def _check_classes(claim: ResourceClaim, catalog: Catalog) -> None:
+    """Check that the device classes of a claim's requests exist; raise ClaimProblemError."""
+    for request in claim.spec.devices.requests:
+        exactly = () if request.exactly is None else ((request.name, request.exactly),)
+        others = ((f"{request.name}/{each.name}", each) for each in request.first_available)
+        for name, each in (*exactly, *others):
+            if each.device_class_name not in catalog.device_classes:
+                text = f"request {name}: device class {each.device_class_name} does not exist"
+                raise ClaimProblemError(text)
+
+
+def _judged(attempt: _Attempt, node: NodeInfo) -> Status | None:
+    missing = [key for key, selector in attempt.places if not selector.matches(node)]
+    if missing:
+        attempt.unavailable.update(missing)
+        return NOT_HERE
+    if attempt.allocator is None:
+        return None
+    try:
+        found = attempt.allocator.on(node)
+    except AllocationError as error:
+        return Status(Code.UNRESOLVABLE if error.is_local else Code.ERROR, (str(error),))
+    if found is None:
+        return NO_DEVICES
+    attempt.found[node.name] = found
+    return None
+
+
+def _is_allocated(claim: ResourceClaim | None) -> bool:
+    return claim is not None and claim.status.allocation is not None

@@ -120,20 +120,21 @@ PLUGINS: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
         },
     ),
     "DynamicResources": (
-        ("Node/ADD|NODE_LABEL|NODE_TAINT_ADDED|NODE_TAINT_REMOVED", "TargetPod/POD_OTHER"),
-        {
-            "claims are not allocated, whatever becomes of nodes and of claims that are made for the pod": (
-                "Node/ADD|NODE_LABEL|NODE_TAINT_ADDED|NODE_TAINT_REMOVED", "TargetPod/POD_OTHER",
-            ),
-        },
+        (
+            "Node/ADD|NODE_LABEL|NODE_TAINT_ADDED|NODE_TAINT_REMOVED", "TargetPod/POD_OTHER",
+            "DeviceClass/ADD|UPDATE_OTHER", "ResourceClaim", "ResourceSlice/ADD|UPDATE_OTHER",
+        ),
+        {"taints do not decide whether a node has devices": ("Node/NODE_TAINT_ADDED|NODE_TAINT_REMOVED",)},
     ),
 }  # fmt: skip
 """The plugins of the profile, which name their events themselves: what kube-scheduler's name, and what differs."""
 
 NOT_READ: dict[str, tuple[str, ...]] = {
-    "NodeResourcesFit": ("DeviceClass",), "DynamicResources": ("ResourceClaim", "ResourceSlice", "DeviceClass"),
+    "NodeResourcesFit": ("DeviceClass",),
 }  # fmt: skip
-"""Resources whose events kube-scheduler's plugins wait for and kdsl does not read: devices are not allocated."""
+"""Resources whose events kube-scheduler's plugins wait for and kdsl does not read: extended resources are not
+provided by device classes.
+"""
 
 OF_NODES = {Action.ADD, Action.DELETE} | {one for one in Action if (one.name or "").startswith("NODE_")}
 OF_PODS = {Action.ADD, Action.DELETE} | {one for one in Action if (one.name or "").startswith("POD_")}
@@ -191,7 +192,9 @@ def test_what_plugins_name_is_what_kube_schedulers_name_but_for(name: str) -> No
 
 
 def test_what_is_not_read_is_not_there() -> None:
-    assert {name for names in NOT_READ.values() for name in names}.isdisjoint(each.value for each in Resource)
+    for plugin, kinds in NOT_READ.items():
+        read = {pattern.resource for pattern in predicate_cures(PREDICATES[plugin], rules().fns).patterns}
+        assert read and read.isdisjoint(kinds)
 
 
 def test_every_predicate_of_the_profile_is_compared() -> None:

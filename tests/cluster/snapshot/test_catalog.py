@@ -22,6 +22,7 @@ SERVICES = CatalogWord.SERVICES
 STORAGE = CatalogWord.STORAGE
 BUDGETS = CatalogWord.BUDGETS
 QUOTAS = CatalogWord.QUOTAS
+DEVICES = CatalogWord.DEVICES
 
 WORDS = {
     "Namespace": NAMES,
@@ -38,6 +39,9 @@ WORDS = {
     "CSIDriver": STORAGE,
     "CSIStorageCapacity": STORAGE,
     "VolumeAttachment": STORAGE,
+    "DeviceClass": DEVICES,
+    "ResourceClaim": DEVICES,
+    "ResourceSlice": DEVICES,
 }
 VERSIONS = {kind: version for version, kind in KINDS}
 
@@ -48,6 +52,9 @@ def value(kind: str, name: str = "x", /, **fields: Any) -> dict[str, Any]:
         base["spec"] = {"selector": {"matchLabels": {"app": "a"}}}
     if kind == "StorageClass":
         base["provisioner"] = "csi.example.com"
+    if kind == "ResourceSlice":
+        pool = {"name": "x", "generation": 1, "resourceSliceCount": 1}
+        base["spec"] = {"driver": "d.example.com", "nodeName": "n", "pool": pool}
     return {**base, **fields}
 
 

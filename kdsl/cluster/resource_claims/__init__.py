@@ -1,0 +1,1 @@
+"""Plans of device claims, and what follows from them in memory."""

@@ -1,0 +1,74 @@
+"""Device claims written in memory, at once: simulations, rule tests and explanations use it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kdsl.base.events import Action, Resource
+from kdsl.cluster.api.device_objects import ResourceClaim
+from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, deallocated, is_reserved_for, released
+from kdsl.cluster.snapshot.catalog import key_of
+from kdsl.cluster.snapshot.events import ClusterEvent
+
+if TYPE_CHECKING:
+    from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.cache import ClusterCache
+
+
+class MemoryClaims:
+    """A `ClaimWriter` that changes `cluster` only. `cluster` may be replaced by another one."""
+
+    def __init__(self, cluster: ClusterCache) -> None:
+        self.cluster = cluster
+        self._pending: dict[str, ResourceClaim] = {}
+
+    def follow(self) -> None:
+        """Release the claims of pods that leave the cluster, as the claim controller does it."""
+        self.cluster.observe(self._notice, lambda pod: bool(self.cluster.resource_claims))
+
+    def _notice(self, event: ClusterEvent) -> None:
+        pod = event.pod
+        if pod is None or event.resource is not Resource.ASSIGNED_POD or not event.actions & Action.DELETE:
+            return
+        for each in pod.resource_claims:
+            claim = self.find(f"{pod.namespace}/{each.claim}")
+            if claim is not None and is_reserved_for(claim, pod.uid):
+                left = released(claim, pod.uid)
+                self.cluster.put(left if left.status.reserved_for else deallocated(left))
+
+    def find(self, key: str) -> ResourceClaim | None:
+        """Return the claim `namespace/name`."""
+        return self.cluster.resource_claims.get(key)
+
+    def pending(self) -> Mapping[str, ResourceClaim]:
+        """Return the claims whose new allocation is not written yet, by key."""
+        return self._pending
+
+    def assume(self, plan: ClaimPlan) -> None:
+        """Keep the devices of the plan for its pod."""
+        self._pending.update(plan.allocated())
+
+    def forget(self, plan: ClaimPlan) -> None:
+        """Release the devices of the plan that are not written, and remove the pod from the claims."""
+        for key in plan.allocated():
+            self._pending.pop(key, None)
+        for claim in plan.to_release():
+            present = self.find(key_of(claim))
+            if present is not None:
+                self.cluster.put(released(present, plan.user.uid))
+
+    def undo(self) -> None:
+        """Release all devices that are assumed and not written."""
+        self._pending.clear()
+
+    def write(self, pod: PodInfo, plan: ClaimPlan) -> None:
+        """Write allocations and users of the claims."""
+        for each in plan.reservations:
+            self.cluster.put(plan.changed(each))
+            self._pending.pop(each.key, None)
+            plan.written.add(each.key)
+
+    def deallocate(self, claim: ResourceClaim) -> None:
+        """Take the devices away from a claim."""
+        self.cluster.put(deallocated(claim))

@@ -1,0 +1,218 @@
+"""Writes the claims of devices before their pod is bound: the allocation, and the pod as a user.
+
+A claim is read, changed and written, and read again after a conflict. Error texts are kube-scheduler's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from msgspec import to_builtins
+from msgspec.json import encode
+
+from kdsl.base.clock import Clock
+from kdsl.cluster.api.device_objects import AllocatedDevice, Allocation, ResourceClaim
+from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation
+from kdsl.hooks.status import Code, Status
+from kdsl.live.api import Api
+from kdsl.live.bodies import JsonObject
+from kdsl.live.outcomes import Done, Result, message_of
+from kdsl.live.retries import DELAYS, may_pass, repeated
+from kdsl.live.timestamps import to_seconds
+
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+TIMEOUT: Final = 600.0
+_PAUSE: Final = 1.0
+_DeviceId: TypeAlias = tuple[str, str, str]
+_OPAQUE: Final = "parameters"
+"""The field whose content is the driver's."""
+
+
+class _ClaimError(Exception):
+    """The claim cannot be written."""
+
+
+class DeviceClaims:
+    """Executes plans of claims through the API server, for the thread of the event loop.
+
+    `written` is called with the key and the new version of each written claim.
+    """
+
+    def __init__(self, api: Api, clock: Clock, written: Callable[[str, str], None]) -> None:
+        self._api, self._clock, self._written = api, clock, written
+
+    async def write(self, plan: ClaimPlan) -> Status | None:
+        """Write the claims of a plan one after the other; return None on success, else an ERROR.
+
+        It may be cancelled at any time; `plan.written` has the claims on the server.
+        """
+        for reservation in plan.reservations:
+            try:
+                claim = await self._write(reservation, plan)
+            except _ClaimError as error:
+                return Status(Code.ERROR, (str(error),))
+            plan.written.add(reservation.key)
+            self._written(reservation.key, claim["metadata"].get("resourceVersion", ""))
+        for reservation in plan.reservations:
+            try:
+                await self._ready(plan.changed(reservation))
+            except _ClaimError as error:
+                await self.deallocate(plan.changed(reservation))
+                return Status(Code.ERROR, (str(error),))
+        return None
+
+    async def _ready(self, claim: ResourceClaim) -> None:
+        """Wait until drivers report the binding conditions of a claim's devices, ten minutes at most."""
+        allocation = claim.status.allocation
+        devices = [] if allocation is None else allocation.devices.results
+        waiting = [device for device in devices if device.binding_conditions]
+        meta, loop = claim.metadata, asyncio.get_running_loop()
+        key = f"{meta.namespace}/{meta.name}"
+        end = loop.time() + TIMEOUT
+        while waiting:
+            found = await repeated(lambda: self._api.read_device_claim(meta.namespace, meta.name))
+            reported = _conditions(_checked(found, claim, key)) if isinstance(found, Done) else {}
+            for device in waiting:
+                failed = [each for each in device.binding_failure_conditions if each in _of(reported, device)]
+                if failed:
+                    raise _ClaimError(f"claim {key}: device {device.device} reports {failed[0]}")
+            waiting = [
+                each for each in waiting if not _of(reported, each).issuperset(each.binding_conditions)
+            ]
+            if waiting and loop.time() >= end:
+                raise _ClaimError(
+                    f"claim {key}: device {waiting[0].device} is not ready within {TIMEOUT:g} s"
+                )
+            await asyncio.sleep(_PAUSE if waiting else 0)
+
+    async def release(self, claim: ResourceClaim, uid: str) -> Status | None:
+        """Remove a pod from the users of a claim, unless the claim was created anew."""
+        meta = claim.metadata
+        patch = encode(
+            {"metadata": {"uid": meta.uid}, "status": {"reservedFor": [{"$patch": "delete", "uid": uid}]}}
+        )
+        found = await repeated(lambda: self._api.patch_device_claim(meta.namespace, meta.name, patch))
+        return None if isinstance(found, Done) else Status(Code.ERROR, (message_of(found),))
+
+    async def deallocate(self, claim: ResourceClaim) -> Status | None:
+        """Take the devices away from a claim that has no user but those of `claim`."""
+        users = {user.uid for user in claim.status.reserved_for}
+
+        def change(found: JsonObject) -> JsonObject:
+            status = found.get("status") or {}
+            if any(user.get("uid") not in users for user in status.get("reservedFor") or ()):
+                raise _ClaimError("the claim has another user by now")
+            kept = {
+                name: value for name, value in status.items() if name not in ("allocation", "reservedFor")
+            }
+            return {**found, "status": kept}
+
+        try:
+            await self._updated(claim, change, "deallocate claim")
+        except _ClaimError as error:
+            return Status(Code.ERROR, (str(error),))
+        return None
+
+    async def _write(self, reservation: Reservation, plan: ClaimPlan) -> JsonObject:
+        user: JsonObject = _without_empty(to_builtins(plan.user))
+
+        def change(found: JsonObject) -> JsonObject | None:
+            status = dict(found.get("status") or {})
+            users = status.get("reservedFor") or ()
+            if status.get("allocation") and any(each.get("uid") == user["uid"] for each in users):
+                return None  # an earlier try, whose answer was lost
+            if reservation.allocation is not None:
+                if status.get("allocation"):
+                    raise _ClaimError(f"claim {reservation.key} got allocated elsewhere in the meantime")
+                status["allocation"] = self._body_of(reservation.allocation)
+            status["reservedFor"] = [*users, user]
+            return {**found, "status": status}
+
+        if reservation.allocation is None:
+            return await self._updated(reservation.claim, change, "add reservation to claim")
+        action = "add allocation and reservation to claim"
+        return await self._updated(reservation.claim, change, action, protects=True)
+
+    async def _updated(
+        self,
+        claim: ResourceClaim,
+        change: Callable[[JsonObject], JsonObject | None],
+        action: str,
+        *,
+        protects: bool = False,
+    ) -> JsonObject:
+        """Read a claim, change its status and write it; start again after a conflict.
+
+        `change` returns None for no change. Returns the present claim.
+        With `protects` the claim gets the finalizer first: it must not vanish while its devices are in use.
+        """
+        meta = claim.metadata
+        key = f"{meta.namespace}/{meta.name}"
+        for delay in (0.0, *DELAYS):
+            await asyncio.sleep(delay)
+            found = await repeated(lambda: self._api.read_device_claim(meta.namespace, meta.name))
+            present = _checked(found, claim, key)
+            doing = action
+            result: Result[JsonObject] = Done(present)
+            if protects and not _is_protected(present):
+                doing = "add finalizer to claim"
+                result = await self._api.update_device_claim(_protected(present))
+            if isinstance(result, Done):
+                doing, changed = action, change(result.value)
+                if changed is None:
+                    return result.value
+                result = await self._api.update_device_claim(changed, "status")
+            if isinstance(result, Done):
+                return result.value
+            failure = result
+            if not may_pass(failure):
+                break
+        raise _ClaimError(f"{doing} {key}: {message_of(failure)}")
+
+    def _body_of(self, allocation: Allocation) -> JsonObject:
+        body: JsonObject = _without_empty(to_builtins(allocation))
+        return {**body, "allocationTimestamp": to_seconds(self._clock.now())}
+
+
+def _conditions(claim: JsonObject) -> Mapping[_DeviceId, frozenset[str]]:
+    """Return the conditions that drivers report as true, by device."""
+    return {
+        (each.get("driver", ""), each.get("pool", ""), each.get("device", "")): frozenset(
+            one.get("type", "") for one in each.get("conditions") or () if one.get("status") == "True"
+        )
+        for each in (claim.get("status") or {}).get("devices") or ()
+    }
+
+
+def _of(reported: Mapping[_DeviceId, frozenset[str]], device: AllocatedDevice) -> frozenset[str]:
+    return reported.get((device.driver, device.pool, device.device), frozenset())
+
+
+def _checked(found: Result[JsonObject], claim: ResourceClaim, key: str) -> JsonObject:
+    """Return a claim that was read, if it is the same one and is not being deleted."""
+    if not isinstance(found, Done):
+        raise _ClaimError(message_of(found))
+    meta = found.value["metadata"]
+    if meta.get("deletionTimestamp") or meta.get("uid") != claim.metadata.uid:
+        raise _ClaimError(f"claim {key} got deleted in the meantime")
+    return found.value
+
+
+def _is_protected(claim: JsonObject) -> bool:
+    return FINALIZER in (claim["metadata"].get("finalizers") or ())
+
+
+def _protected(claim: JsonObject) -> JsonObject:
+    meta = claim["metadata"]
+    finalizers = [*(meta.get("finalizers") or ()), FINALIZER]
+    return {**claim, "metadata": {**meta, "finalizers": finalizers}}
+
+
+def _without_empty(value: Any) -> Any:
+    """Return JSON without empty fields, which the API leaves out; parameters of drivers stay as they are."""
+    if isinstance(value, dict):
+        fields = {name: field if name == _OPAQUE else _without_empty(field) for name, field in value.items()}
+        return {name: field for name, field in fields.items() if field not in (None, "", [], {}, False)}
+    return [_without_empty(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,33 @@
+"""The bound of searches: each device that is considered is a step."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kdsl_plugins.dynamic_resources.errors import AllocationError
+
+NODE_STEPS: Final = 20_000
+"""The steps of a search on one node: less than a second, where the reference has a timeout of 10 s."""
+ATTEMPT_STEPS: Final = 500_000
+"""The steps of all searches of an attempt: some seconds. Common requests take one for each device."""
+
+
+class Steps:
+    """Counts the steps on one node, and those of the attempt."""
+
+    def __init__(self) -> None:
+        self._of_attempt = ATTEMPT_STEPS
+        self._of_node = NODE_STEPS
+
+    def begin(self) -> None:
+        """Begin the search on another node."""
+        self._of_node = NODE_STEPS
+
+    def take(self) -> None:
+        """Take a step; AllocationError if there is none left."""
+        self._of_node -= 1
+        self._of_attempt -= 1
+        if self._of_node < 0:
+            raise AllocationError(f"more than {NODE_STEPS} steps to search for devices on one node")
+        if self._of_attempt < 0:
+            raise AllocationError(f"more than {ATTEMPT_STEPS} steps to search for devices on all nodes")

@@ -1,0 +1,250 @@
+"""Claims of devices are written once, after conflicts and lost answers too, and given up with kube-scheduler's
+words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kdsl.base.clock import ManualClock
+from kdsl.cluster.api.device_objects import (
+    AllocatedConfiguration,
+    AllocatedDevice,
+    AllocatedDevices,
+    Allocation,
+    OpaqueConfiguration,
+    ResourceClaim,
+    ResourceClaimStatus,
+)
+from kdsl.cluster.api.objects import ObjectMeta
+from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, user_of
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.hooks.status import Status
+from kdsl.live.api import Api
+from kdsl.live.bridge import Bridge
+from kdsl.live.device_claims import FINALIZER, DeviceClaims
+from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.ports import PortClaims
+
+from tests.live.timeless import LOST, Script, run, status
+
+PATH = "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/c"
+CLAIM = ResourceClaim(ObjectMeta("c", "ns", "uid-c"))
+PARAMETERS = {"mode": "", "list": []}
+ALLOCATION = Allocation(
+    AllocatedDevices(
+        [AllocatedDevice("r", "d.example.com", "n1", "g0")],
+        [AllocatedConfiguration("FromClass", ["r"], OpaqueConfiguration("d.example.com", PARAMETERS))],
+    )
+)
+WRITTEN = {
+    "devices": {
+        "results": [{"request": "r", "driver": "d.example.com", "pool": "n1", "device": "g0"}],
+        "config": [
+            {
+                "source": "FromClass",
+                "requests": ["r"],
+                "opaque": {"driver": "d.example.com", "parameters": PARAMETERS},
+            }
+        ],
+    },
+    "allocationTimestamp": "1970-01-01T00:00:00Z",
+}
+USER = {"resource": "pods", "name": "p", "uid": "uid-p"}
+NEW = Reservation(CLAIM, ALLOCATION)
+
+
+class Server:
+    """A server with one claim. It answers the next writes with `faults`."""
+
+    def __init__(self, **claim: Any) -> None:
+        self.claim: dict[str, Any] = {
+            "kind": "ResourceClaim",
+            "metadata": {"name": "c", "namespace": "ns", "uid": "uid-c", "resourceVersion": "1"},
+            "spec": {"unknown": [1]},
+            **claim,
+        }
+        self.writes: list[str] = []
+        self.faults: list[Callable[[dict[str, Any]], Answer | NoAnswerError]] = []
+
+    def answer(self, request: Request) -> Answer | NoAnswerError:
+        if request.method != "GET":
+            part = request.path.removeprefix(PATH) or "/"
+            self.writes.append(f"{request.method} {part}")
+            body = json.loads(request.body)
+            if request.method == "PUT":
+                if self.faults:
+                    return self.faults.pop(0)(body)
+                self.put(body)
+        return Answer(200, json.dumps(self.claim).encode())
+
+    def put(self, claim: dict[str, Any]) -> None:
+        version = int(self.claim["metadata"]["resourceVersion"]) + 1
+        self.claim = {**claim, "metadata": {**claim["metadata"], "resourceVersion": str(version)}}
+
+    def conflict(self, body: dict[str, Any]) -> Answer:
+        return status(409, "the object has been modified", "Conflict")
+
+    def done_and_lost(self, body: dict[str, Any]) -> NoAnswerError:
+        self.put(body)
+        return LOST
+
+
+def plan(*reservations: Reservation) -> ClaimPlan:
+    return ClaimPlan(user_of("p", "uid-p"), reservations)
+
+
+def write(server: Server, *reservations: Reservation) -> tuple[Status | None, dict[str, str]]:
+    """Write a plan; return the status, and the versions of the claims written."""
+    versions: dict[str, str] = {}
+
+    async def work() -> Status | None:
+        claims = DeviceClaims(Api(Script(server.answer)), ManualClock(), versions.__setitem__)
+        return await claims.write(plan(*reservations))
+
+    return run(work()), versions
+
+
+def reason(found: Status | None) -> str:
+    assert found is not None
+    return found.reasons[0]
+
+
+def test_a_new_allocation() -> None:
+    server = Server()
+    assert write(server, NEW) == (None, {"ns/c": "3"})
+    assert server.writes == ["PUT /", "PUT /status"]
+    assert server.claim["status"] == {"allocation": WRITTEN, "reservedFor": [USER]}
+    assert server.claim["metadata"]["finalizers"] == [FINALIZER]
+    assert server.claim["spec"] == {"unknown": [1]}
+
+
+def test_one_more_user() -> None:
+    other = {"resource": "pods", "name": "o", "uid": "uid-o"}
+    server = Server(status={"allocation": WRITTEN, "reservedFor": [other]})
+    assert write(server, Reservation(CLAIM))[0] is None
+    assert server.writes == ["PUT /status"]
+    assert server.claim["status"] == {"allocation": WRITTEN, "reservedFor": [other, USER]}
+
+
+def test_a_conflict_reads_the_claim_again() -> None:
+    server = Server()
+    server.claim["metadata"]["finalizers"] = [FINALIZER]
+    server.faults = [server.conflict]
+    assert write(server, NEW)[0] is None
+    assert server.writes == ["PUT /status", "PUT /status"]
+
+
+def test_a_lost_answer_is_no_foreign_allocation() -> None:
+    server = Server()
+    server.faults = [server.done_and_lost, server.done_and_lost]
+    assert write(server, NEW)[0] is None
+    assert server.writes == ["PUT /", "PUT /status"]
+    assert server.claim["status"]["reservedFor"] == [USER]
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ({"status": {"allocation": {"devices": {}}}}, "claim ns/c got allocated elsewhere in the meantime"),
+        (
+            {"metadata": {"name": "c", "namespace": "ns", "uid": "new", "resourceVersion": "1"}},
+            "claim ns/c got deleted in the meantime",
+        ),
+    ],
+)
+def test_a_claim_that_is_another_by_now(claim: dict[str, Any], text: str) -> None:
+    server = Server(**claim)
+    server.claim["metadata"]["finalizers"] = [FINALIZER]
+    assert reason(write(server, NEW)[0]) == text
+    assert server.writes == []
+
+
+def test_refusals() -> None:
+    refused = lambda body: status(422, "no", "Invalid")  # noqa: E731 - one line is enough
+    server = Server()
+    server.faults = [refused]
+    assert reason(write(server, NEW)[0]) == "add finalizer to claim ns/c: no"
+    server.claim["metadata"]["finalizers"] = [FINALIZER]
+    server.faults = [refused]
+    assert reason(write(server, NEW)[0]) == "add allocation and reservation to claim ns/c: no"
+    server.claim["status"] = {"allocation": WRITTEN}
+    server.faults = [refused]
+    assert reason(write(server, Reservation(CLAIM))[0]) == "add reservation to claim ns/c: no"
+
+
+def test_devices_with_binding_conditions_are_waited_for() -> None:
+    device = AllocatedDevice(
+        "r", "d", "n1", "g0", binding_conditions=["ready"], binding_failure_conditions=["broken"]
+    )
+    reservation = Reservation(CLAIM, Allocation(AllocatedDevices([device])))
+
+    def after_reads(reads: int, condition: str) -> tuple[Status | None, dict[str, Any], float]:
+        server = Server()
+        seen = 0
+
+        def answer(request: Request) -> Answer | NoAnswerError:
+            nonlocal seen
+            seen += request.method == "GET"
+            if seen == reads:
+                reported = {"type": condition, "status": "True"}
+                server.claim["status"]["devices"] = [
+                    {"driver": "d", "pool": "n1", "device": "g0", "conditions": [reported]}
+                ]
+            return server.answer(request)
+
+        async def work() -> tuple[Status | None, float]:
+            claims = DeviceClaims(Api(Script(answer)), ManualClock(), lambda key, version: None)
+            return await claims.write(plan(reservation)), asyncio.get_running_loop().time()
+
+        found, time = run(work())
+        return found, server.claim["status"], time
+
+    found, claim, time = after_reads(5, "ready")
+    assert found is None and "allocation" in claim and round(time) == 3
+    found, claim, _ = after_reads(3, "broken")
+    assert reason(found) == "claim ns/c: device g0 reports broken" and "allocation" not in claim
+    found, claim, time = after_reads(-1, "")
+    assert reason(found) == "claim ns/c: device g0 is not ready within 600 s" and "allocation" not in claim
+    assert 600 <= time < 602
+
+
+def test_a_claim_with_a_new_user_is_not_deallocated() -> None:
+    server = Server(status={"allocation": WRITTEN, "reservedFor": [USER], "devices": [1]})
+
+    async def work(claim: ResourceClaim) -> Status | None:
+        return await DeviceClaims(
+            Api(Script(server.answer)), ManualClock(), lambda key, version: None
+        ).deallocate(claim)
+
+    assert reason(run(work(CLAIM))) == "the claim has another user by now"
+    seen = ResourceClaim(CLAIM.metadata, status=ResourceClaimStatus(ALLOCATION, [user_of("p", "uid-p")]))
+    assert run(work(seen)) is None
+    assert server.claim["status"] == {"devices": [1]}
+
+
+def test_devices_are_kept_until_the_watch_shows_the_allocation() -> None:
+    claims = PortClaims(Bridge(), ClusterCache(), Api(Script(Server().answer)), ManualClock())
+    made = plan(NEW)
+    allocated = made.changed(NEW)
+
+    def pending_after(version: str, claim: ResourceClaim | None, written: str = "") -> bool:
+        claims.assume(made)
+        if written:
+            claims._note_written("ns/c", written)
+        claims.notice("ns/c", version, claim)
+        return "ns/c" in claims.pending()
+
+    assert pending_after("2", CLAIM)  # the finalizer
+    assert pending_after("2", CLAIM, written="3")
+    assert not pending_after("3", allocated, written="3")
+    # The watch may show the deallocation only.
+    assert not pending_after("5", CLAIM, written="3")
+    assert not pending_after("4", None)
+    claims.assume(made)
+    claims.forget(made)
+    assert claims.pending() == {}
