@@ -183,6 +183,8 @@ class DynamicResources:
     @hookimpl
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | int:
         """Prefer nodes where requests get their first alternatives; other pods score every node alike."""
+        if not pod.resource_claims:
+            return 0
         attempt = state.values.get(_STATE)
         if not isinstance(attempt, _Attempt) or attempt.allocator is None:
             return 0
@@ -194,6 +196,8 @@ class DynamicResources:
     @hookimpl
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
         """Keep the devices for the pod, so that later pods do not get them."""
+        if not pod.resource_claims:
+            return
         attempt = state.values.get(_STATE)
         if not isinstance(attempt, _Attempt) or not attempt.claims:
             return
@@ -216,12 +220,14 @@ class DynamicResources:
         plan = state.values.get(_PLAN)
         if isinstance(plan, ClaimPlan):
             self._claims.forget(plan)
-            state.values[_PLAN] = None
+            del state.values[_PLAN]
 
     @hookimpl
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Answer SKIP where all claims list the pod already."""
-        plan = state.values.get(_PLAN)
+        if _PLAN not in state.values:
+            return _SKIP
+        plan = state.values[_PLAN]
         return None if isinstance(plan, ClaimPlan) and plan.reservations else _SKIP
 
     @hookimpl

@@ -97,9 +97,10 @@ class VolumeBinding:
     @hookimpl
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
         """Reserve the volumes, so that later pods do not get them."""
-        attempt = state.values.get(_STATE)
-        if not isinstance(attempt, _Attempt):
+        if _STATE not in state.values:
             return
+        attempt = state.values[_STATE]
+        assert isinstance(attempt, _Attempt)
         info = attempt.snapshot.node(node)
         plan = None if info is None else attempt.needs.on(info).plan
         if plan is not None and not plan.is_empty:
@@ -112,12 +113,12 @@ class VolumeBinding:
         plan = state.values.get(_PLAN)
         if isinstance(plan, VolumePlan):
             self._volumes.forget(plan)
-            state.values[_PLAN] = None
+            del state.values[_PLAN]
 
     @hookimpl
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Answer SKIP where all volumes are bound already."""
-        return None if isinstance(state.values.get(_PLAN), VolumePlan) else _SKIP
+        return None if _PLAN in state.values else _SKIP
 
     @hookimpl
     def pre_bind(self, state: CycleState, pod: PodInfo) -> Status | None:
