@@ -55,9 +55,17 @@ def double_to_int(value: float) -> int:
 
 
 def double_to_uint(value: float) -> UInt:
-    if not -1.0 < value < UINT_MAX + 1:
+    if not 0.0 <= value < UINT_MAX + 1:
         raise EvalError("unsigned integer overflow: double out of range")
     return UInt(int(value))
+
+
+def string_to_double(text: str) -> float:
+    """Read a double as Go does: a number beyond the largest double is an error."""
+    value = float(_number(text, _DOUBLE, "double"))
+    if math.isinf(value) and "n" not in text.lower():
+        raise EvalError(f"{text[:40]!r} is out of range for double")
+    return value
 
 
 def double_text(value: float) -> str:
@@ -137,7 +145,7 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "string_to_bytes": string_to_bytes,
     "int64_to_double": float,
     "uint64_to_double": float,
-    "string_to_double": lambda text: float(_number(text, _DOUBLE, "double")),
+    "string_to_double": string_to_double,
     "string_to_duration": parse_duration,
     "to_dyn": _same,
     "uint64_to_int64": lambda value: checked_int(int(value)),

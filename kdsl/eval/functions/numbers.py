@@ -46,7 +46,8 @@ def _round(value: float) -> int:
 
 
 def _sign_double(value: float) -> float:
-    return math.copysign(1.0, value) if value else value
+    """Return -1, 0 or 1, and NaN for NaN. Zero has no sign in the result."""
+    return value if math.isnan(value) else float((value > 0) - (value < 0))
 
 
 def square_root(value: float) -> float:

@@ -22,7 +22,7 @@ from kdsl.eval.values import EvalError, Value, equals
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
-from kdsl.plan.devices.choice import CardCandidate, CardCharge
+from kdsl.plan.devices.choice import CardCandidate, CardCharge, Earlier
 from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityTests, reads_identity
 from kdsl.plan.devices.reads import needs
@@ -72,10 +72,14 @@ class CardMemo:
 
 @dataclass(slots=True)
 class Walk:
-    """The result of a walk over the cards of a node. `apart` has the last value of each `together by`."""
+    """The result of a walk over the cards of a node.
+
+    `apart` has the last value of each `together by`, `earlier` the cards that were given back for it.
+    """
 
     rejected: Counter[str] = field(default_factory=Counter)
     taken: list[CardCandidate] = field(default_factory=list)
+    earlier: list[Earlier] = field(default_factory=list)
     charges: list[CardCharge] = field(default_factory=list)
     apart: dict[int, Value] = field(default_factory=dict)
 
@@ -287,7 +291,7 @@ class _Walker:
         walk, number = self.walk, id(step)
         if number in walk.apart and not equals(value, walk.apart[number]) and walk.taken:
             assert self._frame is not None or isinstance(step.reason, str)
-            walk.rejected[text_in(step.reason, self._frame or [])] += len(walk.taken)
+            walk.earlier.append(Earlier(text_in(step.reason, self._frame or []), tuple(walk.taken)))
             walk.taken.clear()
         walk.apart[number] = value
 

@@ -39,6 +39,14 @@ class CardCandidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """Cards that were given back, since the next card is not to be together with them; the reason for it."""
+
+    reason: str
+    cards: tuple[CardCandidate, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CardRefusal:
     """No choice: `count` of `total` cards (None: of all) for the chooser's reason.
 
@@ -56,7 +64,10 @@ Read = Callable[..., Value]
 
 @dataclass(frozen=True, slots=True)
 class CardChoice:
-    """The cards that fit and all `cards`, both in the order of trying. `rejected` counts cards by reason."""
+    """The cards that fit and all `cards`, both in the order of trying. `rejected` counts cards by reason.
+
+    `earlier` are the cards given back; a chooser that does not look at them has them among `rejected`.
+    """
 
     count: int
     fitting: Sequence[CardCandidate]
@@ -64,6 +75,7 @@ class CardChoice:
     read: Read
     rejected: Mapping[str, int]
     charges: Sequence[CardCharge]
+    earlier: Sequence[Earlier] = ()
 
 
 Chosen = Sequence[CardCandidate]

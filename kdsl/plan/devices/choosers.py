@@ -75,3 +75,5 @@ CHOOSERS: Final[Mapping[str, Chooser]] = {
 }
 GREEDY: Final = frozenset({"first"})
 """Choosers that need no more cards than are asked for: those behind are not tried."""
+SILENT: Final = frozenset({"intervals", "pairs"})
+"""Choosers that do not count cards given back: `intervals` counts parts, HAMi none for pairs."""

@@ -18,7 +18,7 @@ from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.card_tests import CardTests, Verdicts, Walk
 from kdsl.plan.devices.choice import CardChoice, CardRefusal
-from kdsl.plan.devices.choosers import CHOOSERS, GREEDY
+from kdsl.plan.devices.choosers import CHOOSERS, GREEDY, SILENT
 from kdsl.plan.devices.device_error import fault_of, located
 from kdsl.plan.devices.identity import reads_identity
 from kdsl.plan.devices.section import FieldsProgram, Section
@@ -114,8 +114,12 @@ class FitProgram:
             frame = chooser.fields.section.frame(**names, device=device, other=other)
             return chooser.fields.value(name, frame, None)
 
+        rejected = walk.rejected.copy()
+        if chooser.name not in SILENT:
+            for earlier in walk.earlier:
+                rejected[earlier.reason] += len(earlier.cards)
         choice = CardChoice(
-            attempt.request.count, walk.taken, attempt.cards, read, walk.rejected, walk.charges
+            attempt.request.count, walk.taken, attempt.cards, read, rejected, walk.charges, walk.earlier
         )
         try:
             chosen = CHOOSERS[chooser.name](choice)
@@ -125,7 +129,7 @@ class FitProgram:
             return tuple(one.grant() for one in chosen)
         reason = text_in(chooser.reason, chooser.gates.frame(**about))
         total = len(attempt.cards) if chosen.total is None else chosen.total
-        counts = dict(walk.rejected)
+        counts = dict(rejected)
         if chosen.counts is not None:
             counts = {word or reason: count for word, count in chosen.counts.items()}
         elif chosen.count or chosen.total is not None:

@@ -33,15 +33,31 @@ class _Profile:
 def intervals(choice: CardChoice) -> Chosen | CardRefusal:
     """Take parts of the first cards that have room, as many of each as it has.
 
-    A part has the first of the `profiles` with enough memory, at its first placement that is free of `busy`
-    parts. A card on which some part finds no place counts for `infeasible`, and the parts found for the
-    chooser's own reason if they are too few. A card with unreadable `busy` parts counts with the error: pods
-    write them, and one pod's mistake must not block other cards.
+    Cards that were given back are asked before those behind them: their parts may be enough. A part has the
+    first of the `profiles` with enough memory, at its first placement that is free of `busy` parts. A card on
+    which some part finds no place counts for `infeasible`, and the parts found for the chooser's own reason
+    if they are too few. A card with unreadable `busy` parts counts with the error: pods write them, and one
+    pod's mistake must not block other cards.
     """
+    counts = Counter(choice.rejected)
+    for earlier in choice.earlier:
+        parts, missed = _found(choice, earlier.cards)
+        if len(parts) >= choice.count:
+            return parts
+        counts += missed + Counter({earlier.reason: len(parts)})
+    parts, missed = _found(choice, choice.fitting)
+    if len(parts) >= choice.count:
+        return parts
+    return CardRefusal(counts={**(counts + missed), **({"": len(parts)} if parts else {})})
+
+
+def _found(
+    choice: CardChoice, candidates: Iterable[CardCandidate]
+) -> tuple[list[CardCandidate], Counter[str]]:
+    """Return the parts of cards, as many as are needed, and count the cards without a place for another."""
     taken: list[CardCandidate] = []
-    unknown: Counter[str] = Counter()
-    infeasible = 0
-    for candidate in choice.fitting:
+    missed: Counter[str] = Counter()
+    for candidate in candidates:
         profiles = _profiles(choice, candidate)
         if not profiles:
             taken.append(candidate)
@@ -49,19 +65,15 @@ def intervals(choice: CardChoice) -> Chosen | CardRefusal:
             try:
                 busy = [_interval(each) for each in choice.read("busy", candidate.card)]
             except EvalError as error:
-                unknown[error.message] += 1
+                missed[f"{choice.read('infeasible')} ({error.message})"] += 1
                 continue
             parts = _parts(candidate, profiles, busy)
             taken += (part for part, _ in zip(parts, range(choice.count - len(taken)), strict=False))
-            infeasible += len(taken) < choice.count
+            if len(taken) < choice.count:
+                missed[str(choice.read("infeasible"))] += 1
         if len(taken) >= choice.count:
-            return taken
-    counts = {**choice.rejected}
-    reason = choice.read("infeasible") if infeasible or unknown else ""
-    if infeasible:
-        counts[reason] = counts.get(reason, 0) + infeasible
-    counts |= {f"{reason} ({why})": count for why, count in unknown.items()}
-    return CardRefusal(counts=counts | ({"": len(taken)} if taken else {}))
+            break
+    return taken, missed
 
 
 def _parts(

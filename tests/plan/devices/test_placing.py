@@ -59,6 +59,35 @@ def test_together_gives_back_what_was_taken() -> None:
     assert placed(program, pod(container(2)), cards, Policy(device="numa")) == "b,K,0,10:a,K,0,10:;"
     lonely = [card("a", numa=0), card("c", numa=1)]
     assert placed(program, pod(container(2)), lonely, Policy(device="numa")) == "1/2 Numa, 1/2 TooFew"
+    paired = small(
+        together='together by device.numa else "Numa"',
+        choose='choose pairs else "TooFew" { set affinity = 1 }',
+    )
+    assert placed(paired, pod(container(2)), lonely, Policy(device="numa")) == "1/2 TooFew"
+
+
+@pytest.mark.parametrize(
+    "places, cards, expected",
+    [
+        (2, {"a": 0, "b": 1}, "b,K,50,10:b,K,50,10:;"),
+        (1, {"a": 0, "b": 0, "c": 1}, "b,K,50,10:a,K,50,10:;"),
+        (1, {"a": 0, "b": 1}, "1/2 Numa, 1/2 TooFew, 2/2 Full"),
+    ],
+)
+def test_parts_of_cards_that_were_given_back_may_be_enough(
+    places: int, cards: dict[str, int], expected: str
+) -> None:
+    free = ", ".join(f'{{"start": {place}, "size": 1}}' for place in range(places))
+    program = small(
+        together='together by device.numa else "Numa"',
+        choose="""choose intervals else "TooFew" {
+    set profiles = [json.decode('{"name": "half", "memory": 50, "cores": 10, "placements": [PLACES]}')]
+    set busy = []
+    set infeasible = "Full"
+  }""".replace("PLACES", free),
+    )
+    of_node = [card(name, numa=numa) for name, numa in cards.items()]
+    assert placed(program, pod(container(2)), of_node, Policy(device="numa")) == expected
 
 
 @pytest.mark.parametrize(
