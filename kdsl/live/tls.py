@@ -108,7 +108,9 @@ def _stamp_of(pem: Pem | None) -> bytes | Stamp:
 
 def _trust(context: ssl.SSLContext, authority: Pem) -> None:
     try:
-        context.load_verify_locations(cadata=_content(authority, "the certificate authority").decode("ascii"))
+        # Bundles have comments between the certificates, also in other scripts; the library takes ASCII only.
+        text = _content(authority, "the certificate authority").decode("ascii", "ignore")
+        context.load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError) as error:
         raise _unusable("the certificate authority", authority, error) from None
 
