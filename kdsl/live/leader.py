@@ -7,6 +7,7 @@ follower. Intervals are measured by the loop's monotonic clock only: times in th
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,6 +31,9 @@ from kdsl.live.lease import (
 )
 
 _JITTER: Final = 1.2
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ class Leader:
     _renewed_at: float | None = None
     _is_leader: bool = False
     _expiry: asyncio.TimerHandle | None = None
+    _logged: str = ""
 
     @property
     def is_leader(self) -> bool:
@@ -179,7 +184,7 @@ class Leader:
         answer = await self._ask(get_lease(options.namespace, options.name, self._limit))
         if answer is None:
             return None
-        if answer.status == 404:
+        if answer.status == _NOT_FOUND:
             self._seen = None
             return Lease(LeaseMeta(options.name, options.namespace))
         return self._take(answer)
@@ -196,21 +201,34 @@ class Leader:
         try:
             answer = await self.sender.send(request, timeout=self.options.timeout)
         except NoAnswerError as error:
-            self.error = error.reason
+            self._fail(error.reason)
             return None
-        if answer.is_success or answer.status == 404:
+        if answer.is_success or (answer.status == _NOT_FOUND and request.method == "GET"):
             self.error = ""
             return answer
         status = read_status(answer.body, answer.status)
-        self.error = status.message or f"the server answered {answer.status}"
+        reason = status.message or f"the server answered {answer.status}"
+        if answer.status == _CONFLICT:
+            self.error = reason  # another instance was faster
+        else:
+            self._fail(reason)
         return None
+
+    def _fail(self, reason: str) -> None:
+        """Note why a request failed, and log it once until this instance leads."""
+        self.error = reason
+        if reason != self._logged:
+            self._logged = reason
+            doing = "renewed" if self._is_leader else "acquired"
+            name = f"{self.options.namespace}/{self.options.name}"
+            _LOG.warning("the lease cannot be %s: %s: %s", doing, name, reason)
 
     def _take(self, answer: Answer) -> Lease | None:
         """Store a lease from the server."""
         try:
             lease = read_lease(answer.body)
         except UNREADABLE as error:
-            self.error = f"the lease cannot be read: {error}"
+            self._fail(f"its JSON cannot be read: {error}")
             return None
         if not answer.is_success:
             return None
@@ -245,6 +263,7 @@ class Leader:
 
     def _lead(self, since: float) -> None:
         self._renewed_at = since
+        self._logged = ""
         if self._expiry is not None:
             self._expiry.cancel()
         assert self._loop is not None
