@@ -1,4 +1,4 @@
-"""Preemptions whose victims cannot be deleted again and again: the preemptor is tried again, but with pauses."""
+"""Preemptions whose victims are not deleted: the preemptor is tried again, with pauses, and only by the leader."""
 
 from __future__ import annotations
 
@@ -51,5 +51,25 @@ def test_a_preemption_that_fails_once_in_a_while_is_tried_again_at_once() -> Non
         world.api.faults.append(Fault("DELETE", "pods/low", status=500))
         await world.run(3.0)
         assert len(world.api.sent("DELETE", "pods/low")) == 4
+
+    live(scenario)
+
+
+def test_who_lost_the_lease_deletes_no_further_victim() -> None:
+    async def scenario(world: World) -> None:
+        world.api.create("nodes", node("n1", cpu=2))
+        for name in ("low-1", "low-2"):
+            world.api.create("pods", pod(name, on="n1"))
+        world.api.faults.append(Fault("PATCH", "pods/low-1/status", delay=2.0))
+        world.api.faults.append(Fault("PATCH", "pods/low-2/status", delay=2.0))
+        await world.run(0.1)
+        world.api.create("pods", pod("high", cpu=2, priority=100))
+        await world.run(1.0)
+        world.leads = False
+        await world.run(10.0)
+        assert [one.method for one in world.api.requests if "/pods/low-" in one.path] == ["PATCH"]
+        world.leads = True
+        await world.run(15.0)
+        assert len(world.api.sent("DELETE", "low-1")) == len(world.api.sent("DELETE", "low-2")) == 1
 
     live(scenario)
