@@ -11,12 +11,14 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import isfinite
 from random import Random
 from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from kdsl.base.clock import Clock
+from kdsl.cluster.api.names import is_dns_label, is_dns_subdomain
 from kdsl.live.decode import UNREADABLE, read_status
 from kdsl.live.http import Answer, NoAnswerError, Request, Sender
 from kdsl.live.lease import (
@@ -39,7 +41,7 @@ _LOG: Final = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class LeaseOptions:
     """The lease and its times in seconds: it is valid for `duration`, renewed each `retry`, and ignored
-    `deadline` after its last renewal. ValueError if they contradict each other.
+    `deadline` after its last renewal. ValueError if they contradict each other, or for a bad name.
     """
 
     namespace: str = "kube-system"
@@ -49,8 +51,13 @@ class LeaseOptions:
     retry: float = 2.0
 
     def __post_init__(self) -> None:
-        if not (self.duration > self.deadline > _JITTER * self.retry and self.retry > 0):
-            raise ValueError("a lease holds longer than its deadline, which is longer than 1.2 retries")
+        # The lease stores whole seconds, and other instances go by those.
+        seconds = int(self.duration) if isfinite(self.duration) else 0
+        if not (seconds > self.deadline > _JITTER * self.retry and self.retry > 0):
+            text = "a lease holds longer than its deadline, in whole seconds"
+            raise ValueError(f"{text}, and the deadline is longer than 1.2 retries")
+        if not (is_dns_subdomain(self.name) and is_dns_label(self.namespace)):
+            raise ValueError(f"`{self.namespace}/{self.name}` cannot be the name of a lease")
 
     @property
     def timeout(self) -> float:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import socket
 from typing import Any
 
 import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.live.decision_log import DecisionLog
+from kdsl.live.endpoints import _reason
 from kdsl.live.guarding import MAX_BODY, OPEN
 from kdsl.live.health_checks import health_paths, ping
 from kdsl.live.questions import Explained, Question
@@ -235,3 +238,8 @@ def test_a_token_that_is_too_long_is_nobodys() -> None:
     site = Site()
     assert site.ask("/metrics", "x" * 20_000)[0] == 401
     assert site.reviewer.requests == []
+
+
+def test_an_address_without_a_host_of_its_name() -> None:
+    assert _reason(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"
+    assert _reason(OSError(98, "x")) == os.strerror(98)
