@@ -143,7 +143,7 @@ def _check(chosen: Chosen) -> None:
         raise _problem(
             chosen, AccessCode.KUBECONFIG, "`proxy-url` is not supported", "reach the server directly"
         )
-    if chosen.user.as_:
+    if chosen.user.impersonates:
         help_ = "use credentials of that user"
         raise _problem(chosen, AccessCode.KUBECONFIG, "impersonation (`as`) is not supported", help_)
     if (chosen.user.exec or {}).get("provideClusterInfo"):

@@ -51,3 +51,11 @@ def test_a_wrong_type_of_a_name_with_hyphens(
     path = write(tmp_path, config(user, {"server": "https://h", **cluster}))
     code, title, place, _ = problem(by(path))
     assert code == "K1107" and title.startswith("expected ") and place == f"{path}: {where}"
+
+
+@pytest.mark.parametrize(
+    "more", [{"as": "x"}, {"as-uid": "1"}, {"as-groups": ["g"]}, {"as-user-extra": {"k": ["v"]}}]
+)
+def test_no_kind_of_impersonation_is_ignored(tmp_path: Path, more: dict[str, Any]) -> None:
+    code, title, _, _ = problem(by(write(tmp_path, config({"token": "a", **more}))))
+    assert (code, title) == (AccessCode.KUBECONFIG, "impersonation (`as`) is not supported")
