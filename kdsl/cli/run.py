@@ -159,7 +159,7 @@ def command(
         try:
             lease = LeaseOptions(lease_namespace, lease_name, lease_duration, renew_deadline, retry_period)
         except ValueError as error:
-            raise click.UsageError(f"the seconds of --leader-elect-*: {error}") from None
+            raise click.UsageError(f"--leader-elect-*: {error}") from None
     configure(LogFormat(log_format), getattr(logging, log_level.upper()))
     options = RunOptions(
         host=host_name(),

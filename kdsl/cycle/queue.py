@@ -286,6 +286,13 @@ class SchedulingQueue:
                 self._error_backoff.remove(key)
                 self._wake(pending, Urgency.AT_ONCE, force.label)
 
+    def back_off(self, key: str) -> None:
+        """Let a pod be tried after its backoff, as after an error: not sooner, even if no other pod waits."""
+        pending = self._pods.get(key)
+        if pending is not None and key not in self._in_flight and key not in self._active:
+            self._backoff.remove(key)
+            self._enter(self._error_backoff, pending, FAILURE)
+
     def flush(self) -> None:
         """Activate the pods whose backoff is over, and wake the pods that slept for more than five
         minutes.

@@ -128,7 +128,8 @@ def _server(chosen: Chosen) -> tuple[Place, str, bool]:
         host, port = parts.hostname, parts.port
     except ValueError:
         host = port = None
-    if not host or parts.scheme not in ("http", "https") or parts.query or parts.username:
+    is_address = server.isascii() and server.isprintable() and " " not in server and port != 0
+    if not (host and is_address) or parts.scheme not in ("http", "https") or parts.query or parts.username:
         help_ = "write it as https://HOST:PORT"
         raise _problem(chosen, AccessCode.KUBECONFIG, f"`{server}` is no address of a server", help_)
     is_secure = parts.scheme == "https"
@@ -142,7 +143,7 @@ def _check(chosen: Chosen) -> None:
         raise _problem(
             chosen, AccessCode.KUBECONFIG, "`proxy-url` is not supported", "reach the server directly"
         )
-    if chosen.user.as_:
+    if chosen.user.impersonates:
         help_ = "use credentials of that user"
         raise _problem(chosen, AccessCode.KUBECONFIG, "impersonation (`as`) is not supported", help_)
     if (chosen.user.exec or {}).get("provideClusterInfo"):
@@ -190,7 +191,8 @@ def _pem(chosen: Chosen, data: str, file: str, name: str, source: Path) -> Pem |
     if not data:
         return source.parent / file if file else None
     try:
-        return base64.b64decode(data, validate=True)
+        # Line breaks do not count, as in kubectl: block scalars of YAML and `base64` without `-w0` have them.
+        return base64.b64decode(data.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError):
         title = f"`{name}-data` is not base64"
         raise _problem(chosen, AccessCode.CREDENTIALS, title, f"name a file as `{name}`") from None

@@ -98,7 +98,7 @@ class LiveScheduler:
         self._inbox = inbox
         self._gates = gates = replace(gates, takes_pods=False) if options.advises else gates
         self.known, self.cache = KnownObjects(), ClusterCache()
-        self._writers = _Writers(sender, options, observer, self._room_is_made)
+        self._writers = _Writers(sender, options, observer, self._room_is_made, gates.leads)
         self._bridge = Bridge()
         writers = self._writers
         self._permits = LivePermits(lambda: inbox.post(_wake))
@@ -224,6 +224,7 @@ class _Writers:
         options: LiveOptions,
         observer: WriteObserver,
         ended: Callable[[Preemption, str], None],
+        leads: Callable[[], bool],
     ) -> None:
         api = Api(sender, Lanes(), observer)
         self.api = api
@@ -232,7 +233,9 @@ class _Writers:
         self.status = StatusWriter(api, options.wall, observer)
         self.recorder = Recorder(api, options.wall, options.events_api, observer)
         self.plain_recorder = Recorder(api, options.wall, EventsApi.CORE, observer)
-        self.evictions = Evictions(api, self.recorder, Reporter(options.host), options.wall, ended, observer)
+        self.evictions = Evictions(
+            api, self.recorder, Reporter(options.host), options.wall, ended, observer, leads
+        )
 
     def start(self) -> None:
         for each in (self.volumes, self.status, self.recorder, self.plain_recorder, self.evictions):

@@ -16,6 +16,7 @@ from kdsl.cycle.decision import Condition
 from kdsl.live.bodies import status_patch
 from kdsl.live.changes import LivePod, PodCondition
 
+POD_SCHEDULED = "PodScheduled"
 _ORDER = "$setElementOrder/conditions"
 
 
@@ -28,6 +29,12 @@ class StatusWish:
 
     condition: Condition | None = None
     nominated: str | None = None
+
+    @property
+    def denies_binding(self) -> bool:
+        """Return whether it says that the pod has no node."""
+        condition = self.condition
+        return condition is not None and (condition.type, condition.status) == (POD_SCHEDULED, "False")
 
     def over(self, older: StatusWish) -> StatusWish:
         """Return this wish, with the older wish's fields where this one has None."""
@@ -55,6 +62,13 @@ def whole_patch(pod: LivePod, wish: StatusWish, now: str) -> bytes:
     if wish.nominated is not None:
         status["nominatedNodeName"] = wish.nominated or None
     return status_patch(pod.info.uid, status)
+
+
+def bound_patch(uid: str, now: str) -> bytes:
+    """Return the patch that sets the condition of a bound pod, as the server sets it with the binding."""
+    gone = dict.fromkeys(("message", "observedGeneration", "reason"))
+    condition = {**gone, "lastTransitionTime": now, "status": "True", "type": POD_SCHEDULED}
+    return status_patch(uid, {"conditions": [condition]})
 
 
 def _condition_patch(pod: LivePod, wanted: Condition, now: str) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from typing import Final
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
 from kdsl.live.codes import AccessCode
-from kdsl.live.small_files import read_small
+from kdsl.live.small_files import note_failure, read_small
 
 REREAD: Final = 60.0
 """Seconds after which a token file is read again."""
@@ -86,7 +86,7 @@ class TokenFile:
         try:
             self._header, self.error = self._read(), ""
         except InvalidInputError as error:
-            self.error = str(error)
+            self.error = note_failure(error, self.error, "the last token stays in use")
 
     def _read(self) -> str:
         help_ = "the token of a service account is mounted by the kubelet: see automountServiceAccountToken"

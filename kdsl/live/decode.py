@@ -7,7 +7,7 @@ an unchanged object, then the fields that rules read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -23,6 +23,8 @@ from kdsl.cluster.read.problems import Problems
 from kdsl.live.changes import LiveNode, LiveObject, PodCondition
 from kdsl.live.resources import ApiResource
 from kdsl.live.sharing import slim
+
+T = TypeVar("T")
 
 UNREADABLE: Final = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 """The exceptions of msgspec for malformed JSON."""
@@ -78,7 +80,7 @@ class Frame(Struct, frozen=True):
 
 class _ListMeta(Struct, frozen=True, rename="camel"):
     resource_version: str = ""
-    continue_: str = field(default="", name="continue")
+    continue_: str | None = field(default="", name="continue")
 
 
 class Page(Struct, frozen=True):
@@ -152,14 +154,20 @@ def read_bookmark(raw: Raw | bytes) -> Bookmark:
     try:
         return _bookmark.decode(raw)
     except UNREADABLE as error:
-        raise MalformedError(str(error)) from None
+        found = _decode_without_nulls(raw, Bookmark)
+        if found is None:
+            raise MalformedError(str(error)) from None
+        return found
 
 
 def read_status(body: bytes | Raw, code: int = 0) -> Status:
     """Read an error of the server; text that is no `Status`, as proxies send it, becomes its message."""
+    status: Status | None
     try:
         status = _status.decode(body)
     except UNREADABLE:
+        status = _decode_without_nulls(body, Status)
+    if status is None:
         text = bytes(body[:200]).decode("utf-8", "replace") if isinstance(body, bytes) else ""
         return Status(code, "", text.strip())
     return status if status.code or not code else Status(code, status.reason, status.message, status.details)
@@ -235,6 +243,14 @@ class ObjectDecoder:
         if thing is None:
             raise MalformedError(_first(found, where))
         return thing
+
+
+def _decode_without_nulls(raw: Raw | bytes, into: type[T]) -> T | None:
+    """Decode JSON in which nulls stand for absent fields, as servers that are not in Go may write it."""
+    try:
+        return decode(_values(raw), into, Problems([], ""))
+    except MalformedError:
+        return None
 
 
 def _values(raw: Raw | bytes) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -87,7 +88,7 @@ class Endpoints:
         try:
             await self._listener.start(options.host, options.port)
         except OSError as error:
-            title = f"cannot listen on {options.host}:{options.port}: {os.strerror(error.errno or 0)}"
+            title = f"cannot listen on {options.host}:{options.port}: {_reason(error)}"
             help_ = "name another `--secure-port` or `--bind-address`, or `--secure-port 0` for none"
             raise InvalidInputError([Diagnostic(AccessCode.ADDRESS, title, help=(help_,))]) from None
         scheme = "https" if options.tls else "http"
@@ -179,3 +180,10 @@ def _certificate(options: ServingOptions) -> ServedCertificate:
         raise InvalidInputError(
             [Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=(help_,))]
         ) from None
+
+
+def _reason(error: OSError) -> str:
+    """Return why an address is not available: the number of a failed look-up of a name is no `errno`."""
+    if isinstance(error, socket.gaierror):
+        return error.strerror or "there is no such name"
+    return os.strerror(error.errno or 0)

@@ -24,10 +24,13 @@ class Series:
     `seen_at` and `made_at` are wall-clock nanoseconds, `noted_at` seconds of the event loop.
     """
 
-    __slots__ = ("count", "event", "is_sending", "made_at", "name", "noted_at", "seen_at", "sent")
+    __slots__ = ("count", "event", "is_sending", "key", "made_at", "name", "noted_at", "seen_at", "sent")
 
-    def __init__(self, event: Event, name: str, made_at: int, noted_at: float) -> None:
+    def __init__(
+        self, event: Event, name: str, made_at: int, noted_at: float, key: tuple[object, ...]
+    ) -> None:
         self.event, self.name, self.made_at, self.noted_at = event, name, made_at, noted_at
+        self.key = key
         self.seen_at = made_at
         self.count = 1
         self.sent = 0
@@ -45,10 +48,10 @@ class Series:
 
 
 class SeriesBook:
-    """Keeps events by the key of their series."""
+    """Keeps events by the key of their series. With `by_note` only events with equal notes are equal."""
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
-        self._capacity = capacity
+    def __init__(self, capacity: int = CAPACITY, *, by_note: bool = False) -> None:
+        self._capacity, self._by_note = capacity, by_note
         self._series: dict[tuple[object, ...], Series] = {}
 
     def __len__(self) -> int:
@@ -56,20 +59,21 @@ class SeriesBook:
 
     def note(self, event: Event, name: str, made_at: int, now: float) -> Series:
         """Count an event, and return its series."""
-        found = self._series.get(event.key)
+        key = (*event.key, event.note) if self._by_note else event.key
+        found = self._series.get(key)
         if found is not None:
             found.count += 1
             found.seen_at, found.noted_at = made_at, now
             return found
         if len(self._series) >= self._capacity:
             del self._series[next(iter(self._series))]
-        self._series[event.key] = series = Series(event, name, made_at, now)
+        self._series[key] = series = Series(event, name, made_at, now, key)
         return series
 
     def forget(self, series: Series) -> None:
         """End a series: the next event of this key begins a new one."""
-        if self._series.get(series.event.key) is series:
-            del self._series[series.event.key]
+        if self._series.get(series.key) is series:
+            del self._series[series.key]
 
     def finish(self, now: float) -> list[Series]:
         """End the quiet series; return those whose last count must still be sent."""

@@ -101,7 +101,7 @@ class Event:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return the key that events of one series share; their notes may differ."""
+        """Return the key that events of one series share; their notes may differ, but not in core/v1."""
         return self.type, self.action, self.reason, self.controller, self.instance, self.regarding
 
 

@@ -70,7 +70,7 @@ class _Progress:
 
 class Evictions:
     """Carries out preemptions. `ended` is called for each on the event loop's thread, with the error if there
-    was one: the preemptor must then be tried again at once.
+    was one: the preemptor must then be tried again. Nothing is deleted once `leads` returns False.
     """
 
     def __init__(
@@ -81,8 +81,9 @@ class Evictions:
         clock: Clock,
         ended: Callable[[Preemption, str], None],
         observer: WriteObserver = UNOBSERVED,
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._api, self._recorder, self._reporter = api, recorder, reporter
+        self._api, self._recorder, self._reporter, self._leads = api, recorder, reporter, leads
         self._clock, self._ended, self._observer = clock, ended, observer
         self._lock = threading.Lock()
         self._waiting: deque[Preemption] = deque()
@@ -152,17 +153,25 @@ class Evictions:
         if pod.info.is_terminating:
             return  # the pod terminates already: wait for its room, and change nothing
         async with progress.turns:
-            if progress.problem:
+            if not self._may_go_on(progress):
                 return
             patch = patch_for(pod, StatusWish(eviction.condition), to_seconds(self._clock.now()))
             if patch is not None:
                 result = await repeated(lambda: self._api.patch_status(pod.info, patch, Lane.EVICT))
                 if not self._goes_on(result, pod, progress):
                     return
-            if not self._goes_on(await self._api.delete_pod(pod.info), pod, progress):
+            if not self._may_go_on(progress) or not self._goes_on(
+                await self._api.delete_pod(pod.info), pod, progress
+            ):
                 return
         event = self._reporter.preempted(pod, preemption.preemptor, preemption.node, preemption.scheduler)
         self._recorder.record(event)
+
+    def _may_go_on(self, progress: _Progress) -> bool:
+        """Return whether another request may begin: none failed, and this instance still leads."""
+        if not progress.problem and not self._leads():
+            progress.problem = "this scheduler does not lead any more"
+        return not progress.problem
 
     def _goes_on(self, result: Result[object], pod: LivePod, progress: _Progress) -> bool:
         """Return whether to continue with a victim: it exists and no request failed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Collection
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ MAX_BODY: Final = 65_536
 MAX_PATH: Final = 1_024
 SECONDS: Final = 30.0
 _METHODS: Final = ("GET", "HEAD", "POST")
+_LOG: Final = logging.getLogger(__name__)
 
 
 class Guard:
@@ -30,6 +32,7 @@ class Guard:
     def __init__(self, app: ASGIApp, rights: Rights | None, open_paths: Collection[str] = OPEN) -> None:
         self._app, self._rights = app, rights
         self._open = frozenset(open_paths)
+        self._logged = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -64,16 +67,25 @@ class Guard:
         try:
             if has_token:
                 user = await self._rights.user_of(token.strip())
-        except UndecidedError:
+        except UndecidedError as error:
             # As in kube-scheduler: an unverified caller is unauthenticated.
             user = None
+            self._log("callers of the endpoints cannot be authenticated", error)
         if user is None:
             return unauthorized()
         try:
             return None if await self._rights.is_allowed(user, thing) else forbidden(user, thing)
         except UndecidedError as error:
+            self._log("the rights of callers of the endpoints cannot be checked", error)
             text = f'Internal Server Error: "{visible(thing.path)}": {visible(str(error))}\n'
             return PlainTextResponse(text, 500)
+
+    def _log(self, failure: str, error: UndecidedError) -> None:
+        """Log a failure once, not for every caller: a right of this scheduler may be missing."""
+        text = ": ".join(filter(None, (failure, str(error), error.detail)))
+        if text != self._logged:
+            self._logged = text
+            _LOG.warning("%s", text)
 
 
 def wanted(method: str, path: str) -> Wanted:

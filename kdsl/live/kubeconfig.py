@@ -49,6 +49,14 @@ class User(Struct, frozen=True, rename="kebab"):
     exec: dict[str, Any] | None = None
     auth_provider: dict[str, Any] | None = None
     as_: str = field(default="", name="as")
+    as_uid: str = ""
+    as_groups: list[str] | None = None
+    as_user_extra: dict[str, Any] | None = None
+
+    @property
+    def impersonates(self) -> bool:
+        """Return whether requests are to be sent in the name of another user."""
+        return bool(self.as_ or self.as_uid or self.as_groups or self.as_user_extra)
 
 
 class _Context(Struct, frozen=True):

@@ -7,15 +7,18 @@ follower. Intervals are measured by the loop's monotonic clock only: times in th
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import isfinite
 from random import Random
 from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from kdsl.base.clock import Clock
+from kdsl.cluster.api.names import is_dns_label, is_dns_subdomain
 from kdsl.live.decode import UNREADABLE, read_status
 from kdsl.live.http import Answer, NoAnswerError, Request, Sender
 from kdsl.live.lease import (
@@ -30,12 +33,15 @@ from kdsl.live.lease import (
 )
 
 _JITTER: Final = 1.2
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseOptions:
     """The lease and its times in seconds: it is valid for `duration`, renewed each `retry`, and ignored
-    `deadline` after its last renewal. ValueError if they contradict each other.
+    `deadline` after its last renewal. ValueError if they contradict each other, or for a bad name.
     """
 
     namespace: str = "kube-system"
@@ -45,8 +51,13 @@ class LeaseOptions:
     retry: float = 2.0
 
     def __post_init__(self) -> None:
-        if not (self.duration > self.deadline > _JITTER * self.retry and self.retry > 0):
-            raise ValueError("a lease holds longer than its deadline, which is longer than 1.2 retries")
+        # The lease stores whole seconds, and other instances go by those.
+        seconds = int(self.duration) if isfinite(self.duration) else 0
+        if not (seconds > self.deadline > _JITTER * self.retry and self.retry > 0):
+            text = "a lease holds longer than its deadline, in whole seconds"
+            raise ValueError(f"{text}, and the deadline is longer than 1.2 retries")
+        if not (is_dns_subdomain(self.name) and is_dns_label(self.namespace)):
+            raise ValueError(f"`{self.namespace}/{self.name}` cannot be the name of a lease")
 
     @property
     def timeout(self) -> float:
@@ -95,6 +106,7 @@ class Leader:
     _renewed_at: float | None = None
     _is_leader: bool = False
     _expiry: asyncio.TimerHandle | None = None
+    _logged: str = ""
 
     @property
     def is_leader(self) -> bool:
@@ -179,7 +191,7 @@ class Leader:
         answer = await self._ask(get_lease(options.namespace, options.name, self._limit))
         if answer is None:
             return None
-        if answer.status == 404:
+        if answer.status == _NOT_FOUND:
             self._seen = None
             return Lease(LeaseMeta(options.name, options.namespace))
         return self._take(answer)
@@ -196,21 +208,34 @@ class Leader:
         try:
             answer = await self.sender.send(request, timeout=self.options.timeout)
         except NoAnswerError as error:
-            self.error = error.reason
+            self._fail(error.reason)
             return None
-        if answer.is_success or answer.status == 404:
+        if answer.is_success or (answer.status == _NOT_FOUND and request.method == "GET"):
             self.error = ""
             return answer
         status = read_status(answer.body, answer.status)
-        self.error = status.message or f"the server answered {answer.status}"
+        reason = status.message or f"the server answered {answer.status}"
+        if answer.status == _CONFLICT:
+            self.error = reason  # another instance was faster
+        else:
+            self._fail(reason)
         return None
+
+    def _fail(self, reason: str) -> None:
+        """Note why a request failed, and log it once until this instance leads."""
+        self.error = reason
+        if reason != self._logged:
+            self._logged = reason
+            doing = "renewed" if self._is_leader else "acquired"
+            name = f"{self.options.namespace}/{self.options.name}"
+            _LOG.warning("the lease cannot be %s: %s: %s", doing, name, reason)
 
     def _take(self, answer: Answer) -> Lease | None:
         """Store a lease from the server."""
         try:
             lease = read_lease(answer.body)
         except UNREADABLE as error:
-            self.error = f"the lease cannot be read: {error}"
+            self._fail(f"its JSON cannot be read: {error}")
             return None
         if not answer.is_success:
             return None
@@ -245,6 +270,7 @@ class Leader:
 
     def _lead(self, since: float) -> None:
         self._renewed_at = since
+        self._logged = ""
         if self._expiry is not None:
             self._expiry.cancel()
         assert self._loop is not None

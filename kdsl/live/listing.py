@@ -95,7 +95,7 @@ async def _pages(sender: Sender, resource: ApiResource, *, is_paged: bool) -> li
                 f"the list of {resource.name} cannot be read: {error}", may_be_done=False
             ) from None
         raws += page.items or ()
-        token = page.metadata.continue_
+        token = page.metadata.continue_ or ""
         if not token:
             return raws
     raise NoAnswerError(f"the list of {resource.name} has no end", may_be_done=False)

@@ -35,6 +35,7 @@ DECISIONS_AT_ONCE: Final = 64
 """The most changes, and then the most decisions, of one turn."""
 LONGEST_WAIT: Final = 0.5
 """Seconds after which an idle loop checks the clock and whether it leads."""
+_MOST_UNMADE: Final = 1_000
 _LOG: Final = logging.getLogger(__name__)
 
 Message = Callable[[], None]
@@ -120,6 +121,8 @@ class SchedulingLoop:
         self._binder, self._outlets = parts.binder, parts.outlets
         self._victims, self._clock = parts.victims, parts.clock
         self._is_stopping = self._led = False
+        self._unmade: dict[str, None] = {}
+        """The uids of preemptors whose last preemption failed, the oldest first."""
         self._listeners: list[LoopListener] = []
         self._change_listeners: list[Callable[[Change], object]] = []
         self.counts = LoopCounts()
@@ -180,10 +183,12 @@ class SchedulingLoop:
 
     def room_is_made(self, preemption: Preemption, problem: str) -> None:
         """Activate a preemptor: its victims are being deleted, or that failed."""
-        key = preemption.preemptor.key
-        self._engine.queue.let_go(key)
+        pod = preemption.preemptor
+        self._engine.queue.let_go(pod.key)
         if problem:
-            self._engine.queue.activate([key])
+            self._try_again(pod)
+        else:
+            self._unmade.pop(pod.uid, None)
 
     # ---- deciding ----------------------------------------------------------------------------------------
 
@@ -265,6 +270,20 @@ class SchedulingLoop:
         queue.hold(pod.key)
         if not self._outlets.make_room(pod, decision, victims):
             queue.let_go(pod.key)
+            self._try_again(pod)
+
+    def _try_again(self, pod: PodInfo) -> None:
+        """Activate a preemptor for which no room could be made: at once, as in kube-scheduler, but after its
+        backoff if that fails again. A missing right would otherwise cause requests without end.
+        """
+        is_repeated = pod.uid in self._unmade
+        self._unmade[pod.uid] = None
+        if len(self._unmade) > _MOST_UNMADE:
+            del self._unmade[next(iter(self._unmade))]
+        queue = self._engine.queue
+        if is_repeated:
+            queue.back_off(pod.key)
+        else:
             queue.activate([pod.key])
 
     # ---- errors ------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from kdsl.live.codes import AccessCode
 from kdsl.live.credentials import bearer
 from kdsl.live.http import NoAnswerError
 from kdsl.live.kubeconfig import Chosen
+from kdsl.live.small_files import note_failure
 from kdsl.live.tls import ClientCertificate
 
 TIME: Final = 60.0
@@ -65,7 +66,7 @@ class PluginCredentials:
                 try:
                     await self.ask()
                 except InvalidInputError as error:
-                    self.error = str(error)
+                    self.error = note_failure(error, self.error, "there are no new credentials")
         if self._header is None:
             raise NoAnswerError(self.error, may_be_done=False)
         return self._header

@@ -72,7 +72,9 @@ class SchedulerProcess:
     async def run(self) -> None:
         """Run until `stop` is called; raise InvalidInputError if files, access or rules are unusable."""
         try:
-            connection = await Connection.open(self.options.access)
+            connection = await self._opened()
+            if connection is None:
+                return
             try:
                 await self._assemble(connection)
                 await self._run(connection)
@@ -83,6 +85,18 @@ class SchedulerProcess:
                 await asyncio.to_thread(self._record.close)
         if self._failure is not None:
             raise self._failure
+
+    async def _opened(self) -> Connection | None:
+        """Open the connection; None if `stop` is called before: a credential plugin may take a minute."""
+        opening = asyncio.ensure_future(Connection.open(self.options.access))
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
+            return await opening if opening.done() else None
+        finally:
+            for each in (opening, stopping):
+                each.cancel()
+            await asyncio.gather(opening, stopping, return_exceptions=True)
 
     def report(self) -> str:
         """Return the results of shadow or canary as a table; empty without them."""

@@ -51,7 +51,8 @@ class Recorder:
         self._lock = threading.Lock()
         self._waiting: deque[tuple[Event, int]] = deque()
         self._last = 0
-        self._book = SeriesBook()
+        # As in Kubernetes' clients: an event of core/v1 is repeated only with the same text.
+        self._book = SeriesBook(by_note=events_api is EventsApi.CORE)
         self._late: deque[Series] = deque()
         self._doorbell = Doorbell(self._start_waiting)
         self._crew = Crew("event recorder", IN_FLIGHT, self._start_waiting)

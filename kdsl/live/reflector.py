@@ -198,7 +198,7 @@ class Reflector:
         else:
             request = queries.newest_list(self._resource)
         collected = self._mirror.replacement()
-        is_first = True
+        is_first, token = True, ""
         while True:
             answer = await self._source.send(request, timeout=self._times.listing)
             if not answer.is_success:
@@ -206,7 +206,7 @@ class Reflector:
                 if trouble_of(status) not in _UNUSABLE or (is_first and not self._version):
                     raise _FailedError(trouble_of(status), _text(status), _Next.LIST, _retry_after(answer))
                 # The version, or the next page, has expired: begin again with a complete list.
-                self._version = ""
+                self._version, token = "", ""
                 request, is_first = queries.newest_list(self._resource, is_paged=is_first), True
                 collected = self._mirror.replacement()
                 continue
@@ -219,7 +219,10 @@ class Reflector:
             await self._collect_page(page.items or (), collected)
             if not page.metadata.continue_:
                 break
-            request, is_first = queries.newest_list(self._resource, page.metadata.continue_), False
+            if page.metadata.continue_ == token:
+                raise _FailedError(Trouble.MALFORMED, "the list has the same page again", _Next.LIST)
+            token = page.metadata.continue_
+            request, is_first = queries.newest_list(self._resource, token), False
         await self._put_in_place(collected, page.metadata.resource_version)
         return _Next.WATCH
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+from kdsl.live.decode import read_status
 from kdsl.live.http import NoAnswerError, Request, Sender
 
 KEPT_FOR: Final = 10.0
@@ -21,6 +22,8 @@ TIMEOUT: Final = 10.0
 MAX_KEPT: Final = 4_096
 MAX_TOKEN: Final = 16_384
 """The longest token in characters: longer ones are rejected without a review."""
+MAX_REASON: Final = 300
+"""The most characters of the server's message that are kept."""
 MAX_REVIEWS: Final = 8
 """The most concurrent reviews; further ones wait, within their own time limit."""
 
@@ -62,7 +65,11 @@ class Wanted:
 
 
 class UndecidedError(Exception):
-    """The API server did not answer a review."""
+    """The API server did not answer a review. `detail` is its message, which callers need not know."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(reason)
+        self.detail = detail
 
 
 class Kept(Generic[K, V]):
@@ -137,7 +144,8 @@ class Rights:
         except TimeoutError as error:
             raise UndecidedError("no answer in time") from error
         if not answer.is_success:
-            raise UndecidedError(f"{kind}: the API server answered {answer.status}")
+            detail = read_status(answer.body, answer.status).message[:MAX_REASON]
+            raise UndecidedError(f"{kind}: the API server answered {answer.status}", detail)
         try:
             status = json.loads(answer.body)["status"]
         except (ValueError, KeyError, TypeError) as error:

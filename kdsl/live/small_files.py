@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -11,6 +12,7 @@ from kdsl.base.file_policy import read_named
 from kdsl.live.codes import AccessCode
 
 MAX_FILE: Final = 2**20
+_LOG: Final = logging.getLogger(__name__)
 
 Stamp: TypeAlias = tuple[int, int, int] | None
 
@@ -36,3 +38,11 @@ def read_small(path: Path, what: str, code: AccessCode, *help: str) -> bytes:
         raise InvalidInputError(
             [Diagnostic(code, f"{what} cannot be read: {reason}", where=str(path), help=help)]
         ) from None
+
+
+def note_failure(error: InvalidInputError, before: str, consequence: str) -> str:
+    """Return the text of a failed renewal, and log it unless it is the one `before`."""
+    text = str(error)
+    if text != before:
+        _LOG.warning("%s: %s", consequence, ": ".join(filter(None, (error.diagnostics[0].where, text))))
+    return text

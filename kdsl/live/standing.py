@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -10,6 +11,11 @@ from kdsl.live.queries import Trouble
 
 _MAX_TEXT: Final = 500
 """The most characters kept of a failure: its text comes from the server."""
+_MOST_LOGGED: Final = 100
+"""The most unreadable objects and lines of one resource that are logged; all are counted."""
+_PASSING: Final = frozenset({Trouble.EXPIRED, Trouble.SHORT, Trouble.TOO_MANY})
+"""Failures of every cluster now and then, which the next try ends."""
+_LOG: Final = logging.getLogger(__name__)
 
 
 class Standing:
@@ -31,6 +37,8 @@ class Standing:
         self._contact: float | None = None
         self._synced_at: int | None = None
         self._is_absent = False
+        self._logged = ""
+        self._unreadable: set[str] = set()
         self._objects = self._events = self._lists = self._failures = self._malformed = 0
 
     def listed(self, objects: int, number: int) -> None:
@@ -41,11 +49,13 @@ class Standing:
         if self._synced_at is None:
             self._synced_at = number
         self._observer.synced(self._resource, True)
+        self._log_recovery()
 
     def connected(self) -> None:
         """Record that a watch is open."""
         self._contact, self._error = self._clock(), ""
         self._observer.synced(self._resource, True)
+        self._log_recovery()
 
     def event(self, kind: str) -> None:
         """Record an event, a bookmark or an error of a watch."""
@@ -69,12 +79,16 @@ class Standing:
         self._is_absent = self._can_be_absent and trouble is Trouble.ABSENT and not self._lists
         self._observer.watch_failed(self._resource, trouble)
         self._observer.synced(self._resource, False)
+        self._log_failure(logging.INFO if self._is_absent or trouble in _PASSING else logging.WARNING)
 
     def malformed(self, text: str) -> None:
         """Record an unreadable object or line."""
         self._malformed += 1
         self._error = text[:_MAX_TEXT]
         self._observer.watch_failed(self._resource, Trouble.MALFORMED)
+        if self._error not in self._unreadable and len(self._unreadable) < _MOST_LOGGED:
+            self._unreadable.add(self._error)
+            _LOG.warning("%s: what cannot be read is left out: %s", self._resource, self._error)
 
     def health(self, done: int) -> ResourceHealth:
         """Return the state; `done` is the number of changes that the scheduling thread has handled."""
@@ -92,3 +106,14 @@ class Standing:
             failures=self._failures,
             malformed=self._malformed,
         )
+
+    def _log_failure(self, level: int) -> None:
+        """Log a failure once: the same one may repeat for hours."""
+        if self._error != self._logged:
+            self._logged = self._error
+            _LOG.log(level, "%s cannot be watched: %s", self._resource, self._error)
+
+    def _log_recovery(self) -> None:
+        if self._logged:
+            self._logged = ""
+            _LOG.info("%s: watched again", self._resource)

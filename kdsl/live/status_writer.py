@@ -18,7 +18,7 @@ from kdsl.base.clock import Clock
 from kdsl.base.visible import visible
 from kdsl.live.api import Api, SeenPod
 from kdsl.live.changes import LivePod
-from kdsl.live.conditions import StatusWish, patch_for, whole_patch
+from kdsl.live.conditions import StatusWish, bound_patch, patch_for, whole_patch
 from kdsl.live.doorbell import Crew, Doorbell
 from kdsl.live.outcomes import Done, Lost, Refused, Result
 from kdsl.live.retries import repeated
@@ -196,12 +196,31 @@ class StatusWriter:
             case Done():
                 self._remember(uid, _Written(pending.pod.version, result.value))
                 self._observer.count(Write.STATUS, WriteOutcome.DONE)
+                if result.value.node and pending.wish.denies_binding:
+                    await self._correct(pod)
             case Refused():
                 self._observer.count(Write.STATUS, self._outcome_of(pod, result))
             case Lost():
                 self._observer.count(Write.STATUS, WriteOutcome.LOST)
                 await asyncio.sleep(_AWAY)
                 self._put_back(pending)
+
+    async def _correct(self, pod: LivePod) -> None:
+        """Say that a pod is scheduled, which the last patch denied: the pod was bound before the patch came.
+
+        Somebody else bound it, or a binding of ours was carried out after its connection was lost.
+        """
+        patch = bound_patch(pod.info.uid, to_seconds(self._clock.now()))
+        result = await repeated(lambda: self._api.patch_status(pod.info, patch))
+        match result:
+            case Done():
+                outcome = WriteOutcome.DONE
+            case Refused() if result.is_gone or result.is_recreated:
+                outcome = WriteOutcome.SKIPPED
+            case _:
+                outcome = WriteOutcome.FAILED
+                _LOG.warning("pod %s is bound, its condition stays: %s", visible(pod.info.key), result.text)
+        self._observer.count(Write.STATUS, outcome)
 
     def _is_wanted(self, uid: str) -> bool:
         """Return whether to retry a failed write: no newer wish waits, and the pod was not forgotten."""

@@ -15,7 +15,7 @@ from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
 from kdsl.live.codes import AccessCode
 from kdsl.live.content_files import as_file
-from kdsl.live.small_files import Stamp, read_small, stamp
+from kdsl.live.small_files import Stamp, note_failure, read_small, stamp
 
 CHECK_EVERY: Final = 10.0
 """Seconds between two checks of the files."""
@@ -73,7 +73,8 @@ class Tls:
             try:
                 self._context, self.error = self._make(), ""
             except InvalidInputError as error:
-                self.error = str(error)  # the rotation may be incomplete: checked again later
+                # The rotation may be incomplete: checked again later.
+                self.error = note_failure(error, self.error, "the last certificates stay in use")
             else:
                 self._last = stamps
         return self._context
@@ -108,7 +109,9 @@ def _stamp_of(pem: Pem | None) -> bytes | Stamp:
 
 def _trust(context: ssl.SSLContext, authority: Pem) -> None:
     try:
-        context.load_verify_locations(cadata=_content(authority, "the certificate authority").decode("ascii"))
+        # Bundles have comments between the certificates, also in other scripts; the library takes ASCII only.
+        text = _content(authority, "the certificate authority").decode("ascii", "ignore")
+        context.load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError) as error:
         raise _unusable("the certificate authority", authority, error) from None
 

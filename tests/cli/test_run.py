@@ -32,6 +32,13 @@ def test_help_has_the_options_of_kube_scheduler() -> None:
         (("--percent", "5"), "--canary and --percent belong together"),
         (("--tls-cert-file", "c.pem"), "--tls-cert-file and --tls-private-key-file belong together"),
         (("--leader-elect-lease-duration", "1"), "a lease holds longer than its deadline"),
+        (
+            ("--leader-elect-lease-duration", "10.9", "--leader-elect-renew-deadline", "10.5"),
+            "in whole seconds",
+        ),
+        (("--leader-elect-lease-duration", "inf"), "in whole seconds"),
+        (("--leader-elect-resource-name", ""), "`kube-system/` cannot be the name of a lease"),
+        (("--leader-elect-resource-namespace", "a/b"), "`a/b/kdsl` cannot be the name of a lease"),
     ],
 )
 def test_what_does_not_belong_together(arguments: tuple[str, ...], message: str) -> None:

@@ -16,12 +16,14 @@ class Reviewer:
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.is_down = False
-        self.answer = Answer(500)
+        self.refusal: Answer | None = None
 
     async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
         self.requests.append(request)
         if self.is_down:
             raise NoAnswerError("connection refused", may_be_done=False)
+        if self.refusal is not None:
+            return self.refusal
         spec = json.loads(request.body)["spec"]
         return Answer(201, json.dumps({"status": self._status(spec)}).encode())
 

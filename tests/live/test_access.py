@@ -194,7 +194,9 @@ def test_no_way_at_all() -> None:
     assert problem(AccessOptions(Path("x"), in_cluster=True))[0] == AccessCode.NO_CLUSTER
 
 
-def test_a_token_file_is_read_each_minute_and_when_it_is_refused(tmp_path: Path) -> None:
+def test_a_token_file_is_read_each_minute_and_when_it_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     watch, path = Watch(), tmp_path / "token"
     path.write_text("one")
     token = TokenFile(path, watch)
@@ -214,8 +216,12 @@ def test_a_token_file_is_read_each_minute_and_when_it_is_refused(tmp_path: Path)
     path.unlink()
     watch.seconds = 120
     assert value() == "Bearer three" and "cannot be read" in token.error
-    path.write_text("four")
     watch.seconds = 180
+    assert value() == "Bearer three"
+    reason = f"{path}: the token cannot be read: No such file or directory"
+    assert caplog.messages == [f"the last token stays in use: {reason}"], "once is enough"
+    path.write_text("four")
+    watch.seconds = 240
     assert value() == "Bearer four" and token.error == ""
 
 

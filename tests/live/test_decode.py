@@ -142,3 +142,16 @@ def test_recorded_frames_and_objects_can_all_be_read() -> None:
             assert read_status(got.object).is_expired or read_status(got.object).is_too_large
         elif kind in plurals and '"<time' not in json.dumps(frame):
             decoded(plurals[kind], frame["object"])
+
+
+def test_nulls_stand_for_absent_fields() -> None:
+    page = read_page(b'{"metadata":{"resourceVersion":"5","continue":null},"items":null}')
+    assert (page.metadata.resource_version, page.metadata.continue_, page.items) == ("5", None, None)
+    body = b'{"code":429,"reason":null,"message":null,"details":{"causes":null,"retryAfterSeconds":7}}'
+    found = read_status(body)
+    assert (found.code, found.reason, found.message) == (429, "", "")
+    assert found.details is not None and found.details.retry_after_seconds == 7
+    bookmark = (
+        b'{"metadata":{"resourceVersion":"9","annotations":{"a":null,"k8s.io/initial-events-end":"true"}}}'
+    )
+    assert read_bookmark(bookmark).ends_initial_events

@@ -71,6 +71,18 @@ def test_the_first_is_posted_the_second_patched_the_others_counted() -> None:
     ]
 
 
+def test_in_core_v1_another_text_is_another_event() -> None:
+    async def scene(recorder: Recorder) -> None:
+        for note in ("x became leader", "x stopped leading", "x became leader"):
+            recorder.record(event(note=note))
+            await asyncio.sleep(1.0)
+
+    script = Script()
+    recorded(script, scene, EventsApi.CORE)
+    assert [body["message"] for body in script.bodies("POST")] == ["x became leader", "x stopped leading"]
+    assert [body["count"] for body in script.bodies("PATCH")] == [2]
+
+
 def test_another_version_of_the_pod_begins_another_series() -> None:
     script = Script()
 

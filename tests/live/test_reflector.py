@@ -104,6 +104,20 @@ def test_a_list_without_a_version_is_no_list() -> None:
     run(scenario())
 
 
+def test_a_list_whose_next_page_is_itself_is_no_list() -> None:
+    async def scenario() -> None:
+        api = server("a")
+        page = answer(200, {"metadata": {"resourceVersion": "5", "continue": "t"}, "items": None})
+        api.answers = [answer(422, {}), page, page]
+        async with following(api) as it:
+            await asyncio.sleep(0.5)
+            assert it.health.error == "malformed: the list has the same page again"
+            await asyncio.sleep(5)
+            assert it.is_equal and it.health.is_ready
+
+    run(scenario())
+
+
 def test_pages_are_put_together_and_a_page_that_is_too_old_begins_anew() -> None:
     async def scenario() -> None:
         api = server(*(f"n{number}" for number in range(1200)))

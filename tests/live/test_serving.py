@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import socket
 from typing import Any
 
 import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.live.decision_log import DecisionLog
+from kdsl.live.endpoints import _reason
 from kdsl.live.guarding import MAX_BODY, OPEN
 from kdsl.live.health_checks import health_paths, ping
+from kdsl.live.http import Answer
 from kdsl.live.questions import Explained, Question
 from kdsl.live.rights import KEPT_FOR, MAX_KEPT, Kept, Rights
 from kdsl.live.serving import Shown, application
@@ -235,3 +239,20 @@ def test_a_token_that_is_too_long_is_nobodys() -> None:
     site = Site()
     assert site.ask("/metrics", "x" * 20_000)[0] == 401
     assert site.reviewer.requests == []
+
+
+def test_a_scheduler_that_may_not_ask_for_rights_logs_it_once(caplog: pytest.LogCaptureFixture) -> None:
+    site = Site()
+    text = 'User "kdsl" cannot create resource "tokenreviews"'
+    site.reviewer.refusal = Answer(403, json.dumps({"message": text}).encode())
+    for _ in range(3):
+        status, body = site.ask("/metrics", "prometheus")
+        assert status == 401 and "kdsl" not in body
+    assert [each.getMessage() for each in caplog.records] == [
+        f"callers of the endpoints cannot be authenticated: TokenReview: the API server answered 403: {text}"
+    ]
+
+
+def test_an_address_without_a_host_of_its_name() -> None:
+    assert _reason(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"
+    assert _reason(OSError(98, "x")) == os.strerror(98)

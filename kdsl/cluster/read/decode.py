@@ -20,7 +20,7 @@ T = TypeVar("T")
 MAX_MISFITS: Final = 50
 
 _PLACE: Final = re.compile(r"(.*) - at `\$(.*)`", re.DOTALL)
-_STEP: Final = re.compile(r"\.(\w+)|\[(\d+)\]|(\[\.\.\.\])")
+_STEP: Final = re.compile(r"\.([\w-]+)|\[(\d+)\]|(\[\.\.\.\])")
 _EXPECTED: Final = re.compile(r"Expected `([\w |]+)`, got `(\w+)`")
 _WORDS: Final = {
     "str": "a string", "int": "a whole number", "float": "a number", "bool": "true or false",
