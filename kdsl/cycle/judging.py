@@ -84,8 +84,9 @@ class Judge(Struct, frozen=True, eq=False):
     @property
     def is_about_single_nodes(self) -> bool:
         """Return whether the status of a node depends on no other node and no pod elsewhere."""
-        joined = self.joined
-        return not self.lone and joined is not None and joined.is_about_single_nodes(self.state)
+        if self.joined is None or not self.joined.is_about_single_nodes(self.state):
+            return False
+        return all(plugin in self.state.podless_filters for plugin, _ in self.lone)
 
     def judge(self, rows: NDArray[np.intp]) -> Judged:
         """Judge nodes: the first filter that rejects a node decides its status, and later filters do not get

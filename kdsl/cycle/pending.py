@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from msgspec import Struct
 
 from kdsl.cycle.decision import Decision, Outcome
@@ -57,8 +55,7 @@ class PendingPod(Struct, eq=False):
     """A waiting pod. `rejections` and `errors` count failures for the backoff: errors only those in a row.
 
     `key` is its `namespace/name`. `refusal` is why the pod is gated, None where it is not. `is_flushed`: its
-    latest attempt came from the timeout and not from an event. Pods of one `kind` are rejected, and cured,
-    alike; None where it is not known.
+    latest attempt came from the timeout and not from an event.
     """
 
     key: str
@@ -68,7 +65,6 @@ class PendingPod(Struct, eq=False):
     rejectors: Rejectors = NOBODY
     refusal: Status | None = None
     is_flushed: bool = False
-    kind: Hashable = None
 
     @property
     def failures(self) -> int:

@@ -13,7 +13,7 @@ those of the clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from kdsl.base.clock import Clock
@@ -27,7 +27,7 @@ from kdsl.cycle.heaps import Heaps
 from kdsl.cycle.pending import PendingPod, Rejectors
 from kdsl.cycle.routing import Routes
 from kdsl.cycle.sleepers import Sleepers
-from kdsl.cycle.waking import Urgency, urgency_for_kind, urgency_of
+from kdsl.cycle.waking import Urgency, urgency_of
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Backoff, QueuedPod
 
@@ -73,9 +73,6 @@ class SchedulingQueue:
         self._next_flush = clock.now() + FLUSH_EVERY
         # Without it sleeping pods wait for an event however long: a simulation knows that none is missing.
         self.wakes_sleepers = True
-        # Returns the kind of a pod, if it is known that pods of one kind are rejected, and cured, alike:
-        # then an event is weighed once for each kind.
-        self.kind_of: Callable[[PodInfo], Hashable] | None = None
         self.placed_after_flush = 0
         # Number of pods that entered a part of the queue, by the part and the cause.
         self.incoming: Counter[tuple[str, str]] = Counter()
@@ -150,7 +147,6 @@ class SchedulingQueue:
         pod, key = self._complete(pod), pod.key
         self.delete(key)
         pending = self._pods[key] = PendingPod(key, self._queued(pod, 0))
-        pending.kind = None if self.kind_of is None else self.kind_of(pod)
         self._enter(self._active, pending, POD_ADD)
         return None if pending.refusal is None else GatedPod(pending.queued, pending.refusal)
 
@@ -163,7 +159,8 @@ class SchedulingQueue:
         pod = self._complete(pod)
         event = pending_pod_event(pending.queued.pod, pod)
         pending.queued = pending.queued.with_pod(pod)
-        pending.kind = None if self.kind_of is None else self.kind_of(pod)
+        if pending.key in self._asleep:
+            self._asleep.add(pending, self._routes.table_of(pod))
         for heaps in (self._active, self._backoff, self._error_backoff):
             if heaps.remove(pending.key):
                 # The change may have moved it: its sort key may be another one.
@@ -266,13 +263,8 @@ class SchedulingQueue:
             # matter.
             event = replace(event, node_before=None)
         self._in_flight.record(event)
-        known: dict[Hashable, Urgency] = {}
-        for key in self._asleep.concerned(event):
-            pending = self._pods[key]
-            table = self._routes.table_of(pending.queued.pod)
-            urgency = urgency_for_kind(pending, table, event, known)
-            if urgency is not Urgency.NONE:
-                self._wake(pending, urgency, event_label(event))
+        for pending, urgency in self._asleep.woken(event):
+            self._wake(pending, urgency, event_label(event))
 
     def activate(self, keys: Iterable[str]) -> None:
         """Let pods be tried at once; a pod in flight is tried again at once if it fails."""

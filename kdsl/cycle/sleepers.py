@@ -1,76 +1,126 @@
-"""The pods that sleep until an event wakes them, grouped by the plugins that rejected them.
+"""The pods that sleep until an event wakes them, grouped by the plugins that rejected them, and then by what
+the hints of these plugins read of a pod.
 
-An event is compared with the events of each group once, however many pods the group has.
+An event is compared with the events of each group once, and a hint is asked once about pods that are equal to
+it, however many they are.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+
+from msgspec import Struct
 
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.pending import PendingPod
+from kdsl.cycle.waking import Urgency, Waits, is_affected, urgency_of, waits_of
 from kdsl.hooks.table import HookTable
-from kdsl.hooks.wake import UNDECLARED, Wake
+from kdsl.hooks.wake import QueueingHint
 
-Group = tuple[str, tuple[str, ...]]
-"""The profile of pods, and the plugins that rejected or gated them."""
+Kind = tuple[Hashable, ...]
+"""What the hint of each plugin reads of pods."""
+
+Answers = dict[tuple[QueueingHint, Hashable], bool]
+"""The answers of hints about one event, by what they read of a pod."""
+
+
+class _Group(Struct, eq=False):
+    """The pods of a profile that the same plugins rejected or gated, by kind."""
+
+    table: HookTable | None
+    plugins: tuple[str, ...]
+    waits: Waits
+    kinds: dict[Kind, dict[str, PendingPod]]
+
+    def woken(self, event: ClusterEvent, known: Answers) -> Iterator[tuple[PendingPod, Urgency]]:
+        """Yield the pods that an event wakes."""
+        concerned = [each for each in enumerate(self.waits) if each[1][0].concerns(event)]
+        if not concerned:
+            return
+        for kind, pods in self.kinds.items():
+            for place, (wake, urgency) in concerned:
+                if wake.hint is not None:
+                    question = wake.hint, kind[place]
+                    is_worth_it = known.get(question)
+                    if is_worth_it is None:
+                        pod = next(iter(pods.values())).queued.pod
+                        is_worth_it = known[question] = wake.is_worth_it(pod, event)
+                    if not is_worth_it:
+                        continue
+                yield from ((each, urgency) for each in pods.values() if is_affected(each, event))
+                break
 
 
 class Sleepers:
     """Sleeping pods by key, in the order in which they fell asleep."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, Group] = {}
-        self._keys: dict[Group, dict[str, None]] = {}
-        self._wakes: dict[Group, tuple[Wake, ...]] = {}
+        self._groups: dict[Hashable, _Group] = {}
+        # The group and the kind of each pod.
+        self._places: dict[str, tuple[Hashable, Kind]] = {}
 
     def __contains__(self, key: str) -> bool:
-        return key in self._groups
+        return key in self._places
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._groups)
+        return iter(self._places)
 
     def __len__(self) -> int:
-        return len(self._groups)
+        return len(self._places)
 
     def add(self, pending: PendingPod, table: HookTable | None) -> None:
-        """Add a sleeping pod, which waits for the events of its gate or its rejectors."""
-        key = pending.key
-        self.remove(key)
-        plugins = (pending.refusal.plugin,) if pending.refusal is not None else pending.rejectors.all
-        group = (table.profile if table else "", plugins)
-        self._groups[key] = group
-        self._keys.setdefault(group, {})[key] = None
-        if group not in self._wakes:
-            known = table.wakes if table else {}
-            self._wakes[group] = tuple(wake for one in plugins for wake in known.get(one, (UNDECLARED,)))
+        """Add a sleeping pod, which waits for the events of its gate or its rejectors; one that sleeps keeps
+        its place in the order.
+        """
+        key, refusal = pending.key, pending.refusal
+        if key in self._places:
+            self._leave(key)
+        # After a reload a profile has another table, and other hints.
+        name = id(table), pending.rejectors if refusal is None else refusal.plugin
+        group = self._groups.get(name)
+        if group is None:
+            plugins = pending.rejectors.all if refusal is None else (refusal.plugin,)
+            group = self._groups[name] = _Group(table, plugins, waits_of(pending, table), {})
+        kind = tuple([wake.kind_of(pending.queued.pod) for wake, _ in group.waits])
+        group.kinds.setdefault(kind, {})[key] = pending
+        self._places[key] = (name, kind)
 
     def remove(self, key: str) -> bool:
         """Remove a pod; return False where it does not sleep."""
-        group = self._groups.pop(key, None)
-        if group is None:
+        if key not in self._places:
             return False
-        del self._keys[group][key]
-        if not self._keys[group]:
-            del self._keys[group], self._wakes[group]
+        self._leave(key)
+        del self._places[key]
         return True
 
+    def _leave(self, key: str) -> None:
+        name, kind = self._places[key]
+        kinds = self._groups[name].kinds
+        del kinds[kind][key]
+        if not kinds[kind]:
+            del kinds[kind]
+        if not kinds:
+            del self._groups[name]
+
     def rejected(self) -> Counter[tuple[str, str]]:
-        """Count the pods by rejecting plugin and profile. The time depends on the number of groups, not of
-        pods.
-        """
+        """Count the pods by rejecting plugin and profile."""
         found: Counter[tuple[str, str]] = Counter()
-        for (profile, plugins), keys in self._keys.items():
-            for plugin in plugins:
-                found[plugin, profile] += len(keys)
+        for group in self._groups.values():
+            profile = group.table.profile if group.table else ""
+            for plugin in group.plugins:
+                found[plugin, profile] += sum(map(len, group.kinds.values()))
         return found
 
-    def concerned(self, event: ClusterEvent) -> list[str]:
-        """Return the pods that an event could wake."""
+    def woken(self, event: ClusterEvent) -> list[tuple[PendingPod, Urgency]]:
+        """Return the pods that an event wakes, and how soon."""
         if event.target:
-            return [event.target] if event.target in self._groups else []
-        groups = [
-            group for group, wakes in self._wakes.items() if any(wake.concerns(event) for wake in wakes)
-        ]
-        return [key for group in groups for key in self._keys[group]]
+            name, kind = self._places.get(event.target, ("", ()))
+            group = self._groups.get(name)
+            if group is None:
+                return []
+            pending = group.kinds[kind][event.target]
+            urgency = urgency_of(pending, group.table, event)
+            return [(pending, urgency)] if urgency else []
+        known: Answers = {}
+        return [each for group in self._groups.values() for each in group.woken(event, known)]

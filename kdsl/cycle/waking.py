@@ -4,14 +4,13 @@ decision.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from enum import IntEnum
 
 from kdsl.base.events import Resource
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.pending import PendingPod
 from kdsl.hooks.table import HookTable
-from kdsl.hooks.wake import UNDECLARED
+from kdsl.hooks.wake import UNDECLARED, Wake
 
 
 class Urgency(IntEnum):
@@ -22,48 +21,44 @@ class Urgency(IntEnum):
     AT_ONCE = 2
 
 
-def urgency_of(pending: PendingPod, table: HookTable | None, event: ClusterEvent) -> Urgency:
-    """Return the effect of an event on a sleeping pod.
+Waits = tuple[tuple[Wake, Urgency], ...]
+"""What a pod waits for, and what that gives it, the most urgent first."""
+
+
+def waits_of(pending: PendingPod, table: HookTable | None) -> Waits:
+    """Return what a sleeping pod waits for.
 
     The plugins that rejected the pod decide, each for its own events; a plugin that waits for an operation
     under way makes the pod tried at once. A gated pod is checked again at the events of its gate.
     """
+    if pending.refusal is not None:
+        plugins = [(pending.refusal.plugin, Urgency.AFTER_BACKOFF)]
+    else:
+        plugins = [(plugin, Urgency.AT_ONCE) for plugin in pending.rejectors.pending]
+        plugins += [(plugin, Urgency.AFTER_BACKOFF) for plugin in pending.rejectors.unschedulable]
+    known = table.wakes if table else {}
+    return tuple((wake, urgency) for one, urgency in plugins for wake in known.get(one, (UNDECLARED,)))
+
+
+def is_affected(pending: PendingPod, event: ClusterEvent) -> bool:
+    """Return whether an event can wake a pod, whatever it waits for."""
     pod = pending.queued.pod
-    if event.target and event.target != pod.key:
+    if event.target:
+        return event.target == pod.key
+    if event.resource is not Resource.TARGET_POD and event.pod is not None and event.pod.key == pod.key:
+        # Its own reservation, made or undone, does not wake a pod.
+        return False
+    return event.priority is None or pod.priority <= event.priority
+
+
+def urgency_of(pending: PendingPod, table: HookTable | None, event: ClusterEvent) -> Urgency:
+    """Return the effect of an event on a pod that sleeps."""
+    if not is_affected(pending, event):
         return Urgency.NONE
     if event.label == "ForceActivate":
         return Urgency.AT_ONCE
-    if event.resource is not Resource.TARGET_POD and event.pod is not None and event.pod.key == pod.key:
-        # Its own reservation, made or undone, does not wake a pod.
-        return Urgency.NONE
-    if event.priority is not None and pod.priority > event.priority:
-        return Urgency.NONE
-    if pending.refusal is not None:
-        return (
-            Urgency.AFTER_BACKOFF if _wakes(table, pending.refusal.plugin, pending, event) else Urgency.NONE
-        )
-    rejectors = pending.rejectors
-    if any(_wakes(table, plugin, pending, event) for plugin in rejectors.pending):
-        return Urgency.AT_ONCE
-    if any(_wakes(table, plugin, pending, event) for plugin in rejectors.unschedulable):
-        return Urgency.AFTER_BACKOFF
+    pod = pending.queued.pod
+    for wake, urgency in waits_of(pending, table):
+        if wake.concerns(event) and wake.is_worth_it(pod, event):
+            return urgency
     return Urgency.NONE
-
-
-def _wakes(table: HookTable | None, plugin: str, pending: PendingPod, event: ClusterEvent) -> bool:
-    wakes = (UNDECLARED,) if table is None else table.wakes.get(plugin, (UNDECLARED,))
-    return any(wake.concerns(event) and wake.is_worth_it(pending.queued.pod, event) for wake in wakes)
-
-
-def urgency_for_kind(
-    pending: PendingPod, table: HookTable | None, event: ClusterEvent, known: dict[Hashable, Urgency]
-) -> Urgency:
-    """Return the effect of an event on a sleeping pod; `known` are the answers for kinds of pods."""
-    is_own = event.pod is not None and event.pod.key == pending.key
-    if pending.kind is None or pending.refusal is not None or is_own:
-        return urgency_of(pending, table, event)
-    kind = pending.kind, pending.rejectors
-    urgency = known.get(kind)
-    if urgency is None:
-        urgency = known[kind] = urgency_of(pending, table, event)
-    return urgency

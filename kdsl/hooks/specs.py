@@ -8,7 +8,7 @@ with an error that names the plugin.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +156,13 @@ class SchedulingHooks:
         Without this hook every event does. Return False only if it is certain: no other event wakes the pod.
         """
         raise NotImplementedError
+
+    @hookspec
+    def hint_signature(self, pod: PodInfo) -> Hashable:
+        """Return what `queueing_hint` reads of `pod`, so that it is asked once for pods with equal values.
+
+        Without this hook, and for None, it is asked about each pod.
+        """
 
     @hookspec
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:

@@ -16,13 +16,15 @@ class CycleState(Struct, eq=False):
 
     Cloned before pods are added to or removed from a node tentatively; values with a `clone` method are
     cloned with it, the others are shared. `faults` are ignored errors, for the decision to record; clones
-    share the list.
+    share the list. `podless_filters` are plugins whose Filter, as they found in PreFilter, reads no pods on
+    nodes: dry runs of preemption ask them about many nodes at once.
     """
 
     skipped_filters: set[str] = set()
     skipped_scores: set[str] = set()
     faults: list[Fault] = []
     values: dict[str, object] = {}
+    podless_filters: set[str] = set()
 
     def write(self, key: str, value: object) -> None:
         self.values[key] = value
@@ -53,7 +55,8 @@ class CycleState(Struct, eq=False):
     def clone(self) -> CycleState:
         """Return an independent state; raises PluginError where the `clone` of a value raises."""
         values = {key: _clone(key, value) for key, value in self.values.items()}
-        return CycleState(set(self.skipped_filters), set(self.skipped_scores), self.faults, values)
+        skipped = set(self.skipped_filters), set(self.skipped_scores)
+        return CycleState(*skipped, self.faults, values, self.podless_filters)
 
 
 def _fault(noted: object) -> Fault:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,12 @@ QueueingHint = Callable[["PodInfo", "ClusterEvent"], bool]
 @dataclass(frozen=True, slots=True)
 class Wake:
     """The events that can change one plugin's answer, and its hint about them; without a hint all of them
-    count.
+    count. `signature` returns what the hint reads of a pod.
     """
 
     patterns: tuple[EventPattern, ...] = EVERYTHING
     hint: QueueingHint | None = None
+    signature: Callable[[PodInfo], Hashable] | None = None
 
     def concerns(self, event: ClusterEvent) -> bool:
         """Return whether the event matches one of the patterns."""
@@ -41,6 +42,17 @@ class Wake:
             return bool(self.hint(pod, event))
         except Exception:  # noqa: BLE001 - an attempt too many does no harm, a pod left asleep does
             return True
+
+    def kind_of(self, pod: PodInfo) -> Hashable:
+        """Return a value that is equal for pods about which the hint has equal answers."""
+        if self.hint is None:
+            return None
+        try:
+            found = None if self.signature is None else self.signature(pod)
+            hash(found)
+        except Exception:  # noqa: BLE001 - a pod by itself costs time only
+            found = None
+        return pod.key if found is None else found
 
 
 UNDECLARED = Wake()
@@ -69,7 +81,8 @@ def wakes_of(entries: Iterable[Registration]) -> tuple[Wakes, tuple[Diagnostic, 
         if "events" in entry.hooks:
             try:
                 hint = entry.hook("queueing_hint") if "queueing_hint" in entry.hooks else None
-                wake = Wake(merged(entry.hook("events")()), hint)
+                signature = entry.hook("hint_signature") if "hint_signature" in entry.hooks else None
+                wake = Wake(merged(entry.hook("events")()), hint, signature)
             except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
                 problems.append(unusable(entry.name, "events", cause))
         found[entry.name] = (*found.get(entry.name, ()), wake)

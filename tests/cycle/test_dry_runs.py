@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from random import Random
@@ -11,6 +12,7 @@ import pytest
 from kdsl.app import Settings, build_engine, check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
@@ -18,6 +20,7 @@ from kdsl.cycle.decision import Decision, Detail
 from kdsl.cycle.preemption import preempt
 from kdsl.sim.run import SimulatedBinder
 
+from kdsl_plugins.volume_binding.needs import VolumeNeeds
 from tests.plan.lab import rules
 
 Json = dict[str, Any]
@@ -135,7 +138,8 @@ def mount(random: Random, pod: Json) -> None:
 
 
 def claim(number: int) -> Iterator[Json]:
-    """Yield a claim that is bound to a volume of the driver `d`, and the volume."""
+    """Yield a claim that is bound to a volume of the driver `d`, and the volume, in a zone or anywhere."""
+    zone = {"key": "zone", "operator": "In", "values": [*ZONES][number % 6 :][:1] or [*ZONES]}
     named = {"name": f"claim-{number}", "namespace": "d"}
     spec = {"accessModes": ["ReadWriteMany"], "storageClassName": "s"}
     size = {"storage": "1Gi"}
@@ -153,6 +157,7 @@ def claim(number: int) -> Iterator[Json]:
         "spec": {
             **spec,
             "capacity": size,
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [zone]}]}},
             "claimRef": named,
             "csi": {"driver": "d", "volumeHandle": f"{number}"},
         },
@@ -171,7 +176,7 @@ def limit(random: Random, number: int) -> Json:
     }
 
 
-def decided(seed: int, checked: RuleSet, profile: str) -> list[Decision]:
+def decided(seed: int, checked: RuleSet, profile: str, has_claims: bool = True) -> list[Decision]:
     """Let pods of high priority preempt in a random full cluster, without evicting anything."""
     random = Random(seed)
     objects = [node(random, number) for number in range(NODES)]
@@ -180,8 +185,7 @@ def decided(seed: int, checked: RuleSet, profile: str) -> list[Decision]:
         for number in range(NODES)
         for at in range(random.randrange(3, 7))
     ]
-    if profile == "t.p":
-        # In kube-scheduler's profile a plugin filters pods with volumes, which are tried one by one.
+    if has_claims:
         objects += [each for number in range(CLAIMS) for each in claim(number)]
         objects += [limit(random, number) for number in range(NODES)]
         for each in objects:
@@ -189,7 +193,7 @@ def decided(seed: int, checked: RuleSet, profile: str) -> list[Decision]:
                 mount(random, each)
     objects += [budget(random, number) for number in range(random.randrange(3))]
     pending = [pod(random, f"new-{number}", random.choice([15, 100, 100])) for number in range(PENDING)]
-    for each in pending if profile == "t.p" else ():
+    for each in pending if has_claims else ():
         mount(random, each)
     cluster = ClusterCache.of(read_values(objects, "cluster").objects)
     settings = Settings(profile=profile, seed=seed, detail=Detail.FULL)
@@ -198,9 +202,10 @@ def decided(seed: int, checked: RuleSet, profile: str) -> list[Decision]:
         return list(engine.decisions(pods))
 
 
+@pytest.mark.parametrize("has_claims", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_kube_scheduler(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert_equal(lambda: decided(seed, shipped(), "kubernetes.v1_36.default"), monkeypatch)
+def test_kube_scheduler(seed: int, has_claims: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_equal(lambda: decided(seed, shipped(), "kubernetes.v1_36.default", has_claims), monkeypatch)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -260,3 +265,53 @@ def test_dry_runs_do_not_change_the_order_of_later_faults() -> None:
 
     late = pod(Random(2), "late", 0)
     assert last_faults(pod(Random(3), "first", 100), late) == last_faults(late)
+
+
+def test_volumes_are_asked_about_by_zone_and_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of the nodes has the zone of the volume, which only the dry runs find out: room comes first."""
+    random = Random(1)
+    objects = [node(random, number) for number in range(300)]
+    for number, each in enumerate(objects):
+        each["metadata"]["labels"]["zone"] = f"zone-{number % 10}"
+        each["spec"] = {}
+        each["status"]["allocatable"] = {"cpu": "2", "memory": "1Gi", "pods": "9"}
+    for number in range(300):
+        for at in range(2):
+            running = pod(random, f"p{number}-{at}", 0, f"n{number}")
+            running["spec"] = {"containers": [{"name": "c", "image": "i:1"}], "nodeName": f"n{number}"}
+            running["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+            objects.append(running)
+    bound, volume = claim(0)
+    (term,) = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    term["matchExpressions"] = [{"key": "zone", "operator": "In", "values": ["zone-3"]}]
+    new = pod(random, "new", 100)
+    new["spec"] = {"containers": running["spec"]["containers"], "priority": 100}
+    new["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "claim-0"}}]
+    calls: list[str] = []
+
+    def count(owner: type, name: str) -> None:
+        original = getattr(owner, name)
+
+        def counted(*given: Any) -> Any:
+            calls.append(name)
+            return original(*given)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    count(preempt.Preemption, "_dry_run_all")
+    count(preempt.Preemption, "_dry_run")
+    count(VolumeNeeds, "on")
+    count(NodeInfo, "without_pod")
+    cluster = ClusterCache.of(read_values([*objects, bound, volume], "cluster").objects)
+    settings = Settings(profile="kubernetes.v1_36.default")
+    with build_engine(shipped(), cluster, SimulatedBinder(cluster), ManualClock(), settings) as engine:
+        (waiting,) = [PodInfo.of(each) for each in read_values([new], "pods").objects]  # type: ignore[arg-type]
+        (decision,) = engine.decisions([waiting])
+    found = cluster.snapshot().node(decision.nominated)
+    assert found is not None and found.labels["zone"] == "zone-3" and len(decision.victims) == 1
+    assert Counter(calls)["_dry_run"] == 0
+    # 100 nodes are tried, then as many, and the last 100.
+    assert Counter(calls)["_dry_run_all"] == 3
+    # In each of these: all zones, and zone-3 again with the first and with the second victim put back.
+    assert Counter(calls)["on"] <= 3 * (10 + 1 + 1)
+    assert Counter(calls)["without_pod"] <= 300 * 2

@@ -252,20 +252,24 @@ def test_sleepers_may_be_left_asleep(clock: ManualClock) -> None:
     assert queue.place_of("default/a") == "active"
 
 
-def test_an_event_is_weighed_once_for_pods_of_one_kind_and_the_same_rejectors(clock: ManualClock) -> None:
+def test_a_hint_is_asked_once_for_pods_that_are_equal_to_it(clock: ManualClock) -> None:
     asked: list[str] = []
 
     def hint(pod: Any, event: ClusterEvent) -> bool:
         asked.append(pod.name)
         return pod.labels["size"] == "small"
 
-    picky = plugin(events=lambda: (EventPattern(Resource.NODE),), queueing_hint=hint, filter=lambda: None)
+    picky = plugin(
+        events=lambda: (EventPattern(Resource.NODE),),
+        queueing_hint=hint,
+        hint_signature=lambda pod: pod.labels["size"],
+        filter=lambda: None,
+    )
     queue = queue_of(clock, Picky=picky)
-    queue.kind_of = lambda pod: pod.labels["size"]
     for name, size in (("a", "small"), ("b", "large"), ("c", "small"), ("d", "large"), ("e", "small")):
         queue.add(pod(name, labels={"size": size}))
-    for _ in range(4):
-        fail(queue, Rejectors(("Picky",)))
+    for rejectors in (("Picky",), ("Picky",), ("Picky", "Ports"), ("Picky",)):
+        fail(queue, Rejectors(rejectors))
     fail(queue, PORTS)
     queue.notice(NODE_ADDED)
     assert asked == ["a", "b"]

@@ -82,3 +82,20 @@ def test_a_hint_that_raises_wakes() -> None:
         raise KeyError("k")
 
     assert Wake(NODES, broken).is_worth_it(PodInfo("p"), ClusterEvent(Resource.NODE, Action.ADD))
+
+
+def test_pods_are_of_a_kind_if_the_hint_reads_equal_values() -> None:
+    def broken(pod: PodInfo) -> int:
+        raise KeyError("k")
+
+    def kind_of(wake: Wake) -> list[object]:
+        return [wake.kind_of(PodInfo(name, labels={"size": "s"})) for name in "ab"]
+
+    def hint(pod: PodInfo, event: ClusterEvent) -> bool:
+        return True
+
+    assert kind_of(Wake(NODES)) == [None, None]
+    assert kind_of(Wake(NODES, hint, lambda pod: pod.labels["size"])) == ["s", "s"]
+    alone = ["default/a", "default/b"]
+    assert kind_of(Wake(NODES, hint)) == kind_of(Wake(NODES, hint, broken)) == alone
+    assert kind_of(Wake(NODES, hint, lambda pod: [pod])) == alone

@@ -8,6 +8,7 @@ Nodes, pods and the cache use this module.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -51,8 +52,10 @@ class ImageSpread:
         if old != new:
             self._noted.append((node, old, new))
 
-    def take_changed(self) -> set[str] | None:
-        """Apply the noted changes. Return the nodes with a changed image, None where there is none."""
+    def take_changed(self) -> dict[str, dict[str, NodeImage]] | None:
+        """Apply the noted changes. Return the images that changed, by the name of each node that has one and
+        by theirs; None where there is none.
+        """
         if not self._noted:
             return None
         changed: set[str] = set()
@@ -61,10 +64,13 @@ class ImageSpread:
         self._noted.clear()
         if not changed:
             return None
-        nodes: set[str] = set()
+        found: defaultdict[str, dict[str, NodeImage]] = defaultdict(dict)
         for name in changed:
-            nodes.update(self._homes.get(name, ()))
-        return nodes
+            homes = self._homes.get(name, {})
+            images = {size: self._image(name, size) for size in {*homes.values()}}
+            for node, size in homes.items():
+                found[node][name] = images[size]
+        return found
 
     def _take(self, node: str, old: Mapping[str, int], new: Mapping[str, int], changed: set[str]) -> None:
         for name in old.keys() - new.keys():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from kdsl.base.events import Resource
-from kdsl.base.frozen_map import freeze
+from kdsl.base.frozen_map import FrozenMap, freeze
 from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.api.kinds import CatalogObject, KubeObject
 from kdsl.cluster.api.objects import Namespace, Node, Pod
@@ -255,13 +255,15 @@ class ClusterCache:
             snapshot.set_nodes(self._zones.names())
             self._has_new_nodes = False
         stale = self._spread.take_changed()
-        if self._dirty_facts or stale:
-            for name in self._dirty_facts.keys() | (stale or ()):
+        for name, changed in (stale or {}).items():
+            if name not in self._dirty_facts:
                 info = self._nodes[name]
-                self._nodes[name] = info.with_images(self._spread.images(info.facts.image_sizes))
-            for name in self._dirty_facts:
-                snapshot.set_facts(self._nodes[name])
-            self._dirty_facts.clear()
+                self._nodes[name] = info.with_images(FrozenMap({**info.images.entries, **changed}))
+        for name in self._dirty_facts:
+            info = self._nodes[name]
+            self._nodes[name] = info = info.with_images(self._spread.images(info.facts.image_sizes))
+            snapshot.set_facts(info)
+        self._dirty_facts.clear()
         for name in self._dirty_usage:
             snapshot.set_usage(self._nodes[name])
         self._dirty_usage.clear()

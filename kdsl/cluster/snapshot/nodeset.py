@@ -46,10 +46,10 @@ class NodeSet(Struct, frozen=True, eq=False):
     def by_labels(self, keys: Iterable[str]) -> tuple[NodeSet, NDArray[np.intp]]:
         """Return a node of each combination of values of labels, and the place of each node's one among them.
 
-        What reads nothing else of a node is the same for all nodes of a combination. Over an overlay, each
-        node is a combination.
+        What reads nothing else of a node is the same for all nodes of a combination. Over an overlay with
+        other labels, each node is a combination.
         """
-        if self.snapshot.is_overlay:
+        if not self.snapshot.has_live_facts or len(self) == 1:
             return self, np.arange(len(self))
         facts = FactColumns.of(self.snapshot.live)
         numbers = np.zeros(len(self), np.intp)

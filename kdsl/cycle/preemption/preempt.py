@@ -143,14 +143,17 @@ class Preemption:
     def _dry_runs(
         self, rows: list[int], found: Mapping[int, Candidate], enough: int
     ) -> Iterator[tuple[int, Candidate | Status]]:
-        """Dry-run on nodes in order: on as many at once as are surely needed, if they do not affect each
-        other. `found` are the candidates so far.
+        """Dry-run on nodes in order, and on many at once if they do not affect each other. `found` are the
+        candidates so far.
         """
         table = self.attempt.table
         is_alone = not (table.add_pods or table.remove_pods) and self.judge.is_about_single_nodes
         at = 0
         while at < len(rows):
-            chosen = rows[at : at + max(enough - len(found), 1)] if is_alone else rows[at : at + 1]
+            needed = max(enough - len(found), 1)
+            # Where few nodes help, as many as their share suggests, but at most as many as so far.
+            size = max(needed, min(at, needed * at // max(len(found), 1))) if is_alone else 1
+            chosen = rows[at : at + size]
             at += len(chosen)
             free = [row for row in chosen if row not in self.judge.contested]
             answers = self._dry_run_all(free) if len(free) >= _MANY else {}

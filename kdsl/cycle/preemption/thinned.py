@@ -33,6 +33,8 @@ class ThinnedNodes:
         self.counts = np.array([len(each) for each in pods], np.int64)
         self.absent = np.arange(self.counts.max(initial=0)) < self.counts[:, np.newaxis]
         self._amounts: dict[tuple[str, str], NDArray[np.int64] | None] = {}
+        # The nodes without any of the pods, by place.
+        self._emptied: dict[int, NodeInfo] = {}
 
     def part(self, places: NDArray[np.intp]) -> ThinnedPart:
         """Return the nodes at some places, as they are now."""
@@ -46,9 +48,12 @@ class ThinnedNodes:
     def info(self, row: int) -> NodeInfo:
         """Return the node of a row without the absent pods; those put back come last, as if added again."""
         place = self.place_of[row]
-        node = self.snapshot.info(row)
-        for pod in self.pods[place]:
-            node = node.without_pod(pod)
+        node = self._emptied.get(place)
+        if node is None:
+            node = self.snapshot.info(row)
+            for pod in self.pods[place]:
+                node = node.without_pod(pod)
+            self._emptied[place] = node
         for pod, is_absent in zip(self.pods[place], self.absent[place].tolist(), strict=False):
             if not is_absent:
                 node = node.with_pod(pod)

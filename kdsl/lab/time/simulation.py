@@ -43,8 +43,6 @@ class Simulation:
         self._world, self._engine, self._cluster = world, world.engine, world.cluster
         self._plan, self._fleet, self._meter, self._scaler = plan, fleet, meter, scaler
         self._kinds = KindNumbers() if shares_kinds else None
-        if self._kinds is not None:
-            world.engine.queue.kind_of = self._kinds.of
         self._until = None if plan.until is None else nanoseconds(plan.until)
         self._agenda = Agenda()
         self.logs: dict[str, PodLog] = {}

@@ -12,10 +12,14 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.eval.scalar.pod_keys import PodKey
 from kdsl.plan.counts.arrivals import Arrival, Pods
+from kdsl.plan.counts.pod_classes import PodClasses
 
 MAX_KEYS: Final = 64
 """The most label keys that are indexed; beyond that the index starts over."""
+MAX_KEYS_OF_PODS: Final = 8
+"""The most pod keys whose classes of pods are kept."""
 
 Posting: TypeAlias = dict[int, tuple[int, PodInfo]]
 """The pods that have a label, with their rows, by id: an id is valid as long as its pod is referenced."""
@@ -29,13 +33,17 @@ class PodIndex:
         self._keys: dict[str, dict[str, Posting]] = {}
         # The pods of each row at the last refresh.
         self._pods: dict[int, Pods] = {}
+        self._classes: dict[PodKey, PodClasses] = {}
 
     def refresh(self, arrived: Sequence[Arrival] | None) -> None:
         """Apply the arrivals at rows; None means all rows."""
         if arrived is None:
             self._keys.clear()
             self._pods.clear()
+            self._classes.clear()
             return
+        for classes in self._classes.values():
+            classes.stale.update([row for row, _ in arrived])
         if not self._keys:
             return
         live = self._live
@@ -58,6 +66,17 @@ class PodIndex:
         if best is None:
             return None
         return [each for posting in best for each in posting.values()]
+
+    def classes(self, key: PodKey) -> PodClasses | None:
+        """Return all pods by class; None if there are too many classes."""
+        classes = self._classes.pop(key, None)
+        if classes is None or classes.is_outdated:
+            if len(self._classes) >= MAX_KEYS_OF_PODS:
+                del self._classes[next(iter(self._classes))]
+            classes = PodClasses(self._live, key)
+        # The least recently used is the first.
+        self._classes[key] = classes
+        return classes if classes.refresh() else None
 
     def _postings(self, requirement: LabelRequirement) -> list[Posting] | None:
         if requirement.operator is Operator.IN:

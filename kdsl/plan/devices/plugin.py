@@ -352,6 +352,11 @@ class DevicesPlugin:
         before = event.before
         return isinstance(before, PodInfo) and any(record in before.annotations for record in self.records)
 
+    @hookimpl
+    def hint_signature(self, pod: PodInfo) -> tuple[()]:
+        """Return nothing: the hint does not read the pod."""
+        return ()
+
 
 def _unresolvable(error: EvalError | ValueError) -> Status:
     """Return the rejection of a pod whose demand cannot be computed."""

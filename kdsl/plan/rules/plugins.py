@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -129,6 +129,10 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram]):
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         return self._hints.is_cured(pod, event)
+
+    @hookimpl
+    def hint_signature(self, pod: PodInfo) -> Hashable:
+        return self._hints.signature(pod)
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:

@@ -8,6 +8,7 @@ decides.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from typing import Final
 
 from kdsl.base.events import EventPattern, Resource, merged
 from kdsl.check.analyses.cures import predicate_cures
@@ -15,10 +16,25 @@ from kdsl.check.model.rule_set import CheckedPredicate, Fns
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.eval.scalar import Frame
 from kdsl.hooks.specs import Narrowed
-from kdsl.plan.compile.failures import StatusNumbers
+from kdsl.plan.compile.failures import Failure, StatusNumbers
+from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.rules.predicate import SKIP, PredicateProgram
+
+MAX_PODS: Final = 4096
+"""The most pods of which the values that a rule computes once per pod are kept for the next event."""
+
+
+class _Rejections(StatusNumbers):
+    """Numbers that only tell rejection from success: hints need no reasons."""
+
+    def id_of(self, failures: tuple[Failure, ...]) -> int:
+        return 1
+
+
+_REJECTIONS: Final = _Rejections()
 
 
 class HintRule:
@@ -29,16 +45,25 @@ class HintRule:
         self.dependencies = Dependencies.of(rule.reads)
         self._program = program
 
-    def passes(self, pod: PodInfo, node: NodeInfo) -> bool:
-        """Return whether the rule lets `pod` onto `node`, for rules with an answer local to the node."""
-        frame = self._program.begin(pod, None)
+    def passes(self, pod: PodInfo, node: NodeInfo, known: WhatIfs) -> bool:
+        """Return whether the rule lets `pod` onto `node`, for rules with an answer local to the node.
+
+        `known` are values that depend on the pod only.
+        """
+        frames = self._program.frames
+        frame = frames.begin_what_if(pod, None, known)
+        passes = self._passes(frame, node)
+        frames.end_what_if(frame, known)
+        return passes
+
+    def _passes(self, frame: Frame, node: NodeInfo) -> bool:
         decided = self._program.decide(frame)
         if isinstance(decided, Narrowed):
             if node.name not in decided.names:
                 return False
         elif decided is not None:
             return decided == SKIP
-        return next(self._program.scalar_statuses(frame, (node,), StatusNumbers())) == 0
+        return next(self._program.scalar_statuses(frame, (node,), _REJECTIONS)) == 0
 
 
 class QueueingHints:
@@ -47,28 +72,23 @@ class QueueingHints:
     def __init__(self, rules: Iterable[HintRule]) -> None:
         self._rules = tuple(rules)
         self._is_local = all(rule.cures.is_local for rule in self._rules)
-        self._event: ClusterEvent | None = None
-        self._answers: dict[Hashable, bool] = {}
+        # By the identity of pods: one that sleeps is asked about again, event by event.
+        self._known: dict[int, tuple[PodInfo, WhatIfs]] = {}
 
     def events(self) -> tuple[EventPattern, ...]:
         """Return the events that can cure a rejection."""
         return merged(pattern for rule in self._rules for pattern in rule.cures.patterns)
 
     def is_cured(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether the event may have cured the rejection of `pod`; evaluated once per signature."""
+        """Return whether the event may have cured the rejection of `pod`."""
         if not self._is_local or event.node_after is None or event.resource is Resource.TARGET_POD:
             return True
-        signature = self._signature(pod)
-        if signature is None:
-            return self._flips(pod, event)
-        if event is not self._event:
-            self._event = event
-            self._answers.clear()
-        if signature not in self._answers:
-            self._answers[signature] = self._flips(pod, event)
-        return self._answers[signature]
+        return self._flips(pod, event)
 
-    def _signature(self, pod: PodInfo) -> Hashable:
+    def signature(self, pod: PodInfo) -> tuple[Hashable, ...] | None:
+        """Return what `is_cured` reads of a pod; None if no two pods share it."""
+        if not self._is_local:
+            return ()
         known = [rule.dependencies for rule in self._rules if rule.dependencies is not None]
         if len(known) < len(self._rules):
             return None
@@ -76,9 +96,19 @@ class QueueingHints:
 
     def _flips(self, pod: PodInfo, event: ClusterEvent) -> bool:
         after, before = event.node_after, event.node_before
-        if after is None or not self._pass(pod, after):
+        known = self._known_of(pod)
+        if after is None or not self._pass(pod, after, known):
             return False
-        return before is None or not self._pass(pod, before)
+        return before is None or not self._pass(pod, before, known)
 
-    def _pass(self, pod: PodInfo, node: NodeInfo) -> bool:
-        return all(rule.passes(pod, node) for rule in self._rules)
+    def _pass(self, pod: PodInfo, node: NodeInfo, known: WhatIfs) -> bool:
+        return all(rule.passes(pod, node, known) for rule in self._rules)
+
+    def _known_of(self, pod: PodInfo) -> WhatIfs:
+        of, known = self._known.get(id(pod), (None, {}))
+        if of is not pod:
+            if len(self._known) >= MAX_PODS:
+                self._known.clear()
+            known = {}
+            self._known[id(pod)] = (pod, known)
+        return known

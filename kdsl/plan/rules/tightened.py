@@ -6,6 +6,7 @@ not apply would skip the others; so this plugin runs them.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,10 @@ class TightenedPlugin:
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         return self._hints.is_cured(pod, event)
+
+    @hookimpl
+    def hint_signature(self, pod: PodInfo) -> Hashable:
+        return self._hints.signature(pod)
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.quantity import INT64_MAX
+from kdsl.cluster.objects.images import ImageSpread, NodeImage
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
@@ -245,6 +246,29 @@ def test_images_know_how_many_nodes_have_them() -> None:
     assert cache.snapshot().images_version > before
     cache.remove_node("n2")
     assert counts("n1") == {"a": 1, "b": 1}
+
+
+def test_only_the_images_that_changed_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    original = ImageSpread._image
+
+    def make(spread: ImageSpread, name: str, size: int) -> NodeImage:
+        made.append(name)
+        return original(spread, name, size)
+
+    cache, common = ClusterCache(), {f"i{number}": 10 for number in range(20)}
+    for number in range(50):
+        cache.add_node(facts(f"n{number}", common))
+    cache.snapshot()
+    monkeypatch.setattr(ImageSpread, "_image", make)
+    cache.update_node(facts("n1", {"i0": 20, "i1": 10}))
+    cache.snapshot()
+    # 19 images changed, one of them has two sizes now, and the node itself has two images.
+    assert len(made) == 19 + 1 + 2
+    infos = [cache.snapshot().node(f"n{number}") for number in range(50)]
+    assert [{image.node_count for image in info.images.values()} for info in infos if info] == [
+        {50} if number == 1 else {49, 50} for number in range(50)
+    ]
 
 
 def test_a_node_may_be_asked_for_more_than_int64_holds() -> None:

@@ -128,7 +128,6 @@ def test_sparing_attempts_changes_nothing(pods: list[Arrival], moves: list[NodeC
 
     def attempt(self: Simulation, queued: object) -> None:
         self._kinds = None
-        self._engine.queue.kind_of = None
         original(self, queued)  # type: ignore[arg-type]
 
     Simulation._attempt = attempt  # type: ignore[method-assign]

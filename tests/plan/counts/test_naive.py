@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from operator import attrgetter
 from typing import Any, Final
 
@@ -161,6 +162,25 @@ class SelectingQuestion(Question):
             yield value.priority if matches else 0
 
 
+def class_of(pod: PodInfo) -> object:
+    return pod.priority, pod.labels
+
+
+class ClassQuestion(SelectingQuestion):
+    """Asks as if for the first time. Pods of one class have one answer."""
+
+    numbers = count()
+
+    def __init__(self, term: PodAffinityTerm, pod_key: PodKey = class_of) -> None:
+        super().__init__(term)
+        self.key = f"{self.key} {next(self.numbers)}"
+        self.by_class = pod_key
+
+    @property
+    def pod_key(self) -> PodKey | None:
+        return self.by_class
+
+
 class MatchingQuestion(Question):
     """Asks for the weight, and one more, of the terms that match a pod; any other term costs one step more."""
 
@@ -257,11 +277,12 @@ def check(snapshot: Snapshot) -> None:
                 assert (column is None) is snapshot.is_overlay
                 assert column is None or np.asarray(column(snapshot.order)).tolist() == here
         for term in TERMS[: len(SELECTORS)]:
-            found = Topology(snapshot, key).sum(SelectingQuestion(term), Meter.of(1000))
             wanted, steps = naive_selected(snapshot, key, term)
-            assert found.total() == sum(wanted.values())
             here = [wanted.get(node.labels.get(key, ""), 0) for node in nodes]
-            assert ([found.here(node) for node in nodes], found.sums.steps) == (here, steps)
+            for selecting in (SelectingQuestion(term), ClassQuestion(term)):
+                found = Topology(snapshot, key).sum(selecting, Meter.of(1000))
+                assert found.total() == sum(wanted.values())
+                assert ([found.here(node) for node in nodes], found.sums.steps) == (here, steps)
     check_terms(snapshot, Question("weight"), lambda term: True)
     check_terms(snapshot, MatchingQuestion("matching weight"), lambda term: term.matches(ASKING))
 
