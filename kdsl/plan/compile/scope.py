@@ -22,7 +22,6 @@ from kdsl.eval.scalar.frame import Compile, item_reader, lazy_reader, renewing
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps, lasting
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.scalar.probe import Probe, ProbedCompiler
-from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.compile.budget import RuleShares
@@ -134,7 +133,7 @@ class RuleScope:
         """Compile an expression, or a part of one, as the passes left it."""
         return self._compiler.compile(expr)
 
-    def block(self, lines: Callable[[Writer], list[str]]) -> Callable[..., bool]:
+    def block(self, lines: Callable[[Compiler], list[str]]) -> Callable[..., bool]:
         """Compile lines of Python to a function of a frame `f` and a list `r`."""
         return self._compiler.block(lines)
 
