@@ -18,8 +18,9 @@ from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Candidate, QueuedPod
 from kdsl.hooks.state import CycleState
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.rules.plugins import PredicatePlugin, QueuePlugin, ScorePlugin
+from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
 from kdsl.plan.rules.preemption import PreemptionPlugin
+from kdsl.plan.rules.queue import QueuePlugin
 
 from tests.plan.lab import node, nodes_of
 

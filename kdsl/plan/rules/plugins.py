@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.base.events import EventPattern
-from kdsl.check.analyses.cures import queue_cures
-from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -21,7 +20,7 @@ from kdsl.eval.scalar import Frame
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.eval.scalar.probe import Probe
 from kdsl.hooks.faults import Fault
-from kdsl.hooks.specs import Backoff, Narrowed, QueuedPod, hookimpl
+from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.card_table import CardsOf, no_cards
@@ -38,7 +37,7 @@ from kdsl.plan.reads.signatures import SignatureOf
 from kdsl.plan.rules.normalize import Scores
 from kdsl.plan.rules.predicate import SKIP, PredicateProgram
 from kdsl.plan.rules.preemption import PreemptionPlugin
-from kdsl.plan.rules.queue import QueueProgram
+from kdsl.plan.rules.queue import QueuePlugin
 from kdsl.plan.rules.queueing_hints import HintRule, QueueingHints
 from kdsl.plan.rules.sample import SampleProgram
 from kdsl.plan.rules.score import ScoreProgram
@@ -288,38 +287,6 @@ class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
             attempt = self._begin(pod, nodes)
             self._program.fill(attempt.frame, nodes)
         return attempt
-
-
-class QueuePlugin:
-    """A queue. `key` is unique among the plugins of all profiles, `name` is shown in decisions."""
-
-    def __init__(self, rule: CheckedQueue, key: str, functions: CompiledFunctions) -> None:
-        self.key = key
-        self.name = rule.name
-        self.site = rule.span.site
-        self.qualified = rule.qualified
-        self._program = QueueProgram(rule, functions)
-        self._cures = queue_cures(rule, functions.fns)
-
-    @hookimpl
-    def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        return self._program.admit(pod)
-
-    @hookimpl
-    def queue_sort(self, queued: QueuedPod) -> Any:
-        return self._program.sort_key(queued)
-
-    def faults_of_pod(self, pod: PodInfo) -> tuple[Fault, ...]:
-        """Return the errors in the sort key of a pod."""
-        return self._program.faults_of(pod)
-
-    @hookimpl
-    def backoff(self) -> Backoff:
-        return self._program.backoff
-
-    @hookimpl
-    def events(self) -> tuple[EventPattern, ...]:
-        return self._cures.patterns
 
 
 @dataclass(frozen=True, slots=True)
