@@ -16,7 +16,6 @@ slow. `ColumnCompiler.scalar_parts` lists those parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import Final, TypeVar
 
 from kdsl.check.model.typed import (
@@ -37,7 +36,7 @@ from kdsl.eval.ir import operands
 from kdsl.eval.scalar import UNSET, Closure
 from kdsl.eval.scalar.access import CARDS
 from kdsl.eval.scalar.meter import may_be_large
-from kdsl.eval.values import EvalError, UInt
+from kdsl.eval.values import EvalError, UInt, Value
 from kdsl.eval.views import attribute_of, method_of, wrapper_of
 from kdsl.plan.card_table import card_table
 from kdsl.plan.columns import items as listed
@@ -52,11 +51,13 @@ from kdsl.plan.columns.column import (
     Numbers,
     OutOfSteps,
     Same,
+    bad_of,
+    either,
+    with_bad,
 )
 from kdsl.plan.columns.context import Context, is_open, only_bools
-from kdsl.plan.columns.distinct import Fallback, NodeMethod
+from kdsl.plan.columns.distinct import NodeMethod
 from kdsl.plan.columns.fields import keyed_fact, node_field
-from kdsl.plan.columns.fn_calls import call_fn
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
@@ -291,11 +292,17 @@ class Lowering:
             if param.slot != node
         ]
 
-        @cache
-        def by_value() -> Fallback:
-            return Fallback(scope.closure(fn.body), expr.type, sorted(params), None, None)
+        blank: list[Value] = [UNSET] * (fn.slots + 1)
 
-        return call_fn(args, body, [UNSET] * (fn.slots + 1), by_value if node == NO_NODE else None)
+        def call(batch: Batch) -> ColumnValue:
+            batch.spend()
+            columns = {slot: arg(batch) for slot, arg in args}
+            frame = blank.copy()
+            frame[-1] = batch.frame[-1]
+            # All arguments are evaluated before the body, even unread ones.
+            return with_bad(body(batch.inside(columns, frame)), either(*map(bad_of, columns.values())))
+
+        return call
 
     def items_of(self, expr: TypedExpr) -> ColumnClosure:
         """Lower a list that is `is_node_list`."""
