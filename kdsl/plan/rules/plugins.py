@@ -30,10 +30,10 @@ from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.reads.dependencies import expressions_of_rule, reads_of
+from kdsl.plan.reads.dependencies import Dependencies, expressions_of_rule, reads_of
 from kdsl.plan.reads.epochs import Epochs
 from kdsl.plan.reads.selected_labels import signature_reads
-from kdsl.plan.reads.signatures import SignatureOf
+from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.normalize import Scores
 from kdsl.plan.rules.predicate import SKIP, PredicateProgram
 from kdsl.plan.rules.preemption import PreemptionPlugin
@@ -44,6 +44,13 @@ from kdsl.plan.rules.score import ScoreProgram
 from kdsl.plan.rules.tightened import TightenedPlugin
 
 _IDS = np.dtype(np.int32)
+_TRANSIENT = frozenset(
+    {
+        *("cluster.pods", "cluster.static", "cluster.images", "cluster.nodes"),
+        *("node.static", "node.usage", "feasible"),
+    }
+)
+"""The reads that may change between two attempts."""
 R = TypeVar("R", CheckedPredicate, CheckedScore)
 P = TypeVar("P", PredicateProgram, ScoreProgram)
 
@@ -82,9 +89,11 @@ class _NodeRule(Generic[R, P]):
         self.node_steps = functions.budget.node_steps
         """Returns the steps of each rule of the profile on one of a number of nodes."""
 
-    def keep(self, signature_of: SignatureOf, epochs: Epochs) -> None:
-        """Keep frames by signature."""
-        self._program.frames.keep(signature_of, epochs)
+    def keep_frames(self, signatures: Signatures) -> None:
+        """Keep frames by signature, unless no two pods share one."""
+        dependencies = Dependencies.of(self.reads - _TRANSIENT)
+        if dependencies is not None:
+            self._program.frames.keep(signatures.signature(dependencies), Epochs(dependencies.versions))
 
 
 class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram]):
