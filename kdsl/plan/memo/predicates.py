@@ -39,6 +39,7 @@ from kdsl.plan.memo.statuses import JoinedStatuses, NodeStatuses
 from kdsl.plan.reads.epochs import Epoch
 from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.predicate import SKIP
+from kdsl.plan.rules.tightened import first_rejections
 
 _INERTIA: Final = 4
 """The estimate moves by a quarter of its distance to the share of the last nodes."""
@@ -269,15 +270,13 @@ class PredicateMemo:
 
     def _run_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Run one predicate after the other, for a snapshot without a memo."""
-        ids, table = np.zeros(len(nodes), IDS), self._table
-        for plugin in self._plugins:
-            left = (ids == 0).nonzero()[0]
-            if plugin.name in state.skipped_filters or not len(left):
-                continue
-            found = plugin.statuses(state, pod, nodes.take(left), table.of(plugin.name))
-            if found is not None:
-                ids[left] = found
-        return StatusColumn(ids, table.statuses)
+        table = self._table
+        predicates = (
+            partial(plugin.statuses, state, pod, numbers=table.of(plugin.name))
+            for plugin in self._plugins
+            if plugin.name not in state.skipped_filters
+        )
+        return StatusColumn(first_rejections(nodes, predicates), table.statuses)
 
 
 def _evaluate(
@@ -289,11 +288,8 @@ def _evaluate(
     what_ifs: WhatIfs | None = None,
 ) -> NDArray[np.int32]:
     """Return the status of each row by these parts."""
-    nodes, ids = NodeSet(snapshot, rows), np.zeros(len(rows), IDS)
-    for part in parts:
-        left = (ids == 0).nonzero()[0]
-        if not len(left):
-            break
-        remaining = nodes if len(left) == len(nodes) else nodes.take(left)
-        ids[left] = part.plugin.statuses_of(pod, remaining, table.of(part.name), what_ifs)
-    return ids
+    predicates = (
+        partial(part.plugin.statuses_of, pod, numbers=table.of(part.name), what_ifs=what_ifs)
+        for part in parts
+    )
+    return first_rejections(NodeSet(snapshot, rows), predicates)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.status import StatusTable
 from kdsl.plan.compile.failures import StatusNumbers
+from kdsl.plan.rules.tightened import Ask
 
 _IDS: Final = np.dtype(np.int32)
 _LAST: Final = np.iinfo(np.int32).max
@@ -63,7 +64,7 @@ class NodeStatuses:
         """Add the statuses of predicates for all nodes."""
         self.ids = found if self.ids is None else self.table.first(self.ids, found)
 
-    def ask(self, position: int, predicate: Callable[[NodeSet], NDArray[np.int32] | None]) -> None:
+    def ask(self, position: int, predicate: Ask) -> None:
         """Ask the predicate at a position about the nodes that no earlier one rejects; None if all pass."""
         ids = self.ids
         if ids is None:
