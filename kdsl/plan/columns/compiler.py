@@ -201,7 +201,7 @@ class Lowering:
 
     def _cards(self) -> ColumnClosure:
         """Lower the cards of the node."""
-        cards_of = self.at.rule.cards_of
+        cards_of = self.at.rule.functions.cards_of
 
         def read(batch: Batch) -> ColumnValue:
             if batch.snapshot.is_overlay:

@@ -21,7 +21,7 @@ def compile_expression(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> E
     environment's variables in their order; EvalError if it has no value.
     """
     size = frame_size(expr)
-    scope = RuleScope({}, (), size, CompiledFunctions.of(fns))
+    scope = RuleScope({}, (), size, CompiledFunctions(fns))
     closure = scope.compile(expr)
     blank = scope.new_frame()
 

@@ -325,7 +325,7 @@ def compile_profile(
 
     Profiles share nothing, not even the memo of a common rule: its parameters may differ.
     """
-    functions = CompiledFunctions.of(rules.fns, probe, steps, lower_macro, cards_of)
+    functions = CompiledFunctions(rules.fns, probe, steps, lower_macro, cards_of)
     place, preemption = profile.qualified, profile.preemption
     return CompiledProfile(
         profile.name,

@@ -161,7 +161,7 @@ def _reader_of_numbers(keys: Iterable[CheckedSortKey], pod: int) -> SortKey | No
 
 def check_backoffs(rules: RuleSet) -> tuple[Diagnostic, ...]:
     """Report waits between attempts that are none, of queues as they are written and as profiles use them."""
-    functions = CompiledFunctions.of(rules.fns)
+    functions = CompiledFunctions(rules.fns)
     written = (rule for rule in rules.written if isinstance(rule, CheckedQueue))
     queues = (*written, *(profile.queue for profile in rules.profiles.values()))
     found = (problem for queue in queues for problem in QueuePlugin(queue, "", functions).problems())
