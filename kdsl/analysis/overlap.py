@@ -125,7 +125,7 @@ def check_overlaps(rules: RuleSet) -> tuple[Diagnostic, ...]:
 
     With a witness it is an error; without one, and without a proof that there is none, a warning.
     """
-    functions = CompiledFunctions.of(rules.fns)
+    functions = CompiledFunctions(rules.fns)
     found: list[Diagnostic] = []
     for first, second in combinations(by_rank(rules.teams), 2):
         if first.priority != second.priority:

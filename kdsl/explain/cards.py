@@ -179,7 +179,7 @@ class CardExplainer:
     def of(rules: RuleSet, profile: CheckedProfile, steps: Steps) -> CardExplainer | None:
         """Return an explainer for the cards of a profile, None where it has no devices."""
         plugin = compile_devices(rules, profile, NO_ANNOTATIONS, ManualClock(), steps)
-        return None if plugin is None else CardExplainer(plugin, CompiledFunctions.of(rules.fns, steps=steps))
+        return None if plugin is None else CardExplainer(plugin, CompiledFunctions(rules.fns, steps=steps))
 
     @property
     def records(self) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ def inspect(
     asked = rules_of(table)
     inspector = _Inspector(
         asked,
-        Traces(profile.predicates, CompiledFunctions.of(rules.fns, steps=steps)),
+        Traces(profile.predicates, CompiledFunctions(rules.fns, steps=steps)),
         pod,
         snapshot,
         contested,

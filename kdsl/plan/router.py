@@ -54,7 +54,7 @@ class ProfileRouter:
     """
 
     def __init__(self, rules: RuleSet, profiles: Iterable[str]) -> None:
-        functions = CompiledFunctions.of(rules.fns)
+        functions = CompiledFunctions(rules.fns)
         self._teams = [(team.name, compile_owns(team, functions)) for team in by_rank(rules.teams)]
         reads = frozenset(word for team in rules.teams for word in team.owns.reads)
         dependencies = Dependencies.of(reads)

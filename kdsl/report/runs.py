@@ -23,7 +23,7 @@ Row = tuple[str, str, str, str, str]
 
 def runs_text(rules: RuleSet) -> str:
     """Return one table per profile."""
-    functions = CompiledFunctions.of(rules.fns)
+    functions = CompiledFunctions(rules.fns)
     return "\n\n".join(
         visible_lines((f"profile {profile.qualified}", *table(_HEADER, _rows(profile, functions))))
         for profile in rules.profiles.values()

@@ -109,6 +109,6 @@ def test_silence_is_a_proof(first: str, second: str, namespace: str, account: st
     rules = rules_of(check_files({"platform/t.kdsl": text}))
     labels = FrozenMap({} if label is None else {"k": label})
     pod = PodInfo("p", namespace, service_account=account, labels=labels)
-    owns = [compile_owns(team, CompiledFunctions.of(rules.fns)) for team in rules.teams]
+    owns = [compile_owns(team, CompiledFunctions(rules.fns)) for team in rules.teams]
     if all(each(pod, lambda error, span: None) for each in owns):
         assert [each.severity for each in check_overlaps(rules)] == [Severity.ERROR]

@@ -70,7 +70,7 @@ def _without_columns() -> None:
 
 def _without_kept_frames() -> None:
     for kind in (PredicatePlugin, ScorePlugin):
-        kind.keep = lambda *_: None  # type: ignore[method-assign, assignment]
+        kind.keep_frames = lambda *_: None  # type: ignore[method-assign, assignment]
 
 
 def _without_known_share() -> None:

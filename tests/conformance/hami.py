@@ -61,7 +61,7 @@ def programs() -> dict[str, DeviceProgram]:
     """Return the shipped devices by kind, compiled."""
     checked = check_rules((shipped_rules(),))
     assert checked.rules is not None, checked.diagnostics
-    functions = CompiledFunctions.of(checked.rules.fns)
+    functions = CompiledFunctions(checked.rules.fns)
     shared = checked.rules.profiles[HAMI].sharing
     assert shared is not None
     compiled = [DeviceProgram(device, functions) for device in shared.devices]

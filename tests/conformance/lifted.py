@@ -94,9 +94,9 @@ class Lifted:
 def lift(expr: TypedExpr, values: Sequence[Value]) -> Lifted:
     """Evaluate an expression over columns; `values` are those of its variables in the row `PLACE`."""
     lifter = _Lifter(expr, values)
-    scope = RuleScope({}, (), lifter.size, CompiledFunctions.of({}))
+    scope = RuleScope({}, (), lifter.size, CompiledFunctions({}))
     lifted = scope.optimised(lifter.expr)
-    rule = _Watched(scope, CompiledFunctions.of({}), lifted)
+    rule = _Watched(scope, CompiledFunctions({}), lifted)
     program = Lowering(rule, frozenset(), frozenset(lifter.columns)).lower(lifted)
     closure = scope.closure(lifted)
     blank = scope.new_frame()

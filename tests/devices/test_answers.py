@@ -79,7 +79,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> RuleSet:
 def devices_of(farm: Farm) -> DevicesPlugin:
     sharing = farm.rules.profiles[f"farm.{farm.profile}"].sharing
     assert sharing is not None
-    functions = CompiledFunctions.of(farm.rules.fns)
+    functions = CompiledFunctions(farm.rules.fns)
     return DevicesPlugin(sharing, "devices", functions, MemoryAnnotations(farm.cluster), ManualClock())
 
 
@@ -197,7 +197,7 @@ def test_annotations_that_devices_do_not_read_make_no_difference(found: RuleSet)
 def test_the_annotations_that_shipped_devices_read_are_known() -> None:
     shipped = check_rules((shipped_rules(),)).rules
     assert shipped is not None
-    functions = CompiledFunctions.of(shipped.fns)
+    functions = CompiledFunctions(shipped.fns)
     programs = {name: DeviceProgram(device, functions) for name, device in shipped.devices.items()}
     assert None not in [program.node_annotations_read for program in programs.values()]
     read = {name: program.pod_annotations_read for name, program in programs.items()}

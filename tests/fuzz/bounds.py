@@ -18,8 +18,9 @@ from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Candidate, QueuedPod
 from kdsl.hooks.state import CycleState
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.rules.plugins import PredicatePlugin, QueuePlugin, ScorePlugin
+from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
 from kdsl.plan.rules.preemption import PreemptionPlugin
+from kdsl.plan.rules.queue import QueuePlugin
 
 from tests.plan.lab import node, nodes_of
 
@@ -53,7 +54,7 @@ def stay_within_bounds(found: RuleSet, path: str) -> None:
                 Steps(bounds[0] or 0, sum(bound or 0 for bound in bounds)) if is_bounded else DEFAULT_STEPS
             )
             with _watched() as over:
-                _run(each.rule, CompiledFunctions.of(found.fns, steps=steps), nodes)
+                _run(each.rule, CompiledFunctions(found.fns, steps=steps), nodes)
             if over and is_bounded:
                 raise PastItsBoundError(f"{each.rule.qualified}: {over[0]}; its cost is {each.cost}")
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from math import prod
 
 from kdsl.analysis.cost.formula import ONE, UNBOUNDED, ZERO, Formula, total
-from kdsl.analysis.cost.results import shape_of_result
-from kdsl.analysis.cost.searches import cost_of_search
+from kdsl.analysis.cost.results import cost_of_search, shape_of_result
 from kdsl.analysis.cost.shapes import (
     SCALAR,
     Shape,

@@ -1,4 +1,4 @@
-"""The sizes of the results of functions, from the sizes of their arguments."""
+"""The sizes of the results of functions, from the sizes of their arguments; and the cost of searches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from kdsl.analysis.cost.shapes import SCALAR, Shape, largest, shape_up_to
 from kdsl.check.model.typed import CallOf
 from kdsl.eval.functions.collections import LONGEST_RANGE
 from kdsl.eval.functions.formatting import MAX_PRECISION
+from kdsl.eval.patterns import MAX_COMPILE, MAX_PROGRAM, PAIRS
 from kdsl.eval.scalar.meter import CHARACTERS
+from kdsl.eval.scalar.searches import pattern_of_rule
 
 _PARTS = frozenset(("_[_]", "_[?_]", "sum", "min", "max"))
 """Functions that return an item of a list or map; there is no `sum` of texts."""
@@ -31,6 +33,8 @@ _LONGEST_NUMBER = MAX_PRECISION // CHARACTERS + 24
 """A formatted number, in steps: the digits of the largest double and of the precision."""
 _ESCAPED = 8
 """The largest factor by which escaping and encoding lengthen a text."""
+_UTF8 = 4
+"""The most bytes of a character."""
 
 
 def shape_of_result(expr: CallOf, args: Sequence[Shape]) -> Shape:
@@ -65,3 +69,21 @@ def shape_of_result(expr: CallOf, args: Sequence[Shape]) -> Shape:
     if expr.type.name in ("string", "bytes"):
         return Shape(whole * _ESCAPED)
     return shape_up_to(expr.type, whole * CHARACTERS)
+
+
+def cost_of_search(expr: CallOf, args: Sequence[Shape]) -> Formula:
+    """Return the cost of `matches`, `find` and `findAll`, beyond visiting their arguments: the steps for
+    compiling a pattern that is no constant, and for looking for it in the text.
+    """
+    instructions, compiling = _size_of_pattern(expr)
+    # A text that is just short of one more step is that long.
+    characters = (args[0].size + 1) * CHARACTERS
+    each = characters * -(-instructions * _UTF8 // PAIRS) + 1
+    searches = characters + 1 if expr.function == "findAll" else ONE
+    return searches * each + compiling
+
+
+def _size_of_pattern(expr: CallOf) -> tuple[int, int]:
+    """Return the most instructions of the pattern, and the most steps for compiling it."""
+    constant = pattern_of_rule(expr)
+    return (MAX_PROGRAM, MAX_COMPILE + MAX_PROGRAM) if constant is None else (constant.size, 0)

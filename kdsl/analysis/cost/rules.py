@@ -67,7 +67,7 @@ class _Analysis:
     """Visits a rule in the order of compilation; the cost per pod adds up separately."""
 
     def __init__(self, rule: Rule, fns: Fns, views: Views) -> None:
-        self._scope = RuleScope(rule.scope, rule.params, rule.slots, CompiledFunctions.of(fns))
+        self._scope = RuleScope(rule.scope, rule.params, rule.slots, CompiledFunctions(fns))
         names = rule.scope if isinstance(rule, CheckedPreemption) else ("pod", "node", "cluster", "feasible")
         for name in names:
             self._scope.slot_of(name)

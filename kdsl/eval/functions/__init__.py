@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kdsl.eval.functions import (
-    amounts,
     collections,
     conversions,
     encoders,
@@ -30,7 +29,7 @@ __all__ = ["IMPLEMENTATIONS"]
 
 _MODULES = (
     *(operators, conversions, times, collections, sets, strings, encoders, numbers),
-    *(quantities, amounts, versions, networks, urls, formats),
+    *(quantities, versions, networks, urls, formats),
 )
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {

@@ -9,7 +9,7 @@ from itertools import chain
 
 from kdsl.base.quantity import ZERO
 from kdsl.base.resources import NOTHING
-from kdsl.eval.functions import amounts, quantities
+from kdsl.eval.functions import quantities
 from kdsl.eval.nodelist import StringList
 from kdsl.eval.values import (
     INT_MAX,
@@ -140,7 +140,7 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
         lambda total, item: checked_duration(total.ns + item.ns), items, Duration(0)
     ),
     "list_sum_quantity": lambda items: reduce(quantities.add, items, ZERO),
-    "list_sum_resources": lambda items: reduce(amounts.add, items, NOTHING),
+    "list_sum_resources": lambda items: reduce(quantities.add, items, NOTHING),
     **{f"list_min_{kind}": extreme(operator.lt, "min") for kind in _ORDERED},
     **{f"list_max_{kind}": extreme(operator.gt, "max") for kind in _ORDERED},
     **{f"list_is_sorted_{kind}": _is_sorted for kind in _ORDERED},

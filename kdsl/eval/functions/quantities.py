@@ -1,4 +1,6 @@
-"""Quantities, by overload id: exact, in thousand-millionths of a unit, bounded like `kdsl.base.quantity`."""
+"""Quantities and resources, by overload id: exact, in thousand-millionths of a unit, bounded like
+`kdsl.base.quantity`. A resource that is not named is zero.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from kdsl.base.quantity import Quantity, parse_quantity
+from kdsl.base.resources import Resources
 from kdsl.eval.values import EvalError, Value, checked_int, succeeds
 
 QUANTITY_OVERFLOW = "quantity overflow"
@@ -64,6 +67,12 @@ def as_integer(quantity: Quantity) -> int:
     return quantity.as_integer()
 
 
+def less_equals_resources(left: Resources, right: Resources) -> bool:
+    """Return whether no resource of `left` is more than in `right`; either may name it."""
+    names = left.amounts().keys() | right.amounts().keys()
+    return all(left.amount(name) <= right.amount(name) for name in names)
+
+
 def _sign(quantity: Quantity) -> int:
     return (quantity.nanos > 0) - (quantity.nanos < 0)
 
@@ -84,6 +93,10 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "quantity_is_greater_than": operator.gt,
     "quantity_is_less_than": operator.lt,
     "quantity_compare_to": lambda left, right: (left > right) - (left < right),
+    "add_resources": add,
+    "subtract_resources": subtract,
+    "less_equals_resources": less_equals_resources,
+    "greater_equals_resources": lambda left, right: less_equals_resources(right, left),
 }
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kdsl.check.model.typed import FieldOf, HasField, KeyOf, ListOf, MapOf, TypedItem
 from kdsl.eval.functions.collections import is_zero
 from kdsl.eval.functions.operators import find_in_map, index_map
 from kdsl.eval.scalar.logic import checked_optional
-from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Optional, Value, kind_of, to_map
 from kdsl.eval.views import attribute_of, wrapper_of
+
+if TYPE_CHECKING:
+    from kdsl.eval.scalar.compiler import Compiler
 
 CARDS = "cards"
 """The field of nodes that depends on the profile."""
@@ -23,13 +26,13 @@ CardsOf = Callable[[Value], Value]
 """Returns the cards of a node as the devices of a profile see them."""
 
 
-def field_text(expr: FieldOf, out: Writer) -> str:
+def field_text(expr: FieldOf, out: Compiler) -> str:
     """Write `view.field`."""
     wrap, read = wrapper_of(expr.type), f"{out.text(expr.operand)}.{attribute_of(expr.field)}"
     return read if wrap is None else f"{out.name(wrap)}({read})"
 
 
-def presence_text(expr: HasField, out: Writer) -> str:
+def presence_text(expr: HasField, out: Compiler) -> str:
     """Write `has(view.field)`: the field was set, to a value other than its empty value."""
     return f"{out.name(_is_set)}({out.text(expr.operand)}.{attribute_of(expr.field)})"
 
@@ -38,7 +41,7 @@ def _is_set(value: Value) -> bool:
     return value is not None and not is_zero(value)
 
 
-def key_text(expr: KeyOf, out: Writer) -> str:
+def key_text(expr: KeyOf, out: Compiler) -> str:
     """Write `x.key`, `x.?key` or `has(x.key)`."""
     read = has_key if expr.test else find_key if expr.optional else select
     return f"{out.name(read)}({out.text(expr.operand)}, {out.name(expr.key)})"
@@ -71,13 +74,13 @@ def has_key(value: Value, key: str) -> bool:
     return find_key(value, key).present
 
 
-def list_text(expr: ListOf, out: Writer) -> str:
+def list_text(expr: ListOf, out: Compiler) -> str:
     """Write a list; a missing optional item leaves no gap."""
     items = ["*" * item.optional + _item_text(item, out) for item in expr.items]
     return f"({', '.join(items)},)" if items else "()"
 
 
-def _item_text(item: TypedItem, out: Writer) -> str:
+def _item_text(item: TypedItem, out: Compiler) -> str:
     text = out.text(item.value)
     return f"{out.name(_present)}({text})" if item.optional else text
 
@@ -86,7 +89,7 @@ def _present(value: Value) -> tuple[Value, ...]:
     return (value.value,) if checked_optional(value).present else ()
 
 
-def map_text(expr: MapOf, out: Writer) -> str:
+def map_text(expr: MapOf, out: Compiler) -> str:
     """Write a map; an entry with a missing optional value is left out, a repeated key is an error."""
     entries = [
         f"({out.text(entry.key)}, {out.text(entry.value)}, {entry.optional})" for entry in expr.entries

@@ -40,8 +40,17 @@ _UNNAMED = frozenset(
 """Types whose values are too large for the key of a question, or not suitable."""
 
 
-class _Question(Struct, frozen=True, eq=False):
-    """The body of a macro on its own frame; see `kdsl.plan.counts.measures.Question`."""
+class Question(Struct, frozen=True, eq=False):
+    """The body of a macro on a frame of its own, with the values of all variables that it captures.
+
+    `key` is equal for questions with equal answers, None if unknown. `on_facts` is true if the answer about
+    a node does not depend on its pods. `pod_key` returns the key of a pod: pods with equal keys get equal
+    answers for equal steps. It is None if there is no such key, or if no two pods share one.
+
+    `selecting` is the term or constraint whose selector decides a question about pods, or the pod that
+    decides one about terms; None if unknown. If the selector does not match, the answer is 0 or false, at the
+    same steps everywhere.
+    """
 
     key: Hashable | None
     on_facts: bool
@@ -53,6 +62,7 @@ class _Question(Struct, frozen=True, eq=False):
     selecting: Value
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterator[Value]:
+        """Yield the answer for each value; EvalError. The steps are taken from `meter`."""
         frame, slot, body = self.frame, self.slot, self.body
         frame[-1] = meter
         for value in values:
@@ -63,12 +73,16 @@ class _Question(Struct, frozen=True, eq=False):
             yield body(frame)
 
     def answer(self, value: Value, meter: Meter) -> Value:
+        """Return the answer for one value; EvalError. The steps are taken from `meter`."""
         frame = self.frame
         frame[-1], frame[self.slot] = meter, value
         meter.spend(1)
         return self.body(frame)
 
     def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
+        """Return the nodes of a live snapshot for which the answer is true, and the most steps that one node
+        took; None if the nodes have to be asked one by one.
+        """
         if self.at_once is None:
             return None
         meter = self.frame[-1] = Meter.of(COUNTING_STEPS * len(nodes))
@@ -79,6 +93,7 @@ class _Question(Struct, frozen=True, eq=False):
         return chosen, (meter.limit - meter.left) // len(nodes)
 
     def meter(self) -> Meter:
+        """Return a full meter, for asking about one node."""
         return Meter.of(COUNTING_STEPS)
 
 
@@ -139,7 +154,7 @@ def compile_aggregate(
         if narrow_key is not None:
             label_keys = label_keys_of([own[at] for at in selecting_slots])
             by_key = pod_key if label_keys is None else narrow_key(label_keys)
-        asking = _Question(key, on_facts, own, slot, body, at_once, by_key, selecting)
+        asking = Question(key, on_facts, own, slot, body, at_once, by_key, selecting)
         return getattr(counted, macro)(asking, frame[-1])
 
     return ask

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kdsl.base.quantity import INT64_MAX, NANOS_PER_MILLI, NANOS_PER_UNIT, Quantity, divide_toward_zero
 from kdsl.base.resources import CPU, Resources
@@ -15,8 +15,10 @@ from kdsl.check.model.typed import CallOf, Const, TypedExpr
 from kdsl.check.model.types import QUANTITY
 from kdsl.eval.functions.quantities import QUANTITY_OVERFLOW
 from kdsl.eval.ir import Known
-from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Value, checked_int
+
+if TYPE_CHECKING:
+    from kdsl.eval.scalar.compiler import Compiler
 
 _LIMIT: Final = INT64_MAX * NANOS_PER_UNIT
 
@@ -30,7 +32,7 @@ _ORDERS: Final[Mapping[str, str]] = {
 }
 
 
-def call_on_amounts(expr: CallOf, out: Writer) -> str | None:
+def call_on_amounts(expr: CallOf, out: Compiler) -> str | None:
     """Write a call that takes quantities and returns another type; None for any other call."""
     if expr.overload == "quantity_as_integer":
         return f"{out.name(_whole)}({amount(expr.args[0], out)})"
@@ -45,7 +47,7 @@ def call_on_amounts(expr: CallOf, out: Writer) -> str | None:
     return f"({left} {_ORDERS[expr.overload]} {right})"
 
 
-def amount(expr: TypedExpr, out: Writer) -> str:
+def amount(expr: TypedExpr, out: Compiler) -> str:
     """Write an expression of type quantity as its nanos."""
     if isinstance(expr, Known):
         return out.name(expr.value.nanos)
@@ -64,7 +66,7 @@ def amount(expr: TypedExpr, out: Writer) -> str:
     return f"{out.text(expr)}.nanos"
 
 
-def _resource(resources: TypedExpr, name: TypedExpr, out: Writer) -> str:
+def _resource(resources: TypedExpr, name: TypedExpr, out: Compiler) -> str:
     if isinstance(name, Const):
         unit = NANOS_PER_MILLI if name.value == CPU else NANOS_PER_UNIT
         return f"({out.text(resources)}.amount({out.name(name.value)}) * {out.name(unit)})"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kdsl.check.model.typed import CallOf, Comprehension, Macro, TypedExpr, Var
 from kdsl.check.model.types import STRING, Type
 from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.scalar.logic import deciding, is_sure_condition, truth, undecided
 from kdsl.eval.scalar.meter import Meter, paying, spend, spending
-from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value, from_key, keys_of, kind_of, overflow, to_key
+
+if TYPE_CHECKING:
+    from kdsl.eval.scalar.compiler import Compiler
 
 _LISTS: Final = (Macro.MAP, Macro.TRANSFORM_LIST)
 """The macros that make a list of results."""
@@ -20,7 +22,7 @@ Each = Callable[[Frame], Iterator[None]]
 """Binds the variables of a macro to one element after the other."""
 
 
-def comprehension_text(expr: Comprehension, out: Writer) -> str:
+def comprehension_text(expr: Comprehension, out: Compiler) -> str:
     """Write a macro."""
     if expr.macro in (Macro.ALL, Macro.EXISTS):
         return out.function(lambda: _decision(expr, out))
@@ -45,7 +47,7 @@ def comprehension_text(expr: Comprehension, out: Writer) -> str:
     return paying(made, expr.type, out)
 
 
-def sum_text(expr: CallOf, out: Writer) -> str | None:
+def sum_text(expr: CallOf, out: Compiler) -> str | None:
     """Write the sum of a macro's results without the list of them; None for other calls."""
     match expr.overload, expr.args:
         case "list_sum_int" | "list_sum_double", (Comprehension() as made,) if made.macro in _LISTS:
@@ -53,7 +55,7 @@ def sum_text(expr: CallOf, out: Writer) -> str | None:
     return None
 
 
-def _sum(expr: Comprehension, is_int: bool, out: Writer) -> list[str]:
+def _sum(expr: Comprehension, is_int: bool, out: Compiler) -> list[str]:
     """Write the lines of a sum: an item that fails comes before an overflow of the items before it."""
     loop = loop_lines(expr.iterable, expr.variables, out)
     if expr.where is not None:
@@ -69,7 +71,7 @@ def _sum(expr: Comprehension, is_int: bool, out: Writer) -> list[str]:
     return [*begin, *loop, *[f"  {line}" for line in added], *ending, "return t"]
 
 
-def _decision(expr: Comprehension, out: Writer) -> list[str]:
+def _decision(expr: Comprehension, out: Compiler) -> list[str]:
     """Write the lines of `all` or `exists`: an element that decides makes up for errors with the others."""
     found = expr.macro is Macro.EXISTS
     decided = deciding(truth(expr.body, out), found, is_sure_condition(expr.body, out))
@@ -82,7 +84,7 @@ def slots_text(variables: Sequence[Var]) -> str:
     return ", ".join([f"f[{variable.slot}]" for variable in variables])
 
 
-def loop_lines(iterable: TypedExpr, variables: Sequence[Var], out: Writer) -> list[str]:
+def loop_lines(iterable: TypedExpr, variables: Sequence[Var], out: Compiler) -> list[str]:
     """Write the head of a loop of one or two variables over elements, keys or pairs, paid for."""
     names, count = slots_text(variables), len(variables)
     if not _is_plain(iterable.type):
@@ -95,7 +97,7 @@ def loop_lines(iterable: TypedExpr, variables: Sequence[Var], out: Writer) -> li
     ]
 
 
-def _elements_text(iterable: TypedExpr, variables: int, out: Writer) -> str:
+def _elements_text(iterable: TypedExpr, variables: int, out: Compiler) -> str:
     """Write the elements, keys or pairs that a macro of one or two variables visits; the steps for them are
     taken first.
     """

@@ -5,7 +5,7 @@ Each form has the value of `kdsl.eval.functions`; a test holds them equal.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kdsl.check.model.typed import CallOf, TypedExpr
 from kdsl.check.model.types import BOOL, BYTES, DURATION, INT, QUANTITY, RESOURCES, STRING, TIMESTAMP, UINT
@@ -13,9 +13,11 @@ from kdsl.eval.functions.operators import not_equals
 from kdsl.eval.ir import Known
 from kdsl.eval.scalar.amounts import call_on_amounts
 from kdsl.eval.scalar.meter import has_weight, metered
-from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Value, checked_int, equals
 from kdsl.eval.views import method_name
+
+if TYPE_CHECKING:
+    from kdsl.eval.scalar.compiler import Compiler
 
 PLAIN_EQUALITY: Final = frozenset((BOOL, INT, UINT, STRING, BYTES, TIMESTAMP, DURATION))
 """Types for which equality in Python, within the type, is equality in CEL."""
@@ -25,7 +27,7 @@ _EXTREMES: Final = {"math_greatest_int": "max", "math_least_int": "min"}
 _ARITHMETIC: Final = {"add_int64": "+", "subtract_int64": "-", "multiply_int64": "*"}
 
 
-def fast_call(expr: CallOf, out: Writer) -> str | None:
+def fast_call(expr: CallOf, out: Compiler) -> str | None:
     """Write a call in a special form; None if there is none."""
     on_amounts = call_on_amounts(expr, out)
     if on_amounts is not None or len(expr.args) != 2:
@@ -78,7 +80,7 @@ def is_total(expr: CallOf) -> bool:
     return False
 
 
-def _equality(function: str, left: TypedExpr, right: TypedExpr, out: Writer) -> str:
+def _equality(function: str, left: TypedExpr, right: TypedExpr, out: Compiler) -> str:
     if left.type == right.type and left.type in PLAIN_EQUALITY:
         return f"({out.text(left)} {function.strip('_')} {out.text(right)})"
     compare = equals if function == "_==_" else not_equals

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kdsl.check.model.typed import CallOf, Const, TypedExpr
 from kdsl.check.model.types import BOOL, DYN
 from kdsl.eval.functions.dispatch import dispatcher
 from kdsl.eval.ir import operands
 from kdsl.eval.scalar.frame import failing
-from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Optional, Value, kind_of
 
+if TYPE_CHECKING:
+    from kdsl.eval.scalar.compiler import Compiler
 
-def truth(expr: TypedExpr, out: Writer) -> str:
+
+def truth(expr: TypedExpr, out: Compiler) -> str:
     """Write a condition: its value is a bool, or reading it is an error."""
     text = out.text(expr)
     return text if expr.type == BOOL else f"{out.name(checked_truth)}({text})"
 
 
-def is_sure_condition(expr: TypedExpr, out: Writer) -> bool:
+def is_sure_condition(expr: TypedExpr, out: Compiler) -> bool:
     """Return whether a condition surely is true or false, and takes no steps."""
     return expr.type == BOOL and out.is_sure(expr)
 
@@ -33,7 +35,7 @@ def checked_truth(value: Value) -> bool:
     raise EvalError(f"no such overload: a condition of type {kind_of(value)}")
 
 
-def _joined(expr: CallOf, out: Writer, word: str) -> str:
+def _joined(expr: CallOf, out: Compiler, word: str) -> str:
     """Write `&&` or `||`: an operand that decides makes up for errors in the others."""
     conditions = operands(expr)
     if all(is_sure_condition(each, out) for each in conditions[:-1]):
@@ -61,7 +63,7 @@ def undecided(result: bool) -> list[str]:
     return ["if e is not None: raise e", f"return {not result}"]
 
 
-def _conditional(expr: CallOf, out: Writer) -> str:
+def _conditional(expr: CallOf, out: Compiler) -> str:
     condition, then, otherwise = truth(expr.args[0], out), out.text(expr.args[1]), out.text(expr.args[2])
     return f"({then} if {condition} else {otherwise})"
 
@@ -73,7 +75,7 @@ def checked_optional(value: Value) -> Optional:
     raise EvalError(f"no such overload: {kind_of(value)} is not an optional")
 
 
-def _first_present(expr: CallOf, out: Writer) -> str:
+def _first_present(expr: CallOf, out: Compiler) -> str:
     if len(expr.args) != _WITH_RECEIVER:
         return _wrong_number(expr, out)
 
@@ -84,7 +86,7 @@ def _first_present(expr: CallOf, out: Writer) -> str:
     return out.function(lines)
 
 
-def _or_value(expr: CallOf, out: Writer) -> str:
+def _or_value(expr: CallOf, out: Compiler) -> str:
     if len(expr.args) != _WITH_RECEIVER:
         return _wrong_number(expr, out)
     left, right = expr.args
@@ -121,13 +123,13 @@ def _or_value(expr: CallOf, out: Writer) -> str:
     return out.function(lines)
 
 
-def _wrong_number(expr: CallOf, out: Writer) -> str:
+def _wrong_number(expr: CallOf, out: Compiler) -> str:
     """Fail at the call: the types, and so the number of arguments, are known only at run time."""
     return out.call(failing(f"no such overload: {expr.function} with {len(expr.args)} arguments"))
 
 
 _WITH_RECEIVER: Final = 2
-LAZY: Final[Mapping[str, Callable[[CallOf, Writer], str]]] = {
+LAZY: Final[Mapping[str, Callable[[CallOf, Compiler], str]]] = {
     "_&&_": partial(_joined, word="and"),
     "_||_": partial(_joined, word="or"),
     "_?_:_": _conditional,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -21,8 +22,10 @@ from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import Type
 from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar.frame import Closure, Frame
-from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import BudgetError, EvalError, Optional, OutOfSteps, Value
+
+if TYPE_CHECKING:
+    from kdsl.eval.scalar.compiler import Compiler
 
 NODE_STEPS = 20_000
 """The steps of a rule for one node, or for one constant: about 10 ms. A rule that runs out rejects nodes, so
@@ -141,7 +144,7 @@ def may_be_large(type_: Type) -> bool:
 
 
 def metered(
-    implementation: Callable[..., Value], args: Sequence[TypedExpr], result: Type, out: Writer
+    implementation: Callable[..., Value], args: Sequence[TypedExpr], result: Type, out: Compiler
 ) -> str:
     """Write a call of `implementation`; arguments and result are paid for."""
 
@@ -175,7 +178,7 @@ def _weight(name: str, type_: Type) -> str | None:
     return None
 
 
-def paying(text: str, type_: Type, out: Writer) -> str:
+def paying(text: str, type_: Type, out: Compiler) -> str:
     """Charge a list or map of a type that `text` makes for all that it holds."""
     return f"{out.name(_paid)}(f, {text})" if any(map(may_be_large, type_.args or (type_,))) else text
 

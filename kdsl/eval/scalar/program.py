@@ -2,7 +2,7 @@
 
 The text of a function holds slots, names of view attributes, and the names that `NamedObjects` gives to
 objects. Constants, and everything else from a rule file, are such objects: text of a rule file never becomes
-source.
+source. `f` is the frame; a text raises EvalError if its expression has no value.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import CodeType, FunctionType
-from typing import Final, Protocol
+from typing import Final
 
-from kdsl.check.model.typed import TypedExpr
-from kdsl.eval.scalar.frame import UNSET, Closure
+from kdsl.eval.scalar.frame import UNSET
 from kdsl.eval.values import EvalError, Value
 
 Lines = Callable[[], list[str]]
@@ -26,37 +25,6 @@ _MOST_TEXTS: Final = 8192
 """The most functions whose code is kept."""
 _CALL: Final = re.compile(r"return (k\d+)\(f\)")
 """A function that does nothing but call one closure."""
-
-
-class Writer(Protocol):
-    """Writes expressions as Python: each method returns the text of one, in brackets where it needs them.
-
-    The value of a text raises EvalError if the expression has none. `f` is the frame.
-    """
-
-    def text(self, expr: TypedExpr) -> str:
-        """Write a checked expression."""
-        ...
-
-    def name(self, value: object) -> str:
-        """Return a name for an object, usable within the function that is being written."""
-        ...
-
-    def call(self, closure: Closure) -> str:
-        """Write the call of a closure on the frame."""
-        ...
-
-    def function(self, lines: Lines) -> str:
-        """Write the call of a function of its own; `lines` is run to write that."""
-        ...
-
-    def is_sure(self, expr: TypedExpr) -> bool:
-        """Return whether an expression surely has a value, and takes no steps."""
-        ...
-
-    def compile(self, expr: TypedExpr) -> Closure:
-        """Compile a checked expression to a function of its own."""
-        ...
 
 
 class NamedObjects:

@@ -23,7 +23,7 @@ These values are structs, not dataclasses: an attempt makes hundreds of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 from msgspec import Struct
@@ -33,6 +33,9 @@ from numpy.typing import NDArray
 from kdsl.check.model.types import BOOL, DOUBLE, INT, Type
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.card_table import CardTable
+
+if TYPE_CHECKING:
+    from kdsl.plan.columns.node_lists import ListItems
 
 Mask: TypeAlias = NDArray[np.bool_]
 Bad: TypeAlias = Mask | None
@@ -104,22 +107,11 @@ class ResourceTable(Struct, frozen=True, eq=False):
     names: Callable[[], frozenset[str]]
 
 
-class ItemLists(Protocol):
-    """The lists in a column, by their distinct items; see `kdsl.plan.columns.node_lists`."""
-
-    items: list[Value]
-    longest: int
-
-    def count(self, chosen: Mask) -> Int64s:
-        """Return the number of chosen items of each list of the column, by its code."""
-        ...
-
-
 class CodedLists(Struct, frozen=True, eq=False):
     """One list per row: list `codes[i]` of a column, restricted to the `kept` items (None: all)."""
 
     codes: NDArray[np.integer[Any]]
-    lists: ItemLists
+    lists: ListItems
     kept: Bad = None
 
     def count(self, chosen: Mask) -> Int64s:

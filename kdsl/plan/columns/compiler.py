@@ -16,7 +16,6 @@ slow. `ColumnCompiler.scalar_parts` lists those parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import Final, TypeVar
 
 from kdsl.check.model.typed import (
@@ -32,12 +31,12 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.model.types import QUANTITY, STRING, UINT, optional_of
+from kdsl.check.model.types import QUANTITY, STRING, UINT
 from kdsl.eval.ir import operands
 from kdsl.eval.scalar import UNSET, Closure
 from kdsl.eval.scalar.access import CARDS
 from kdsl.eval.scalar.meter import may_be_large
-from kdsl.eval.values import EvalError, UInt
+from kdsl.eval.values import EvalError, UInt, Value
 from kdsl.eval.views import attribute_of, method_of, wrapper_of
 from kdsl.plan.card_table import card_table
 from kdsl.plan.columns import items as listed
@@ -52,11 +51,13 @@ from kdsl.plan.columns.column import (
     Numbers,
     OutOfSteps,
     Same,
+    bad_of,
+    either,
+    with_bad,
 )
 from kdsl.plan.columns.context import Context, is_open, only_bools
-from kdsl.plan.columns.distinct import Fallback, NodeMethod
-from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
-from kdsl.plan.columns.fn_calls import call_fn
+from kdsl.plan.columns.distinct import NodeMethod
+from kdsl.plan.columns.fields import keyed_fact, node_field
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
@@ -74,7 +75,6 @@ Key = TypeVar("Key")
 MAX_DEPTH: Final = 32
 """The deepest nesting for columns; the scalar back end needs fewer Python frames per level."""
 
-_OPTIONAL_STRING: Final = optional_of(STRING)
 _OVER_NUMBERS: Final = frozenset(
     (Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE, Macro.FILTER, Macro.MAP, Macro.TRANSFORM_LIST)
 )
@@ -187,11 +187,6 @@ class Lowering:
             case CallOf() | KeyOf() if (fact := self.at.keyed(expr)) is not None:
                 assert fact.key is not None
                 return keyed_fact(expr, fact.field, self.lower(fact.key))
-            case CallOf(
-                function="orValue", args=(CallOf() | KeyOf() as found, Const(value=str(default)))
-            ) if found.type == _OPTIONAL_STRING and (fact := self.at.keyed(found)) is not None:
-                assert fact.key is not None
-                return text_or(fact.field, self.lower(fact.key), default, self._call(expr))
             case CallOf():
                 return self._call(expr)
             case CallFn():
@@ -206,7 +201,7 @@ class Lowering:
 
     def _cards(self) -> ColumnClosure:
         """Lower the cards of the node."""
-        cards_of = self.at.rule.cards_of
+        cards_of = self.at.rule.functions.cards_of
 
         def read(batch: Batch) -> ColumnValue:
             if batch.snapshot.is_overlay:
@@ -297,11 +292,17 @@ class Lowering:
             if param.slot != node
         ]
 
-        @cache
-        def by_value() -> Fallback:
-            return Fallback(scope.closure(fn.body), expr.type, sorted(params), None, None)
+        blank: list[Value] = [UNSET] * (fn.slots + 1)
 
-        return call_fn(args, body, [UNSET] * (fn.slots + 1), by_value if node == NO_NODE else None)
+        def call(batch: Batch) -> ColumnValue:
+            batch.spend()
+            columns = {slot: arg(batch) for slot, arg in args}
+            frame = blank.copy()
+            frame[-1] = batch.frame[-1]
+            # All arguments are evaluated before the body, even unread ones.
+            return with_bad(body(batch.inside(columns, frame)), either(*map(bad_of, columns.values())))
+
+        return call
 
     def items_of(self, expr: TypedExpr) -> ColumnClosure:
         """Lower a list that is `is_node_list`."""

@@ -247,7 +247,6 @@ def tested_items(
         raise NotColumnar
     if not size:
         return listed, np.zeros(0, np.bool_)
-    assert isinstance(lists, ListItems)
     try:
         found, bad, steps = lists.chosen(condition, batch, slot)
     except AllBad:

@@ -34,7 +34,7 @@ def pods_of_node(expr: Comprehension, at: Context) -> Operand | None:
     needs = at.rule.needs(expr.body) - {variable.slot}
     if at.rule.reads_node(needs):
         return None
-    selector = selector_of(expr.body, variable, at.rule.fns, at.rule.closure)
+    selector = selector_of(expr.body, variable, at.rule.functions.fns, at.rule.closure)
     if selector is None:
         return None
     return count_selected(variable.slot, sorted(needs & at.captured), at.rule.closure(expr.body), selector)

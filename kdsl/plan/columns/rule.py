@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from kdsl.base.span import Span
-from kdsl.check.model.rule_set import CheckedFn, Fns
+from kdsl.check.model.rule_set import CheckedFn
 from kdsl.check.model.typed import TypedExpr
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure
 from kdsl.eval.views import attribute_of
-from kdsl.plan.card_table import CardsOf
 from kdsl.plan.columns.atoms import Atom, NodeFact, facts_of
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.distinct import Fallback, NodeSlots
@@ -57,7 +56,7 @@ class ColumnScope(ABC):
     """
 
     def __init__(self, functions: CompiledFunctions, node: int, resets: Sequence[int]) -> None:
-        self._functions = functions
+        self.functions = functions
         self.slots = NodeSlots(node, tuple(resets))
         self.lowered = Lowered()
 
@@ -126,21 +125,11 @@ class ColumnScope(ABC):
 
     def in_fn(self, node: int) -> FnColumns:
         """Return the scope of the body of a function; `node` is the parameter that receives the node."""
-        return FnColumns(self._functions, self.lowered, node)
-
-    @property
-    def cards_of(self) -> CardsOf:
-        """The function that returns the cards of a node by the devices of the rule's profile."""
-        return self._functions.cards_of
-
-    @property
-    def fns(self) -> Fns:
-        """The functions that rules may call, by name."""
-        return self._functions.fns
+        return FnColumns(self.functions, self.lowered, node)
 
     def fn(self, name: str) -> CheckedFn:
         """Return a function of a rule file; NotColumnar for a plugin's."""
-        fn = self._functions.fns[name]
+        fn = self.functions.fns[name]
         if not isinstance(fn, CheckedFn):
             raise NotColumnar
         return fn

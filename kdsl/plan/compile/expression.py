@@ -28,7 +28,7 @@ def compile_expression(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> E
 def compile_metered(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> MeteredExpression:
     """Compile an expression as `compile_expression` does; it takes its steps from the given meter."""
     size = frame_size(expr)
-    scope = RuleScope({}, (), size, CompiledFunctions.of(fns))
+    scope = RuleScope({}, (), size, CompiledFunctions(fns))
     closure = scope.compile(expr)
     blank = scope.new_frame()
 

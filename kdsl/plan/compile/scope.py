@@ -7,7 +7,7 @@ its first snapshot; other `let`s as long as the node or the loop item.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Final
@@ -22,7 +22,6 @@ from kdsl.eval.scalar.frame import Compile, item_reader, lazy_reader, renewing
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps, lasting
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.scalar.probe import Probe, ProbedCompiler
-from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.compile.budget import RuleShares
@@ -40,7 +39,6 @@ LowerMacro = Callable[["CompiledFunctions", Comprehension | Aggregate, Compile, 
 """Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.nodes`."""
 
 
-@dataclass(frozen=True, slots=True)
 class CompiledFunctions:
     """The functions of one rule set and their compiled bodies, shared by all of its rules.
 
@@ -51,32 +49,29 @@ class CompiledFunctions:
     profile see them.
     """
 
-    fns: Fns
-    bodies: dict[str, Closure]
-    questions: dict[Hashable, object]
-    probe: Probe | None = None
-    steps: Steps = DEFAULT_STEPS
-    lower: LowerMacro | None = None
-    budget: RuleShares = field(default_factory=partial(RuleShares, DEFAULT_STEPS))
-    cards_of: CardsOf = no_cards
-    erred: set[str] = field(default_factory=set)
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         fns: Fns,
         probe: Probe | None = None,
         steps: Steps = DEFAULT_STEPS,
         lower: LowerMacro | None = None,
         cards_of: CardsOf = no_cards,
-    ) -> CompiledFunctions:
-        return cls(fns, {}, {}, probe, steps, lower, RuleShares(steps), cards_of)
+    ) -> None:
+        self.fns = fns
+        self.bodies: dict[str, Closure] = {}
+        self.questions: dict[Hashable, object] = {}
+        self.probe = probe
+        self.steps = steps
+        self.budget = RuleShares(steps)
+        self.cards_of = cards_of
+        self.erred: set[str] = set()
+        self._lower = lower
 
     def compiler(self) -> Compiler:
         """Return a compiler for one rule."""
         if self.probe is not None:
             return ProbedCompiler(self.fns, self.bodies, self.probe, self.cards_of)
-        lower = None if self.lower is None else partial(self.lower, self)
+        lower = None if self._lower is None else partial(self._lower, self)
         return Compiler(self.fns, self.bodies, lower, self.questions, self.cards_of)
 
 
@@ -134,7 +129,7 @@ class RuleScope:
         """Compile an expression, or a part of one, as the passes left it."""
         return self._compiler.compile(expr)
 
-    def block(self, lines: Callable[[Writer], list[str]]) -> Callable[..., bool]:
+    def block(self, lines: Callable[[Compiler], list[str]]) -> Callable[..., bool]:
         """Compile lines of Python to a function of a frame `f` and a list `r`."""
         return self._compiler.block(lines)
 

@@ -11,11 +11,10 @@ from typing import Final
 
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
-from kdsl.eval.scalar import Frame
+from kdsl.eval.scalar import Compiler, Frame
 from kdsl.eval.scalar.comprehensions import each_of, loop_lines, slots_text
 from kdsl.eval.scalar.logic import truth
 from kdsl.eval.scalar.meter import spend
-from kdsl.eval.scalar.program import Writer
 from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.status import Code
 from kdsl.lang.tree import RejectionCode
@@ -35,7 +34,7 @@ CODES: Final = {
 Chosen = tuple[Value, EvalError | None]
 """An item of a loop (one value, or a pair for two variables), and the error of its `where`, if any."""
 
-_Lines = Callable[[Writer], list[str]]
+_Lines = Callable[[Compiler], list[str]]
 """Writes the lines of a statement. In them `f` is the frame, `r` the failures, `s` the place of the running
 expression, and `w` whether anything failed.
 """
@@ -83,7 +82,7 @@ class BlockCompiler:
         """The line after a failure."""
         return "return True" if self._ends_early else "w = True"
 
-    def _lines(self, out: Writer) -> list[str]:
+    def _lines(self, out: Compiler) -> list[str]:
         found = [f"f[{slot}] = UNSET" for slot in self._resets]
         statements = [statement(out) for statement in self._statements]
         if self._ends_early:
@@ -108,7 +107,7 @@ class BlockCompiler:
             text = text_in(reason, frame) if len(failures) < MAX_FAILURES else FURTHER
             failures.append(fixed or Failure(code, text, site))
 
-        def lines(out: Writer) -> list[str]:
+        def lines(out: Compiler) -> list[str]:
             return [
                 f"s = {out.name(statement.condition.span)}",
                 f"if not {truth(condition, out)}: {out.name(reject)}(f, r); {self._failed}",
@@ -125,7 +124,7 @@ class BlockCompiler:
         for inner in statement.body:
             block.add(inner)
 
-        def lines(out: Writer) -> list[str]:
+        def lines(out: Compiler) -> list[str]:
             run = f"{out.name(block.run)}(f, r)"
             if where is None:
                 loop = loop_lines(iterable, statement.variables, out)

@@ -4,70 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.scalar.aggregate import Question
 from kdsl.eval.scalar.pod_keys import PodKey
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
 from kdsl.plan.counts.pod_index import PodIndex
 
-Selecting: TypeAlias = PodAffinityTerm | SpreadConstraint | PodInfo
-
 MAX_POD_KEYS: Final = 1024
 """The most pod keys for which a tally keeps answers; beyond that it starts over."""
-
-
-class Question(Protocol):
-    """The body of a macro, with the values of all variables that it captures.
-
-    `key` is equal for questions with equal answers, None if unknown. `on_facts` is true if the answer about
-    a node does not depend on its pods.
-    """
-
-    @property
-    def key(self) -> Hashable | None: ...
-
-    @property
-    def on_facts(self) -> bool: ...
-
-    def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
-        """Yield the answer for each value; EvalError. The steps are taken from `meter`."""
-        ...
-
-    def answer(self, value: Value, meter: Meter) -> Value:
-        """Return the answer for one value; EvalError. The steps are taken from `meter`."""
-        ...
-
-    def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
-        """Return the nodes of a live snapshot for which the answer is true, and the most steps that one node
-        took; None if the nodes have to be asked one by one.
-        """
-        ...
-
-    def meter(self) -> Meter:
-        """Return a full meter, for asking about one node."""
-        ...
-
-    @property
-    def selecting(self) -> Selecting | None:
-        """The term or constraint whose selector decides a question about pods, or the pod that decides one
-        about terms; None if unknown. If the selector does not match, the answer is 0 or false, at the same
-        steps everywhere.
-        """
-        ...
-
-    @property
-    def pod_key(self) -> PodKey | None:
-        """Returns the pod key: pods with equal keys get equal answers for equal steps. None if there is no
-        such key, or if no two pods share one.
-        """
-        ...
-
 
 PodAnswers: TypeAlias = dict[Hashable, tuple[int, int]]
 """The count of a pod and the steps it took, by pod key."""

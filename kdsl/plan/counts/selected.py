@@ -18,10 +18,9 @@ from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.values import INT_MAX
-from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
 from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.pod_index import PodIndex
-from kdsl.plan.counts.sums import Sums
+from kdsl.plan.counts.sums import NO_DOMAIN, Sums, domains_of
 
 Domains: TypeAlias = NDArray[np.int32]
 """The number of the domain of each row, `NO_DOMAIN` for rows that take no part."""

@@ -1,4 +1,6 @@
-"""Numbers by topology domain, updated as nodes and pods come and go."""
+"""Topology domains: the values of one label, numbered; and numbers by domain, updated as nodes and pods come
+and go.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,21 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.snapshot.fact_columns import FactColumn
+from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn, FactColumns
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
-from kdsl.plan.counts.domains import NO_DOMAIN
 
+NO_DOMAIN: Final = ABSENT
+"""The number of the domain of a row whose node lacks the label."""
 _FEW: Final = 4096
 """The largest range of amounts that is counted with a cell per amount."""
 _MANY: Final = 8
 """So many amounts are added faster as an array than one by one."""
+
+
+def domains_of(live: LiveSnapshot, topology_key: str) -> FactColumn:
+    """Return the current column of a label: its codes are the numbers of the domains."""
+    return FactColumns.of(live).key("labels", topology_key)
 
 
 class DomainSums:
@@ -119,7 +128,9 @@ class Sums(DomainSums):
         """
         if domains is None:
             return Sums(column, column.nodes_by_code().copy())
-        return Sums(column, _nodes_by_domain(domains, len(column.numbers)))
+        nodes: NDArray[np.int64] = np.bincount(domains, minlength=len(column.numbers))
+        nodes[NO_DOMAIN] = 0
+        return Sums(column, nodes)
 
     @staticmethod
     def counted(column: FactColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:
@@ -200,12 +211,6 @@ def _leave(spread: dict[int, int], amount: int) -> None:
         del spread[amount]
     else:
         spread[amount] = domains - 1
-
-
-def _nodes_by_domain(domains: NDArray[np.int32], size: int) -> NDArray[np.int64]:
-    nodes: NDArray[np.int64] = np.bincount(domains, minlength=size)
-    nodes[NO_DOMAIN] = 0
-    return nodes
 
 
 def _counted(amounts: NDArray[np.int64]) -> dict[int, int]:

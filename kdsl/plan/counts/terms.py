@@ -18,7 +18,7 @@ from kdsl.cluster.objects.selector_index import RequiredLabel, RequiredLabels, S
 from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival
-from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
+from kdsl.plan.counts.sums import NO_DOMAIN, domains_of
 
 _SPARE: Final = 1024
 """The least number of moves to keep; otherwise one per term of a pod."""

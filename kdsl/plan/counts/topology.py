@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
+from kdsl.eval.scalar.aggregate import Question
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError
-from kdsl.plan.counts.domains import NO_DOMAIN
 from kdsl.plan.counts.handles import Handle, TallyKey
-from kdsl.plan.counts.measures import Measure, Question
+from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.store import TallyStore
-from kdsl.plan.counts.sums import Sums
+from kdsl.plan.counts.sums import NO_DOMAIN, Sums
 from kdsl.plan.counts.tally import Tally
 from kdsl.plan.counts.term_tally import CountTerm, TermSums, TermTally
 from kdsl.plan.counts.terms import TermKind

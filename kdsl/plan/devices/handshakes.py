@@ -8,7 +8,7 @@ counts some. So what became of a handshake stands in the node, and a restart for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -77,19 +77,12 @@ class Handshakes:
 
     def _due(self, node: NodeFacts) -> Iterator[tuple[str, str]]:
         kinds = {card.kind for card in self._inventories.inventory(node).cards}
-        for kind, handshake in _handshakes(self._inventories).items():
-            if kind in kinds or handshake.key in node.annotations:
+        for kind, program in self._inventories.programs.items():
+            handshake = program.handshake
+            if handshake is not None and (kind in kinds or handshake.key in node.annotations):
                 value = handshake.next(node, self._clock.now())
                 if value is not None:
                     yield handshake.key, value
-
-
-def _handshakes(inventories: Inventories) -> Mapping[str, Handshake]:
-    return {
-        kind: program.handshake
-        for kind, program in inventories.programs.items()
-        if program.handshake is not None
-    }
 
 
 def _stamped(word: str, now: int) -> str:

@@ -394,5 +394,5 @@ def compile_devices(
     """Compile the devices of a profile, None if it has none. Without `nodes` they lock none."""
     if profile.sharing is None:
         return None
-    functions = CompiledFunctions.of(rules.fns, probe, steps)
+    functions = CompiledFunctions(rules.fns, probe, steps)
     return DevicesPlugin(profile.sharing, f"{profile.qualified}/devices", functions, annotator, clock, nodes)

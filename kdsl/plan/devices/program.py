@@ -11,7 +11,7 @@ from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.cluster.devices.cards import Card
-from kdsl.cluster.devices.pods import DeviceNode, DevicePod
+from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import QuotaNames
 from kdsl.eval.scalar import Frame
@@ -27,7 +27,7 @@ from kdsl.plan.devices.identity import reads_identity
 from kdsl.plan.devices.inventory import InventoryProgram
 from kdsl.plan.devices.locks import NodeLock
 from kdsl.plan.devices.reads import keys_read
-from kdsl.plan.devices.requests import Allocation, DeviceRequest, RequestProgram, Requests
+from kdsl.plan.devices.requests import Allocation, DeviceRequest, Requests
 from kdsl.plan.devices.section import FieldsProgram, Section
 
 
@@ -56,7 +56,7 @@ class DeviceProgram:
             self.handshake = Handshake(key, resource, handshake.integer("seconds", frame, 60))
         self.inventory = InventoryProgram(device, self.kind, functions)
         self.admit = AdmitProgram(device, functions)
-        self.requests = RequestProgram(device, self.kind, functions)
+        self._request = FieldsProgram(device.request, device, functions)
         self.fitting = FitProgram(device, self.kind, functions)
         self._order = Section(device.order.scope, device, functions)
         self._keys = [
@@ -99,6 +99,16 @@ class DeviceProgram:
             sections.append(self._value_section)
         return keys_read([expr for section in sections for expr in section.exprs], view, "annotations")
 
+    def request(self, pod: DevicePod, container: DeviceContainer) -> DeviceRequest | None:
+        """Return the request of a container, None for no card; EvalError where it has no value."""
+        fields = self._request
+        frame = fields.section.frame(pod=pod, container=container)
+        count = fields.integer("count", frame)
+        if count <= 0:
+            return None
+        others = (fields.integer(name, frame) for name in ("memory", "percent", "cores"))
+        return DeviceRequest(self.kind, count, *others)
+
     def ordered(
         self,
         cards: list[Card],
@@ -113,8 +123,7 @@ class DeviceProgram:
         """Return cards in the order of `order by`; equal ones stay as they are.
 
         `node_cards` are those of the node before the pod, in its own order. `asked` are all requests of the
-        container. `known` has keys for pods of this signature and the
-        same requests.
+        container. `known` has keys for pods of this signature and the same requests.
         """
         frame: Frame | None = None
         found: list[tuple[Any, ...]] = []
@@ -193,7 +202,7 @@ def requests_of(programs: Iterable[DeviceProgram], pod: DevicePod) -> Requests:
         {
             program.kind: request
             for program in programs
-            if (request := program.requests.request(pod, container)) is not None
+            if (request := program.request(pod, container)) is not None
         }
         for container in pod.containers
     )

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from kdsl.check.model.devices import CheckedDevice
 from kdsl.cluster.devices.cards import DeviceGrant
 from kdsl.cluster.devices.codec import encode
 from kdsl.cluster.devices.pods import DeviceContainer, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import Quota
-from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.devices.section import FieldsProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +70,3 @@ class Allocation:
     @property
     def text(self) -> str:
         return encode(allotment.cards for allotment in self.containers)
-
-
-class RequestProgram:
-    """A compiled `request`."""
-
-    def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
-        self._kind = kind
-        self._fields = FieldsProgram(device.request, device, functions)
-
-    def request(self, pod: DevicePod, container: DeviceContainer) -> DeviceRequest | None:
-        """Return the request of a container, None for no card; EvalError where it has no value."""
-        fields = self._fields
-        frame = fields.section.frame(pod=pod, container=container)
-        count = fields.integer("count", frame)
-        if count <= 0:
-            return None
-        return DeviceRequest(
-            self._kind, count, *(fields.integer(name, frame) for name in ("memory", "percent", "cores"))
-        )

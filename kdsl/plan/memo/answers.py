@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,111 +32,60 @@ _WHAT_IF_BYTES: Final = 1024
 """The approximate bytes of one of them."""
 
 
-class Answers(Protocol):
-    """Answers over a live snapshot. Several threads may use `get` between two calls of `refresh`."""
+class _Kept:
+    """Answers that are kept by index. `get`, `refresh` and `what_if` are those of the two kinds below.
 
-    @property
-    def nbytes(self) -> int: ...
+    `only` is the answer that all nodes shared at the last `refresh`, None if they differ or some are unknown;
+    `least` is a lower bound of the known answers, None if there are none.
 
-    @property
-    def only(self) -> Any:
-        """The answer that all nodes shared at the last `refresh`, None if they differ or some are unknown."""
-        ...
-
-    @property
-    def least(self) -> Any:
-        """A lower bound of the known answers; None if there are none."""
-        ...
-
-    @property
-    def share(self) -> float:
-        """The share of 0 among the answers that were computed: an estimate for other nodes."""
-        ...
-
-    def refresh(self) -> None:
-        """Apply the changes since the last call."""
-        ...
-
-    def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
-        """Return one answer per row, and the answer that all rows share, if known.
-
-        `compute` returns missing answers.
-        """
-        ...
-
-    def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
-        """Return the answer for a node with other pods: `node`, which `compute` uses too, at its row."""
-        ...
-
-
-class _Column:
-    """Values by index. `only` is the value that all known ones share, else None; `least` is a lower bound.
-
-    Several threads may call `put`, and read known values and then `only`. INVARIANT: a value is known only
-    after `only` and `least` take it into account.
+    INVARIANT: an answer is known only after `_shared` and `least` take it into account. So threads may read
+    known answers, and then `_shared`, while another one puts some.
     """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.values: NDArray[Any] = np.zeros(0, dtype)
-        self.known = np.zeros(0, np.bool_)
         self.only: Any = None
         self.least: Any = None
+        self._values: NDArray[Any] = np.zeros(0, dtype)
+        self._known = np.zeros(0, np.bool_)
+        # The answer that all known ones share, else None.
+        self._shared: Any = None
         self._is_uniform = True
-        # The number of values that were put, and of those of them that are not 0.
+        # The number of answers that were put, and of those of them that are not 0.
         self._all = self._nonzero = 0
         self._lock = Lock()
 
     @property
     def nbytes(self) -> int:
-        return self.values.nbytes + self.known.nbytes
+        return self._values.nbytes + self._known.nbytes
 
     @property
     def share(self) -> float:
+        """The share of 0 among the answers that were computed: an estimate for other nodes."""
         return 1 - self._nonzero / self._all if self._all else 1.0
 
-    def grow(self, size: int) -> None:
-        more = size - len(self.known)
-        self.values = np.concatenate((self.values, np.zeros(more, self.values.dtype)))
-        self.known = np.concatenate((self.known, np.zeros(more, np.bool_)))
+    def _grow(self, size: int) -> None:
+        more = size - len(self._known)
+        self._values = np.concatenate((self._values, np.zeros(more, self._values.dtype)))
+        self._known = np.concatenate((self._known, np.zeros(more, np.bool_)))
 
-    def clear(self) -> None:
-        self.known[:] = False
-        self.only, self.least, self._is_uniform = None, None, True
+    def _clear(self) -> None:
+        self._known[:] = False
+        self._shared, self.least, self._is_uniform = None, None, True
         self._all = self._nonzero = 0
 
-    def put(self, index: NDArray[Any], values: NDArray[Any]) -> None:
+    def _put(self, index: NDArray[Any], values: NDArray[Any]) -> None:
         lowest = least_of(values)
         with self._lock:
             self.least = lowest if self.least is None or lowest < self.least else self.least
             if self._is_uniform:
-                first = values[0] if self.only is None else self.only
+                first = values[0] if self._shared is None else self._shared
                 self._is_uniform = bool((values == first).all())
-                self.only = first if self._is_uniform else None
+                self._shared = first if self._is_uniform else None
             self._all += len(values)
             self._nonzero += int(np.count_nonzero(values))
-            self.values[index] = values
+            self._values[index] = values
             # Last of all: other threads take what is known.
-            self.known[index] = True
-
-
-class _Kept:
-    """Answers in a column."""
-
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._column = _Column(dtype)
-        self.only: Any = None
-
-    @property
-    def nbytes(self) -> int:
-        return self._column.nbytes
-
-    @property
-    def least(self) -> Any:
-        return self._column.least
-
-    @property
-    def share(self) -> float:
-        return self._column.share
+            self._known[index] = True
 
 
 class ByNodeClass(_Kept):
@@ -165,27 +114,31 @@ class ByNodeClass(_Kept):
 
     @property
     def nbytes(self) -> int:
-        return self._column.nbytes + _WHAT_IF_BYTES * len(self._what_ifs)
+        return super().nbytes + _WHAT_IF_BYTES * len(self._what_ifs)
 
     def refresh(self) -> None:
-        classes, column = self._classes, self._column
+        """Apply the changes since the last call."""
+        classes = self._classes
         size = classes.size
         if self._generation != classes.generation:
             self._generation, self._complete = classes.generation, 0
-            column.clear()
+            self._clear()
         elif self._complete + 1 == size:
             return
-        if size > len(column.known):
+        if size > len(self._known):
             # Spare room, since classes come one by one.
-            column.grow(2 * size)
-        left = column.known[self._complete + 1 : size]
+            self._grow(2 * size)
+        left = self._known[self._complete + 1 : size]
         if len(left):
             first = left.argmin()
             self._complete += len(left) if left[first] else int(first)
-        self.only = column.only if self._complete + 1 == size else None
+        self.only = self._shared if self._complete + 1 == size else None
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
-        column = self._column
+        """Return one answer per row, and the answer that all rows share, if known.
+
+        `compute` returns missing answers.
+        """
         classes = self._classes.ids.take(rows)
         if self._complete + 1 < self._classes.size:
             missing = self._unknown(classes)
@@ -198,14 +151,15 @@ class ByNodeClass(_Kept):
                     unknown = np.concatenate((unknown, all_classes[more]))
                     of_unknown = np.concatenate((of_unknown, order[more]))
                 unknown, of_unknown = _distinct(unknown, of_unknown, self._classes.size)
-                column.put(unknown, compute(of_unknown))
-        return column.values.take(classes), column.only
+                self._put(unknown, compute(of_unknown))
+        return self._values.take(classes), self._shared
 
     def _unknown(self, classes: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the places of the classes whose answer is not known."""
-        return (~self._column.known.take(classes)).nonzero()[0]
+        return (~self._known.take(classes)).nonzero()[0]
 
     def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
+        """Return the answer for a node with other pods: `node`, which `compute` uses too, at its row."""
         if not self._on_usage:
             return self.get(np.array([row], np.intp), compute)[0][0]
         # Most what-ifs never come true, so their classes get no numbers.
@@ -238,38 +192,40 @@ class ByRow(_Kept):
         self._missing = True
 
     def refresh(self) -> None:
-        column, rows = self._column, len(self._live.names)
+        """Apply the changes since the last call."""
+        rows = len(self._live.names)
         # The first attempt may be the only one of its signature.
-        self._is_repeated = column.least is not None
-        if rows > len(column.known):
-            column.grow(rows)
+        self._is_repeated = self.least is not None
+        if rows > len(self._known):
+            self._grow(rows)
         changed = self._changed.take(*self._logs)
         if changed is None:
-            column.clear()
+            self._clear()
         elif changed:
-            column.known[changed] = False
+            self._known[changed] = False
         if changed != []:
             self._missing = True
-        self.only = None if self._missing else column.only
+        self.only = None if self._missing else self._shared
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
-        column = self._column
+        """Do as `ByNodeClass.get`."""
         if self._missing:
             missing = self._unknown(rows)
             if len(missing):
                 # Enough for columns; fewer might be evaluated one by one.
                 if self._prefetches and self._is_repeated and len(missing) >= MIN_ROWS:
-                    wanted = np.zeros(len(column.known), np.bool_)
+                    wanted = np.zeros(len(self._known), np.bool_)
                     wanted[missing] = wanted[self._unknown(self._live.order)[:MAX_PREFETCHED_ROWS]] = True
                     missing = wanted.nonzero()[0]
-                column.put(missing, compute(missing))
+                self._put(missing, compute(missing))
                 self._missing = len(self._unknown(self._live.order)) > 0
-        return column.values.take(rows), column.only
+        return self._values.take(rows), self._shared
 
     def _unknown(self, rows: Rows) -> Rows:
-        return rows[~self._column.known.take(rows)]
+        return rows[~self._known.take(rows)]
 
     def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
+        """Do as `ByNodeClass.what_if`."""
         rows = np.array([row], np.intp)
         return compute(rows)[0] if self._on_usage else self.get(rows, compute)[0][0]
 
@@ -277,25 +233,17 @@ class ByRow(_Kept):
 class Uncached:
     """Answers for a new signature. Only what-ifs are kept: they ask about many nodes one by one."""
 
-    def __init__(self, keep: Callable[[], Answers]) -> None:
+    only: Final = None
+    least: Final = -math.inf
+    share: Final = 1.0
+
+    def __init__(self, keep: Callable[[], ByNodeClass | ByRow]) -> None:
         self._keep = keep
-        self._kept: Answers | None = None
+        self._kept: ByNodeClass | ByRow | None = None
 
     @property
     def nbytes(self) -> int:
         return 0 if self._kept is None else self._kept.nbytes
-
-    @property
-    def only(self) -> None:
-        return None
-
-    @property
-    def least(self) -> float:
-        return -math.inf
-
-    @property
-    def share(self) -> float:
-        return 1.0
 
     def refresh(self) -> None:
         """Update the what-ifs; nothing else is kept."""
@@ -315,6 +263,10 @@ class Uncached:
         return kept.what_if(row, node, compute)
 
 
+Answers: TypeAlias = ByNodeClass | ByRow | Uncached
+"""Answers over a live snapshot. Several threads may use `get` between two calls of `refresh`."""
+
+
 def answers_of(
     live: LiveSnapshot,
     dtype: np.dtype[Any],
@@ -324,12 +276,14 @@ def answers_of(
     is_new: bool,
 ) -> Answers:
     """Return answers by node class or by row, with or without usage; not kept if the signature `is_new`."""
-    if is_new:
-        return Uncached(lambda: answers_of(live, dtype, by_node_class, on_usage, prefetches, False))
-    if by_node_class:
-        return ByNodeClass(live, dtype, on_usage, prefetches)
-    logs = (live.fact_changes, live.usage_changes) if on_usage else (live.fact_changes,)
-    return ByRow(live, dtype, *logs, prefetches=prefetches)
+
+    def kept() -> ByNodeClass | ByRow:
+        if by_node_class:
+            return ByNodeClass(live, dtype, on_usage, prefetches)
+        logs = (live.fact_changes, live.usage_changes) if on_usage else (live.fact_changes,)
+        return ByRow(live, dtype, *logs, prefetches=prefetches)
+
+    return Uncached(kept) if is_new else kept()
 
 
 def _distinct(

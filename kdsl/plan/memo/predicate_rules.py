@@ -16,7 +16,6 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.memo.answers import Answers, answers_of
-from kdsl.plan.memo.frames import with_kept_frames
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.epochs import Epoch
@@ -136,7 +135,7 @@ class UncachedPredicate:
     @staticmethod
     def of(position: int, plugin: Predicate, signatures: Signatures) -> UncachedPredicate:
         if isinstance(plugin, PredicatePlugin):
-            with_kept_frames(plugin, signatures)
+            plugin.keep_frames(signatures)
         reads = reads_of_parts(plugin)
         # Of the pod, no two may be alike in what it reads: then it is not kept, but local all the same.
         others = Dependencies.of(frozenset(word for word in reads if not word.startswith("pod.")))

@@ -39,6 +39,7 @@ from kdsl.plan.memo.statuses import JoinedStatuses, NodeStatuses
 from kdsl.plan.reads.epochs import Epoch
 from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.predicate import SKIP
+from kdsl.plan.rules.tightened import first_rejections
 
 _INERTIA: Final = 4
 """The estimate moves by a quarter of its distance to the share of the last nodes."""
@@ -52,7 +53,7 @@ class _Entry(Struct, eq=False):
     """The memo entry of one signature: the PreFilter answers, and the verdicts of the parts that apply.
 
     `answers` are by predicate name. `combined` is the PreFilter answer by set of skipping predicates, if all
-    others let the pod pass. `rejections` are the positions and status numbers of predicates that reject the
+    others let the pod pass. `rejections` are the status numbers of predicates that reject the
     pod, and so any node of a dry run. `what_ifs` are the values that what-ifs share. `share` estimates the
     share of nodes that pass: by the answers of single rules at first, then by the nodes that were judged.
     """
@@ -61,7 +62,7 @@ class _Entry(Struct, eq=False):
     table: JoinedStatuses
     answers: dict[str, Status | Narrowed]
     verdicts: tuple[tuple[tuple[Part, ...], Answers], ...]
-    rejections: tuple[tuple[int, int], ...] = ()
+    rejections: tuple[int, ...] = ()
     share: float = 1.0
     combined: dict[frozenset[str], PreFilterAnswers] = field(default_factory=dict)
     what_ifs: WhatIfs = field(default_factory=dict)
@@ -73,8 +74,8 @@ class _Entry(Struct, eq=False):
     def statuses(self, nodes: NodeSet) -> NodeStatuses:
         """Return the statuses of nodes before any predicate has judged them."""
         found = NodeStatuses(nodes, self.table)
-        for position, number in self.rejections:
-            found.add(position, position, np.full(len(nodes), number, IDS))
+        for number in self.rejections:
+            found.add(np.full(len(nodes), number, IDS))
         return found
 
     def learn_share(self, statuses: NodeStatuses, nodes: int) -> None:
@@ -194,7 +195,7 @@ class PredicateMemo:
             elif only != 0:
                 found = np.full(count, only, IDS)
             if only != 0:
-                statuses.add(parts[0].position, parts[-1].position, found)
+                statuses.add(found)
         column = self._with_uncached(state, pod, statuses)
         if count >= _ENOUGH and (column is not None or entry.share != 1):
             entry.learn_share(statuses, count)
@@ -215,7 +216,7 @@ class PredicateMemo:
             else:
                 found = answers.get(nodes.rows, evaluate)[0]
             if found.any():
-                statuses.add(parts[0].position, parts[-1].position, found)
+                statuses.add(found)
         return self._with_uncached(state, pod, statuses)
 
     def _with_uncached(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> StatusColumn | None:
@@ -233,7 +234,7 @@ class PredicateMemo:
         verdicts: list[tuple[tuple[Part, ...], Answers]] = []
         parts: dict[tuple[bool, bool], list[Part]] = {}
         applying: list[Part] = []
-        rejections: list[tuple[int, int]] = []
+        rejections: list[int] = []
         for each in self._kept:
             if each.memo is None:
                 applying += each.parts
@@ -243,8 +244,7 @@ class PredicateMemo:
             if answer is not None:
                 answers[each.plugin.name] = answer
                 if isinstance(answer, Status) and answer.code.is_rejection:
-                    number = self._table.of(each.plugin.name).number(answer)
-                    rejections.append((each.position, number))
+                    rejections.append(self._table.of(each.plugin.name).number(answer))
             for part, kept in rule.parts:
                 if is_new and kept is not None:
                     verdicts.append(((part,), kept))
@@ -270,15 +270,13 @@ class PredicateMemo:
 
     def _run_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Run one predicate after the other, for a snapshot without a memo."""
-        ids, table = np.zeros(len(nodes), IDS), self._table
-        for plugin in self._plugins:
-            left = (ids == 0).nonzero()[0]
-            if plugin.name in state.skipped_filters or not len(left):
-                continue
-            found = plugin.statuses(state, pod, nodes.take(left), table.of(plugin.name))
-            if found is not None:
-                ids[left] = found
-        return StatusColumn(ids, table.statuses)
+        table = self._table
+        predicates = (
+            partial(plugin.statuses, state, pod, numbers=table.of(plugin.name))
+            for plugin in self._plugins
+            if plugin.name not in state.skipped_filters
+        )
+        return StatusColumn(first_rejections(nodes, predicates), table.statuses)
 
 
 def _evaluate(
@@ -290,11 +288,8 @@ def _evaluate(
     what_ifs: WhatIfs | None = None,
 ) -> NDArray[np.int32]:
     """Return the status of each row by these parts."""
-    nodes, ids = NodeSet(snapshot, rows), np.zeros(len(rows), IDS)
-    for part in parts:
-        left = (ids == 0).nonzero()[0]
-        if not len(left):
-            break
-        remaining = nodes if len(left) == len(nodes) else nodes.take(left)
-        ids[left] = part.plugin.statuses_of(pod, remaining, table.of(part.name), what_ifs)
-    return ids
+    predicates = (
+        partial(part.plugin.statuses_of, pod, numbers=table.of(part.name), what_ifs=what_ifs)
+        for part in parts
+    )
+    return first_rejections(NodeSet(snapshot, rows), predicates)

@@ -25,7 +25,6 @@ from kdsl.hooks.table import MAX_NODE_SCORE
 from kdsl.lang.tree import ErrorAction, Normalization
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.memo.answers import Answers, answers_of
-from kdsl.plan.memo.frames import with_kept_frames
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
@@ -118,7 +117,9 @@ class ScoreMemo:
         self._key = f"{plugins[0].key}/joined"
         kept = [plugin for plugin in plugins if Dependencies.of(plugin.reads) is not None]
         uncached = [plugin for plugin in plugins if plugin not in kept]
-        self._uncached = tuple((with_kept_frames(each, signatures), each.weight or 1) for each in uncached)
+        for each in uncached:
+            each.keep_frames(signatures)
+        self._uncached = tuple((each, each.weight or 1) for each in uncached)
         self._skips = skips or Skips((), plugins, signatures)
         self._parts = tuple(
             _Part(

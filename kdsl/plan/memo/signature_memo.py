@@ -7,35 +7,54 @@ that are equal in all they read, and one for each rule, for the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final, Generic, Protocol, TypeVar
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.plan.memo.bounded_memo import MAX_BYTES, Memo
-from kdsl.plan.memo.seen_signatures import SeenSignatures
+from kdsl.plan.memo.bounded_memo import MAX_BYTES, Memo, MemoEntry
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.epochs import Epoch, Epochs
 from kdsl.plan.reads.signatures import Signatures
 
 MAX_RULE_BYTES: Final = 8 << 20
 """The most bytes of the memo of one rule."""
+MAX_SEEN: Final = 65536
+"""The most signatures that are remembered; beyond that the set starts over."""
 
 
-class SignatureEntry(Protocol):
+class SignatureEntry(MemoEntry, Protocol):
     """The entry of one signature, valid for an epoch."""
 
     @property
     def epoch(self) -> Epoch: ...
-
-    @property
-    def nbytes(self) -> int: ...
 
 
 E = TypeVar("E", bound=SignatureEntry)
 
 Make = Callable[[Epoch, bool], E]
 """Makes the entry for an epoch; the last argument is true for a new signature, whose entry is not kept."""
+
+
+class SeenSignatures:
+    """A set of signatures. Thread-safe, as each operation on the set is atomic."""
+
+    def __init__(self) -> None:
+        self._known: set[Hashable] = set()
+
+    def add(self, signature: Hashable) -> bool:
+        """Add a signature. Return whether it was there."""
+        known = self._known
+        if signature in known:
+            return True
+        if len(known) >= MAX_SEEN:
+            known.clear()
+        known.add(signature)
+        return False
+
+    def clear(self) -> None:
+        """Remove all signatures."""
+        self._known.clear()
 
 
 class SignatureMemo(Generic[E]):

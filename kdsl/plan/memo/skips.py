@@ -21,7 +21,7 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import PodTermCount, PodTerms, Topology
-from kdsl.plan.memo.seen_signatures import SeenSignatures
+from kdsl.plan.memo.signature_memo import SeenSignatures
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.epochs import Epoch, Epochs
 from kdsl.plan.reads.signatures import Signatures

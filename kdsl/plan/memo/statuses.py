@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.status import StatusTable
 from kdsl.plan.compile.failures import StatusNumbers
+from kdsl.plan.rules.tightened import Ask
 
 _IDS: Final = np.dtype(np.int32)
 _LAST: Final = np.iinfo(np.int32).max
@@ -58,54 +59,21 @@ class NodeStatuses:
         self.ids: NDArray[np.int32] | None = None
         self.table = table
         self._nodes = nodes
-        # The places of the nodes that no predicate rejects so far; None if they are not known.
-        self._passing: NDArray[np.intp] | None = None
-        # The position of the last predicate with answers so far.
-        self._latest = -1
 
-    def add(self, first: int, last: int, found: NDArray[np.int32]) -> None:
-        """Add the statuses of predicates between two positions for all nodes."""
-        ids = self.ids
-        if ids is None:
-            self.ids = found
-        elif first > self._latest:
-            self.ids = np.where(ids, ids, found)
-        else:
-            self.ids = self.table.first(ids, found)
-        self._passing = None
-        self._latest = max(self._latest, last)
+    def add(self, found: NDArray[np.int32]) -> None:
+        """Add the statuses of predicates for all nodes."""
+        self.ids = found if self.ids is None else self.table.first(self.ids, found)
 
-    def ask(self, position: int, predicate: Callable[[NodeSet], NDArray[np.int32] | None]) -> None:
+    def ask(self, position: int, predicate: Ask) -> None:
         """Ask the predicate at a position about the nodes that no earlier one rejects; None if all pass."""
         ids = self.ids
         if ids is None:
             found = predicate(self._nodes)
             if found is not None and np.count_nonzero(found):
-                self.ids, self._latest = found, max(self._latest, position)
-        elif position > self._latest:
-            self._ask_last(ids, position, predicate)
-        else:
-            places = (self.table.positions(ids) > position).nonzero()[0]
-            found = predicate(self._nodes.take(places)) if len(places) else None
-            if found is not None:
-                self._passing = None
-                self.ids = ids.copy()
-                self.ids[places] = np.where(found, found, ids[places])
-
-    def _ask_last(
-        self,
-        ids: NDArray[np.int32],
-        position: int,
-        predicate: Callable[[NodeSet], NDArray[np.int32] | None],
-    ) -> None:
-        """Ask a predicate behind all others so far."""
-        places = (ids == 0).nonzero()[0] if self._passing is None else self._passing
-        self._passing = places
-        found = predicate(self._nodes.take(places)) if len(places) else None
-        if found is None or not np.count_nonzero(found):
+                self.ids = found
             return
-        rejected = found.nonzero()[0]
-        self.ids = ids.copy()
-        self.ids[places.take(rejected)] = found.take(rejected)
-        self._passing = places[found == 0]
-        self._latest = position
+        places = (self.table.positions(ids) > position).nonzero()[0]
+        found = predicate(self._nodes.take(places)) if len(places) else None
+        if found is not None:
+            self.ids = ids.copy()
+            self.ids[places] = np.where(found, found, ids[places])

@@ -106,10 +106,6 @@ def _versions(
     versions = _reader(("images_version",) * on_images + ("nodes_version",) * on_nodes)
     if not catalog:
         return versions
-    if len(catalog) == 1 and not (on_images or on_nodes):
-        # Most rules read at most one part of the catalog: services or storage.
-        (word,) = catalog
-        return lambda snapshot: (snapshot.catalog.version(word),)
     return lambda snapshot: (*versions(snapshot), *map(snapshot.catalog.version, catalog))
 
 

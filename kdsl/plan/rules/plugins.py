@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.base.events import EventPattern
-from kdsl.check.analyses.cures import queue_cures
-from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -21,7 +20,7 @@ from kdsl.eval.scalar import Frame
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.eval.scalar.probe import Probe
 from kdsl.hooks.faults import Fault
-from kdsl.hooks.specs import Backoff, Narrowed, QueuedPod, hookimpl
+from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.card_table import CardsOf, no_cards
@@ -31,20 +30,27 @@ from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.reads.dependencies import expressions_of_rule, reads_of
+from kdsl.plan.reads.dependencies import Dependencies, expressions_of_rule, reads_of
 from kdsl.plan.reads.epochs import Epochs
 from kdsl.plan.reads.selected_labels import signature_reads
-from kdsl.plan.reads.signatures import SignatureOf
+from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.normalize import Scores
 from kdsl.plan.rules.predicate import SKIP, PredicateProgram
 from kdsl.plan.rules.preemption import PreemptionPlugin
-from kdsl.plan.rules.queue import QueueProgram
+from kdsl.plan.rules.queue import QueuePlugin
 from kdsl.plan.rules.queueing_hints import HintRule, QueueingHints
 from kdsl.plan.rules.sample import SampleProgram
 from kdsl.plan.rules.score import ScoreProgram
 from kdsl.plan.rules.tightened import TightenedPlugin
 
 _IDS = np.dtype(np.int32)
+_TRANSIENT = frozenset(
+    {
+        *("cluster.pods", "cluster.static", "cluster.images", "cluster.nodes"),
+        *("node.static", "node.usage", "feasible"),
+    }
+)
+"""The reads that may change between two attempts."""
 R = TypeVar("R", CheckedPredicate, CheckedScore)
 P = TypeVar("P", PredicateProgram, ScoreProgram)
 
@@ -83,9 +89,11 @@ class _NodeRule(Generic[R, P]):
         self.node_steps = functions.budget.node_steps
         """Returns the steps of each rule of the profile on one of a number of nodes."""
 
-    def keep(self, signature_of: SignatureOf, epochs: Epochs) -> None:
-        """Keep frames by signature."""
-        self._program.frames.keep(signature_of, epochs)
+    def keep_frames(self, signatures: Signatures) -> None:
+        """Keep frames by signature, unless no two pods share one."""
+        dependencies = Dependencies.of(self.reads - _TRANSIENT)
+        if dependencies is not None:
+            self._program.frames.keep(signatures.signature(dependencies), Epochs(dependencies.versions))
 
 
 class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram]):
@@ -294,38 +302,6 @@ class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
         return attempt
 
 
-class QueuePlugin:
-    """A queue. `key` is unique among the plugins of all profiles, `name` is shown in decisions."""
-
-    def __init__(self, rule: CheckedQueue, key: str, functions: CompiledFunctions) -> None:
-        self.key = key
-        self.name = rule.name
-        self.site = rule.span.site
-        self.qualified = rule.qualified
-        self._program = QueueProgram(rule, functions)
-        self._cures = queue_cures(rule, functions.fns)
-
-    @hookimpl
-    def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        return self._program.admit(pod)
-
-    @hookimpl
-    def queue_sort(self, queued: QueuedPod) -> Any:
-        return self._program.sort_key(queued)
-
-    def faults_of_pod(self, pod: PodInfo) -> tuple[Fault, ...]:
-        """Return the errors in the sort key of a pod."""
-        return self._program.faults_of(pod)
-
-    @hookimpl
-    def backoff(self) -> Backoff:
-        return self._program.backoff
-
-    @hookimpl
-    def events(self) -> tuple[EventPattern, ...]:
-        return self._cures.patterns
-
-
 @dataclass(frozen=True, slots=True)
 class CompiledProfile:
     """The rules of one profile as plugins, in its order. Those that plugins bring are not among them."""
@@ -353,7 +329,7 @@ def compile_profile(
 
     Profiles share nothing, not even the memo of a common rule: its parameters may differ.
     """
-    functions = CompiledFunctions.of(rules.fns, probe, steps, lower_macro, cards_of)
+    functions = CompiledFunctions(rules.fns, probe, steps, lower_macro, cards_of)
     place, preemption = profile.qualified, profile.preemption
     return CompiledProfile(
         profile.name,

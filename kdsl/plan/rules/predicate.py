@@ -8,7 +8,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.model.rule_set import CheckedLet, CheckedNarrow, CheckedPredicate
+from kdsl.check.model.rule_set import (
+    CheckedForEach,
+    CheckedLet,
+    CheckedNarrow,
+    CheckedPredicate,
+    CheckedRequire,
+    CheckedTemplate,
+)
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
@@ -25,7 +32,6 @@ from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import Failure, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames, WhatIfs
-from kdsl.plan.compile.pre_filter import narrows_in_pre_filter, split_body
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
 from kdsl.plan.compile.statements import CODES, BlockCompiler, Run
 from kdsl.plan.compile.template import compile_template, text_in
@@ -60,8 +66,8 @@ class PredicateProgram:
         )
         self._on_error = compile_on_error(rule.name, rule.on_error, scope)
         self._narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
-        self._narrows_in_pre_filter = narrows_in_pre_filter(rule)
-        first, others = split_body(rule)
+        self._narrows_in_pre_filter = _narrows_in_pre_filter(rule)
+        first, others = _split_body(rule)
         narrows_early = self._narrow is not None and self._narrows_in_pre_filter
         self.decides_early = bool(self._applies or first or narrows_early)
         self._early = BlockCompiler(scope, rule.report_all, self._on_error)
@@ -224,3 +230,40 @@ class _Narrow:
 
     def failure(self, frame: Frame) -> Failure:
         return Failure(self._code, text_in(self._reason, frame), self.span.site)
+
+
+def _narrows_in_pre_filter(rule: CheckedPredicate) -> bool:
+    """Return whether PreFilter decides `narrow to`: the rule applies to all nodes or to none, and the text of
+    an error does not depend on the node.
+    """
+    on_error = rule.on_error
+    is_said = on_error is None or on_error.reason is None or _is_known(on_error.reason)
+    return is_said and all(each.time.is_lasting for each in rule.applies)
+
+
+def _split_body(
+    rule: CheckedPredicate,
+) -> tuple[list[CheckedRequire], list[CheckedRequire | CheckedForEach]]:
+    """Return the leading statements that PreFilter decides, and the others; no `let`s."""
+    first: list[CheckedRequire] = []
+    others: list[CheckedRequire | CheckedForEach] = []
+    is_early = _narrows_in_pre_filter(rule) and not rule.report_all
+    for statement in rule.body:
+        if isinstance(statement, CheckedLet):
+            continue
+        if is_early and isinstance(statement, CheckedRequire) and _is_in_pre_filter(statement):
+            first.append(statement)
+        else:
+            is_early = False
+            others.append(statement)
+    return first, others
+
+
+def _is_in_pre_filter(statement: CheckedRequire) -> bool:
+    # PreFilter has no answer that keeps a pod pending.
+    is_known = statement.condition.time.is_lasting and _is_known(statement.reason)
+    return is_known and statement.code is not RejectionCode.PENDING
+
+
+def _is_known(text: CheckedTemplate) -> bool:
+    return all(isinstance(part, str) or part.time.is_lasting for part in text.parts)

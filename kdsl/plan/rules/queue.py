@@ -1,18 +1,20 @@
-"""Queues as programs: admission and order."""
+"""Queues as plugins: admission, order, and the waits between attempts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from functools import cached_property
 from typing import Any
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.events import EventPattern
 from kdsl.base.span import Span
+from kdsl.check.analyses.cures import queue_cures
 from kdsl.check.model.rule_set import CheckedQueue, CheckedSortKey, RuleSet
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.faults import Fault
-from kdsl.hooks.specs import Backoff, QueuedPod
+from kdsl.hooks.specs import Backoff, QueuedPod, hookimpl
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.compile.failures import error_text, fault_of
 from kdsl.plan.compile.fault_log import FaultLog
@@ -41,12 +43,14 @@ class QueuedView:
         return getattr(self._pod, name)
 
 
-class QueueProgram:
-    """A compiled queue."""
+class QueuePlugin:
+    """A queue. `key` is unique among the plugins of all profiles, `name` is shown in decisions."""
 
-    def __init__(self, rule: CheckedQueue, functions: CompiledFunctions) -> None:
-        self.rule = rule
+    def __init__(self, rule: CheckedQueue, key: str, functions: CompiledFunctions) -> None:
+        self.key = key
+        self.name, self.qualified, self.site = rule.name, rule.qualified, rule.span.site
         self._erred = functions.erred
+        self._cures = queue_cures(rule, functions.fns)
         scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
         self._pod = scope.slot_of("pod")
         for let in rule.lets:
@@ -68,7 +72,8 @@ class QueueProgram:
     def _frame(self, pod: Value, queued_at: int) -> Frame:
         return self._new_frame(pod=QueuedView(pod, queued_at))
 
-    def admit(self, pod: Value) -> Status | None:
+    @hookimpl
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Refuse the pod with the reason of the first `admit when` that is false, or fails.
 
         A pod that is not queued yet has the epoch as `queuedAt`.
@@ -91,15 +96,15 @@ class QueueProgram:
                 text = text_in(reason, frame)
             except EvalError as error:
                 span = admit.condition.span
-                fault = fault_of(self.rule.name, error, span)
-                text = error_text(self.rule.name, error, span)
+                fault = fault_of(self.name, error, span)
+                text = error_text(self.name, error, span)
                 return Status(Code.UNRESOLVABLE, (text,), sites=(admit.span.site,), faults=(fault,))
             return Status(Code.UNRESOLVABLE, (text,), sites=(admit.span.site,))
         return None
 
-    @cached_property
+    @hookimpl
     def backoff(self) -> Backoff:
-        """The backoff of the queue, or kube-scheduler's; raises EvalError if it has no value."""
+        """Return the backoff of the queue, or kube-scheduler's; EvalError if it has no value."""
         return Backoff(*(wait(self._frame(None, 0)).ns for _, wait in self._waits))
 
     def problems(self) -> Iterator[Diagnostic]:
@@ -113,12 +118,13 @@ class QueueProgram:
             if is_negative:
                 yield Diagnostic(BAD_BACKOFF, "a wait cannot be negative", expr.span, "less than 0")
                 return
-        if self._waits and 0 < self.backoff.maximum < self.backoff.initial:
+        if self._waits and 0 < (backoff := self.backoff()).maximum < backoff.initial:
             title = "the first wait is longer than the longest"
             why = "no wait is longer than this"
             yield Diagnostic(BAD_BACKOFF, title, self._waits[1][0].span, why)
 
-    def sort_key(self, queued: QueuedPod) -> tuple[Any, ...]:
+    @hookimpl
+    def queue_sort(self, queued: QueuedPod) -> tuple[Any, ...]:
         """Return the sort key: the rule's keys, then the order of arrival, so that no two pods are equal.
 
         The checker rejects keys that may fail; a key that exceeds its steps is `LAST`.
@@ -128,14 +134,18 @@ class QueueProgram:
         frame = self._frame(queued.pod, queued.queued_at)
         return (*self._keys.values(frame, self._report), queued.sequence)
 
-    def faults_of(self, pod: Value) -> tuple[Fault, ...]:
+    def faults_of_pod(self, pod: PodInfo) -> tuple[Fault, ...]:
         """Return the sort keys of a pod that exceed their steps."""
-        log = FaultLog(self.rule.name)
+        log = FaultLog(self.name)
         self._keys.values(self._frame(pod, 0), log.add)
         return log.take()
 
+    @hookimpl
+    def events(self) -> tuple[EventPattern, ...]:
+        return self._cures.patterns
+
     def _report(self, error: EvalError, span: Span) -> None:
-        self._erred.add(self.rule.qualified)
+        self._erred.add(self.qualified)
 
 
 def _reader_of_numbers(keys: Iterable[CheckedSortKey], pod: int) -> SortKey | None:
@@ -151,8 +161,8 @@ def _reader_of_numbers(keys: Iterable[CheckedSortKey], pod: int) -> SortKey | No
 
 def check_backoffs(rules: RuleSet) -> tuple[Diagnostic, ...]:
     """Report waits between attempts that are none, of queues as they are written and as profiles use them."""
-    functions = CompiledFunctions.of(rules.fns)
+    functions = CompiledFunctions(rules.fns)
     written = (rule for rule in rules.written if isinstance(rule, CheckedQueue))
     queues = (*written, *(profile.queue for profile in rules.profiles.values()))
-    found = (problem for queue in queues for problem in QueueProgram(queue, functions).problems())
+    found = (problem for queue in queues for problem in QueuePlugin(queue, "", functions).problems())
     return tuple({(problem.code, str(problem.span)): problem for problem in found}.values())

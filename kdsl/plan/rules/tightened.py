@@ -6,8 +6,9 @@ not apply would skip the others; so this plugin runs them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,10 @@ from kdsl.plan.rules.queueing_hints import QueueingHints
 
 if TYPE_CHECKING:
     from kdsl.plan.rules.plugins import PredicatePlugin
+
+
+Ask = Callable[[NodeSet], NDArray[np.int32] | None]
+"""Returns the number of each node's status by one predicate; None if all pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +92,19 @@ class TightenedPlugin:
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers
     ) -> NDArray[np.int32]:
         """Return each node's status as a number in `numbers`; every part gets the nodes that are left."""
-        ids = np.zeros(len(nodes), np.int32)
-        for part in self.applying(state):
-            left = (ids == 0).nonzero()[0]
-            found = part.statuses(state, pod, nodes.take(left), numbers) if len(left) else None
-            if found is not None:
-                ids[left] = found
-        return ids
+        return first_rejections(
+            nodes, (partial(part.statuses, state, pod, numbers=numbers) for part in self.applying(state))
+        )
+
+
+def first_rejections(nodes: NodeSet, predicates: Iterable[Ask]) -> NDArray[np.int32]:
+    """Return each node's status by the first predicate that rejects it; each gets the nodes that are left."""
+    ids = np.zeros(len(nodes), np.int32)
+    for ask in predicates:
+        left = (ids == 0).nonzero()[0]
+        if not len(left):
+            break
+        found = ask(nodes if len(left) == len(ids) else nodes.take(left))
+        if found is not None:
+            ids[left] = found
+    return ids

@@ -31,7 +31,7 @@ def checked_predicate(
     found = rules(f"predicate P {{\n{body}\n}}\n{fns}\n{_PREDICATE}")
     rule = found.profiles["t.p"].predicates[0]
     assert isinstance(rule, CheckedPredicate)
-    return rule, CompiledFunctions.of(found.fns, steps=steps, lower=lower_macro)
+    return rule, CompiledFunctions(found.fns, steps=steps, lower=lower_macro)
 
 
 def predicate_program(body: str, fns: str = "", steps: Steps = DEFAULT_STEPS) -> PredicateProgram:
@@ -43,7 +43,7 @@ def score_program(body: str, fns: str = "") -> ScoreProgram:
     found = rules(f"score P {{\n{body}\n}}\n{fns}\n{_SCORE}")
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    return ScoreProgram(rule, CompiledFunctions.of(found.fns, lower=lower_macro))
+    return ScoreProgram(rule, CompiledFunctions(found.fns, lower=lower_macro))
 
 
 def cluster(nodes: Sequence[NodeFacts], pods: Sequence[PodInfo] = ()) -> ClusterCache:

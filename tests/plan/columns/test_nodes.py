@@ -90,9 +90,7 @@ def scores(
     )
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    program = ScoreProgram(
-        rule, CompiledFunctions.of(found.fns, None, steps, lower_macro if at_once else None)
-    )
+    program = ScoreProgram(rule, CompiledFunctions(found.fns, None, steps, lower_macro if at_once else None))
     frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
     program.applies(frame, nodes)
     return list(program.scalar_scores(frame, nodes.nodes()))

@@ -42,7 +42,7 @@ def _program(body: str) -> ScoreProgram:
     found = rules(f"score P {{\n{body}\n}}\n{FUNCTIONS}\n{profile}")
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    return ScoreProgram(rule, CompiledFunctions.of(found.fns, lower=lower_macro, cards_of=_cards))
+    return ScoreProgram(rule, CompiledFunctions(found.fns, lower=lower_macro, cards_of=_cards))
 
 
 def _nodes() -> NodeSet:
@@ -135,7 +135,7 @@ def test_a_profile_without_devices_sees_no_cards() -> None:
     )
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    columns, scalar = both_scores(ScoreProgram(rule, CompiledFunctions.of(found.fns)), PodInfo("p"), _nodes())
+    columns, scalar = both_scores(ScoreProgram(rule, CompiledFunctions(found.fns)), PodInfo("p"), _nodes())
     assert set(columns) == set(scalar) == {"0"}
 
 

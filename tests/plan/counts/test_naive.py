@@ -26,7 +26,7 @@ from kdsl.eval.scalar.pod_keys import PodKey
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.counts import measures, store, tally
 from kdsl.plan.counts.arrivals import Arrivals
-from kdsl.plan.counts.measures import Measure, PodAnswers, Selecting
+from kdsl.plan.counts.measures import Measure, PodAnswers
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermIndex, TermKind
 from kdsl.plan.counts.topology import FEW_DOMAINS, PodTerms, Topology
@@ -124,7 +124,7 @@ class Question:
         return only
 
     @property
-    def selecting(self) -> Selecting | None:
+    def selecting(self) -> object:
         return None
 
     def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
@@ -151,7 +151,7 @@ class SelectingQuestion(Question):
         self.asked = 0
 
     @property
-    def selecting(self) -> Selecting | None:
+    def selecting(self) -> object:
         return self.term
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
@@ -185,7 +185,7 @@ class MatchingQuestion(Question):
     """Asks for the weight, and one more, of the terms that match a pod; any other term costs one step more."""
 
     @property
-    def selecting(self) -> Selecting | None:
+    def selecting(self) -> object:
         return ASKING
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:

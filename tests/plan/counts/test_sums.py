@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.plan.counts.domains import domains_of
-from kdsl.plan.counts.sums import DomainSums
+from kdsl.plan.counts.sums import DomainSums, domains_of
 
 DOMAINS = 24
 

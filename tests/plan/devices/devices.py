@@ -76,7 +76,7 @@ def small(
     loaded = load_sources([Source("small.kdsl", text)])
     checked = check_program(loaded.program)
     assert checked.rules is not None, checked.diagnostics
-    return DeviceProgram(checked.rules.devices["small.Small"], CompiledFunctions.of(checked.rules.fns))
+    return DeviceProgram(checked.rules.devices["small.Small"], CompiledFunctions(checked.rules.fns))
 
 
 def node(register: str) -> DeviceNode:

@@ -58,9 +58,9 @@ def test_names_follow_the_parameters(name: str, kind: str, card: str, other: str
     """`kind`, `record` and resources are made of parameters as each device sets them."""
     checked = check_program(load_sources([Source("chips.kdsl", CHIPS)]).program)
     assert checked.rules is not None, checked.diagnostics
-    program = DeviceProgram(checked.rules.devices[f"chips.{name}"], CompiledFunctions.of(checked.rules.fns))
+    program = DeviceProgram(checked.rules.devices[f"chips.{name}"], CompiledFunctions(checked.rules.fns))
     assert (program.kind, program.record) == (kind, f"{kind}-cards")
     container = DeviceContainer("c", limits={card: Quantity.of(2), other: Quantity.of(3)})
-    request = program.requests.request(DevicePod("p"), container)
+    request = program.request(DevicePod("p"), container)
     assert request is not None
     assert (request.count, request.memory) == (2, 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.plan.memo.seen_signatures import SeenSignatures
+from kdsl.plan.memo.signature_memo import SeenSignatures
 
 
 @pytest.fixture(autouse=True)

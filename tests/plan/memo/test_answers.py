@@ -204,7 +204,7 @@ def test_a_value_is_known_to_other_threads_after_it_counts_for_all_nodes(by_node
         return np.array([live.info(row).pod_count for row in rows.tolist()], np.int64)
 
     assert answers.get(live.order[:1], counts)[1] == 0
-    answers._column.known = answers._column.known.view(Watched)
+    answers._known = answers._known.view(Watched)
     answers.get(live.order[1:], counts)
     assert seen == [([0, 1], None)]
 

@@ -373,9 +373,9 @@ def test_a_what_if_is_evaluated_once_for_all_nodes_of_the_resulting_class(
     judged: list[str] = []
     statuses_of = PredicatePlugin.statuses_of
 
-    def watched(plugin: PredicatePlugin, pod: PodInfo, nodes: NodeSet, *rest: Any) -> NDArray[np.int32]:
+    def watched(plugin: PredicatePlugin, pod: PodInfo, nodes: NodeSet, **rest: Any) -> NDArray[np.int32]:
         judged.extend(nodes.names())
-        return statuses_of(plugin, pod, nodes, *rest)
+        return statuses_of(plugin, pod, nodes, **rest)
 
     joined = PredicateMemo([predicate('require node.podCount < 2 else "full"')])
     cache, pod, state = ClusterCache(), PodInfo("p"), CycleState()

@@ -9,7 +9,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.state import CycleState
-from kdsl.plan.memo import seen_signatures
+from kdsl.plan.memo import signature_memo
 from kdsl.plan.memo.predicates import PredicateMemo
 
 from tests.plan.lab import predicate
@@ -17,8 +17,8 @@ from tests.plan.memo.test_joined import column_of
 
 
 def test_a_signature_is_new_once_and_forgotten_after_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen_signatures, "MAX_SEEN", 2)
-    seen = seen_signatures.SeenSignatures()
+    monkeypatch.setattr(signature_memo, "MAX_SEEN", 2)
+    seen = signature_memo.SeenSignatures()
     assert [seen.add(each) for each in "aabab"] == [False, True, False, True, True]
     assert [seen.add(each) for each in "caa"] == [False, False, True]
     seen.clear()

@@ -29,7 +29,7 @@ def programs_of(*folders: Path) -> dict[str, DeviceProgram]:
     """Return the devices of rule folders by kind, compiled."""
     checked = check_rules(folders)
     assert checked.rules is not None, checked.diagnostics
-    functions = CompiledFunctions.of(checked.rules.fns)
+    functions = CompiledFunctions(checked.rules.fns)
     compiled = [DeviceProgram(device, functions) for device in checked.rules.devices.values()]
     return {program.kind: program for program in compiled}
 

@@ -54,7 +54,7 @@ def program(body: str) -> DeviceProgram:
     loaded = load_sources([*sources, Source("test.kdsl", DEVICE.lstrip().replace("BODY", body))])
     checked = check_program(loaded.program)
     assert checked.rules is not None, checked.diagnostics
-    return DeviceProgram(checked.rules.devices["test.Test"], CompiledFunctions.of(checked.rules.fns))
+    return DeviceProgram(checked.rules.devices["test.Test"], CompiledFunctions(checked.rules.fns))
 
 
 def given(body: str, cards: Sequence[Card], count: int, policy: Policy = SPREAD) -> str:

@@ -36,7 +36,7 @@ def inlined(condition: str) -> tuple[TypedExpr, TypedExpr, RuleScope]:
     rule = found.profiles["t.p"].predicates[0]
     (statement,) = rule.body
     assert isinstance(statement, CheckedRequire)
-    scope = RuleScope(rule.scope, rule.params, rule.slots, CompiledFunctions.of(found.fns))
+    scope = RuleScope(rule.scope, rule.params, rule.slots, CompiledFunctions(found.fns))
     names = {variable.slot for variable in rule.scope.values()}
     return statement.condition, inline_calls(statement.condition, found.fns, names, scope.variable), scope
 

@@ -16,7 +16,7 @@ from kdsl.plan.rules.predicate import PredicateProgram
 
 from tests.plan.lab import DEFAULT_QUEUE, node, nodes_of, rules
 
-FUNCTIONS = CompiledFunctions.of({})
+FUNCTIONS = CompiledFunctions({})
 
 
 def rule(body: str) -> CheckedPredicate:
