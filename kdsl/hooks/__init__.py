@@ -5,7 +5,15 @@ A plugin needs only this package: `hookimpl` to mark its methods, the types of t
 `PluginContext`.
 """
 
-from kdsl.hooks.context import Binder, Manifests, Permits, PluginContext, VolumeBinder
+from kdsl.hooks.context import (
+    Binder,
+    ClaimWriter,
+    DeviceConditions,
+    Manifests,
+    Permits,
+    PluginContext,
+    VolumeBinder,
+)
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import (
@@ -26,8 +34,10 @@ __all__ = [
     "AddedScores",
     "Binder",
     "Candidate",
+    "ClaimWriter",
     "Code",
     "CycleState",
+    "DeviceConditions",
     "Fault",
     "Manifests",
     "Narrowed",

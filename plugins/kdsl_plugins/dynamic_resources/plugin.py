@@ -124,6 +124,8 @@ class DynamicResources:
         if not attempt.claims:
             return _SKIP
         attempt.places = tuple(_places(attempt.claims))
+        # Pods that leave a node free no devices: their claims stay allocated at first.
+        state.podless_filters.add(_STATE)
         if attempt.new_claims:
             attempt.allocator = self._allocator(attempt.new_claims, catalog)
         return None
