@@ -21,8 +21,8 @@ from kdsl.eval.values import (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _TIMESTAMP = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?"
-    r"(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
+    r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))"
 )
 _UNITS = {
     "ns": 1,
@@ -35,11 +35,11 @@ _UNITS = {
     "h": 3600 * SECOND,
 }
 _DURATION_PART = re.compile(r"([0-9]{0,20})(?:\.([0-9]{0,20}))?(ns|us|µs|μs|ms|s|m|h)")
-_OFFSET = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})")
+_OFFSET = re.compile(r"([+-]?)([0-9]{1,2}):([0-9]{1,2})")
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """Read RFC 3339, with up to nine digits of a second."""
+    """Read RFC 3339 as Go does: `T` and `Z` are upper case, digits beyond nanoseconds are dropped."""
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
         raise EvalError(f"cannot convert {text[:40]!r} to timestamp")
@@ -53,7 +53,7 @@ def parse_timestamp(text: str) -> Timestamp:
     except ValueError:
         raise EvalError(f"timestamp out of range: {text[:40]!r}") from None
     seconds = days * 86400 + hour * 3600 + minute * 60 + second + (offset if sign == "-" else -offset)
-    return checked_timestamp(seconds * SECOND + int((fraction or "").ljust(9, "0")))
+    return checked_timestamp(seconds * SECOND + int((fraction or "")[:9].ljust(9, "0")))
 
 
 def _fraction(ns: int) -> str:
@@ -99,7 +99,8 @@ def _zone(name: str) -> tzinfo:
         if minutes < 24 * 60:
             return timezone(timedelta(minutes=-minutes if match[1] == "-" else minutes))
     try:
-        return ZoneInfo(name)
+        # Go reads no name as UTC.
+        return ZoneInfo(name or "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise EvalError(f"unknown time zone: {name[:40]!r}") from None
 
