@@ -364,6 +364,7 @@ def test_a_server_that_is_not_there_is_no_answer(tmp_path: Path) -> None:
 
 def test_a_server_that_ends_the_handshake_is_no_answer_with_a_reason(tmp_path: Path) -> None:
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)  # the rest is unread: the system answers it with a reset
         writer.close()
 
     async def scenario() -> None:
