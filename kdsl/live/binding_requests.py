@@ -22,6 +22,7 @@ FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 5.0
 GIVE_UP_AFTER: Final = 600.0
 """Seconds between reads of a pod whose binding got no answer, the longest pause, and the time limit."""
+_TIMEOUT: Final = 504
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -67,18 +68,23 @@ class BindingRequests:
                 return BindAnswer(BindingEnd.DROPPED, message_of(result))
             case Refused() if not (result.is_conflict or result.is_gone or result.status >= 500):
                 return BindAnswer(BindingEnd.FAILED, message_of(result))
-        return await self.look_up(pod, node, message_of(result))
+        # The server may still be carrying out a request whose connection was lost.
+        may_come = isinstance(result, Lost) or result.status == _TIMEOUT
+        return await self.look_up(pod, node, message_of(result), may_come=may_come)
 
-    async def look_up(self, pod: PodInfo, node: str, message: str) -> BindAnswer:
+    async def look_up(self, pod: PodInfo, node: str, message: str, *, may_come: bool = False) -> BindAnswer:
         """Find out the result of a binding by reading the pod; `message` is the failure so far.
 
-        Without an answer the read is repeated, for ten minutes.
+        Without an answer the read is repeated, for ten minutes; with `may_come`, once if it shows no binding.
         """
         pause, waited = FIRST_PAUSE, 0.0
         while True:
             seen = await self._api.read_pod(pod.namespace, pod.name)
             if isinstance(seen, Done):
-                return judge(seen.value, pod, node, message)
+                answer = judge(seen.value, pod, node, message)
+                if answer.end is not BindingEnd.FAILED or not may_come:
+                    return answer
+                may_come = False
             if isinstance(seen, Refused) and seen.is_gone:
                 return BindAnswer(BindingEnd.DROPPED, message)
             if waited >= GIVE_UP_AFTER:

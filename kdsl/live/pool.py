@@ -173,4 +173,5 @@ def _reason(error: OSError | UnicodeError) -> str:
         return f"its certificate is not trusted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         return f"TLS failed: {error.reason or error}"
-    return getattr(error, "strerror", None) or str(error)
+    # An aborted handshake has no text of its own.
+    return getattr(error, "strerror", None) or str(error) or "the server closed it"

@@ -362,6 +362,24 @@ def test_a_server_that_is_not_there_is_no_answer(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_a_server_that_ends_the_handshake_is_no_answer_with_a_reason(tmp_path: Path) -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)  # the rest is unread: the system answers it with a reset
+        writer.close()
+
+    async def scenario() -> None:
+        server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        cluster = {"server": f"https://127.0.0.1:{port}", "insecure-skip-tls-verify": True}
+        connection = await Connection.open(by(write(tmp_path, config({}, cluster))))
+        with pytest.raises(NoAnswerError) as caught:
+            await connection.client().send(Request("POST", "/x"))
+        assert not caught.value.reason.endswith(": ")
+        server.close()
+
+    asyncio.run(scenario())
+
+
 def test_virtual_time_goes_only_while_all_wait() -> None:
     async def scenario() -> None:
         started = now()

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from pathlib import Path
 from random import Random
 
+import pytest
+from kdsl.live.access import AccessOptions
 from kdsl.live.assembly import LiveScheduler
+from kdsl.live.connection import Connection
 from kdsl.live.inbox import Inbox
 from kdsl.live.options import RunOptions
 from kdsl.live.process import SchedulerProcess
 
 from tests.live.cluster_api import ClusterApi, Fault, node, pod
 from tests.live.live_world import profile_of
-from tests.live.test_access import by, config, write
 
 
 async def _started(api: ClusterApi) -> LiveScheduler:
@@ -80,25 +80,22 @@ def test_what_takes_too_long_is_abandoned() -> None:
     asyncio.run(play())
 
 
-def test_a_credential_plugin_that_hangs_does_not_keep_the_process_from_ending(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    script = tmp_path / "plugin"
-    script.write_text(f"#!/bin/sh\n: > {tmp_path}/began\nexec cat {tmp_path}/pipe\n")
-    script.chmod(0o755)
-    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(script)}}
-    access = by(write(tmp_path, config(user, {"server": "http://127.0.0.1:1"})))
-
+def test_a_credential_plugin_that_hangs_does_not_keep_the_process_from_ending(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def play() -> None:
-        process = SchedulerProcess(RunOptions("h", "i", access=access), Random(0))
+        began = asyncio.Event()
+
+        async def hang(options: AccessOptions) -> None:
+            began.set()
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(Connection, "open", hang)
+        process = SchedulerProcess(RunOptions("h", "i"), Random(0))
         running = asyncio.create_task(process.run())
-        while not (tmp_path / "began").exists():
-            assert not running.done(), running.result()
-            await asyncio.sleep(0.005)
+        await began.wait()
         process.stop()
         await running
+        assert process.report() == ""
 
-    keeps_the_plugin_waiting = os.open(tmp_path / "pipe", os.O_RDWR)
-    try:
-        asyncio.run(play())
-    finally:
-        os.close(keeps_the_plugin_waiting)
+    asyncio.run(play())
