@@ -255,15 +255,17 @@ class ClusterCache:
             snapshot.set_nodes(self._zones.names())
             self._has_new_nodes = False
         stale = self._spread.take_changed()
-        for name, changed in (stale or {}).items():
-            if name not in self._dirty_facts:
+        if stale is not None:
+            for name, changed in stale.items():
+                if name not in self._dirty_facts:
+                    info = self._nodes[name]
+                    self._nodes[name] = info.with_images(FrozenMap({**info.images.entries, **changed}))
+        if self._dirty_facts:
+            for name in self._dirty_facts:
                 info = self._nodes[name]
-                self._nodes[name] = info.with_images(FrozenMap({**info.images.entries, **changed}))
-        for name in self._dirty_facts:
-            info = self._nodes[name]
-            self._nodes[name] = info = info.with_images(self._spread.images(info.facts.image_sizes))
-            snapshot.set_facts(info)
-        self._dirty_facts.clear()
+                self._nodes[name] = info = info.with_images(self._spread.images(info.facts.image_sizes))
+                snapshot.set_facts(info)
+            self._dirty_facts.clear()
         for name in self._dirty_usage:
             snapshot.set_usage(self._nodes[name])
         self._dirty_usage.clear()

@@ -42,8 +42,9 @@ class PodIndex:
             self._pods.clear()
             self._classes.clear()
             return
-        for classes in self._classes.values():
-            classes.stale.update([row for row, _ in arrived])
+        if self._classes:
+            for classes in self._classes.values():
+                classes.stale.update([row for row, _ in arrived])
         if not self._keys:
             return
         live = self._live
