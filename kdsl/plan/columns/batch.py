@@ -27,7 +27,7 @@ class Batch(Struct, eq=False):
     """Some rows of a snapshot, for one pod.
 
     `frame` is the scalar frame, with the values that all rows share and the meter. `columns` holds the other
-    variables, by slot. While an evaluation is recorded, `rows` are `TracedRows`.
+    variables, by slot. While an evaluation is recorded, `rows` are a `Trace`.
 
     The meter is that of one node. Columns take at least the steps that the scalar back end takes for any row.
     So no row can run out of steps unnoticed, and a rule runs at most as long as for one node, times the cost

@@ -59,16 +59,13 @@ from kdsl.plan.columns.context import Context, is_open, only_bools
 from kdsl.plan.columns.distinct import NodeMethod
 from kdsl.plan.columns.fields import keyed_fact, node_field
 from kdsl.plan.columns.kernels import KERNELS
-from kdsl.plan.columns.logic import Operand as ColumnClosure
-from kdsl.plan.columns.logic import choose, conjunction, disjunction
+from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import pods_of_node
 from kdsl.plan.columns.numbers import cards, numbers_of, over_numbers
-from kdsl.plan.columns.rule import NO_NODE, ColumnScope, RuleColumns, ScalarPart
+from kdsl.plan.columns.rule import NO_NODE, ColumnScope, RuleColumns
 from kdsl.plan.columns.tape import recorded
 from kdsl.plan.columns.typical_pods import MEASURES, over_cards
-
-__all__ = ["ColumnClosure", "ColumnCompiler", "ScalarPart"]
 
 Key = TypeVar("Key")
 
@@ -83,11 +80,11 @@ _OVER_NUMBERS: Final = frozenset(
 class ColumnCompiler(RuleColumns):
     """Compiles the expressions of one rule."""
 
-    def compile(self, expr: TypedExpr) -> ColumnClosure:
+    def compile(self, expr: TypedExpr) -> Operand:
         """Compile a whole expression, such as the value of a score."""
         return recorded(self.lower(expr), self.tapes, expr.reads)
 
-    def lower(self, expr: TypedExpr, shared: frozenset[int] = frozenset()) -> ColumnClosure:
+    def lower(self, expr: TypedExpr, shared: frozenset[int] = frozenset()) -> Operand:
         """Compile a part of a rule. `shared` are loop variables with one value for all rows."""
         return self.lowering(shared).lower(expr)
 
@@ -105,7 +102,7 @@ class Lowering:
         self.at = Context(rule, shared, captured)
         self._depth = depth
 
-    def lower(self, expr: TypedExpr) -> ColumnClosure:
+    def lower(self, expr: TypedExpr) -> Operand:
         if isinstance(expr, Const):
             return _constant(expr)
         if not (self.at.captured and self.at.rule.needs(expr) & self.at.captured):
@@ -132,10 +129,10 @@ class Lowering:
 
     def _once(
         self,
-        known: dict[Key, tuple[ColumnClosure, int]],
+        known: dict[Key, tuple[Operand, int]],
         key: Key,
-        lower: Callable[[], ColumnClosure],
-    ) -> ColumnClosure:
+        lower: Callable[[], Operand],
+    ) -> Operand:
         lowered, depth = self.at.rule.lowered, self._depth
         if key not in known:
             before, lowered.deepest = lowered.deepest, depth
@@ -146,14 +143,14 @@ class Lowering:
         self._reach(depth + height)
         return closure
 
-    def _fallback(self, expr: TypedExpr) -> ColumnClosure:
+    def _fallback(self, expr: TypedExpr) -> Operand:
         return self.at.rule.fallback(expr, self.at.captured)
 
-    def _guarded(self, columnar: ColumnClosure, expr: TypedExpr) -> ColumnClosure:
+    def _guarded(self, columnar: Operand, expr: TypedExpr) -> Operand:
         """Return `columnar`, with the scalar back end for values without a column form."""
         if isinstance(expr, Var):
             return columnar
-        fallback: ColumnClosure | None = None
+        fallback: Operand | None = None
 
         def evaluate(batch: Batch) -> ColumnValue:
             nonlocal fallback
@@ -168,7 +165,7 @@ class Lowering:
 
         return evaluate
 
-    def _columnar(self, expr: TypedExpr) -> ColumnClosure:
+    def _columnar(self, expr: TypedExpr) -> Operand:
         match expr:
             case Var():
                 return self._variable(expr)
@@ -199,7 +196,7 @@ class Lowering:
                 return self._bind(expr)
         raise NotColumnar
 
-    def _cards(self) -> ColumnClosure:
+    def _cards(self) -> Operand:
         """Lower the cards of the node."""
         cards_of = self.at.rule.functions.cards_of
 
@@ -210,7 +207,7 @@ class Lowering:
 
         return read
 
-    def _variable(self, expr: Var) -> ColumnClosure:
+    def _variable(self, expr: Var) -> Operand:
         slot = expr.slot
         if slot in self.at.captured:
             return lambda batch: batch.columns[slot]
@@ -228,7 +225,7 @@ class Lowering:
 
         return read
 
-    def _call(self, expr: CallOf) -> ColumnClosure:
+    def _call(self, expr: CallOf) -> Operand:
         if any(is_open(arg.type) for arg in expr.args):
             raise NotColumnar
         match expr.args:
@@ -264,7 +261,7 @@ class Lowering:
             raise NotColumnar
         return call_over_columns(expr, [self.lower(arg) for arg in expr.args], special or kernel)
 
-    def _equality(self, expr: CallOf) -> ColumnClosure:
+    def _equality(self, expr: CallOf) -> Operand:
         left, right = expr.args
         if left.type != right.type or left.type.name in ("list", "map", "resources"):
             raise NotColumnar
@@ -274,7 +271,7 @@ class Lowering:
             self.lower(left), self.lower(right), expr.overload == "equals", DTYPES.get(left.type)
         )
 
-    def _fn_call(self, expr: CallFn) -> ColumnClosure:
+    def _fn_call(self, expr: CallFn) -> Operand:
         fn = self.at.rule.fn(expr.fn)
         # The parameter that receives the node is the node of the body.
         of_node = [isinstance(arg, Var) and arg.slot == self.at.node for arg in expr.args]
@@ -304,7 +301,7 @@ class Lowering:
 
         return call
 
-    def items_of(self, expr: TypedExpr) -> ColumnClosure:
+    def items_of(self, expr: TypedExpr) -> Operand:
         """Lower a list that is `is_node_list`."""
         return list_field(attribute_of(expr.field)) if isinstance(expr, FieldOf) else self.lower(expr)
 
@@ -318,7 +315,7 @@ class Lowering:
             self._within([slot]).lower(condition), not needs, tuple(needs & self.at.captured)
         )
 
-    def _comprehension(self, expr: Comprehension) -> ColumnClosure:
+    def _comprehension(self, expr: Comprehension) -> Operand:
         if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.at.is_node_list(expr.iterable):
             slot = expr.variables[0].slot
             condition = self.of_item(expr.body, slot) if len(expr.variables) == 1 else None
@@ -361,7 +358,7 @@ class Lowering:
         at = self.at
         return Lowering(at.rule, at.shared, at.captured.union(slots), self._depth)
 
-    def _bind(self, expr: Bind) -> ColumnClosure:
+    def _bind(self, expr: Bind) -> Operand:
         slot, value = expr.variable.slot, self.lower(expr.value)
         body = self._within([slot]).lower(expr.body)
 
@@ -372,12 +369,12 @@ class Lowering:
         return bind
 
 
-def _constant(expr: Const) -> ColumnClosure:
+def _constant(expr: Const) -> Operand:
     value = Same(UInt(expr.value) if isinstance(expr.value, int) and expr.type == UINT else expr.value)
     return lambda batch: value
 
 
-def _shared(closure: Closure) -> ColumnClosure:
+def _shared(closure: Closure) -> Operand:
     def evaluate(batch: Batch) -> ColumnValue:
         try:
             return Same(closure(batch.frame))

@@ -16,12 +16,13 @@ from kdsl.check.model.rule_set import CheckedPredicate, CheckedStatement
 from kdsl.plan.columns.atoms import Atom
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
-from kdsl.plan.columns.compiler import ColumnClosure, ColumnCompiler, ScalarPart
+from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.distinct import fact_digits
 from kdsl.plan.columns.groups import grouped
-from kdsl.plan.columns.logic import disjunction
+from kdsl.plan.columns.logic import Operand, disjunction
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
+from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.columns.statements import BatchStep, ColumnBlock, loop_slots, reject
 from kdsl.plan.compile.failures import OnError, StatusNumbers
 from kdsl.plan.compile.scope import RuleScope
@@ -76,7 +77,7 @@ class ColumnPredicate:
 class ColumnScore:
     """The value of a score over columns. `nothing` is the mark of no score, as for an ignored node."""
 
-    def __init__(self, value: ColumnClosure, ignores: Sequence[ColumnClosure], nothing: int | float) -> None:
+    def __init__(self, value: Operand, ignores: Sequence[Operand], nothing: int | float) -> None:
         self._value = value
         self._ignored = disjunction(ignores)
         self._has_ignores = bool(ignores)

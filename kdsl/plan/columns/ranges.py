@@ -28,11 +28,6 @@ EXACT: Final[Range] = (-(2**53) + 1, 2**53 - 1)
 Rule = Callable[..., Range | None]
 
 
-def fits(found: Range) -> bool:
-    """Return whether the integers of a range are within int64."""
-    return found[0] >= INT_MIN and found[1] <= INT_MAX
-
-
 def range_of(function: object, ranges: list[Range | None], is_double: bool) -> Range | None:
     """Return the range of exact results, None if unknown. Integers may be beyond int64."""
     rule = _RULES.get(function)

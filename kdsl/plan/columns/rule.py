@@ -19,7 +19,7 @@ from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.atoms import Atom, NodeFact, facts_of
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.distinct import Fallback, NodeSlots
-from kdsl.plan.columns.logic import Operand as ColumnClosure
+from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.tape import RuleTapes
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 
@@ -44,8 +44,8 @@ class Lowered:
     Each has its height; `deepest` is the largest depth so far. They keep evaluation below `MAX_DEPTH`.
     """
 
-    lets: dict[tuple[int, frozenset[int]], tuple[ColumnClosure, int]] = field(default_factory=dict)
-    bodies: dict[tuple[str, int | None], tuple[ColumnClosure, int]] = field(default_factory=dict)
+    lets: dict[tuple[int, frozenset[int]], tuple[Operand, int]] = field(default_factory=dict)
+    bodies: dict[tuple[str, int | None], tuple[Operand, int]] = field(default_factory=dict)
     scalar_parts: list[ScalarPart] = field(default_factory=list)
     deepest: int = 0
 
@@ -99,7 +99,7 @@ class ColumnScope(ABC):
             for fact in facts
         )
 
-    def fallback(self, expr: TypedExpr, captured: frozenset[int]) -> ColumnClosure:
+    def fallback(self, expr: TypedExpr, captured: frozenset[int]) -> Operand:
         """Return a column closure that evaluates an expression by the scalar back end."""
         needs = self.needs(expr)
         held = sorted(needs & captured)

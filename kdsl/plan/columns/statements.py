@@ -24,12 +24,13 @@ from kdsl.eval.values import EvalError
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread
-from kdsl.plan.columns.compiler import ColumnCompiler, ScalarPart
+from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.distinct import Spending, fact_digits, set_node
 from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import scattered
 from kdsl.plan.columns.node_lists import over_items, tested_items
 from kdsl.plan.columns.rejections import Rejections, TracedRejections
+from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.columns.tape import Tapes
 from kdsl.plan.compile.failures import MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope

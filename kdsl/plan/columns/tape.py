@@ -265,7 +265,7 @@ class Tapes(Generic[M]):
         try:
             frame[rule.pod] = pod_with_inputs(pod, trace, amounts_of)
             frame[rule.cluster] = batch.frame[rule.cluster]
-            outputs, meaning = self._evaluate(Batch(UNREADABLE, cast(Any, trace.rows), frame, UNREADABLE))
+            outputs, meaning = self._evaluate(Batch(UNREADABLE, cast(Any, trace), frame, UNREADABLE))
             cost = meter.limit - meter.left
             return Tape.of(trace, [_traced(each) for each in outputs], meaning, cost)
         except (Untraceable, NotColumnar, AllBad):

@@ -20,7 +20,6 @@ from kdsl.plan.columns.ranges import (
     OPPOSITES,
     Range,
     decided,
-    fits,
     is_within,
     range_of,
     to_double,
@@ -182,7 +181,10 @@ UNREADABLE: Final[Any] = _Unreadable()
 
 
 class Trace:
-    """The operations of one evaluation, for some rows of a snapshot. Equal operations are recorded once."""
+    """The operations of one evaluation, for some rows of a snapshot. Equal operations are recorded once.
+
+    It stands for the rows in a batch while the evaluation is recorded.
+    """
 
     def __init__(self, snapshot: LiveSnapshot, rows: Rows) -> None:
         self._snapshot = snapshot
@@ -191,11 +193,6 @@ class Trace:
         self.guards: list[MaskGuard] = []
         self.conditions: list[Any] = []
         self._known: dict[object, Traced] = {}
-
-    @property
-    def rows(self) -> TracedRows:
-        """Stands for the rows."""
-        return TracedRows(self)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -249,7 +246,7 @@ class Trace:
         if cells.dtype == _DOUBLE:
             return Traced(self, applied, cells, range_of(rule, ranges, True), True)
         found = range_of(rule, ranges, False)
-        is_exact = found is not None and fits(found)
+        is_exact = is_within(found, ALL_INTS)
         known = (0, 1) if cells.dtype == np.bool_ else found if is_exact else ALL_INTS
         return Traced(self, applied, cells, known, is_exact)
 
@@ -293,6 +290,11 @@ class Trace:
             self.values.append(found)
         return found
 
+    def _refuse(self, *args: object) -> Any:
+        raise Untraceable
+
+    __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = _refuse
+
 
 def _has_one_result(ranges: Sequence[Range | None], dtype: np.dtype[Any]) -> bool:
     """Return whether the smaller or larger of two numbers is the one that `where` selects: not if one may be
@@ -312,25 +314,6 @@ def _extreme(args: tuple[Traced, ...]) -> Callable[..., Any]:
     return _EXTREMES.get(condition.origin.function, np.where) if is_of_them else np.where
 
 
-class TracedRows:
-    """Stands for the rows of a batch while its evaluation is recorded."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-
-    def __len__(self) -> int:
-        return len(self._trace)
-
-    def load(self, place: ColumnKey) -> Traced:
-        """Record the read of a column."""
-        return self._trace.load(place)
-
-    def _refuse(self, *args: object) -> Any:
-        raise Untraceable
-
-    __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = _refuse
-
-
 def cells_of(snapshot: Snapshot, rows: Rows, place: ColumnKey) -> NDArray[np.int64]:
     """Return the values of some rows in a column of a snapshot."""
     return _load(rows, place) if is_traced(rows) else amounts(snapshot, place).take(rows)
@@ -343,7 +326,7 @@ def _load(rows: Any, place: ColumnKey) -> NDArray[np.int64]:
 
 def is_traced(values: object) -> bool:
     """Return whether an array records the operations on it."""
-    return isinstance(values, (Traced, TracedRows))
+    return isinstance(values, (Traced, Trace))
 
 
 def is_exact(values: object) -> bool:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from threading import RLock
-from typing import Final
+from typing import Any, Final
 
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
-from kdsl.plan.counts.handles import Handle, StoredTally, TallyKey, TallyT
 from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.pod_index import PodIndex
 from kdsl.plan.counts.selected import sums_of_selected
+from kdsl.plan.counts.stored import StoredTally, TallyKey
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.tally import Tally
 from kdsl.plan.counts.term_tally import CountTerm, TermSums, TermTally
@@ -43,7 +43,7 @@ class TallyStore:
 
     def __init__(self, live: LiveSnapshot) -> None:
         self._live = live
-        self._tallies: dict[TallyKey, StoredTally] = {}
+        self._tallies: dict[TallyKey | None, Any] = {}
         self._bytes = self._uses = 0
         self._terms = {kind: TermIndex(kind, live) for kind in TermKind}
         self._arrivals = Arrivals()
@@ -60,29 +60,29 @@ class TallyStore:
         store: TallyStore = snapshot.live.kept[TallyStore]
         return store
 
-    def sums(self, snapshot: Snapshot, handle: Handle[Tally], measure: Measure) -> Sums:
+    def sums(self, snapshot: Snapshot, key: TallyKey | None, measure: Measure) -> Sums:
         """Return the sums by domain; EvalError if a node could not be counted.
 
-        Handles have one key if their measures count the same.
+        Measures that count the same have one key; without a key the tally is not stored.
         """
-        tally = handle.tally()
+        tally: Tally | None = self._tallies.get(key)
         if tally is not None and tally.version == snapshot.version:
             # It is not changed before the next version, so no lock is needed.
             return tally.sums(snapshot, self._arrivals, self._pods, measure)
         with self._lock:
             self._catch_up()
-            tally = tally or self._find(handle, Tally)
+            tally = tally or self._tallies.get(key)
             if tally is not None and self._is_behind(tally.position, measure):
                 tally = None
             if tally is None and not snapshot.is_overlay:
-                found = self._sums_from_index(handle.key, measure)
+                found = self._sums_from_index(key, measure)
                 if found is not None:
                     return found
             tally = tally or Tally(self._live, measure.key)
             try:
                 return tally.sums(snapshot, self._arrivals, self._pods, measure)
             finally:
-                self._keep(handle, tally)
+                self._keep(key, tally)
 
     def _sums_from_index(self, key: TallyKey | None, measure: Measure) -> Sums | None:
         """Return the sums from the index of pods for a question that was not asked before, or not since many
@@ -132,22 +132,23 @@ class TallyStore:
         return False
 
     def term_sums(
-        self, snapshot: Snapshot, kind: TermKind, handle: Handle[TermTally], count_term: CountTerm
+        self, snapshot: Snapshot, kind: TermKind, key: TallyKey | None, count_term: CountTerm
     ) -> TermSums:
         """Return the sums of the terms of a kind, by domain; EvalError if a term could not be counted.
 
-        Handles have one key if their counts are the same.
+        Questions with the same counts have one key; without a key the tally is not stored.
         """
-        tally, index = handle.tally(), self._terms[kind]
+        tally: TermTally | None = self._tallies.get(key)
+        index = self._terms[kind]
         if tally is not None and self._version == snapshot.version and tally.is_valid(index):
             return tally.latest
         with self._lock:
             self._catch_up()
-            tally = tally or self._find(handle, TermTally) or TermTally()
+            tally = tally or self._tallies.get(key) or TermTally()
             try:
                 return tally.sums(index, snapshot, count_term)
             finally:
-                self._keep(handle, tally)
+                self._keep(key, tally)
 
     def _catch_up(self) -> None:
         """Apply the arrivals since the last version, once for all tallies."""
@@ -177,17 +178,9 @@ class TallyStore:
                         if terms:
                             index.put(row, terms)
 
-    def _find(self, handle: Handle[TallyT], kind: type[TallyT]) -> TallyT | None:
-        tally = None if handle.key is None else self._tallies.get(handle.key)
-        if tally is None:
-            return None
-        assert isinstance(tally, kind)
-        handle.remember(tally)
-        return tally
-
-    def _keep(self, handle: Handle[TallyT], tally: TallyT) -> None:
+    def _keep(self, key: TallyKey | None, tally: StoredTally) -> None:
         """Store a tally, whose size may have changed."""
-        size, key = tally.nbytes + _OVERHEAD, handle.key
+        size = tally.nbytes + _OVERHEAD
         if key is None:
             return
         self._uses += 1
@@ -199,7 +192,6 @@ class TallyStore:
         self._tallies[key] = tally
         self._bytes += size
         tally.booked = size
-        handle.remember(tally)
         if self._bytes > MAX_BYTES and len(self._tallies) > MIN_TALLIES:
             self._drop_least_used()
 
@@ -210,7 +202,7 @@ class TallyStore:
                 break
             self._drop(key)
 
-    def _drop(self, key: TallyKey) -> None:
+    def _drop(self, key: TallyKey | None) -> None:
         tally = self._tallies.pop(key)
         self._bytes -= tally.booked
         tally.booked = 0

@@ -18,10 +18,10 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
-from kdsl.plan.counts.handles import StoredTally
 from kdsl.plan.counts.measures import MAX_POD_KEYS, NOT_COUNTED, Measure, NodeCount, PodAnswers
 from kdsl.plan.counts.pod_index import PodIndex
 from kdsl.plan.counts.selected import selection_of
+from kdsl.plan.counts.stored import StoredTally
 from kdsl.plan.counts.sums import NO_DOMAIN, Sums, domains_of
 
 _PER_ROW: Final = 20

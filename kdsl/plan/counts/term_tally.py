@@ -15,7 +15,7 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.aggregate import Question
 from kdsl.eval.values import INT_MAX, EvalError
-from kdsl.plan.counts.handles import StoredTally
+from kdsl.plan.counts.stored import StoredTally
 from kdsl.plan.counts.sums import DomainSums
 from kdsl.plan.counts.terms import Move, TermIndex, placed_terms
 

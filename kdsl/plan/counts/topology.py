@@ -16,12 +16,11 @@ from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.scalar.aggregate import Question
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError
-from kdsl.plan.counts.handles import Handle, TallyKey
 from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.store import TallyStore
+from kdsl.plan.counts.stored import TallyKey
 from kdsl.plan.counts.sums import NO_DOMAIN, Sums
-from kdsl.plan.counts.tally import Tally
-from kdsl.plan.counts.term_tally import CountTerm, TermSums, TermTally
+from kdsl.plan.counts.term_tally import CountTerm, TermSums
 from kdsl.plan.counts.terms import TermKind
 
 NO_DOMAINS: Final = 2147483647
@@ -52,9 +51,9 @@ class Topology(Struct, frozen=True, eq=False):
 
     def count(self, question: Question, meter: Meter) -> TopologyCount:
         keys = (*[each.key for each in self.filters], question.key)
-        handle: Handle[Tally] = Handle(None if None in keys else TallyKey((self.key, keys)))
+        key = None if None in keys else TallyKey((self.key, keys))
         measure = Measure(self.key, self.filters, question)
-        counter = _TopologyCounter(self.snapshot, TallyStore.of(self.snapshot), handle, measure)
+        counter = _TopologyCounter(self.snapshot, TallyStore.of(self.snapshot), key, measure)
         return TopologyCount(self.key, counter.sums(meter), counter)
 
     sum = count
@@ -65,11 +64,11 @@ class _TopologyCounter(Struct, frozen=True, eq=False):
 
     snapshot: Snapshot
     store: TallyStore
-    handle: Handle[Tally]
+    key: TallyKey | None
     measure: Measure
 
     def sums(self, meter: Meter) -> Sums:
-        sums = self.store.sums(self.snapshot, self.handle, self.measure)
+        sums = self.store.sums(self.snapshot, self.key, self.measure)
         # The same, whether it was counted now or before.
         meter.spend(len(self.snapshot.order) + sums.steps // _SHARED_STEPS)
         return sums
@@ -143,8 +142,7 @@ class PodTerms(Struct, frozen=True, eq=False, dict=True):  # `dict` is for cache
     def count(self, question: Question, meter: Meter) -> PodTermCount:
         count_term = CountTerm(question)
         key = None if question.key is None else TallyKey((self.kind, question.key))
-        handle: Handle[TermTally] = Handle(key)
-        counter = _TermCounter(self, handle, count_term)
+        counter = _TermCounter(self, key, count_term)
         count = PodTermCount(counter.sums(meter), self, counter)
         if self.on_count is not None:
             self.on_count(count)
@@ -157,12 +155,12 @@ class _TermCounter(Struct, frozen=True, eq=False):
     """Counts terms for one question, again and again."""
 
     terms: PodTerms
-    handle: Handle[TermTally]
+    key: TallyKey | None
     count_term: CountTerm
 
     def counted(self) -> TermSums:
         terms = self.terms
-        return terms.store.term_sums(terms.snapshot, terms.kind, self.handle, self.count_term)
+        return terms.store.term_sums(terms.snapshot, terms.kind, self.key, self.count_term)
 
     def sums(self, meter: Meter) -> TermSums:
         sums = self.counted()

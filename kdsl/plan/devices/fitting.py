@@ -14,7 +14,7 @@ from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.faults import Fault
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.compile.template import Text, text_in
+from kdsl.plan.compile.template import text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.card_tests import CardTests, Verdicts, Walk
 from kdsl.plan.devices.choice import CardChoice, CardRefusal
@@ -38,17 +38,17 @@ class Fitted:
     fault: Fault | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class _Chooser:
     """A compiled `choose` line."""
 
-    name: str
-    where: Closure | None
-    gates: Section
-    reason: str | Text
-    fields: FieldsProgram
-    is_shared: bool
-    span: Span
+    def __init__(self, checked: CheckedChooser, device: CheckedDevice, functions: CompiledFunctions) -> None:
+        self.name = checked.name
+        self.gates = Section(checked.scope, device, functions)
+        self.where = self.gates.maybe(checked.where)
+        self.reason = self.gates.template(checked.reason)
+        self.fields = FieldsProgram(checked.fields, device, functions)
+        self.is_shared = not reads_identity(checked.reason, checked.fields)
+        self.span = checked.span if checked.where is None else checked.where.span
 
 
 class FitProgram:
@@ -70,7 +70,7 @@ class FitProgram:
             device.order,
             device.value,
         )
-        self._choosers = [_compile_chooser(chooser, device, functions) for chooser in device.choosers]
+        self._choosers = [_Chooser(chooser, device, functions) for chooser in device.choosers]
 
     @property
     def sections(self) -> tuple[Section, ...]:
@@ -135,21 +135,6 @@ class FitProgram:
         elif chosen.count or chosen.total is not None:
             counts[reason] = counts.get(reason, 0) + chosen.count
         return ", ".join(sorted(f"{count}/{total} {word}" for word, count in counts.items()))
-
-
-def _compile_chooser(
-    checked: CheckedChooser, device: CheckedDevice, functions: CompiledFunctions
-) -> _Chooser:
-    gates = Section(checked.scope, device, functions)
-    return _Chooser(
-        checked.name,
-        gates.maybe(checked.where),
-        gates,
-        gates.template(checked.reason),
-        FieldsProgram(checked.fields, device, functions),
-        not reads_identity(checked.reason, checked.fields),
-        checked.span if checked.where is None else checked.where.span,
-    )
 
 
 def _value(read: Closure, frame: Frame, span: Span) -> Value:

@@ -73,7 +73,6 @@ class RuleEntry(Struct, frozen=True, eq=False):
         return sum([answers.nbytes for _, answers in self.parts if answers is not None])
 
 
-@dataclass(frozen=True, slots=True)
 class KeptPredicate:
     """A predicate whose answers can be kept, with its position.
 
@@ -81,28 +80,20 @@ class KeptPredicate:
     passes PreFilter, and the answers change with every placement.
     """
 
-    position: int
-    plugin: Predicate
-    parts: tuple[Part, ...]
-    memo: SignatureMemo[RuleEntry] | None
-    decides_early: bool
-
-    @staticmethod
-    def of(position: int, plugin: Predicate, signatures: Signatures) -> KeptPredicate:
-        parts = tuple(_parts_of(position, plugin))
-        decides_early = any(part.plugin.decides_early for part in parts)
-        memo: SignatureMemo[RuleEntry] | None = None
-        if decides_early or not parts[0].on_usage:
-            memo = SignatureMemo(
-                reads_of_parts(plugin), signatures, parts[0].plugin.node_steps, MAX_RULE_BYTES
-            )
-        return KeptPredicate(position, plugin, parts, memo, decides_early)
+    def __init__(self, position: int, plugin: Predicate, signatures: Signatures) -> None:
+        self.position, self.plugin = position, plugin
+        self.parts = tuple(_parts_of(position, plugin))
+        self._decides_early = any(part.plugin.decides_early for part in self.parts)
+        self.memo: SignatureMemo[RuleEntry] | None = None
+        if self._decides_early or not self.parts[0].on_usage:
+            steps = self.parts[0].plugin.node_steps
+            self.memo = SignatureMemo(reads_of_parts(plugin), signatures, steps, MAX_RULE_BYTES)
 
     def new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> RuleEntry:
         """Return the entry of a signature; without answers if it is new."""
         answer: Status | Narrowed | None = None
         applying: Iterable[Part] = self.parts
-        if self.decides_early:
+        if self._decides_early:
             state = CycleState()
             answer = self.plugin.pre_filter(state, pod, nodes)
             is_skipped = isinstance(answer, Status) and answer.code is Code.SKIP
@@ -122,21 +113,16 @@ def is_kept(plugin: Predicate) -> bool:
     return all(Dependencies.of(part.reads) is not None for part in plugin.parts)
 
 
-@dataclass(frozen=True, slots=True)
 class UncachedPredicate:
     """A predicate that runs for every pod that it does not skip. `is_about_single_nodes` if a node's status
     depends on no other node and no pod elsewhere.
     """
 
-    position: int
-    plugin: Predicate
-    is_about_single_nodes: bool
-
-    @staticmethod
-    def of(position: int, plugin: Predicate, signatures: Signatures) -> UncachedPredicate:
+    def __init__(self, position: int, plugin: Predicate, signatures: Signatures) -> None:
+        self.position, self.plugin = position, plugin
         if isinstance(plugin, PredicatePlugin):
             plugin.keep_frames(signatures)
         reads = reads_of_parts(plugin)
         # Of the pod, no two may be alike in what it reads: then it is not kept, but local all the same.
         others = Dependencies.of(frozenset(word for word in reads if not word.startswith("pod.")))
-        return UncachedPredicate(position, plugin, others is not None and not others.on_nodes)
+        self.is_about_single_nodes = others is not None and not others.on_nodes

@@ -103,14 +103,14 @@ class PredicateMemo:
         self._key = f"{plugins[0].key}/joined"
         self._kept = tuple(
             [
-                KeptPredicate.of(position, plugin, signatures)
+                KeptPredicate(position, plugin, signatures)
                 for position, plugin in enumerate(plugins)
                 if is_kept(plugin)
             ]
         )
         self._uncached = tuple(
             [
-                UncachedPredicate.of(position, plugin, signatures)
+                UncachedPredicate(position, plugin, signatures)
                 for position, plugin in enumerate(plugins)
                 if not is_kept(plugin)
             ]

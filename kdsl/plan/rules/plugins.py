@@ -56,13 +56,13 @@ P = TypeVar("P", PredicateProgram, ScoreProgram)
 
 
 class _Attempt(Struct, frozen=True, eq=False):
-    """The state of a predicate for one pod over one snapshot. `spare` are unused frames with the values that
-    were computed for the pod.
+    """The state of a rule for one pod over one snapshot. `spare` are unused frames of a predicate with the
+    values that were computed for the pod.
     """
 
     snapshot: Snapshot
     frame: Frame
-    spare: list[Frame]
+    spare: list[Frame] = []
 
     def take_frame(self) -> Frame:
         """Return a frame that no other thread uses; the caller returns it to `spare`."""
@@ -211,13 +211,6 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram]):
         return _Attempt(snapshot, frame, [frame])
 
 
-class _ScoreAttempt(Struct, frozen=True, eq=False):
-    """The state of a score for one pod over one snapshot."""
-
-    snapshot: Snapshot
-    frame: Frame
-
-
 class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
     """A score and its weight."""
 
@@ -290,13 +283,13 @@ class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
         frame = self._program.begin(pod, ClusterView(nodes.snapshot), nodes)
         return self._program.faults(frame, nodes)
 
-    def _begin(self, pod: PodInfo, nodes: NodeSet) -> _ScoreAttempt:
+    def _begin(self, pod: PodInfo, nodes: NodeSet) -> _Attempt:
         frame = self._program.begin(pod, ClusterView(nodes.snapshot), nodes)
-        return _ScoreAttempt(nodes.snapshot, frame)
+        return _Attempt(nodes.snapshot, frame)
 
-    def _attempt(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> _ScoreAttempt:
+    def _attempt(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> _Attempt:
         attempt = state.values.get(self.key)
-        if not isinstance(attempt, _ScoreAttempt) or attempt.snapshot is not nodes.snapshot:
+        if not isinstance(attempt, _Attempt) or attempt.snapshot is not nodes.snapshot:
             attempt = self._begin(pod, nodes)
             self._program.fill(attempt.frame, nodes)
         return attempt

@@ -7,7 +7,6 @@ not apply would skip the others; so this plugin runs them.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,13 +29,6 @@ if TYPE_CHECKING:
 
 Ask = Callable[[NodeSet], NDArray[np.int32] | None]
 """Returns the number of each node's status by one predicate; None if all pass."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Skipped:
-    """The parts that skip the pod."""
-
-    keys: frozenset[str]
 
 
 class TightenedPlugin:
@@ -62,13 +54,14 @@ class TightenedPlugin:
                 skipped.add(part.key)
             elif answer is not None:
                 return answer
-        state.values[self._skips] = _Skipped(frozenset(skipped))
+        state.values[self._skips] = frozenset(skipped)
         return Status(Code.SKIP) if len(skipped) == len(self.parts) else narrowed
 
     def applying(self, state: CycleState) -> tuple[PredicatePlugin, ...]:
         """Return the parts that apply, if PreFilter did not skip all of them."""
-        skips = state.values.get(self._skips)
-        skipped = skips.keys if isinstance(skips, _Skipped) else frozenset()
+        skipped = state.values.get(self._skips)
+        if not isinstance(skipped, frozenset):
+            return self.parts
         return tuple(part for part in self.parts if part.key not in skipped)
 
     @hookimpl

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.eval.values import INT_MAX, INT_MIN
 from kdsl.plan.columns.ranges import (
+    ALL_INTS,
     EXACT,
     OPPOSITES,
     decided,
-    fits,
     is_within,
     range_of,
     toward_zero,
@@ -42,7 +42,7 @@ def test_ints_that_fit_are_within_their_range(
 ) -> None:
     left, right = found
     known = range_of(function, [(min(left), max(left)), (min(right), max(right))], False)
-    if known is None or not fits(known):
+    if known is None or not is_within(known, ALL_INTS):
         return
     with np.errstate(all="ignore"):
         for one in left:
@@ -71,7 +71,7 @@ def test_doubles_are_within_their_range(
 def test_functions_of_one_int(function: Callable[[Any], Any], numbers: list[int]) -> None:
     known = range_of(function, [(min(numbers), max(numbers))], False)
     assert known is not None
-    if fits(known):
+    if is_within(known, ALL_INTS):
         assert all(known[0] <= function(np.array(each)).item() <= known[1] for each in numbers)
 
 
