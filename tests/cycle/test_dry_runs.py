@@ -12,12 +12,13 @@ import pytest
 from kdsl.app import Settings, build_engine, check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Detail
 from kdsl.cycle.preemption import preempt
+from kdsl.cycle.preemption.thinned import ThinnedNodes
 from kdsl.sim.run import SimulatedBinder
 
 from kdsl_plugins.volume_binding.needs import VolumeNeeds
@@ -301,7 +302,6 @@ def test_volumes_are_asked_about_by_zone_and_few_times(monkeypatch: pytest.Monke
     count(preempt.Preemption, "_dry_run_all")
     count(preempt.Preemption, "_dry_run")
     count(VolumeNeeds, "on")
-    count(NodeInfo, "without_pod")
     cluster = ClusterCache.of(read_values([*objects, bound, volume], "cluster").objects)
     settings = Settings(profile="kubernetes.v1_36.default")
     with build_engine(shipped(), cluster, SimulatedBinder(cluster), ManualClock(), settings) as engine:
@@ -314,4 +314,25 @@ def test_volumes_are_asked_about_by_zone_and_few_times(monkeypatch: pytest.Monke
     assert Counter(calls)["_dry_run_all"] == 3
     # In each of these: all zones, and zone-3 again with the first and with the second victim put back.
     assert Counter(calls)["on"] <= 3 * (10 + 1 + 1)
-    assert Counter(calls)["without_pod"] <= 300 * 2
+
+
+def test_a_node_is_emptied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = ClusterCache()
+    cluster.add_node(NodeFacts("n"))
+    pods = [PodInfo(name, node_name="n") for name in "abc"]
+    for each in pods:
+        cluster.add_pod(each)
+    snapshot = cluster.snapshot()
+    nodes, removed = ThinnedNodes(snapshot, snapshot.order, [pods]), list[str]()
+    without_pod = NodeInfo.without_pod
+
+    def noted(node: NodeInfo, gone: PodInfo) -> NodeInfo:
+        removed.append(gone.name)
+        return without_pod(node, gone)
+
+    monkeypatch.setattr(NodeInfo, "without_pod", noted)
+    row = int(snapshot.order[0])
+    assert nodes.info(row).pods == ()
+    nodes.absent[0, 1] = False
+    assert nodes.info(row).pods == (pods[1],)
+    assert removed == ["a", "b", "c"]
