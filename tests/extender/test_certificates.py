@@ -55,7 +55,7 @@ def test_certificates_that_rotate_are_read_again(tmp_path: Path) -> None:
                     try:
                         assert (await answered(here, second.certificate)).status == 200
                         break
-                    except ssl.SSLCertVerificationError:
+                    except (ssl.SSLCertVerificationError, ConnectionResetError):
                         await asyncio.sleep(0.02)
             with pytest.raises(ssl.SSLCertVerificationError):
                 await answered(here, first.certificate)
