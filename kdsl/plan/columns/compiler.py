@@ -31,7 +31,7 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.model.types import QUANTITY, STRING, UINT
+from kdsl.check.model.types import QUANTITY, STRING, UINT, optional_of
 from kdsl.eval.ir import operands
 from kdsl.eval.scalar import UNSET, Closure
 from kdsl.eval.scalar.access import CARDS
@@ -57,7 +57,7 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.context import Context, is_open, only_bools
 from kdsl.plan.columns.distinct import NodeMethod
-from kdsl.plan.columns.fields import keyed_fact, node_field
+from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
@@ -72,6 +72,7 @@ Key = TypeVar("Key")
 MAX_DEPTH: Final = 32
 """The deepest nesting for columns; the scalar back end needs fewer Python frames per level."""
 
+_OPTIONAL_STRING: Final = optional_of(STRING)
 _OVER_NUMBERS: Final = frozenset(
     (Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE, Macro.FILTER, Macro.MAP, Macro.TRANSFORM_LIST)
 )
@@ -184,6 +185,11 @@ class Lowering:
             case CallOf() | KeyOf() if (fact := self.at.keyed(expr)) is not None:
                 assert fact.key is not None
                 return keyed_fact(expr, fact.field, self.lower(fact.key))
+            case CallOf(
+                function="orValue", args=(CallOf() | KeyOf() as found, Const(value=str(default)))
+            ) if found.type == _OPTIONAL_STRING and (fact := self.at.keyed(found)) is not None:
+                assert fact.key is not None
+                return text_or(fact.field, self.lower(fact.key), default, self._call(expr))
             case CallOf():
                 return self._call(expr)
             case CallFn():
