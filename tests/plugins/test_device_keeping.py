@@ -1,25 +1,20 @@
 """What is kept between attempts, and shared by nodes and devices that look alike, changes no answer."""
 
-import gc
-import weakref
 from random import Random
 from typing import Any
 
 import pytest
-from kdsl.cluster.api.device_objects import ResourceClaim, ResourceSlice
+from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.catalog import Catalog
-from kdsl.hooks.context import DeviceAnswer, DeviceCondition
-from msgspec import convert, to_builtins
+from msgspec import to_builtins
 
-from kdsl_plugins.dynamic_resources.alike import Found
 from kdsl_plugins.dynamic_resources.allocator import AllocationError, Allocator
 from kdsl_plugins.dynamic_resources.devices import PoolDevice
 from kdsl_plugins.dynamic_resources.kept import Kept, is_allocated
 from kdsl_plugins.dynamic_resources.looks import Attributes, Looks
 from kdsl_plugins.dynamic_resources.pools import SliceIndex
-from kdsl_plugins.dynamic_resources.search import Search
 from tests.plugins.devices import (
     CLASS,
     CONDITIONS,
@@ -27,10 +22,8 @@ from tests.plugins.devices import (
     allocated,
     attribute,
     claim,
-    device,
     node,
     request,
-    results,
     slice_of,
 )
 from tests.plugins.test_device_search_laws import some_claim, some_device
@@ -63,11 +56,12 @@ class FreshIndex(SliceIndex):
 
 
 def answer(allocator: Allocator, node: NodeInfo) -> object:
+    """Return what the plugin gets for a node, which can be written in any case."""
     try:
-        found = allocator.on(node)
+        found = allocator.found(node)
     except AllocationError as error:
         return (str(error), error.is_local)
-    return None if found is None else to_builtins(found)
+    return None if found is None else to_builtins(found.allocations)
 
 
 class Life:
@@ -198,143 +192,3 @@ def test_kept_answers_are_those_of_fresh_ones(seed: int, monkeypatch: pytest.Mon
         life.change()
         claims = life.some_claims()
         assert life.kept_answers(claims) == life.fresh_answers(claims)
-
-
-def test_an_index_is_kept_until_a_slice_changes() -> None:
-    catalog, kept = Catalog(), Kept()
-    catalog.put(slice_of("d1", "d2"))
-    slices, usage = kept.of(catalog, {})
-    catalog.put(allocated("d1"))
-    assert kept.of(catalog, {}) == (slices, usage)
-    assert list(usage.devices) == [(DRIVER, "n1", "d1")]
-    catalog.remove("ResourceClaim", "default/other")
-    assert not kept.of(catalog, {})[1].devices
-    catalog.put(slice_of("d1"))
-    assert kept.of(catalog, {})[0] is not slices
-
-
-def test_a_device_that_two_claims_have_is_in_use_until_both_are_gone() -> None:
-    catalog, kept = Catalog(), Kept()
-    for name in ("one", "two"):
-        catalog.put(allocated("d1", name=name))
-    for name in ("one", "two"):
-        assert kept.of(catalog, {})[1].devices
-        catalog.remove("ResourceClaim", f"default/{name}")
-    assert not kept.of(catalog, {})[1].devices
-
-
-def test_each_catalog_has_its_own_index_and_none_is_kept_alive() -> None:
-    catalog, kept = Catalog(), Kept()
-    catalog.put(slice_of("d1"))
-    other = catalog.copy()
-    other.put(allocated("d1"))
-    assert kept.of(catalog, {})[0] is not kept.of(other, {})[0]
-    assert not kept.of(catalog, {})[1].devices and kept.of(other, {})[1].devices
-    gone = weakref.ref(other)
-    del other
-    gc.collect()
-    assert gone() is None
-    assert len(kept._known) == 1
-
-
-class CountingConditions:
-    """Conditions that count their evaluations."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def compile(self, text: str) -> DeviceCondition:
-        condition = CONDITIONS.compile(text)
-
-        def answer(value: Any) -> DeviceAnswer:
-            self.count += 1
-            return condition.answer(value)
-
-        return DeviceCondition(answer, condition.attributes)
-
-
-def numbered_slices(count: int) -> list[ResourceSlice]:
-    """Return slices of nodes, whose devices have two models and are all different."""
-    return [
-        slice_of(
-            *(device(f"d{each}", {"model": "ab"[at % 2], "uuid": f"{at}-{each}"}) for each in range(4)),
-            node_name=f"n{at}",
-        )
-        for at in range(count)
-    ]
-
-
-def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that gets the name of each node that is searched."""
-    names: list[str] = []
-    run = Search.run
-
-    def counted(self: Search) -> Any:
-        names.append(self._node.name)
-        return run(self)
-
-    monkeypatch.setattr(Search, "run", counted)
-    return names
-
-
-def test_a_condition_is_evaluated_once_for_devices_that_look_alike_to_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    names, conditions = searched(monkeypatch), CountingConditions()
-    index = SliceIndex(numbered_slices(50))
-    for model in ("a", "b", "a"):
-        wanted = claim(request("r", 2, f'device.attributes["{DRIVER}"].model == "{model}"'))
-        found = Allocator.of([wanted], CLASSES, index, [], conditions)
-        taken = [found.on(node(f"n{at}")) for at in range(50)]
-        assert [at % 2 for at, each in enumerate(taken) if each] == ["ab".index(model)] * 25
-    assert conditions.count == 4
-    # The devices in use tell nodes apart, as far as a pod may get them.
-    assert names == ["n0", "n1"] * 3
-    found = Allocator.of(
-        [wanted], CLASSES, index, [allocated("d1", pool="n4"), allocated("d3", pool="n6")], conditions
-    )
-    assert [results(found.on(node(f"n{at}"))) for at in (2, 4, 6)] == [
-        [["r: d0", "r: d1"]],
-        [["r: d0", "r: d2"]],
-        [["r: d0", "r: d1"]],
-    ]
-    assert names[6:] == ["n2", "n4"] and conditions.count == 4
-
-
-def test_a_condition_on_what_tells_devices_apart_is_evaluated_once_for_each() -> None:
-    conditions, index = CountingConditions(), SliceIndex(numbered_slices(10))
-    wanted = claim(request("r", 4, f'device.attributes["{DRIVER}"].uuid != "3-0"'))
-    for _ in range(3):
-        found = Allocator.of([wanted], CLASSES, index, [], conditions)
-        assert [bool(found.on(node(f"n{at}"))) for at in range(10)] == [at != 3 for at in range(10)]
-        assert conditions.count == 40
-
-
-def test_kept_answers_cost_each_attempt_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kdsl_plugins.dynamic_resources.conditions.CONDITION_STEPS", 2_000)
-    text = f'device.attributes["{DRIVER}"].uuid != "x"' + " " * 800
-    conditions, index = CountingConditions(), SliceIndex(numbered_slices(20))
-    wanted, short = claim(request("r", 4, text)), claim(request("r", 4, text.strip()))
-    monkeypatch.setattr("kdsl_plugins.dynamic_resources.conditions.COMPILING", 0)
-
-    def passed() -> list[bool]:
-        found = Allocator.of([wanted], CLASSES, index, [], conditions)
-        return ["steps" not in str(answer(found, node(f"n{at}"))) for at in range(20)]
-
-    first = passed()
-    assert any(first) and not all(first)
-    assert passed() == first
-    monkeypatch.setattr("kdsl_plugins.dynamic_resources.conditions.COMPILING", 100)
-    with pytest.raises(AllocationError, match=r"CEL compile error: more than [0-9]+ steps"):
-        Allocator.of([short], CLASSES, index, [], conditions).on(node("n1"))
-
-
-def test_found_devices_stay_those_of_the_attempt() -> None:
-    catalog, kept = Catalog(), Kept()
-    catalog.put(slice_of("d1", "d2", "d3"))
-    catalog.put(allocated("d1"))
-    found = Allocator.of([claim(request())], CLASSES, *kept.of(catalog, {}), CONDITIONS).found(node())
-    assert isinstance(found, Found)
-    catalog.put(convert({"metadata": {"name": "other", "namespace": "default"}}, ResourceClaim))
-    kept.of(catalog, {})
-    assert results(found.allocations) == [["r: d2"]]
