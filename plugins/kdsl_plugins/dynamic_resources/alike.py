@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kdsl.cluster.api.device_objects import Allocation
 
+from kdsl_plugins.dynamic_resources.kinds import frozen
 from kdsl_plugins.dynamic_resources.looks import Looks
 from kdsl_plugins.dynamic_resources.results import allocation_of
 from kdsl_plugins.dynamic_resources.search import Chosen
@@ -88,20 +89,24 @@ class Alike:
                 return None
             if pool.is_incomplete or pool.is_invalid:
                 key.append("invalid" if pool.is_invalid else "incomplete")
-            elif not pool.is_plain or self._usage.has_shared(pool):
+            elif not pool.is_plain:
                 key.append(pool)
-            elif usable is pool.devices:
-                key.append((looks.of_pool(pool), self._in_use(pool)))
             else:
-                key.append((tuple(map(looks.of, usable)), ()))
+                numbers = looks.of_pool(pool) if usable is pool.devices else tuple(map(looks.of, usable))
+                key.append((numbers, self._in_use(pool), self._shares(usable)))
         return tuple(key)
 
     def _in_use(self, pool: Pool) -> tuple[bool, ...]:
-        """Return which devices of a pool are in use."""
-        if self._usage.free(pool) is pool.devices:
+        """Return which devices of a pool are in use, if requests read that."""
+        if not self._reads_all or self._usage.free(pool) is pool.devices:
             return ()
         in_use = self._usage.devices
         return tuple([each.id in in_use for each in pool.devices])
+
+    def _shares(self, devices: Sequence[PoolDevice]) -> tuple[object, ...]:
+        """Return the capacity in use of devices that claims share."""
+        shared = self._usage.shared
+        return tuple([frozen(shared.get(each.id)) for each in devices]) if shared else ()
 
 
 def places_of(chosen: Sequence[Sequence[Chosen]], devices: Devices) -> Places:

@@ -62,11 +62,6 @@ class Usage:
             free = known[pool] = tuple(each for each in pool.devices if each.id not in self.devices)
         return free
 
-    def has_shared(self, pool: Pool) -> bool:
-        """Return whether claims share a device of the pool."""
-        shared = self.shared
-        return bool(shared) and any(each.id in shared for each in pool.devices)
-
     def counters_left(self, pool: Pool) -> Counters:
         """Return the counters of a pool without those of its devices in use; none at all where one is used
         up beyond its amount.
