@@ -207,8 +207,24 @@ class Permits(Protocol):
         ...
 
 
-DeviceCondition = Callable[[Mapping[str, Any]], bool]
-"""Answers for a device, as `DeviceConditions` describes it; raises ValueError where the condition fails."""
+@dataclass(frozen=True, slots=True)
+class DeviceAnswer:
+    """The answer of a condition for a device, and the steps it took; `problem` is why it failed, or empty."""
+
+    holds: bool
+    steps: int
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCondition:
+    """A compiled condition: `answer` evaluates it for a device, as `DeviceConditions` describes it.
+
+    `attributes` are the attributes that it reads, by domain and name, None for any. It may read all else.
+    """
+
+    answer: Callable[[Mapping[str, Any]], DeviceAnswer]
+    attributes: frozenset[tuple[str, str]] | None = None
 
 
 class DeviceConditions(Protocol):
@@ -216,15 +232,11 @@ class DeviceConditions(Protocol):
 
     A device is a mapping with the keys `driver`, `attributes`, `capacity` and `allowMultipleAllocations`.
     Attributes and capacities are maps by domain of maps by name; values are texts, numbers, bools, `Semver`
-    and `Quantity`.
+    and `Quantity`. Each answer has a bound; who asks for many has a budget for their steps.
     """
 
     def compile(self, text: str) -> DeviceCondition:
         """Compile a CEL condition on `device`; ValueError with the reason for an invalid one."""
-        ...
-
-    def budgeted(self) -> DeviceConditions:
-        """Return the same port for one attempt: all that it compiles and evaluates shares a step budget."""
         ...
 
 
@@ -233,9 +245,6 @@ class _NoConditions:
 
     def compile(self, text: str) -> DeviceCondition:
         raise ValueError("conditions on devices are not evaluated here")
-
-    def budgeted(self) -> DeviceConditions:
-        return self
 
 
 NO_CONDITIONS: Final[DeviceConditions] = _NoConditions()

@@ -6,7 +6,7 @@ import pytest
 from kdsl.base.quantity import parse_quantity
 from kdsl.base.semver import parse_semver
 from kdsl.hooks.context import NO_CONDITIONS
-from kdsl.plan.compile.device_conditions import ATTEMPT_STEPS, MAX_COMPILED, MAX_LENGTH, CelConditions
+from kdsl.plan.compile.device_conditions import MAX_COMPILED, MAX_LENGTH, CelConditions
 
 DEVICE: dict[str, Any] = {
     "driver": "gpu.example.com",
@@ -20,7 +20,15 @@ DEVICE: dict[str, Any] = {
 
 
 def answer(text: str) -> bool:
-    return CelConditions().compile(text)(DEVICE)
+    found = CelConditions().compile(text).answer(DEVICE)
+    assert not found.problem and found.steps > 0
+    return found.holds
+
+
+def problem(text: str) -> str:
+    found = CelConditions().compile(text).answer(DEVICE)
+    assert not found.holds and found.steps > 0
+    return found.problem
 
 
 @pytest.mark.parametrize(
@@ -85,9 +93,7 @@ def test_an_unknown_domain_is_an_empty_map(text: str, expected: bool) -> None:
     ],
 )
 def test_a_condition_may_fail_for_a_device(text: str, reason: str) -> None:
-    condition = CelConditions().compile(text)
-    with pytest.raises(ValueError, match=reason.replace("(", r"\(")):
-        condition(DEVICE)
+    assert reason in problem(text)
 
 
 @pytest.mark.parametrize(
@@ -126,45 +132,58 @@ NUMBERS = "[" + ",".join(map(str, range(200))) + "]"
     ],
 )
 def test_a_condition_with_too_many_steps_fails(text: str) -> None:
-    with pytest.raises(ValueError, match=r"steps|too"):
-        CelConditions().compile(text)(DEVICE)
+    assert "steps" in problem(text)
 
 
 def test_long_texts_are_not_built() -> None:
     text = "device.driver" + '.replace("e", "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee")' * 8
-    with pytest.raises(ValueError, match=r"steps|longer"):
-        CelConditions().compile(f"size({text}) > 0")(DEVICE)
+    assert "longer than" in problem(f"size({text}) > 0")
 
 
-def test_an_attempt_has_one_budget() -> None:
-    text = f"{NUMBERS}.all(a, a + size(device.driver) >= 0)"
-    attempt = CelConditions().budgeted()
-    condition = attempt.compile(text)
-    with pytest.raises(ValueError, match=f"more than {ATTEMPT_STEPS} steps"):
-        for _ in range(ATTEMPT_STEPS // 200 + 1):
-            condition(DEVICE)
-    with pytest.raises(ValueError, match=f"more than {ATTEMPT_STEPS} steps"):
-        attempt.compile("true")(DEVICE)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("device.driver == 'a' && device.allowMultipleAllocations", set()),
+        ("device.capacity['d'].x.compareTo(quantity('1')) > 0 && device.capacity.size() == 1", set()),
+        ("device.attributes['d'].x == 1 || device.attributes['e'].y", {("d", "x"), ("e", "y")}),
+        ("has(device.attributes['d'].x) && device.attributes['d'].?y.orValue(true)", {("d", "x"), ("d", "y")}),
+        ("device.attributes['d']['x'] == 1 && device.attributes['d'][?'y'].hasValue()", {("d", "x"), ("d", "y")}),
+        ("[1].all(device, device == 1) && device.attributes['d'].x", {("d", "x")}),
+        ("[1].all(one, device.attributes['d'].x == one)", {("d", "x")}),
+        ("device.attributes['d'][device.driver]", None),
+        ("device.attributes['d' + 'e'].x", None),
+        ("device.attributes.d.x", None),
+        ("device.attributes[?'d'].hasValue()", None),
+        ("'x' in device.attributes['d']", None),
+        ("'d' in device.attributes", None),
+        ("has(device.attributes)", None),
+        ("device.attributes.exists(domain, domain == 'd')", None),
+        ("cel.bind(d, device.attributes['d'], d.x)", None),
+        ("cel.bind(d, device, d.attributes['d'].x)", None),
+        ("cel.bind(d, device.attributes, d['d'].x)", None),
+        ("[device][0].attributes['d'].x", None),
+        ("device == device", None),
+        ("dyn(device).attributes['d'].x", None),
+    ],
+)  # fmt: skip
+def test_a_condition_names_the_attributes_that_it_reads(
+    text: str, expected: set[tuple[str, str]] | None
+) -> None:
+    assert CelConditions().compile(text).attributes == expected
 
 
-def test_compiling_costs_steps_though_it_was_done_before() -> None:
-    conditions = CelConditions()
-    texts = [f"true // {at} " + "x" * 9000 for at in range(3)]
-    for _ in range(2):
-        attempt = conditions.budgeted()
-        with pytest.raises(ValueError, match=f"more than {ATTEMPT_STEPS} steps"):
-            for _ in range(20):
-                for text in texts:
-                    attempt.compile(text)
+def test_long_conditions_cost_more_steps() -> None:
+    short, long = (CelConditions().compile("true" + " " * size).answer(DEVICE).steps for size in (0, 1600))
+    assert long == short + 100
 
 
 def test_the_number_of_kept_conditions_is_bounded() -> None:
     conditions = CelConditions()
     for at in range(MAX_COMPILED + 10):
-        assert conditions.compile(f"device.driver != '{at}'")(DEVICE)
+        assert conditions.compile(f"device.driver != '{at}'").answer(DEVICE).holds
     assert len(conditions._compiled) <= MAX_COMPILED
 
 
 def test_a_place_without_conditions_says_so() -> None:
     with pytest.raises(ValueError, match="conditions on devices are not evaluated here"):
-        NO_CONDITIONS.budgeted().compile("true")
+        NO_CONDITIONS.compile("true")

@@ -300,7 +300,10 @@ def test_a_search_has_a_bound() -> None:
 
 def test_all_searches_of_an_attempt_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kdsl_plugins.dynamic_resources.steps.ATTEMPT_STEPS", 3)
-    searching = allocator(claim(request()), [slice_of("d1", node_name=f"n{at}") for at in range(5)])
+    # Nodes that look alike are searched once.
+    sizes = [{"memory": {"value": at}} for at in range(5)]
+    slices = [slice_of(device("d1", capacity=size), node_name=f"n{at}") for at, size in enumerate(sizes)]
+    searching = allocator(claim(request()), slices)
     for at in range(3):
         assert searching.on(node(f"n{at}")) is not None
     with pytest.raises(AllocationError, match=r"^more than 3 steps to search for devices on all nodes$"):

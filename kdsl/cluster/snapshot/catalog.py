@@ -50,6 +50,7 @@ class CatalogWord(StrEnum):
     BUDGETS = "cluster.budgets"
     QUOTAS = "cluster.quotas"
     DEVICES = "cluster.devices"
+    DEVICE_CLAIMS = "cluster.deviceClaims"
 
 
 _WORDS: Final[dict[str, CatalogWord]] = {
@@ -59,7 +60,8 @@ _WORDS: Final[dict[str, CatalogWord]] = {
     },
     PodDisruptionBudget.KIND: CatalogWord.BUDGETS,
     ResourceQuota.KIND: CatalogWord.QUOTAS,
-    **{kind.KIND: CatalogWord.DEVICES for kind in (DeviceClass, ResourceClaim, ResourceSlice)},
+    **{kind.KIND: CatalogWord.DEVICES for kind in (DeviceClass, ResourceSlice)},
+    ResourceClaim.KIND: CatalogWord.DEVICE_CLAIMS,
     **{
         kind.KIND: CatalogWord.STORAGE
         for kind in (

@@ -5,7 +5,7 @@ The variable is `device`. Names and limits are those of k8s.io/dynamic-resource-
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -14,13 +14,13 @@ from kdsl.base.span import Source
 from kdsl.check.expressions.environment import Environment
 from kdsl.check.expressions.infer import check_expression
 from kdsl.check.library import LIBRARY
-from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import UNDECLARED, CallOf, TypedExpr, Var
+from kdsl.check.model.traversal import children, walk
+from kdsl.check.model.typed import UNDECLARED, CallOf, Const, FieldOf, KeyOf, TypedExpr, Var
 from kdsl.check.model.types import BOOL, DYN, QUANTITY, STRING, Type, map_of
 from kdsl.check.views.view import Field, View, Views
-from kdsl.eval.scalar.meter import NODE_STEPS, RULE_STEPS, Meter
+from kdsl.eval.scalar.meter import NODE_STEPS, Meter
 from kdsl.eval.values import EvalError, TotalMap, Value, kind_of
-from kdsl.hooks.context import DeviceCondition, DeviceConditions
+from kdsl.hooks.context import DeviceAnswer, DeviceCondition
 from kdsl.lang.parser import parse_expression
 from kdsl.plan.compile.expression import MeteredExpression, compile_metered
 
@@ -30,13 +30,10 @@ MAX_COMPILED: Final = 512
 """The most conditions that are kept compiled; then all are forgotten."""
 STEPS: Final = NODE_STEPS
 """The steps of one condition on one device."""
-ATTEMPT_STEPS: Final = RULE_STEPS
-"""The steps of all conditions of an attempt."""
 
 _CHARACTERS: Final = 16
 """The characters of a condition that cost a step in every evaluation: its own parts are not metered."""
-_COMPILING: Final = 32
-"""The steps that compiling costs for each character."""
+_DEVICE_SLOT: Final = 0
 
 _NAME: Final = "Device"
 _TYPES: Final[Mapping[str, Type]] = {
@@ -81,65 +78,39 @@ class CelConditions:
     """Compiles conditions and keeps them compiled, the `DeviceConditions` of schedulers."""
 
     def __init__(self) -> None:
-        self._compiled: dict[str, MeteredExpression | str] = {}
+        self._compiled: dict[str, DeviceCondition | str] = {}
 
     def compile(self, text: str) -> DeviceCondition:
-        return self.compile_within(text, None)
-
-    def budgeted(self) -> DeviceConditions:
-        return _Attempt(self)
-
-    def compile_within(self, text: str, budget: Meter | None) -> DeviceCondition:
-        """Compile a condition that takes its steps from a budget, too."""
-        compute = self._compiled.get(text)
-        if compute is None:
+        condition = self._compiled.get(text)
+        if condition is None:
             if len(self._compiled) >= MAX_COMPILED:
                 self._compiled.clear()
-            compute = self._compiled[text] = _compile(text)
-        if isinstance(compute, str):
-            raise ValueError(compute)
-        return _condition(compute, 1 + len(text) // _CHARACTERS, budget)
+            condition = self._compiled[text] = _compile(text)
+        if isinstance(condition, str):
+            raise ValueError(condition)
+        return condition
 
 
-class _Attempt:
-    """The conditions of one attempt, with one budget."""
+def _answering(compute: MeteredExpression, base: int) -> Callable[[Mapping[str, Any]], DeviceAnswer]:
+    """Return the evaluation of a condition; it costs `base` steps and those that it takes."""
 
-    def __init__(self, conditions: CelConditions) -> None:
-        self._conditions, self._budget = conditions, Meter.of(ATTEMPT_STEPS)
-
-    def compile(self, text: str) -> DeviceCondition:
-        try:
-            # Kept conditions cost the same, so that an attempt does not depend on those before it.
-            self._budget.spend(len(text) * _COMPILING)
-        except EvalError as error:
-            raise ValueError(error.message) from error
-        return self._conditions.compile_within(text, self._budget)
-
-    def budgeted(self) -> DeviceConditions:
-        return self
-
-
-def _condition(compute: MeteredExpression, base: int, budget: Meter | None) -> DeviceCondition:
-    def holds(device: Mapping[str, Any]) -> bool:
+    def answer(device: Mapping[str, Any]) -> DeviceAnswer:
         meter = Meter.of(STEPS)
+        problem, value = "", False
         try:
-            if budget is not None:
-                budget.spend(base)
-            answer: Value = compute((_Device.of(device),), meter)
-            if budget is not None:
-                budget.spend(meter.limit - meter.left)
+            found: Value = compute((_Device.of(device),), meter)
+            if found.__class__ is bool:
+                value = bool(found)
+            else:
+                problem = f"CEL result of type {kind_of(found)} could not be converted to bool"
         except EvalError as error:
-            if budget is not None:
-                budget.left -= meter.limit - meter.left
-            raise ValueError(error.message) from error
-        if answer.__class__ is not bool:
-            raise ValueError(f"CEL result of type {kind_of(answer)} could not be converted to bool")
-        return bool(answer)
+            problem = error.message
+        return DeviceAnswer(value, base + meter.limit - meter.left, problem)
 
-    return holds
+    return answer
 
 
-def _compile(text: str) -> MeteredExpression | str:
+def _compile(text: str) -> DeviceCondition | str:
     """Return the compiled condition, or the reason why it is invalid."""
     if len(text.encode(errors="replace")) > MAX_LENGTH:
         return f"longer than {MAX_LENGTH} bytes"
@@ -154,7 +125,8 @@ def _compile(text: str) -> MeteredExpression | str:
         return problem
     if typed.type not in (BOOL, DYN):
         return f"must evaluate to bool or the unknown type, not {typed.type}"
-    return compile_metered(typed)
+    answer = _answering(compile_metered(typed), 1 + len(text) // _CHARACTERS)
+    return DeviceCondition(answer, _attributes(typed))
 
 
 def _undeclared(part: TypedExpr) -> str:
@@ -164,3 +136,41 @@ def _undeclared(part: TypedExpr) -> str:
     if isinstance(part, CallOf) and not part.overload and part.function not in LIBRARY:
         return f"unknown function `{part.function}`"
     return ""
+
+
+def _attributes(condition: TypedExpr) -> frozenset[tuple[str, str]] | None:
+    """Return the attributes that a condition reads, by domain and name; None where it may read any."""
+    found: set[tuple[str, str]] = set()
+    pending = [condition]
+    while pending:
+        part = pending.pop()
+        attribute = _attribute(part)
+        if attribute is not None:
+            found.add(attribute)
+        elif isinstance(part, FieldOf) and _is_device(part.operand) and part.field != "attributes":
+            continue
+        elif _is_device(part):
+            return None
+        else:
+            pending += children(part)
+    return frozenset(found)
+
+
+def _attribute(part: TypedExpr) -> tuple[str, str] | None:
+    """Return domain and name of `device.attributes[domain].name`, `[name]` and the forms that test for it."""
+    match part:
+        case KeyOf(operand=CallOf(function="_[_]", args=(operand, Const(value=str(domain)))), key=name):
+            pass
+        case CallOf(
+            function="_[_]" | "_[?_]",
+            args=(CallOf(function="_[_]", args=(operand, Const(value=str(domain)))), Const(value=str(name))),
+        ):
+            pass
+        case _:
+            return None
+    is_read = isinstance(operand, FieldOf) and operand.field == "attributes" and _is_device(operand.operand)
+    return (domain, name) if is_read else None
+
+
+def _is_device(part: TypedExpr) -> bool:
+    return isinstance(part, Var) and part.slot == _DEVICE_SLOT

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from kdsl.cluster.api.device_objects import Allocation, DeviceClass, ResourceClaim, ResourceSlice
 
+from kdsl_plugins.dynamic_resources.alike import Alike, Devices, Found, Places, places_of
 from kdsl_plugins.dynamic_resources.conditions import Conditions
 from kdsl_plugins.dynamic_resources.errors import AllocationError
 from kdsl_plugins.dynamic_resources.pools import SliceIndex
 from kdsl_plugins.dynamic_resources.requests import PodRequests
-from kdsl_plugins.dynamic_resources.results import allocation_of
 from kdsl_plugins.dynamic_resources.search import Search
 from kdsl_plugins.dynamic_resources.steps import Steps
 from kdsl_plugins.dynamic_resources.usage import Usage
@@ -23,51 +23,58 @@ if TYPE_CHECKING:
     from kdsl.cluster.objects.node import NodeInfo
     from kdsl.hooks.context import DeviceConditions
 
+    from kdsl_plugins.dynamic_resources.pools import Pool
+
 __all__ = ["AllocationError", "Allocator", "prioritized_score"]
 
 MAX_ALTERNATIVES: Final = 8
 """The most alternatives of a request."""
 
-_Answer = tuple[Allocation, ...] | AllocationError | None
+_Answer = Found | AllocationError | None
 
 
 class Allocator:
-    """Allocates devices for the claims of one attempt. Answers are kept by node name."""
+    """Allocates devices for the claims of one attempt. Answers are kept by node name, and found ones are
+    shared by all nodes that look alike.
+    """
 
     def __init__(
-        self,
-        requests: PodRequests,
-        slices: SliceIndex,
-        allocated: Iterable[ResourceClaim],
-        conditions: Conditions,
+        self, requests: PodRequests, slices: SliceIndex, usage: Usage, conditions: Conditions
     ) -> None:
-        self._requests, self._slices, self._conditions = requests, slices, conditions
-        self._allocated = allocated
-        self._usage: Usage | None = None
+        self._requests, self._slices, self._usage, self._conditions = requests, slices, usage, conditions
+        attributes = conditions.attributes(requests.conditions)
+        self._alike = Alike(requests, slices.looks(attributes, requests.attributes), usage)
         self._steps = Steps()
         self._answers: dict[str, _Answer] = {}
+        self._places: dict[object, Places | None] = {}
 
     @staticmethod
     def of(
         claims: Sequence[ResourceClaim],
         classes: Mapping[str, DeviceClass],
         slices: Iterable[ResourceSlice] | SliceIndex,
-        allocated: Iterable[ResourceClaim],
+        allocated: Iterable[ResourceClaim] | Usage,
         conditions: DeviceConditions,
     ) -> Allocator:
         """Return the allocator for claims that are not allocated yet.
 
-        `allocated` are the claims of the cluster whose devices are in use. An index of slices that is kept
-        saves the time to build it. Problems of claims are found on nodes.
+        `allocated` are the claims of the cluster whose devices are in use. An index of slices and a usage
+        that are kept save the time to build them. Problems of claims are found on nodes.
         """
         index = slices if isinstance(slices, SliceIndex) else SliceIndex(slices)
-        return Allocator(PodRequests.of(claims, classes), index, tuple(allocated), Conditions(conditions))
+        usage = allocated if isinstance(allocated, Usage) else Usage(allocated)
+        return Allocator(PodRequests.of(claims, classes), index, usage, Conditions(conditions, index))
 
     def on(self, node: NodeInfo) -> tuple[Allocation, ...] | None:
         """Return the allocations of the claims on a node, in order; None where they cannot all be had there.
 
         AllocationError where allocation fails: for good, or on this node if the error is local.
         """
+        found = self.found(node)
+        return None if found is None else found.allocations
+
+    def found(self, node: NodeInfo) -> Found | None:
+        """Return what a node has for the claims, as `on` does, without the work of writing allocations."""
         name = node.name
         if name not in self._answers:
             try:
@@ -79,21 +86,31 @@ class Allocator:
             raise AllocationError(str(answer), answer.is_local)
         return answer
 
-    def _found(self, node: NodeInfo) -> tuple[Allocation, ...] | None:
-        self._steps.begin()
-        if self._usage is None:
-            self._usage = Usage(self._allocated)
+    def _found(self, node: NodeInfo) -> Found | None:
+        # What cannot be read of the devices in use fails on all nodes.
+        _ = self._usage.shared
         pools = self._slices.pools_on(node)
-        search = Search(self._requests, pools, self._usage, self._conditions, node, self._steps)
-        chosen = search.run()
-        if chosen is None:
-            if any(pool.is_invalid for pool in pools):
-                raise AllocationError("invalid resource pools were encountered", is_local=True)
-            return None
-        return tuple(
-            allocation_of(each.claim, devices, node.name)
-            for each, devices in zip(self._requests.claims, chosen, strict=True)
-        )
+        devices = self._alike.devices(pools)
+        key = self._alike.key(pools, devices)
+        if key is not None and key in self._places:
+            places = self._places[key]
+            return None if places is None else Found(self._requests, places, devices, node.name)
+        found = self._searched(node, pools, devices)
+        if key is not None:
+            self._places[key] = None if found is None else found.places
+        return found
+
+    def _searched(self, node: NodeInfo, pools: Sequence[Pool], devices: Devices) -> Found | None:
+        self._steps.begin()
+        chosen = Search(self._requests, pools, self._usage, self._conditions, node, self._steps).run()
+        if chosen is not None:
+            found = Found(self._requests, places_of(chosen, devices), devices, node.name)
+            # It fails where the nodes of devices cannot be written, as it would on nodes that look alike.
+            _ = found.allocations
+            return found
+        if any(pool.is_invalid for pool in pools):
+            raise AllocationError("invalid resource pools were encountered", is_local=True)
+        return None
 
 
 def prioritized_score(claims: Iterable[ResourceClaim], allocations: Iterable[Allocation]) -> int:

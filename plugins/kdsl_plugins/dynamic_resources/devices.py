@@ -62,11 +62,11 @@ def view_of(driver: str, device: Device) -> Mapping[str, Any]:
     """Return a device as conditions read it: names without a domain belong to the driver's."""
     attributes: dict[str, dict[str, Any]] = {}
     for name, attribute in device.attributes.items():
-        domain, own = _qualified(name, driver)
+        domain, own = qualified(name, driver)
         attributes.setdefault(domain, {})[own] = _value(name, attribute)
     capacity: dict[str, dict[str, Quantity]] = {}
     for name, amount in device.capacity.items():
-        domain, own = _qualified(name, driver)
+        domain, own = qualified(name, driver)
         capacity.setdefault(domain, {})[own] = quantity(amount.value)
     return {
         "driver": driver,
@@ -76,7 +76,8 @@ def view_of(driver: str, device: Device) -> Mapping[str, Any]:
     }
 
 
-def _qualified(name: str, driver: str) -> tuple[str, str]:
+def qualified(name: str, driver: str) -> tuple[str, str]:
+    """Return the domain of an attribute or capacity, and its name there."""
     domain, slash, own = name.partition("/")
     return (domain, own) if slash else (driver, name)
 

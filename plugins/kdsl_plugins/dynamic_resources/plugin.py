@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from kdsl.base.events import Action, EventPattern, Resource
-from kdsl.cluster.api.device_objects import Allocation, ResourceClaim
+from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.selectors import NodeSelector
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, is_reserved_for, user_of
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
+from kdsl_plugins.dynamic_resources.alike import Found
 from kdsl_plugins.dynamic_resources.allocator import Allocator, prioritized_score
 from kdsl_plugins.dynamic_resources.errors import AllocationError
+from kdsl_plugins.dynamic_resources.kept import Kept, is_allocated
 from kdsl_plugins.dynamic_resources.pod_claims import ClaimProblemError, claims_of, key_in, problem_of
 
 if TYPE_CHECKING:
@@ -50,15 +52,15 @@ _EVENTS: Final = (
 class _Attempt:
     """The state of one attempt from PreFilter on.
 
-    `claims` are the pod's claims and `places` the nodes of those that are allocated already. `found` are the
-    allocations of the others by node, and `unavailable` the keys of allocated claims that some node cannot
+    `claims` are the pod's claims and `places` the nodes of those that are allocated already. `found` is what
+    each node has for the others, and `unavailable` the keys of allocated claims that some node cannot
     use.
     """
 
     claims: tuple[ResourceClaim, ...] = ()
     places: tuple[tuple[str, NodeSelector], ...] = ()
     allocator: Allocator | None = None
-    found: dict[str, tuple[Allocation, ...]] = field(default_factory=dict)
+    found: dict[str, Found] = field(default_factory=dict)
     unavailable: set[str] = field(default_factory=set)
 
     @property
@@ -79,6 +81,7 @@ class DynamicResources:
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
         self._claims, self._conditions = context.claims, context.conditions
+        self._kept = Kept()
 
     @hookimpl
     def events(self) -> Collection[EventPattern]:
@@ -95,7 +98,7 @@ class DynamicResources:
         before, after = event.before, event.after
         assert before is None or isinstance(before, ResourceClaim)
         assert after is None or isinstance(after, ResourceClaim)
-        if _is_allocated(before) and not _is_allocated(after):
+        if is_allocated(before) and not is_allocated(after):
             return True
         if after is None or key_in(after) not in claims_of(pod):
             return False
@@ -148,12 +151,8 @@ class DynamicResources:
             yield claim
 
     def _allocator(self, claims: list[ResourceClaim], catalog: Catalog) -> Allocator:
-        pending = self._claims.pending()
-        present = catalog.resource_claims
-        allocated = [claim for claim in present.values() if claim.status.allocation is not None]
-        allocated += [claim for key, claim in pending.items() if not _is_allocated(present.get(key))]
-        slices = catalog.resource_slices.values()
-        return Allocator.of(claims, catalog.device_classes, slices, allocated, self._conditions)
+        slices, usage = self._kept.of(catalog, self._claims.pending())
+        return Allocator.of(claims, catalog.device_classes, slices, usage, self._conditions)
 
     @hookimpl
     def filter(self, state: CycleState, nodes: NodeSet) -> StatusColumn:
@@ -191,7 +190,10 @@ class DynamicResources:
         if not isinstance(attempt, _Attempt) or attempt.allocator is None:
             return 0
         new = attempt.new_claims
-        raw = np.array([prioritized_score(new, attempt.found[name]) for name in nodes.names()], np.int64)
+        if not any(request.first_available for claim in new for request in claim.spec.devices.requests):
+            return 0
+        found = (attempt.found[name] for name in nodes.names())
+        raw = np.array([prioritized_score(new, each.allocations) for each in found], np.int64)
         most = int(raw.max(initial=0))
         return raw * 100 // most if most else 0
 
@@ -203,7 +205,7 @@ class DynamicResources:
         attempt = state.values.get(_STATE)
         if not isinstance(attempt, _Attempt) or not attempt.claims:
             return
-        new = iter(attempt.found.get(node, ()))
+        new = iter(attempt.found[node].allocations if node in attempt.found else ())
         plan = ClaimPlan(
             user_of(pod.name, pod.uid),
             tuple(
@@ -266,14 +268,10 @@ def _judged(attempt: _Attempt, node: NodeInfo) -> Status | None:
     if attempt.allocator is None:
         return None
     try:
-        found = attempt.allocator.on(node)
+        found = attempt.allocator.found(node)
     except AllocationError as error:
         return Status(Code.UNRESOLVABLE if error.is_local else Code.ERROR, (str(error),))
     if found is None:
         return NO_DEVICES
     attempt.found[node.name] = found
     return None
-
-
-def _is_allocated(claim: ResourceClaim | None) -> bool:
-    return claim is not None and claim.status.allocation is not None

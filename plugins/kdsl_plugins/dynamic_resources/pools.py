@@ -15,6 +15,7 @@ from kdsl.cluster.api.device_objects import ResourceSlice
 
 from kdsl_plugins.dynamic_resources.amounts import read
 from kdsl_plugins.dynamic_resources.devices import PoolDevice
+from kdsl_plugins.dynamic_resources.looks import Attributes, Looks
 from kdsl_plugins.dynamic_resources.node_match import NodeKey, NodeMatch, NodeReads
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 Counters = Mapping[tuple[str, str], Quantity]
 """Amounts by counter set and counter."""
+
+MAX_LOOKS: Final = 32
+"""The most sets of attributes for which devices are numbered; then all are forgotten."""
+MAX_NUMBERED: Final = 500_000
+"""The most numbers of devices, about: no further set of attributes joins so many."""
 
 _PoolKey = tuple[str, str]
 _NO_COUNTERS: Final[Counters] = {}
@@ -32,7 +38,8 @@ class Pool:
     """The devices of a pool that a node can use.
 
     No devices are taken from an incomplete pool, which its driver is changing, nor from an invalid one.
-    `elsewhere` are its devices on other nodes: they use up `counters` of the pool, too.
+    `elsewhere` are its devices on other nodes: they use up `counters` of the pool, too. One that is `plain`
+    has no devices that use up counters. If it `asks_node`, each device has nodes of its own.
     """
 
     driver: str
@@ -42,9 +49,15 @@ class Pool:
     counters: Counters = field(default_factory=dict)
     is_incomplete: bool = False
     is_invalid: bool = False
+    is_plain: bool = False
+    asks_node: bool = False
 
     def __str__(self) -> str:
         return f"{self.driver}/{self.name}"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.driver, self.name)
 
     @property
     def has_binding_conditions(self) -> bool:
@@ -52,7 +65,10 @@ class Pool:
 
 
 class SliceIndex:
-    """All slices of the cluster, by the nodes that can use them. An index may serve many attempts."""
+    """All slices of the cluster, by the nodes that can use them, with what is known of their devices.
+
+    An index serves all attempts until a slice changes.
+    """
 
     def __init__(self, slices: Iterable[ResourceSlice]) -> None:
         self._slices = sorted(slices, key=_order)
@@ -63,6 +79,8 @@ class SliceIndex:
         self._pools: dict[tuple[int, ...], Pool | None] = {}
         self._reads: NodeReads | None = None
         self._matching: dict[NodeKey, list[int]] = {}
+        self._on: dict[tuple[str, NodeKey | None], tuple[Pool, ...]] = {}
+        self._looks: dict[tuple[Attributes, tuple[str, ...]], Looks] = {}
         for at, thing in enumerate(self._slices):
             self._by_pool.setdefault(_pool_of(thing), []).append(at)
             if thing.spec.node_name:
@@ -74,21 +92,37 @@ class SliceIndex:
         """Return the pools with devices for a node, by driver and name; pools whose devices have binding
         conditions come last, since devices without any are ready at once.
         """
-        places = [*self._by_node.get(node.name, ()), *self._shared_on(node)]
-        if not places:
-            return ()
-        places.sort()
-        groups = groupby(places, key=lambda at: _pool_of(self._slices[at]))
-        found = (self._pool(tuple(group)) for _, group in groups)
-        return tuple(sorted((pool for pool in found if pool), key=lambda pool: pool.has_binding_conditions))
+        key = (node.name if node.name in self._by_node else "", self._shared_key(node))
+        found = self._on.get(key)
+        if found is None:
+            places = sorted([*self._by_node.get(node.name, ()), *self._shared_on(node, key[1])])
+            groups = groupby(places, key=lambda at: _pool_of(self._slices[at]))
+            pools = [pool for _, group in groups if (pool := self._pool(tuple(group)))]
+            found = self._on[key] = tuple(sorted(pools, key=lambda pool: pool.has_binding_conditions))
+        return found
 
-    def _shared_on(self, node: NodeInfo) -> Sequence[int]:
-        """Return the places of the slices without a node name that a node can use."""
+    def looks(self, attributes: Attributes, constrained: tuple[str, ...] = ()) -> Looks:
+        """Return the kept numbers of devices for these attributes."""
+        key = (attributes, constrained)
+        looks = self._looks.get(key)
+        if looks is None:
+            if len(self._looks) >= MAX_LOOKS or sum(map(len, self._looks.values())) > MAX_NUMBERED:
+                self._looks.clear()
+            looks = self._looks[key] = Looks(attributes, constrained)
+        return looks
+
+    def _shared_key(self, node: NodeInfo) -> NodeKey | None:
+        """Return equal keys for nodes that the slices without a node name do not tell apart."""
         if not self._shared:
-            return ()
+            return None
         if self._reads is None:
             self._reads = NodeReads.of([match for _, match in self._shared])
-        key = self._reads.key(node)
+        return self._reads.key(node)
+
+    def _shared_on(self, node: NodeInfo, key: NodeKey | None) -> Sequence[int]:
+        """Return the places of the slices without a node name that a node can use."""
+        if key is None:
+            return ()
         places = self._matching.get(key)
         if places is None:
             # The counters of a pool count wherever its devices are.
@@ -130,7 +164,16 @@ class SliceIndex:
         everything = [device for at in (*here, *elsewhere) for device in self._devices_of(at)]
         if len(ids) < len(devices) or counters is None or not _are_counted(everything, counters):
             return Pool(spec.driver, spec.pool.name, is_invalid=True)
-        return Pool(spec.driver, spec.pool.name, devices, others, counters)
+        asks_node = any(self._slices[at].spec.per_device_node_selection for at in here)
+        return Pool(
+            spec.driver,
+            spec.pool.name,
+            devices,
+            others,
+            counters,
+            is_plain=not any(device.uses for device in devices),
+            asks_node=asks_node,
+        )
 
     def _devices_of(self, at: int) -> tuple[PoolDevice, ...]:
         devices = self._devices.get(at)

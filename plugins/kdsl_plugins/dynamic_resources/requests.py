@@ -9,13 +9,21 @@ from typing import Final
 from kdsl.cluster.api.device_objects import DeviceClass, DeviceRequest, DeviceSelector, ResourceClaim
 from kdsl.cluster.objects.taints import Taint, Toleration
 
-from kdsl_plugins.dynamic_resources.conditions import Selector
 from kdsl_plugins.dynamic_resources.devices import PoolDevice
 from kdsl_plugins.dynamic_resources.errors import AllocationError
 
 EXACT_COUNT: Final = "ExactCount"
 ALL: Final = "All"
 _REPELLING: Final = ("NoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A condition; `owner` is the class or claim that writes it, at place `at`."""
+
+    text: str
+    owner: str
+    at: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

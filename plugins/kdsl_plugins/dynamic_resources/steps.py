@@ -1,4 +1,4 @@
-"""The bound of searches: each device that is considered is a step."""
+"""The bounds of an attempt: each device that is considered is a step; conditions have other steps."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ NODE_STEPS: Final = 20_000
 """The steps of a search on one node: less than a second, where the reference has a timeout of 10 s."""
 ATTEMPT_STEPS: Final = 500_000
 """The steps of all searches of an attempt: some seconds. Common requests take one for each device."""
+CONDITION_STEPS: Final = 8_000_000
+"""The steps of all conditions of an attempt: some seconds."""
+COMPILING: Final = 32
+"""The steps that compiling a condition costs for each character."""
 
 
 class Steps:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from kdsl.base.quantity import Quantity
 from kdsl.cluster.api.device_objects import ResourceClaim
@@ -12,50 +14,60 @@ from kdsl_plugins.dynamic_resources.devices import DeviceId, PoolDevice
 from kdsl_plugins.dynamic_resources.pools import Counters, Pool
 
 Capacity = Mapping[str, Quantity]
+_PoolKey = tuple[str, str]
 
 
 class Usage:
-    """The devices in use. `shared` has the used capacity of devices that several claims share; results with
-    administrator access use up nothing.
+    """The devices in use; results with administrator access use up nothing.
+
+    `devices` counts the claims that have a device for themselves. It follows the claims of a cluster.
     """
 
-    def __init__(self, claims: Iterable[ResourceClaim]) -> None:
-        self.devices: set[DeviceId] = set()
-        self.shared: dict[DeviceId, dict[str, Quantity]] = {}
-        self._left: dict[Pool, Counters] = {}
-        self._free: dict[Pool, list[PoolDevice]] = {}
-        for claim in claims:
-            allocation = claim.status.allocation
-            if allocation is None:
-                continue
-            for result in allocation.devices.results:
-                if result.admin_access:
-                    continue
-                device = (result.driver, result.pool, result.device)
-                if not result.share_id:
-                    self.devices.add(device)
-                    continue
-                used = self.shared.setdefault(device, {})
-                for name, written in result.consumed_capacity.items():
-                    what = f"claim {claim.metadata.namespace}/{claim.metadata.name}, capacity {name}"
-                    amount = read(written, what)
-                    used[name] = total(used[name], amount, what) if name in used else amount
+    def __init__(self, claims: Iterable[ResourceClaim] = ()) -> None:
+        self.devices: Counter[DeviceId] = Counter()
+        self._claims: dict[str, ResourceClaim] = {}
+        self._sharing: dict[str, ResourceClaim] = {}
+        self._shared: dict[DeviceId, dict[str, Quantity]] | None = None
+        self._in_pool: Counter[_PoolKey] = Counter()
+        self._left: dict[_PoolKey, dict[Pool, Counters]] = {}
+        self._free: dict[_PoolKey, dict[Pool, tuple[PoolDevice, ...]]] = {}
+        self.follow({str(at): claim for at, claim in enumerate(claims)})
+
+    def follow(self, claims: Mapping[str, ResourceClaim]) -> None:
+        """Update from all claims by key; only changed ones are read."""
+        known = self._claims
+        for key in [key for key, claim in claims.items() if known.get(key) is not claim]:
+            self._replace(key, claims[key])
+        if len(known) > len(claims):
+            for key in known.keys() - claims.keys():
+                self._replace(key, None)
+
+    @property
+    def shared(self) -> Mapping[DeviceId, Capacity]:
+        """The used capacity of devices that several claims share; AllocationError where it cannot be read."""
+        if self._shared is None:
+            self._shared = _shared(self._sharing.values())
+        return self._shared
 
     def has(self, device: DeviceId) -> bool:
         return device in self.devices or device in self.shared
 
-    def free(self, pool: Pool) -> list[PoolDevice]:
+    def free(self, pool: Pool) -> tuple[PoolDevice, ...]:
         """Return the devices of a pool that no claim has for itself."""
-        free = self._free.get(pool)
+        if pool.key not in self._in_pool:
+            return pool.devices
+        known = self._free.setdefault(pool.key, {})
+        free = known.get(pool)
         if free is None:
-            free = self._free[pool] = [each for each in pool.devices if each.id not in self.devices]
+            free = known[pool] = tuple(each for each in pool.devices if each.id not in self.devices)
         return free
 
     def counters_left(self, pool: Pool) -> Counters:
         """Return the counters of a pool without those of its devices in use; none at all where one is used
         up beyond its amount.
         """
-        left = self._left.get(pool)
+        known = self._left.setdefault(pool.key, {})
+        left = known.get(pool)
         if left is None:
             amounts = dict(pool.counters)
             for device in (*pool.devices, *pool.elsewhere):
@@ -63,5 +75,58 @@ class Usage:
                     for key, amount in device.uses.items():
                         amounts[key] = rest(amounts[key], amount, f"pool {pool}, counter {key[1]}")
             is_overdrawn = any(amount.nanos < 0 for amount in amounts.values())
-            left = self._left[pool] = {} if is_overdrawn else amounts
+            left = known[pool] = {} if is_overdrawn else amounts
         return left
+
+    def _replace(self, key: str, claim: ResourceClaim | None) -> None:
+        before = self._claims.pop(key, None)
+        if before is not None:
+            self._count(key, before, -1)
+        if claim is not None:
+            self._claims[key] = claim
+            self._count(key, claim, 1)
+
+    def _count(self, key: str, claim: ResourceClaim, by: int) -> None:
+        """Count the devices of a claim, or take them from the count again."""
+        allocation = claim.status.allocation
+        if allocation is None:
+            return
+        for result in allocation.devices.results:
+            if result.admin_access:
+                continue
+            pool = (result.driver, result.pool)
+            self._free.pop(pool, None)
+            self._left.pop(pool, None)
+            if not result.share_id:
+                _add(self.devices, (*pool, result.device), by)
+                _add(self._in_pool, pool, by)
+                continue
+            self._shared = None
+            if by > 0:
+                self._sharing[key] = claim
+            else:
+                self._sharing.pop(key, None)
+
+
+K = TypeVar("K")
+
+
+def _add(counts: Counter[K], key: K, by: int) -> None:
+    counts[key] += by
+    if not counts[key]:
+        del counts[key]
+
+
+def _shared(claims: Iterable[ResourceClaim]) -> dict[DeviceId, dict[str, Quantity]]:
+    """Return the capacity that claims use of shared devices."""
+    shared: dict[DeviceId, dict[str, Quantity]] = {}
+    for claim in claims:
+        for result in () if claim.status.allocation is None else claim.status.allocation.devices.results:
+            if result.admin_access or not result.share_id:
+                continue
+            used = shared.setdefault((result.driver, result.pool, result.device), {})
+            for name, written in result.consumed_capacity.items():
+                what = f"claim {claim.metadata.namespace}/{claim.metadata.name}, capacity {name}"
+                amount = read(written, what)
+                used[name] = total(used[name], amount, what) if name in used else amount
+    return shared

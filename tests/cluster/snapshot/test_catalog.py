@@ -40,7 +40,7 @@ WORDS = {
     "CSIStorageCapacity": STORAGE,
     "VolumeAttachment": STORAGE,
     "DeviceClass": DEVICES,
-    "ResourceClaim": DEVICES,
+    "ResourceClaim": CatalogWord.DEVICE_CLAIMS,
     "ResourceSlice": DEVICES,
 }
 VERSIONS = {kind: version for version, kind in KINDS}
