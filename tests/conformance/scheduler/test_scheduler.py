@@ -75,7 +75,6 @@ def test_a_changed_recording_is_noticed() -> None:
 def test_a_listed_difference_that_does_not_occur_is_a_failure() -> None:
     nothing = Compared([], frozenset())
     assert Verdict().judge("bind-conflict", nothing) == ["listed and not seen: bound-by-other"]
-    assert Verdict().judge("dra-allocation", nothing) == ["listed as not built, and equal"]
     assert Verdict().unneeded() != []
 
 
