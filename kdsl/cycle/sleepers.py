@@ -1,5 +1,5 @@
-"""The pods that sleep until an event wakes them, grouped by the plugins that rejected them, and then by what
-the hints of these plugins read of a pod.
+"""The pods that sleep until an event wakes them, grouped by the plugins that rejected them, and then by the
+values that the hints of these plugins read of a pod.
 
 An event is compared with the events of each group once, and a hint is asked once about pods that are equal to
 it, however many they are.
@@ -19,7 +19,7 @@ from kdsl.hooks.table import HookTable
 from kdsl.hooks.wake import QueueingHint
 
 Kind = tuple[Hashable, ...]
-"""What the hint of each plugin reads of pods."""
+"""The values that the hint of each plugin reads of a pod."""
 
 Answers = dict[tuple[QueueingHint, Hashable], bool]
 """The answers of hints about one event, by what they read of a pod."""

@@ -22,11 +22,11 @@ class Urgency(IntEnum):
 
 
 Waits = tuple[tuple[Wake, Urgency], ...]
-"""What a pod waits for, and what that gives it, the most urgent first."""
+"""The events that a pod waits for, with the urgency of each, the most urgent first."""
 
 
 def waits_of(pending: PendingPod, table: HookTable | None) -> Waits:
-    """Return what a sleeping pod waits for.
+    """Return the events that a sleeping pod waits for.
 
     The plugins that rejected the pod decide, each for its own events; a plugin that waits for an operation
     under way makes the pod tried at once. A gated pod is checked again at the events of its gate.

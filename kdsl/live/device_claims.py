@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from msgspec import to_builtins
@@ -15,11 +16,12 @@ from msgspec.json import encode
 from kdsl.base.clock import Clock
 from kdsl.cluster.api.device_objects import AllocatedDevice, Allocation, ResourceClaim
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation
+from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.hooks.status import Code, Status
 from kdsl.live.api import Api
 from kdsl.live.bodies import JsonObject
 from kdsl.live.outcomes import Done, Result, message_of
-from kdsl.live.retries import DELAYS, may_pass, repeated
+from kdsl.live.retries import repeated, updated
 from kdsl.live.timestamps import to_seconds
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
@@ -68,12 +70,11 @@ class DeviceClaims:
         allocation = claim.status.allocation
         devices = [] if allocation is None else allocation.devices.results
         waiting = [device for device in devices if device.binding_conditions]
-        meta, loop = claim.metadata, asyncio.get_running_loop()
-        key = f"{meta.namespace}/{meta.name}"
+        meta, key, loop = claim.metadata, key_of(claim), asyncio.get_running_loop()
         end = loop.time() + TIMEOUT
         while waiting:
             found = await repeated(lambda: self._api.read_device_claim(meta.namespace, meta.name))
-            reported = _conditions(_checked(found, claim, key)) if isinstance(found, Done) else {}
+            reported = _conditions(_checked(found, claim)) if isinstance(found, Done) else {}
             for device in waiting:
                 failed = [each for each in device.binding_failure_conditions if each in _of(reported, device)]
                 if failed:
@@ -110,13 +111,17 @@ class DeviceClaims:
             return {**found, "status": kept}
 
         try:
-            await self._updated(claim, change, "deallocate claim")
+            await self._update_status(claim, change, "deallocate claim")
         except _ClaimError as error:
             return Status(Code.ERROR, (str(error),))
         return None
 
     async def _write(self, reservation: Reservation, plan: ClaimPlan) -> JsonObject:
-        user: JsonObject = _without_empty(to_builtins(plan.user))
+        """Write the allocation and the user of a claim; return the claim.
+
+        A claim that is allocated gets the finalizer first: it must not vanish while its devices are in use.
+        """
+        claim, user = reservation.claim, _without_empty(to_builtins(plan.user))
 
         def change(found: JsonObject) -> JsonObject | None:
             status = dict(found.get("status") or {})
@@ -131,45 +136,27 @@ class DeviceClaims:
             return {**found, "status": status}
 
         if reservation.allocation is None:
-            return await self._updated(reservation.claim, change, "add reservation to claim")
-        action = "add allocation and reservation to claim"
-        return await self._updated(reservation.claim, change, action, protects=True)
+            return await self._update_status(claim, change, "add reservation to claim")
+        result = await updated(partial(self._read, claim), _protected, self._api.update_device_claim)
+        present = _done(result, "add finalizer to claim", reservation.key)
+        return await self._update_status(claim, change, "add allocation and reservation to claim", present)
 
-    async def _updated(
+    async def _update_status(
         self,
         claim: ResourceClaim,
         change: Callable[[JsonObject], JsonObject | None],
         action: str,
-        *,
-        protects: bool = False,
+        present: JsonObject | None = None,
     ) -> JsonObject:
-        """Read a claim, change its status and write it; start again after a conflict.
+        """Change the status of a claim, see `updated`; return the claim."""
+        write = partial(self._api.update_device_claim, subresource="status")
+        return _done(await updated(partial(self._read, claim), change, write, present), action, key_of(claim))
 
-        `change` returns None for no change. Returns the present claim.
-        With `protects` the claim gets the finalizer first: it must not vanish while its devices are in use.
-        """
+    async def _read(self, claim: ResourceClaim) -> Result[JsonObject]:
+        """Read the present state of a claim; raise if it cannot be read, or is gone."""
         meta = claim.metadata
-        key = f"{meta.namespace}/{meta.name}"
-        for delay in (0.0, *DELAYS):
-            await asyncio.sleep(delay)
-            found = await repeated(lambda: self._api.read_device_claim(meta.namespace, meta.name))
-            present = _checked(found, claim, key)
-            doing = action
-            result: Result[JsonObject] = Done(present)
-            if protects and not _is_protected(present):
-                doing = "add finalizer to claim"
-                result = await self._api.update_device_claim(_protected(present))
-            if isinstance(result, Done):
-                doing, changed = action, change(result.value)
-                if changed is None:
-                    return result.value
-                result = await self._api.update_device_claim(changed, "status")
-            if isinstance(result, Done):
-                return result.value
-            failure = result
-            if not may_pass(failure):
-                break
-        raise _ClaimError(f"{doing} {key}: {message_of(failure)}")
+        found = await repeated(lambda: self._api.read_device_claim(meta.namespace, meta.name))
+        return Done(_checked(found, claim))
 
     def _body_of(self, allocation: Allocation) -> JsonObject:
         body: JsonObject = _without_empty(to_builtins(allocation))
@@ -190,24 +177,30 @@ def _of(reported: Mapping[_DeviceId, frozenset[str]], device: AllocatedDevice) -
     return reported.get((device.driver, device.pool, device.device), frozenset())
 
 
-def _checked(found: Result[JsonObject], claim: ResourceClaim, key: str) -> JsonObject:
+def _done(result: Result[JsonObject], action: str, key: str) -> JsonObject:
+    """Return the claim of an update; raise if that failed."""
+    if not isinstance(result, Done):
+        raise _ClaimError(f"{action} {key}: {message_of(result)}")
+    return result.value
+
+
+def _checked(found: Result[JsonObject], claim: ResourceClaim) -> JsonObject:
     """Return a claim that was read, if it is the same one and is not being deleted."""
     if not isinstance(found, Done):
         raise _ClaimError(message_of(found))
     meta = found.value["metadata"]
     if meta.get("deletionTimestamp") or meta.get("uid") != claim.metadata.uid:
-        raise _ClaimError(f"claim {key} got deleted in the meantime")
+        raise _ClaimError(f"claim {key_of(claim)} got deleted in the meantime")
     return found.value
 
 
-def _is_protected(claim: JsonObject) -> bool:
-    return FINALIZER in (claim["metadata"].get("finalizers") or ())
-
-
-def _protected(claim: JsonObject) -> JsonObject:
+def _protected(claim: JsonObject) -> JsonObject | None:
+    """Return a claim with the finalizer, None if it has it."""
     meta = claim["metadata"]
-    finalizers = [*(meta.get("finalizers") or ()), FINALIZER]
-    return {**claim, "metadata": {**meta, "finalizers": finalizers}}
+    finalizers = meta.get("finalizers") or []
+    if FINALIZER in finalizers:
+        return None
+    return {**claim, "metadata": {**meta, "finalizers": [*finalizers, FINALIZER]}}
 
 
 def _without_empty(value: Any) -> Any:

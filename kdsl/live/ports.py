@@ -16,6 +16,7 @@ from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan
+from kdsl.cluster.resource_claims.pending_claims import PendingClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.cycle.bindings import BindingEnd
@@ -73,29 +74,17 @@ class PortVolumes:
         return _status(self._bridge, self._volumes.bind(plan), VOLUME_TIMEOUT + _GRACE)
 
 
-class PortClaims:
+class PortClaims(PendingClaims):
     """Keeps devices for pods, and writes the claims of plans.
 
     An allocation is `pending` from its assumption on, until the watch shows it or something newer.
     """
 
     def __init__(self, bridge: Bridge, cache: ClusterCache, api: Api, clock: Clock) -> None:
-        self._bridge, self._cache = bridge, cache
+        super().__init__(cache)
+        self._bridge = bridge
         self._claims = DeviceClaims(api, clock, self._note_written)
-        self._pending: dict[str, ResourceClaim] = {}
         self._versions: dict[str, str] = {}
-
-    def find(self, key: str) -> ResourceClaim | None:
-        """Return the claim `namespace/name`."""
-        return self._cache.resource_claims.get(key)
-
-    def pending(self) -> Mapping[str, ResourceClaim]:
-        """Return the claims whose allocation the watch has not shown yet, by key."""
-        return self._pending
-
-    def assume(self, plan: ClaimPlan) -> None:
-        """Keep the devices of the plan for later decisions."""
-        self._pending.update(plan.allocated())
 
     def forget(self, plan: ClaimPlan) -> None:
         """Release the devices that were not written, and the pod as a user of its claims."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from kdsl.live.outcomes import Lost, Refused, Result
+from kdsl.live.outcomes import Done, Lost, Refused, Result
 
 T = TypeVar("T")
 
@@ -40,4 +40,29 @@ async def repeated(
         if not goes_on():
             break
         result = await call()
+    return result
+
+
+async def updated(
+    read: Callable[[], Awaitable[Result[T]]],
+    change: Callable[[T], T | None],
+    write: Callable[[T], Awaitable[Result[T]]],
+    present: T | None = None,
+) -> Result[T]:
+    """Read an object, change it and write it, up to four times; return the object, or the last failure.
+
+    `change` returns None for no change. An object that is `present` is read only after a failure.
+    """
+    for delay in (0.0, *DELAYS):
+        await asyncio.sleep(delay)
+        found: Result[T] = await repeated(read) if present is None else Done(present)
+        present = None
+        if not isinstance(found, Done):
+            return found
+        changed = change(found.value)
+        if changed is None:
+            return found
+        result = await write(changed)
+        if not may_pass(result):
+            break
     return result

@@ -22,7 +22,7 @@ from kdsl.live.api import Api
 from kdsl.live.bodies import JsonObject
 from kdsl.live.doorbell import Doorbell
 from kdsl.live.outcomes import Done, Refused, Result, message_of
-from kdsl.live.retries import DELAYS, may_pass, repeated
+from kdsl.live.retries import repeated, updated
 
 TIMEOUT: Final = 600.0
 _FIRST_PAUSE: Final = 1.0
@@ -98,7 +98,7 @@ class Volumes:
                 raise _VolumeError(f'volume "{name}" already bound to a different claim "{owner}"')
             return None if reference.get("uid") == uid else bodies.set_aside(volume, claim)
 
-        await _update(lambda: self._api.read_volume(name), change, self._api.update_volume)
+        _done(await updated(lambda: self._api.read_volume(name), change, self._api.update_volume))
         return True
 
     async def _select(self, claim: PersistentVolumeClaim, node: str) -> bool:
@@ -110,10 +110,10 @@ class Volumes:
             has_node = _is_bound(found) or _annotations(found).get(SELECTED_NODE) == node
             return None if has_node else bodies.selected(found, node)
 
-        found = await _update(
+        found = await updated(
             lambda: self._api.read_claim(meta.namespace, meta.name), change, self._api.update_claim
         )
-        return not _is_bound(found)
+        return not _is_bound(_done(found))
 
     async def _settled(self, checks: dict[str, _Check]) -> None:
         """Wait until every check reports its claim as bound."""
@@ -186,30 +186,11 @@ class Volumes:
             event.set()
 
 
-async def _update(
-    read: Callable[[], Awaitable[Result[JsonObject]]],
-    change: Callable[[JsonObject], JsonObject | None],
-    write: Callable[[JsonObject], Awaitable[Result[JsonObject]]],
-) -> JsonObject:
-    """Read an object, change it and write it; start again after a conflict.
-
-    `change` returns None for no change. Returns the present object.
-    """
-    for delay in (0.0, *DELAYS):
-        await asyncio.sleep(delay)
-        found = await repeated(read)
-        if not isinstance(found, Done):
-            raise _VolumeError(message_of(found))
-        changed = change(found.value)
-        if changed is None:
-            return found.value
-        result = await write(changed)
-        if isinstance(result, Done):
-            return result.value
-        failure = result
-        if not may_pass(result):
-            break
-    raise _VolumeError(message_of(failure))
+def _done(result: Result[JsonObject]) -> JsonObject:
+    """Return the object of an update; raise if that failed."""
+    if not isinstance(result, Done):
+        raise _VolumeError(message_of(result))
+    return result.value
 
 
 async def _comes(event: asyncio.Event, seconds: float) -> bool:

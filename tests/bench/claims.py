@@ -21,7 +21,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.sim.run import SimulatedBinder
 
 from tests.bench.decisions import PROFILE
-from tests.plugins.device_objects import (
+from tests.plugins.device_manifests import (
     DRIVER,
     Manifest,
     claiming_pod,

@@ -24,7 +24,7 @@ from kdsl.sim.run import SimulatedBinder
 from kdsl_plugins.default_binder.plugin import DefaultBinder
 from kdsl_plugins.dynamic_resources.plugin import DynamicResources
 from tests.cycle.world import always, plugin, table
-from tests.plugins.device_objects import (
+from tests.plugins.device_manifests import (
     DRIVER,
     Manifest,
     allocated_on,

@@ -6,7 +6,7 @@ A claim asks for devices, classes select devices, and slices are what drivers re
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from msgspec import field
 
@@ -18,6 +18,10 @@ from kdsl.cluster.api.objects import (
     Timestamp,
     WrittenQuantity,
 )
+
+EXACT_COUNT: Final = "ExactCount"
+ALL_DEVICES: Final = "All"
+"""The modes of a request: a number of devices, or all that are selected."""
 
 
 class CelSelector(Part, frozen=True):

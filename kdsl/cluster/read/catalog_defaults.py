@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from kdsl.cluster.api.device_objects import ClaimRequest, DeviceRequest, ResourceClaim
+from kdsl.cluster.api.device_objects import EXACT_COUNT, ClaimRequest, DeviceRequest, ResourceClaim
 from kdsl.cluster.api.kinds import NAMESPACED, CatalogObject
 from kdsl.cluster.api.objects import Namespace, ObjectMeta
 from kdsl.cluster.api.storage_objects import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -17,7 +17,6 @@ from kdsl.cluster.api.workload_objects import ReplicationController
 
 DEFAULT_NAMESPACE: Final = "default"
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
-EXACT_COUNT: Final = "ExactCount"
 
 Stored = TypeVar("Stored", PersistentVolumeClaim, PersistentVolume)
 

@@ -12,7 +12,7 @@ import ipaddress
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kdsl.base.diagnostic import Severity, did_you_mean
+from kdsl.base.diagnostic import Severity
 from kdsl.base.paths import Path
 from kdsl.cluster.api.kinds import KubeObject
 from kdsl.cluster.api.names import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
@@ -34,6 +34,7 @@ from kdsl.cluster.read.validate_affinity import check_pod_affinity, check_spread
 from kdsl.cluster.read.validate_amounts import check_container_amounts, check_node_amounts, check_pod_amounts
 from kdsl.cluster.read.validate_catalog import check_catalog_object
 from kdsl.cluster.read.validate_selectors import check_node_affinity
+from kdsl.cluster.read.validate_words import check_known, one_of
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 TOLERATION_OPERATORS: Final = ("Exists", "Equal")
@@ -94,7 +95,7 @@ def _check_pod(pod: Pod, problems: Problems) -> None:
     _check_volumes(spec.volumes, problems)
     _check_claims(spec.resource_claims, problems)
     if spec.preemption_policy:
-        _check_known(spec.preemption_policy, PREEMPTION_POLICIES, ("spec", "preemptionPolicy"), problems)
+        check_known(spec.preemption_policy, PREEMPTION_POLICIES, ("spec", "preemptionPolicy"), problems)
     gates = [gate.name for gate in spec.scheduling_gates]
     _check_unique(gates, ("spec", "schedulingGates"), "scheduling gate", problems)
     if spec.priority is not None and spec.priority not in _INT32:
@@ -135,7 +136,7 @@ def _check_container(
     names.add(container.name)
     check_container_amounts(container, path, problems)
     if container.restart_policy:
-        _check_known(
+        check_known(
             container.restart_policy, ("Always", "OnFailure", "Never"), (*path, "restartPolicy"), problems
         )
     for i, port in enumerate(container.ports):
@@ -155,7 +156,7 @@ def _check_port(port: ContainerPort, path: Path, host_network: bool, problems: P
         )
         problems.add(InputCode.VALUE, (*path, "hostPort"), title, "leave hostPort out")
     if port.protocol:
-        _check_known(port.protocol, PROTOCOLS, (*path, "protocol"), problems)
+        check_known(port.protocol, PROTOCOLS, (*path, "protocol"), problems)
     if port.host_ip and not _is_ip(port.host_ip):
         problems.add(InputCode.VALUE, (*path, "hostIP"), f"`{port.host_ip}` is not an IP address")
 
@@ -193,7 +194,7 @@ def _check_toleration(toleration: TolerationSpec, path: Path, problems: Problems
             f"the toleration operator `{toleration.operator}` is alpha in Kubernetes and not supported",
         )
     elif toleration.operator:
-        _check_known(toleration.operator, TOLERATION_OPERATORS, operator, problems)
+        check_known(toleration.operator, TOLERATION_OPERATORS, operator, problems)
     if not toleration.key and toleration.operator != "Exists":
         problems.add(InputCode.VALUE, operator, "a toleration without a key needs the operator `Exists`")
     if toleration.operator == "Exists" and toleration.value:
@@ -203,7 +204,7 @@ def _check_toleration(toleration: TolerationSpec, path: Path, problems: Problems
     if toleration.key and not is_label_key(toleration.key):
         problems.add(InputCode.VALUE, (*path, "key"), f"`{toleration.key}` is not a taint key")
     if toleration.effect:
-        _check_known(toleration.effect, TAINT_EFFECTS, (*path, "effect"), problems)
+        check_known(toleration.effect, TAINT_EFFECTS, (*path, "effect"), problems)
 
 
 def _check_node(node: Node, problems: Problems) -> None:
@@ -225,9 +226,9 @@ def _check_taint(taint: TaintSpec, path: Path, taken: set[tuple[str, str]], prob
     if not is_label_value(taint.value):
         problems.add(InputCode.VALUE, (*path, "value"), f"`{taint.value}` is not a taint value")
     if not taint.effect:
-        problems.add(InputCode.MISSING, (*path, "effect"), "a taint needs an effect", _one_of(TAINT_EFFECTS))
+        problems.add(InputCode.MISSING, (*path, "effect"), "a taint needs an effect", one_of(TAINT_EFFECTS))
     else:
-        _check_known(taint.effect, TAINT_EFFECTS, (*path, "effect"), problems)
+        check_known(taint.effect, TAINT_EFFECTS, (*path, "effect"), problems)
     if (taint.key, taint.effect) in taken:
         title = f"a second taint has key `{taint.key}` and effect `{taint.effect}`"
         _warn(InputCode.DUPLICATE_VALUE, path, title, problems)
@@ -237,16 +238,6 @@ def _check_taint(taint: TaintSpec, path: Path, taken: set[tuple[str, str]], prob
 def _warn(code: InputCode, path: Path, title: str, problems: Problems) -> None:
     """Report a value that the API server would refuse though its meaning is clear: the object is used."""
     problems.add(code, path, title, "the API server would refuse this", severity=Severity.WARNING)
-
-
-def _check_known(word: str, known: Sequence[str], path: Path, problems: Problems) -> None:
-    if word not in known:
-        help = did_you_mean(word, known) or (_one_of(known),)
-        problems.add(InputCode.VALUE, path, f"unknown {path[-1]} `{word}`", *help)
-
-
-def _one_of(known: Iterable[str]) -> str:
-    return f"known are {', '.join(f'`{word}`' for word in known)}"
 
 
 def _check_unique(names: Sequence[str], path: Path, what: str, problems: Problems) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.paths import Path
 from kdsl.cluster.api.names import is_dns_label, is_label_key, is_label_value
 from kdsl.cluster.api.objects import (
@@ -15,6 +14,7 @@ from kdsl.cluster.api.objects import (
     TopologySpreadConstraint,
 )
 from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.validate_words import check_known
 
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 UNSATISFIABLE: Final = ("DoNotSchedule", "ScheduleAnyway")
@@ -73,7 +73,7 @@ def _check_constraint(one: TopologySpreadConstraint, path: Path, problems: Probl
     _check_topology_key(one.topology_key, path, problems)
     if one.max_skew < 1:
         problems.add(InputCode.VALUE, (*path, "maxSkew"), f"maxSkew is {one.max_skew}, not 1 or more")
-    _check_known(one.when_unsatisfiable, UNSATISFIABLE, (*path, "whenUnsatisfiable"), problems)
+    check_known(one.when_unsatisfiable, UNSATISFIABLE, (*path, "whenUnsatisfiable"), problems)
     if one.min_domains is not None:
         if one.min_domains < 1:
             title = f"minDomains is {one.min_domains}, not 1 or more"
@@ -86,7 +86,7 @@ def _check_constraint(one: TopologySpreadConstraint, path: Path, problems: Probl
         ("nodeTaintsPolicy", one.node_taints_policy),
     ):
         if word:
-            _check_known(word, POLICIES, (*path, field), problems)
+            check_known(word, POLICIES, (*path, field), problems)
     check_label_selector(one.label_selector, (*path, "labelSelector"), problems)
     _check_keys(one.match_label_keys, one.label_selector, (*path, "matchLabelKeys"), problems)
 
@@ -125,7 +125,7 @@ def _check_requirement(requirement: LabelSelectorRequirement, path: Path, proble
         problems.add(InputCode.MISSING, (*path, "key"), "a requirement needs a label key")
     else:
         _check_key(requirement.key, (*path, "key"), problems)
-    _check_known(requirement.operator, OPERATORS, (*path, "operator"), problems)
+    check_known(requirement.operator, OPERATORS, (*path, "operator"), problems)
     values = (*path, "values")
     match requirement.operator:
         case "In" | "NotIn":
@@ -146,9 +146,3 @@ def _check_key(key: str, path: Path, problems: Problems) -> None:
 def _check_value(value: str, path: Path, problems: Problems) -> None:
     if not is_label_value(value):
         problems.add(InputCode.VALUE, path, f"`{value}` is not a label value")
-
-
-def _check_known(word: str, known: tuple[str, ...], path: Path, problems: Problems) -> None:
-    if word not in known:
-        help = did_you_mean(word, known) or (f"known are {', '.join(f'`{one}`' for one in known)}",)
-        problems.add(InputCode.VALUE, path, f"unknown {path[-1]} `{word}`", *help)

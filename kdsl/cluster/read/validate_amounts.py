@@ -63,6 +63,19 @@ def check_node_amounts(node: Node, problems: Problems) -> None:
                     problems.add(InputCode.QUANTITY, path, str(error))
 
 
+def check_amount(written: WrittenQuantity | None, path: Path, problems: Problems) -> None:
+    """Check a quantity that is not one of a resource; None where it is not written."""
+    if written is None:
+        return
+    try:
+        amount = quantity(written)
+    except ValueError as error:
+        problems.add(InputCode.QUANTITY, path, str(error))
+        return
+    if amount.nanos < 0:
+        problems.add(InputCode.QUANTITY, path, f"`{amount}` is negative")
+
+
 def _check_pair(
     resources: ResourceRequirements, known: tuple[str, ...], path: Path, problems: Problems
 ) -> None:

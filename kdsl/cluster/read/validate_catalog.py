@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.paths import Path
 from kdsl.cluster.api.device_objects import DeviceClass, ResourceClaim, ResourceSlice
 from kdsl.cluster.api.kinds import CatalogObject
-from kdsl.cluster.api.objects import ResourceList, WrittenQuantity, quantity
+from kdsl.cluster.api.objects import ResourceList
 from kdsl.cluster.api.storage_objects import (
     CSINode,
     CSIStorageCapacity,
@@ -26,8 +25,10 @@ from kdsl.cluster.api.workload_objects import (
 )
 from kdsl.cluster.read.problems import InputCode, Problems
 from kdsl.cluster.read.validate_affinity import check_equal_labels, check_label_selector
+from kdsl.cluster.read.validate_amounts import check_amount
 from kdsl.cluster.read.validate_devices import check_device_object
 from kdsl.cluster.read.validate_selectors import check_node_selector
+from kdsl.cluster.read.validate_words import check_known
 
 ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 VOLUME_MODES: Final = ("Filesystem", "Block")
@@ -48,7 +49,7 @@ def check_catalog_object(api_object: CatalogObject, problems: Problems) -> None:
             check_label_selector(api_object.spec.selector, ("spec", "selector"), problems)
         case ResourceQuota():
             for name, amount in api_object.spec.hard.items():
-                _check_amount(amount, ("spec", "hard", name), problems)
+                check_amount(amount, ("spec", "hard", name), problems)
         case PersistentVolumeClaim():
             _check_claim(api_object, problems)
         case PersistentVolume():
@@ -59,8 +60,8 @@ def check_catalog_object(api_object: CatalogObject, problems: Problems) -> None:
             _check_csi_node(api_object, problems)
         case CSIStorageCapacity():
             check_label_selector(api_object.node_topology, ("nodeTopology",), problems)
-            _check_amount(api_object.capacity, ("capacity",), problems)
-            _check_amount(api_object.maximum_volume_size, ("maximumVolumeSize",), problems)
+            check_amount(api_object.capacity, ("capacity",), problems)
+            check_amount(api_object.maximum_volume_size, ("maximumVolumeSize",), problems)
         case DeviceClass() | ResourceClaim() | ResourceSlice():
             check_device_object(api_object, problems)
         case _:
@@ -84,16 +85,16 @@ def _check_volume(volume: PersistentVolume, problems: Problems) -> None:
 
 def _check_stored(access_modes: list[str], volume_mode: str, problems: Problems) -> None:
     for i, mode in enumerate(access_modes):
-        _check_known(mode, ACCESS_MODES, ("spec", "accessModes", i), "access mode", problems)
+        check_known(mode, ACCESS_MODES, ("spec", "accessModes", i), problems, "access mode")
     if volume_mode:
-        _check_known(volume_mode, VOLUME_MODES, ("spec", "volumeMode"), "volumeMode", problems)
+        check_known(volume_mode, VOLUME_MODES, ("spec", "volumeMode"), problems)
 
 
 def _check_class(storage_class: StorageClass, problems: Problems) -> None:
     if not storage_class.provisioner:
         problems.add(InputCode.MISSING, ("provisioner",), "a storage class needs a provisioner")
     if mode := storage_class.volume_binding_mode:
-        _check_known(mode, BINDING_MODES, ("volumeBindingMode",), "volumeBindingMode", problems)
+        check_known(mode, BINDING_MODES, ("volumeBindingMode",), problems)
 
 
 def _check_csi_node(node: CSINode, problems: Problems) -> None:
@@ -112,22 +113,4 @@ def _check_csi_node(node: CSINode, problems: Problems) -> None:
 
 
 def _check_storage(amounts: ResourceList, path: Path, problems: Problems) -> None:
-    _check_amount(amounts.get(STORAGE), (*path, STORAGE), problems)
-
-
-def _check_amount(written: WrittenQuantity | None, path: Path, problems: Problems) -> None:
-    if written is None:
-        return
-    try:
-        amount = quantity(written)
-    except ValueError as error:
-        problems.add(InputCode.QUANTITY, path, str(error))
-        return
-    if amount.nanos < 0:
-        problems.add(InputCode.QUANTITY, path, f"`{amount}` is negative")
-
-
-def _check_known(word: str, known: tuple[str, ...], path: Path, what: str, problems: Problems) -> None:
-    if word not in known:
-        help = did_you_mean(word, known) or (f"known are {', '.join(f'`{one}`' for one in known)}",)
-        problems.add(InputCode.VALUE, path, f"unknown {what} `{word}`", *help)
+    check_amount(amounts.get(STORAGE), (*path, STORAGE), problems)

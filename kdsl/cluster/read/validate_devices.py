@@ -8,6 +8,8 @@ from typing import Final
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.paths import Path
 from kdsl.cluster.api.device_objects import (
+    ALL_DEVICES,
+    EXACT_COUNT,
     ClaimRequest,
     Counter,
     Device,
@@ -19,11 +21,12 @@ from kdsl.cluster.api.device_objects import (
     ResourceSlice,
 )
 from kdsl.cluster.api.kinds import DeviceObject
-from kdsl.cluster.api.objects import WrittenQuantity, quantity
 from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.validate_amounts import check_amount
 from kdsl.cluster.read.validate_selectors import check_node_selector
+from kdsl.cluster.read.validate_words import check_known
 
-ALLOCATION_MODES: Final = ("ExactCount", "All")
+ALLOCATION_MODES: Final = (EXACT_COUNT, ALL_DEVICES)
 TAINT_EFFECTS: Final = ("None", "NoSchedule", "NoExecute")
 _REQUESTS: Final[Path] = ("spec", "devices", "requests")
 
@@ -50,9 +53,9 @@ def _check_claim(claim: ResourceClaim, problems: Problems) -> None:
     for i, constraint in enumerate(devices.constraints):
         path: Path = ("spec", "devices", "constraints", i)
         _check_constraint(constraint, path, problems)
-        _check_known(constraint.requests, names, (*path, "requests"), problems)
+        _check_requests(constraint.requests, names, (*path, "requests"), problems)
     for i, config in enumerate(devices.config):
-        _check_known(config.requests, names, ("spec", "devices", "config", i, "requests"), problems)
+        _check_requests(config.requests, names, ("spec", "devices", "config", i, "requests"), problems)
 
 
 def _check_request(request: ClaimRequest, path: Path, problems: Problems) -> None:
@@ -71,16 +74,15 @@ def _check_devices(request: DeviceRequest, path: Path, problems: Problems) -> No
     if not request.device_class_name:
         problems.add(InputCode.MISSING, (*path, "deviceClassName"), "the name of a device class is needed")
     mode, count = request.allocation_mode, request.count
-    if mode and mode not in ALLOCATION_MODES:
-        help = did_you_mean(mode, ALLOCATION_MODES) or (f"known are {', '.join(ALLOCATION_MODES)}",)
-        problems.add(InputCode.VALUE, (*path, "allocationMode"), f"unknown allocationMode `{mode}`", *help)
-    elif count < 0 or (count and mode == "All"):
+    if mode not in ("", *ALLOCATION_MODES):
+        check_known(mode, ALLOCATION_MODES, (*path, "allocationMode"), problems)
+    elif count < 0 or (count and mode == ALL_DEVICES):
         title = f"{count} is not a number of devices" if count < 0 else "`All` devices have no count"
         problems.add(InputCode.VALUE, (*path, "count"), title)
     _check_selectors(request.selectors, (*path, "selectors"), problems)
     if request.capacity is not None:
         for name, amount in request.capacity.requests.items():
-            _check_amount(amount, (*path, "capacity", "requests", name), problems)
+            check_amount(amount, (*path, "capacity", "requests", name), problems)
 
 
 def _check_selectors(selectors: Sequence[DeviceSelector], path: Path, problems: Problems) -> None:
@@ -95,7 +97,7 @@ def _check_constraint(constraint: DeviceConstraint, path: Path, problems: Proble
         problems.add(InputCode.VALUE, path, title)
 
 
-def _check_known(requests: Sequence[str], names: set[str], path: Path, problems: Problems) -> None:
+def _check_requests(requests: Sequence[str], names: set[str], path: Path, problems: Problems) -> None:
     for i, name in enumerate(requests):
         if name not in names:
             help = did_you_mean(name, sorted(names))
@@ -131,21 +133,18 @@ def _check_device(device: Device, path: Path, problems: Problems) -> None:
             title = "an attribute has one of `int`, `bool`, `string` and `version`"
             problems.add(InputCode.VALUE, (*path, "attributes", name), title)
     for name, capacity in device.capacity.items():
-        _check_amount(capacity.value, (*path, "capacity", name, "value"), problems)
+        check_amount(capacity.value, (*path, "capacity", name, "value"), problems)
     for i, consumed in enumerate(device.consumes_counters):
         _check_counters(consumed.counters, (*path, "consumesCounters", i, "counters"), problems)
     for i, taint in enumerate(device.taints):
-        if taint.effect not in TAINT_EFFECTS:
-            help = did_you_mean(taint.effect, TAINT_EFFECTS) or (f"known are {', '.join(TAINT_EFFECTS)}",)
-            title = f"unknown taint effect `{taint.effect}`"
-            problems.add(InputCode.VALUE, (*path, "taints", i, "effect"), title, *help)
+        check_known(taint.effect, TAINT_EFFECTS, (*path, "taints", i, "effect"), problems, "taint effect")
     if device.node_selector is not None:
         check_node_selector(device.node_selector, (*path, "nodeSelector"), problems)
 
 
 def _check_counters(counters: Mapping[str, Counter], path: Path, problems: Problems) -> None:
     for name, counter in counters.items():
-        _check_amount(counter.value, (*path, name, "value"), problems)
+        check_amount(counter.value, (*path, name, "value"), problems)
 
 
 def _check_names(names: Sequence[str], path: Path, what: str, problems: Problems) -> None:
@@ -155,13 +154,3 @@ def _check_names(names: Sequence[str], path: Path, what: str, problems: Problems
         elif name in names[:i]:
             title = f"a second {what} is named `{name}`"
             problems.add(InputCode.DUPLICATE_VALUE, (*path, i, "name"), title)
-
-
-def _check_amount(written: WrittenQuantity, path: Path, problems: Problems) -> None:
-    try:
-        amount = quantity(written)
-    except ValueError as error:
-        problems.add(InputCode.QUANTITY, path, str(error))
-        return
-    if amount.nanos < 0:
-        problems.add(InputCode.QUANTITY, path, f"`{amount}` is negative")

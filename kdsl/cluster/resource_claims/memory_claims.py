@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kdsl.base.events import Action, Resource
 from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, deallocated, is_reserved_for, released
+from kdsl.cluster.resource_claims.pending_claims import PendingClaims
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.cluster.snapshot.events import ClusterEvent
 
 if TYPE_CHECKING:
     from kdsl.cluster.objects.pod import PodInfo
-    from kdsl.cluster.snapshot.cache import ClusterCache
 
 
-class MemoryClaims:
+class MemoryClaims(PendingClaims):
     """A `ClaimWriter` that changes `cluster` only. `cluster` may be replaced by another one."""
-
-    def __init__(self, cluster: ClusterCache) -> None:
-        self.cluster = cluster
-        self._pending: dict[str, ResourceClaim] = {}
 
     def follow(self) -> None:
         """Release the claims of pods that leave the cluster, as the claim controller does it."""
@@ -36,18 +31,6 @@ class MemoryClaims:
             if claim is not None and is_reserved_for(claim, pod.uid):
                 left = released(claim, pod.uid)
                 self.cluster.put(left if left.status.reserved_for else deallocated(left))
-
-    def find(self, key: str) -> ResourceClaim | None:
-        """Return the claim `namespace/name`."""
-        return self.cluster.resource_claims.get(key)
-
-    def pending(self) -> Mapping[str, ResourceClaim]:
-        """Return the claims whose new allocation is not written yet, by key."""
-        return self._pending
-
-    def assume(self, plan: ClaimPlan) -> None:
-        """Keep the devices of the plan for its pod."""
-        self._pending.update(plan.allocated())
 
     def forget(self, plan: ClaimPlan) -> None:
         """Release the devices of the plan that are not written, and remove the pod from the claims."""

@@ -151,7 +151,7 @@ class Preemption:
         at = 0
         while at < len(rows):
             needed = max(enough - len(found), 1)
-            # Where few nodes help, as many as their share suggests, but at most as many as so far.
+            # If few nodes help, their share gives the number of the next ones, up to the number tried so far.
             size = max(needed, min(at, needed * at // max(len(found), 1))) if is_alone else 1
             chosen = rows[at : at + size]
             at += len(chosen)

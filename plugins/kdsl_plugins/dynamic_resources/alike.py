@@ -37,12 +37,12 @@ class Place(NamedTuple):
 
 
 Places = tuple[tuple[Place, ...], ...]
-"""What is chosen for each claim, on any of the nodes that look alike."""
+"""The chosen devices of each claim, on any of the nodes that look alike."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a node has for the claims of a pod. `places` is one object for all nodes that look alike."""
+    """The devices of a node for the claims of a pod. Nodes that look alike share one `places`."""
 
     requests: PodRequests
     places: Places

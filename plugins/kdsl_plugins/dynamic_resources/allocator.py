@@ -1,6 +1,6 @@
 """The allocator: the devices that the claims of a pod get on a node.
 
-What no node decides is computed once per attempt, in `Allocator.of`; `on` answers for one node.
+Facts that all nodes share are computed once per attempt, in `Allocator.of`; `on` answers for one node.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Allocator:
         return None if found is None else found.allocations
 
     def found(self, node: NodeInfo) -> Found | None:
-        """Return what a node has for the claims, as `on` does, without the work of writing allocations."""
+        """Return the devices of a node for the claims, as `on` does, without building allocations."""
         name = node.name
         if name not in self._answers:
             try:
@@ -87,7 +87,7 @@ class Allocator:
         return answer
 
     def _found(self, node: NodeInfo) -> Found | None:
-        # What cannot be read of the devices in use fails on all nodes.
+        # Usage that cannot be read is an error on all nodes.
         _ = self._usage.shared
         pools = self._slices.pools_on(node)
         devices = self._alike.devices(pools)

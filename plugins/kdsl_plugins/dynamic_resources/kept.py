@@ -1,4 +1,4 @@
-"""What stays valid between attempts: the index of slices, and the devices in use."""
+"""The index of slices and the devices in use, which stay valid between attempts."""
 
 from __future__ import annotations
 

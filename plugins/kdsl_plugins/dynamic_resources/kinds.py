@@ -11,8 +11,8 @@ from kdsl_plugins.dynamic_resources.devices import PoolDevice
 
 
 def kind_of(device: PoolDevice, attributes: Iterable[str]) -> tuple[object, ...]:
-    """Return what its slice reports of a device, apart from conditions: taints, capacity, counters, and the
-    attributes that constraints compare.
+    """Return the facts of a device that a search compares: taints, capacity, counters, and the attributes of
+    constraints.
     """
     thing = device.device
     capacity = tuple(

@@ -14,13 +14,14 @@ from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.selectors import NodeSelector
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, is_reserved_for, user_of
+from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
 from kdsl_plugins.dynamic_resources.alike import Found
 from kdsl_plugins.dynamic_resources.allocator import Allocator, prioritized_score
 from kdsl_plugins.dynamic_resources.errors import AllocationError
 from kdsl_plugins.dynamic_resources.kept import Kept, is_allocated
-from kdsl_plugins.dynamic_resources.pod_claims import ClaimProblemError, claims_of, key_in, problem_of
+from kdsl_plugins.dynamic_resources.pod_claims import ClaimProblemError, claims_of, problem_of
 
 if TYPE_CHECKING:
     from kdsl.cluster.objects.node import NodeInfo
@@ -52,8 +53,8 @@ _EVENTS: Final = (
 class _Attempt:
     """The state of one attempt from PreFilter on.
 
-    `claims` are the pod's claims and `places` the nodes of those that are allocated already. `found` is what
-    each node has for the others, and `unavailable` the keys of allocated claims that some node cannot
+    `claims` are the pod's claims and `places` the nodes of those that are allocated already. `found` has
+    the devices of each node for the others, `unavailable` the keys of allocated claims that some node cannot
     use.
     """
 
@@ -100,7 +101,7 @@ class DynamicResources:
         assert after is None or isinstance(after, ResourceClaim)
         if is_allocated(before) and not is_allocated(after):
             return True
-        if after is None or key_in(after) not in claims_of(pod):
+        if after is None or key_of(after) not in claims_of(pod):
             return False
         return before is None or before.status != after.status
 
@@ -174,7 +175,7 @@ class DynamicResources:
         if not attempt.claims:
             return Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",))
         for claim in attempt.claims:
-            if key_in(claim) in attempt.unavailable and all(
+            if key_of(claim) in attempt.unavailable and all(
                 user.uid == pod.uid for user in claim.status.reserved_for
             ):
                 problem = self._claims.deallocate(claim)
@@ -246,7 +247,7 @@ def _places(claims: Collection[ResourceClaim]) -> Iterator[tuple[str, NodeSelect
     for claim in claims:
         allocation = claim.status.allocation
         if allocation is not None and allocation.node_selector is not None:
-            yield key_in(claim), NodeSelector.of(allocation.node_selector)
+            yield key_of(claim), NodeSelector.of(allocation.node_selector)
 
 
 def _check_classes(claim: ResourceClaim, catalog: Catalog) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kdsl.cluster.api.device_objects import ResourceClaim
+from kdsl.cluster.snapshot.catalog import key_of
 
 if TYPE_CHECKING:
     from kdsl.cluster.objects.device_claims import DeviceClaim
@@ -16,11 +17,6 @@ Find = Callable[[str], ResourceClaim | None]
 
 class ClaimProblemError(Exception):
     """The pod must wait for a change of its claims."""
-
-
-def key_in(claim: ResourceClaim) -> str:
-    """Return the `namespace/name` of a claim."""
-    return f"{claim.metadata.namespace}/{claim.metadata.name}"
 
 
 def claims_of(pod: PodInfo) -> tuple[str, ...]:
@@ -51,5 +47,5 @@ def _problem(pod: PodInfo, reference: DeviceClaim, find: Find) -> str:
     if reference.is_generated and not any(
         owner.controller and owner.uid == pod.uid for owner in meta.owner_references
     ):
-        return f"ResourceClaim {key_in(claim)} was not created for pod {pod.key} (pod is not owner)"
+        return f"ResourceClaim {key_of(claim)} was not created for pod {pod.key} (pod is not owner)"
     return ""

@@ -6,14 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.cluster.api.device_objects import DeviceClass, DeviceRequest, DeviceSelector, ResourceClaim
+from kdsl.cluster.api.device_objects import (
+    ALL_DEVICES,
+    EXACT_COUNT,
+    DeviceClass,
+    DeviceRequest,
+    DeviceSelector,
+    ResourceClaim,
+)
 from kdsl.cluster.objects.taints import Taint, Toleration
 
 from kdsl_plugins.dynamic_resources.devices import PoolDevice
 from kdsl_plugins.dynamic_resources.errors import AllocationError
 
-EXACT_COUNT: Final = "ExactCount"
-ALL: Final = "All"
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 
 
@@ -127,7 +132,7 @@ def _request(
             Toleration(one.key, one.operator, one.value, one.effect) for one in spec.tolerations
         ),
         full_name=f"{parent}/{name}" if parent else name,
-        is_for_all=spec.allocation_mode == ALL,
+        is_for_all=spec.allocation_mode == ALL_DEVICES,
         has_admin_access=spec.admin_access and not parent,
         # The API's default where none is written.
         count=spec.count or 1,
@@ -155,6 +160,6 @@ def _problem(spec: DeviceRequest, device_class: DeviceClass, classes: Mapping[st
         return f"device class {name} has a selector of an unknown type"
     if spec.count < 0:
         return f"exact count {spec.count} is below zero"
-    if spec.allocation_mode not in ("", EXACT_COUNT, ALL):
+    if spec.allocation_mode not in ("", EXACT_COUNT, ALL_DEVICES):
         return f"unsupported count mode {spec.allocation_mode}"
     return ""

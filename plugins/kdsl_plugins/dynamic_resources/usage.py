@@ -1,4 +1,4 @@
-"""What allocated claims use up: devices, the capacity of shared devices, and counters of pools."""
+"""The usage of allocated claims: devices, capacity of shared devices, and counters of pools."""
 
 from __future__ import annotations
 

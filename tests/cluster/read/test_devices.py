@@ -10,7 +10,13 @@ from kdsl.cluster.objects.device_claims import DeviceClaim
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 
-from tests.plugins.device_objects import Manifest, claiming_pod, device_class, resource_claim, resource_slice
+from tests.plugins.device_manifests import (
+    Manifest,
+    claiming_pod,
+    device_class,
+    resource_claim,
+    resource_slice,
+)
 
 EXACT = {"deviceClassName": "gpu"}
 TEMPLATE = {
