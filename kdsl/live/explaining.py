@@ -235,7 +235,8 @@ class _Beside:
         return explanation
 
     def _use(self, cluster: ClusterCache) -> None:
-        self._cluster = self._claims.cluster = cluster
+        self._cluster = cluster
+        self._claims.use(cluster)
         self._volumes.cluster = self._annotations.cluster = cluster
 
 

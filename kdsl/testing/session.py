@@ -180,7 +180,8 @@ class Session:
         recorded: Recorded | None = None,
     ) -> Engine:
         self._clock.time = 0
-        self._binder.cluster = self._claims.cluster = cluster.cache()
+        self._binder.cluster = cluster.cache()
+        self._claims.use(self._binder.cluster)
         self._volumes.cluster = self._annotations.cluster = self._binder.cluster
         tables = [replace(self._table, scheduler=name) for name in {pod.scheduler_name for pod in pods}]
         options = EngineOptions(percentage=_ALL_NODES) if recorded is None else recorded.options

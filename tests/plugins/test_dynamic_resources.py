@@ -229,6 +229,27 @@ def test_devices_of_a_held_pod_are_kept_and_given_back() -> None:
     assert world.schedule(claiming_pod("r", "d")).outcome is Outcome.WAITING
 
 
+def test_pods_that_are_held_together_all_become_users_of_their_claim() -> None:
+    world = World(
+        ON_A,
+        resource_claim("c", status=allocated_on("a")),
+        gate=plugin(permit=always(Wait(10**9))),
+    )
+    for name in ("p", "q"):
+        assert world.schedule(claiming_pod(name, "c")).outcome is Outcome.WAITING
+        assert world.waiting.allow(f"default/{name}", "gate")
+    list(world.engine.decisions([]))
+    assert world.users("c") == ["p", "q"]
+
+
+def test_another_cluster_knows_no_assumed_devices() -> None:
+    world = World(ON_A, resource_claim("c"), gate=plugin(permit=always(Wait(10**9))))
+    world.schedule(claiming_pod("p", "c"))
+    assert world.claims.pending()
+    world.claims.use(ClusterCache())
+    assert world.claims.pending() == {} and world.claims.find("default/c") is None
+
+
 def test_a_failed_binding_takes_the_pod_from_its_claims_and_leaves_the_devices() -> None:
     failing = plugin(bind=always(Status(Code.ERROR, ("no",))))
     world = World(ON_A, resource_claim("c"), failing=failing)

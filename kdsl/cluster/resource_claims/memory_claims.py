@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kdsl.base.events import Action, Resource
@@ -13,10 +14,16 @@ from kdsl.cluster.snapshot.events import ClusterEvent
 
 if TYPE_CHECKING:
     from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.cache import ClusterCache
 
 
 class MemoryClaims(PendingClaims):
-    """A `ClaimWriter` that changes `cluster` only. `cluster` may be replaced by another one."""
+    """A `ClaimWriter` that changes `cluster` only; `use` replaces it by another one."""
+
+    def use(self, cluster: ClusterCache) -> None:
+        """Change another cluster from now on. Assumed devices are those of the one before."""
+        self.cluster = cluster
+        self.undo()
 
     def follow(self) -> None:
         """Release the claims of pods that leave the cluster, as the claim controller does it."""
@@ -48,7 +55,9 @@ class MemoryClaims(PendingClaims):
     def write(self, pod: PodInfo, plan: ClaimPlan) -> None:
         """Write allocations and users of the claims."""
         for each in plan.reservations:
-            self.cluster.put(plan.changed(each))
+            # Other pods may have become users since the decision.
+            present = self.find(each.key) or each.claim
+            self.cluster.put(plan.changed(replace(each, claim=present)))
             self._pending.pop(each.key, None)
             plan.written.add(each.key)
 
