@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Mapping
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,8 +17,11 @@ from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.answers import CardAnswers
+from kdsl.plan.devices.classes import InventoryClasses
+from kdsl.plan.devices.counting import CardCounts
 from kdsl.plan.devices.inventories import Inventories, NodeInventory
 from kdsl.plan.devices.placing import NodeCards, Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
@@ -23,6 +29,8 @@ from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.requests import Demand
 
 from tests.devices.farm import Farm, node, pod, rules
+
+HANDSHAKE, REGISTER = "hami.io/node-handshake", "hami.io/node-nvidia-register"
 
 
 def annotated(name: str, key: str, text: str) -> NodeFacts:
@@ -35,6 +43,15 @@ NODES = (
     annotated("same-cordon", "hami.io/device-cordon", "same-cordon-g1"),
     annotated("other-cordon", "hami.io/device-cordon", "other-cordon-g0"),
     node("tight", memory=300),
+    node("instances", is_mig=True),
+    annotated("split", REGISTER, json.dumps([
+        {"id": f"split-g{at}", "index": at, "count": 4, "devmem": 1000, "devcore": 100, "health": True,
+         "type": "NVIDIA", "numa": at // 2}
+        for at in range(3)])),
+    annotated("mixed", REGISTER, json.dumps([
+        {"id": f"mixed-g{at}", "index": at, "count": 2 + at % 2, "devmem": 1000, "devcore": 100, "health": at != 3,
+         "type": "NVIDIA-A" if at % 2 else "NVIDIA-B", "numa": at // 2, "mode": "mig" if at == 4 else "hami-core"}
+        for at in range(5)])),
     node("bare", cards=0),
     annotated("broken", "hami.io/node-nvidia-register", "no list"),
     annotated("twice", "hami.io/node-nvidia-register", '[{"id":"t","count":4,"devmem":9,"devcore":9,"health":true},'
@@ -49,8 +66,14 @@ KINDS: Mapping[str, PodInfo] = {
     "unnamed": pod("unnamed", annotations={"nvidia.com/nouse-gpuuuid": "n0-g1"}),
     "other": pod("other", annotations={"checksum": "7"}),
     "topology": pod("topology", annotations={"hami.io/gpu-scheduler-policy": "topology-aware"}),
+    "bound": pod("bound", gpus=2, annotations={"nvidia.com/numa-bind": "true"}),
+    "three": pod("three", gpus=3, memory=50, cores=5),
+    "model": pod(
+        "model", gpus=2, annotations={"nvidia.com/use-gputype": "A", "nvidia.com/vgpu-mode": "hami-core"}
+    ),
+    "mutex": pod("mutex", annotations={"hami.io/gpu-scheduler-policy": "mutex"}),
+    "pair": pod("pair", memory=400, containers=2),
 }
-HANDSHAKE, REGISTER = "hami.io/node-handshake", "hami.io/node-nvidia-register"
 UPDATES: tuple[Mapping[str, str], ...] = (
     {HANDSHAKE: "Reported 2026-01-01 00:00:00"},
     {HANDSHAKE: "Deleted_2026-01-01 00:00:00"},
@@ -76,28 +99,33 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> RuleSet:
     return rules(tmp_path_factory.mktemp("farm"))
 
 
-def devices_of(farm: Farm) -> DevicesPlugin:
+def devices_of(farm: Farm, steps: Steps = DEFAULT_STEPS) -> DevicesPlugin:
     sharing = farm.rules.profiles[f"farm.{farm.profile}"].sharing
     assert sharing is not None
-    functions = CompiledFunctions(farm.rules.fns)
+    functions = CompiledFunctions(farm.rules.fns, steps=steps)
     return DevicesPlugin(sharing, "devices", functions, MemoryAnnotations(farm.cluster), ManualClock())
 
 
 def check(farm: Farm, plugin: DevicesPlugin) -> None:
-    """Compare what is kept with what every node says to one who keeps nothing."""
+    """Compare the answers about pods of all kinds."""
+    for wanted in KINDS.values():
+        check_one(farm, plugin, wanted)
+
+
+def check_one(farm: Farm, plugin: DevicesPlugin, wanted: PodInfo) -> None:
+    """Compare the answers of all nodes with those of a plugin that keeps nothing and chooses cards on each."""
     snapshot = farm.cluster.snapshot()
     fresh = CardAnswers(Inventories(plugin.inventories.programs))
-    for wanted in KINDS.values():
-        demand = plugin.demand(wanted, snapshot)
-        assert isinstance(demand, Demand)
-        column = plugin.answers.column(demand, snapshot, snapshot.order)
-        scores = plugin.answers.scores(demand, snapshot, snapshot.order).tolist()
-        for at, row in enumerate(snapshot.order.tolist()):
-            said = fresh.ask(demand, snapshot.info(row))
-            if isinstance(said, Placed):
-                assert (column.ids[at], scores[at]) == (0, float(said.score))
-            else:
-                assert (column.table[column.ids[at]], scores[at]) == (said, 0.0)
+    demand = plugin.demand(wanted, snapshot)
+    assert isinstance(demand, Demand)
+    column = plugin.answers.column(demand, snapshot, snapshot.order)
+    scores = plugin.answers.scores(demand, snapshot, snapshot.order).tolist()
+    for at, row in enumerate(snapshot.order.tolist()):
+        said = fresh.ask(demand, snapshot.info(row))
+        if isinstance(said, Placed):
+            assert (column.ids[at], scores[at]) == (0, float(said.score))
+        else:
+            assert (column.table[column.ids[at]], scores[at]) == (said, 0.0)
 
 
 @pytest.mark.parametrize("profile", ["pack", "spread"])
@@ -160,6 +188,85 @@ def test_only_what_devices_read_of_nodes_is_read_again(
     check(farm, plugin)
 
 
+@pytest.mark.parametrize("profile", ["pack", "spread"])
+def test_unlike_requests_on_unlike_cards(found: RuleSet, profile: str) -> None:
+    random = Random(f"requests {profile}")
+    farm = Farm(found, profile, *NODES, *[node(f"m{at}", 4, 1000 + at, 3) for at in range(6)])
+    plugin = devices_of(farm)
+    for number in range(40):
+        wanted = pod(
+            f"p{number}",
+            random.choice([1, 1, 2, 3]),
+            random.randrange(20, 700),
+            random.choice([0, 100, random.randrange(1, 60)]),
+            annotations=random.choice(list(KINDS.values())).annotations,
+        )
+        check_one(farm, plugin, wanted)
+        farm.place(wanted)
+
+
+COSTLY = """kdsl 1
+package farm
+import kubernetes.v1_36 as kubernetes
+
+device Costly {
+  kind "NVIDIA"
+  record "hami.io/vgpu-devices-allocated"
+  resource gpu = "nvidia.com/gpu"
+  inventory for row in json.decode(node.annotations[?"hami.io/node-nvidia-register"].orValue("[]")) {
+    set id = row.id
+    set slots = row.count
+    set memory = row.devmem
+    set cores = row.devcore
+    set numa = row[?"numa"].orValue(0)
+  }
+  admit { applies when gpu in container.limits }
+  request { set count = container.amounts[?gpu].orValue(0) }
+  charge {
+    set memory = 300
+    set cores = 1
+  }
+  fit {
+    require lists.range(device.memory).all(number, number >= 0) else "never"
+    together by device.numa else "NumaNotFit"
+    require charge.memory <= device.memory - device.usedMemory else "CardInsufficientMemory"
+  }
+  choose first else "AllocatedCardsInsufficientRequest"
+}
+
+profile costly extends kubernetes.default {
+  scheduler "costly"
+  devices Costly
+}
+"""
+
+
+@pytest.mark.parametrize("steps", [1070, 2130, 3190, 90000])
+def test_cards_that_take_too_many_steps_together_or_have_different_places(tmp_path: Path, steps: int) -> None:
+    farm = Farm(rules(tmp_path, COSTLY), "costly", *NODES)
+    check(farm, devices_of(farm, Steps(pod=steps)))
+
+
+def test_nodes_that_look_alike_are_counted_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    farm = Farm(found, "pack", *NODES)
+    plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
+    asked: list[Hashable] = []
+    reasons = CardCounts.reasons
+
+    def counted(self: CardCounts, classes: InventoryClasses, keys: Any, inventories: Any) -> list[str | None]:
+        asked.extend(keys)
+        return reasons(self, classes, keys, inventories)
+
+    monkeypatch.setattr(CardCounts, "reasons", counted)
+    demand = plugin.demand(KINDS["small"], snapshot)
+    assert isinstance(demand, Demand)
+    plugin.answers.column(demand, snapshot, snapshot.order)
+    assert 0 < len(asked) == len(set(asked)) < len(NODES) - 3
+    before = len(asked)
+    plugin.answers.column(demand, snapshot, snapshot.order)
+    assert len(asked) == before
+
+
 def test_nodes_that_look_alike_are_asked_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
     farm = Farm(found, "pack", *NODES)
     plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
@@ -171,7 +278,7 @@ def test_nodes_that_look_alike_are_asked_once(found: RuleSet, monkeypatch: pytes
         return place(self, demand, at, *others)
 
     monkeypatch.setattr(CardAnswers, "_place", counted)
-    demand = plugin.demand(KINDS["small"], snapshot)
+    demand = plugin.demand(KINDS["pair"], snapshot)
     assert isinstance(demand, Demand)
     plugin.answers.column(demand, snapshot, snapshot.order)
     assert [name for name in asked if name.startswith("n")] == ["n0"]

@@ -130,6 +130,9 @@ def through(find: Callable[[Value, Value], Optional]) -> Callable[[Optional, Val
 
 
 def in_list(value: Value, items: Value) -> bool:
+    if value.__class__ is str:
+        # No value of another type equals a text.
+        return value in items
     return any(equals(value, item) for item in items)
 
 

@@ -49,6 +49,7 @@ _SCALARS = frozenset(("bool", "int", "uint", "double", "null_type"))
 _MAKERS = frozenset(("lists.range",))
 """Functions whose result may be large though their arguments are small."""
 _WEIGHTLESS = frozenset((bool, int, float, type(None)))
+_ONLY_TEXTS = {str}
 _MAY_BE_LARGE = frozenset((str, bytes, tuple, list, dict, FrozenMap, NodeList, StringList, Optional))
 
 
@@ -206,7 +207,10 @@ def spend_on(frame: Frame, values: Iterable[Value]) -> None:
         elif isinstance(value, (tuple, list)):
             meter.spend(len(value))
             # The items of a list of `dyn` may have several types.
-            if not _MAY_BE_LARGE.isdisjoint(map(type, value)):
+            types = set(map(type, value))
+            if types == _ONLY_TEXTS:
+                meter.spend(sum([len(text) // CHARACTERS for text in value]))
+            elif not types.isdisjoint(_MAY_BE_LARGE):
                 pending += value
         elif value.__class__ is NodeList:
             meter.spend(len(value))

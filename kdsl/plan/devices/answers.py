@@ -21,8 +21,9 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
-from kdsl.plan.devices.card_tests import CardMemo
+from kdsl.plan.devices.card_memo import CardMemo
 from kdsl.plan.devices.classes import INT32, ClassKey, InventoryClasses
+from kdsl.plan.devices.counting import CardCounts
 from kdsl.plan.devices.device_error import fault_of, rejection
 from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories, NodeInventory, device_node
@@ -39,8 +40,8 @@ MAX_SHAPES: Final = 32_768
 """The memo of cards of a signature holds so many shapes; then it is emptied."""
 _ANSWER_BYTES: Final = 200
 """About the size of an answer for a class."""
-_IdleKey = tuple[tuple[Shape, ...], int]
-"""The shapes of idle cards, and the number of the answers of identity tests."""
+_IdleKey = tuple[tuple[Shape, ...], ClassKey]
+"""The shapes of idle cards, and the numbers of the answers of identity tests."""
 
 
 @dataclass(slots=True)
@@ -68,9 +69,9 @@ class _Memo:
     def nbytes(self) -> int:
         return self.rows.nbytes + _ANSWER_BYTES * (len(self.shared) + len(self._numbers) + len(self.idle))
 
-    def number(self, outcome: Placed | Status) -> int:
-        """Return the number of an outcome."""
-        key = outcome if isinstance(outcome, Status) else float(outcome.score)
+    def number(self, outcome: np.float32 | Status) -> int:
+        """Return the number of an outcome: the score of a node or the status against it."""
+        key = outcome if isinstance(outcome, Status) else float(outcome)
         known = self._numbers.get(key)
         if known is not None:
             return known
@@ -96,7 +97,7 @@ class _Known:
 
     identity: Mapping[str, IdentityAnswers]
     idle: dict[_IdleKey, bool]
-    number: int
+    numbers: ClassKey
 
 
 class CardAnswers:
@@ -139,7 +140,7 @@ class CardAnswers:
     ) -> _Known | None:
         if key is None:
             return None
-        return _Known(self._classes.answers(demand, self._inventories.idle(node), key), idle, key[1])
+        return _Known(self._classes.answers(demand, self._inventories.idle(node), key), idle, key[1:])
 
     def _ask(
         self,
@@ -149,12 +150,9 @@ class CardAnswers:
         known: _Known | None = None,
     ) -> tuple[Placed | Status, bool]:
         """Return the answer of a node, and whether it is that of the node's class."""
-        inventory = self._inventories.inventory(node.facts)
-        for kind in demand.kinds:
-            if kind in inventory.faults:
-                return rejection(Code.UNRESOLVABLE, inventory.faults[kind]), True
-        if not inventory.cards:
-            return Status(Code.UNRESOLVABLE, (UNREGISTERED,)), True
+        refusal = self._unregistered(demand, node)
+        if refusal is not None:
+            return refusal, True
         at = (
             self._inventories.at(node)
             if cards is None
@@ -163,9 +161,23 @@ class CardAnswers:
         found = self._place(demand, at, demand.quota or NO_QUOTA, known)
         if isinstance(found, Placed):
             return found, found.is_shared
+        return self._refused(demand, node, at, found, known)
+
+    def _unregistered(self, demand: Demand, node: NodeInfo) -> Status | None:
+        """Return the reason why a node has no cards to try, None if it has some."""
+        inventory = self._inventories.inventory(node.facts)
+        for kind in demand.kinds:
+            if kind in inventory.faults:
+                return rejection(Code.UNRESOLVABLE, inventory.faults[kind])
+        return None if inventory.cards else Status(Code.UNRESOLVABLE, (UNREGISTERED,))
+
+    def _refused(
+        self, demand: Demand, node: NodeInfo, at: NodeCards, found: Unplaced, known: _Known | None
+    ) -> tuple[Status, bool]:
+        """Return the status of a node whose cards do not fit; it is curable if they would without pods."""
         code, is_shared = Code.UNRESOLVABLE, found.is_shared
         if any(card.tenants for card in at.cards) or (demand.quota and demand.quota.used):
-            is_curable, is_same = self._fits_idle(demand, inventory, known)
+            is_curable, is_same = self._fits_idle(demand, self._inventories.inventory(node.facts), known)
             is_shared = is_shared and is_same
             if is_curable:
                 code = Code.UNSCHEDULABLE
@@ -175,7 +187,7 @@ class CardAnswers:
 
     def _fits_idle(self, demand: Demand, inventory: NodeInventory, known: _Known | None) -> tuple[bool, bool]:
         """Return whether a node would have cards with no pods on it, and whether its class would."""
-        key = (inventory.shapes, known.number if known else 0)
+        key = (inventory.shapes, known.numbers if known else ())
         fits = known.idle.get(key) if known else None
         if fits is not None:
             return fits, True
@@ -186,7 +198,6 @@ class CardAnswers:
         return isinstance(found, Placed), found.is_shared
 
     def _place(self, demand: Demand, at: NodeCards, quota: Quota, known: _Known | None) -> Placed | Unplaced:
-        memo = self._cards.get(demand.pod_signature, lambda known: len(known) < MAX_SHAPES, CardMemo)
         try:
             return place(
                 self._inventories.programs,
@@ -195,11 +206,14 @@ class CardAnswers:
                 demand.policy,
                 at,
                 quota,
-                memo=memo,
+                memo=self._memo(demand),
                 identity=known.identity if known else None,
             )
         except EvalError as error:
             return Unplaced(error.message, is_shared=False, fault=fault_of(error))
+
+    def _memo(self, demand: Demand) -> CardMemo:
+        return self._cards.get(demand.pod_signature, lambda known: len(known) < MAX_SHAPES, CardMemo)
 
     def _numbers(self, demand: Demand, live: LiveSnapshot, rows: Rows) -> tuple[_Memo, NDArray[np.int32]]:
         """Return the numbers of the outcomes of some rows."""
@@ -224,17 +238,18 @@ class CardAnswers:
         unless its answer is its own.
         """
         nodes, keys = rows.tolist(), self._classes.keys(demand, rows)
+        firsts = dict(zip(reversed(keys), reversed(nodes), strict=True))
+        self._count(demand, memo, live, firsts)
         own: dict[int, int] = {}
 
         def ask(row: int, key: ClassKey | None) -> int:
             node = live.info(row)
             outcome, is_shared = self._ask(demand, node, known=self._known(demand, node, key, memo.idle))
-            number = own[row] = memo.number(outcome)
+            number = own[row] = memo.number(outcome if isinstance(outcome, Status) else outcome.score)
             if key is not None and is_shared:
                 memo.shared[key] = number
             return number
 
-        firsts = dict(zip(reversed(keys), reversed(nodes), strict=True))
         # In visiting order.
         for key in dict.fromkeys(keys):
             if key not in memo.shared:
@@ -246,3 +261,33 @@ class CardAnswers:
                     known = own.get(row, memo.shared.get(key))
                     numbers[at] = ask(row, key) if known is None else known
         return np.array(numbers, np.int32)
+
+    def _count(
+        self, demand: Demand, memo: _Memo, live: LiveSnapshot, firsts: Mapping[ClassKey | None, int]
+    ) -> None:
+        """Keep the answers of classes that need no choice of cards; `firsts` has a row of each class."""
+        counts = CardCounts.of(self._inventories.programs, demand, self._memo(demand))
+        if counts is None:
+            return
+        asked: dict[ClassKey, NodeInfo] = {}
+        for key, row in firsts.items():
+            if key is None or key in memo.shared:
+                continue
+            node = live.info(row)
+            status = self._unregistered(demand, node)
+            if status is None:
+                asked[key] = node
+            else:
+                memo.shared[key] = memo.number(status)
+        if not asked:
+            return
+        inventories = [self._inventories.inventory(node.facts) for node in asked.values()]
+        reasons = counts.reasons(self._classes, tuple(asked), inventories)
+        for (key, node), reason in zip(asked.items(), reasons, strict=True):
+            if reason == "":
+                memo.shared[key] = memo.number(self._classes.shapes(key).fullness)
+            elif reason is not None:
+                at, known = self._inventories.at(node), self._known(demand, node, key, memo.idle)
+                status, is_shared = self._refused(demand, node, at, Unplaced(reason), known)
+                if is_shared:
+                    memo.shared[key] = memo.number(status)

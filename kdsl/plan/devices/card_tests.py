@@ -1,8 +1,4 @@
-"""The compiled `charge` and `fit` of a device: which cards fit a container, tried one after the other.
-
-Most answers about a card depend on its shape and the answers of identity tests alone. A `CardMemo` keeps
-those for pods of one signature.
-"""
+"""The compiled `charge` and `fit` of a device: which cards fit a container, tried one after the other."""
 
 from __future__ import annotations
 
@@ -10,64 +6,23 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Final
 
 from kdsl.base.span import Span
 from kdsl.check.model.devices import CheckedDevice, CheckedTest, CheckedTogether
 from kdsl.check.model.rule_set import CheckedLet
-from kdsl.cluster.devices.cards import Card, DeviceGrant, Shape
+from kdsl.cluster.devices.cards import Card, DeviceGrant
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value, equals
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
+from kdsl.plan.devices.card_memo import CardVerdict, Settled, Verdicts
 from kdsl.plan.devices.choice import CardCandidate, CardCharge, Earlier
 from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityTests, reads_identity
 from kdsl.plan.devices.reads import needs
-from kdsl.plan.devices.requests import DeviceRequest
 from kdsl.plan.devices.section import FieldsProgram, Section
-
-CardClass = tuple[Shape, IdentityAnswer, bool]
-"""The shape of a card, the answers of identity tests about it, and whether there are quotas."""
-SortKeys = dict[Shape, tuple[Any, ...]]
-_MEMO_BYTES: Final = 800
-"""About the size of a memo entry: one card class and one request."""
-
-
-@dataclass(slots=True)
-class CardVerdict:
-    """The memo of cards of one class: the charge, the answer of each group of tests, and their steps."""
-
-    charge: CardCharge
-    steps: int
-    answers: list[tuple[Value, int] | None]
-
-
-Verdicts = dict[CardClass, CardVerdict]
-
-
-@dataclass(slots=True)
-class CardMemo:
-    """Answers about cards for pods of one signature."""
-
-    _verdicts: dict[DeviceRequest, Verdicts] = field(default_factory=dict)
-    _sort_keys: dict[tuple[DeviceRequest, ...], SortKeys] = field(default_factory=dict)
-
-    def verdicts(self, request: DeviceRequest) -> Verdicts:
-        return self._verdicts.setdefault(request, {})
-
-    def sort_keys(self, requests: tuple[DeviceRequest, ...]) -> SortKeys:
-        """Return the keys of `order by` for the first of these requests; all are of one container."""
-        return self._sort_keys.setdefault(requests, {})
-
-    def __len__(self) -> int:
-        return sum(map(len, self._verdicts.values()))
-
-    @property
-    def nbytes(self) -> int:
-        return _MEMO_BYTES * len(self)
 
 
 @dataclass(slots=True)
@@ -124,11 +79,20 @@ class _Group:
     steps: tuple[_Step, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """All groups of a device, whether all are shared, and the steps that are a `together by`."""
+
+    groups: tuple[_Group, ...]
+    are_shared: bool
+    together: tuple[_Step, ...]
+
+
 class CardTests:
     """The compiled `charge` and `fit` of a device."""
 
     def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
-        self._kind, self._steps = kind, functions.steps.pod
+        self._kind, self.limit = kind, functions.steps.pod
         self._charge = FieldsProgram(device.charge, device, functions)
         self._section = Section(device.fit.scope, device, functions)
         self.identity = IdentityTests(device, functions)
@@ -137,13 +101,15 @@ class CardTests:
         self._is_shared_charge = not reads_identity(device.charge)
         scope = device.fit.scope
         changing = frozenset(scope[name].slot for name in ("devices", "chosen", "allocated"))
-        self._unlimited = _groups(steps, changing, lets)
+        self.unlimited = _groups(steps, changing, lets)
         # Quotas depend on the cards that were chosen before.
         self._limited = _groups(steps, changing | {scope["quota"].slot}, lets)
+        self.are_countable = self._is_shared_charge and self.unlimited.are_shared
+        """Whether the answer about a card does not depend on other cards, where there are no quotas."""
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        return (self._charge.section, self._section, self.identity.section)
+        return (self._charge.section, self._section, *[group.section for group in self.identity.groups])
 
     def _step(
         self, step: CheckedLet | CheckedTest | CheckedTogether, lets: Mapping[int, CheckedLet]
@@ -177,16 +143,16 @@ class CardTests:
         if answers is None:
             answers = self.identity.answers(attempt.pod, attempt.node, attempt.policy, attempt.cards)
         is_limited = attempt.allows is not None
-        groups = self._limited if is_limited else self._unlimited
+        groups = self._limited if is_limited else self.unlimited
         verdicts = verdicts if self._is_shared_charge else {}
-        walker = _Walker(attempt, self._section, self._charge, self._kind, Meter.of(self._steps))
+        walker = self.walker(attempt)
         walk = walker.walk
         for place, card in enumerate(attempt.cards):
             answer = answers[card.id] if answers else ()
             card_class = (card.shape, answer, is_limited)
             verdict = verdicts.get(card_class)
             if verdict is None:
-                verdict = verdicts[card_class] = walker.verdict(card, len(groups))
+                verdict = verdicts[card_class] = walker.verdict(card, groups)
             walk.charges.append(verdict.charge)
             reason = walker.judge(card, verdict, answer, groups)
             if listener is not None:
@@ -199,8 +165,12 @@ class CardTests:
                 break
         return walk
 
+    def walker(self, attempt: ContainerAttempt) -> Walker:
+        """Return a walker that has tried no card yet."""
+        return Walker(attempt, self._section, self._charge, self._kind, Meter.of(self.limit))
 
-class _Walker:
+
+class Walker:
     """One walk over the cards of a node. `meter` counts the steps of all cards."""
 
     def __init__(
@@ -212,7 +182,7 @@ class _Walker:
         self._frame: Frame | None = None
         self._charge_frame: Frame | None = None
 
-    def verdict(self, card: Card, groups: int) -> CardVerdict:
+    def verdict(self, card: Card, groups: Groups) -> CardVerdict:
         """Return a verdict with the charge alone."""
         fields, attempt = self._charge, self._attempt
         section = fields.section
@@ -227,14 +197,18 @@ class _Walker:
             fields.amount("slots", frame, 1),
             fields.word("type", frame, self._kind),
         )
-        return CardVerdict(charge, meter.limit - meter.left, [None] * groups)
+        return CardVerdict(charge, meter.limit - meter.left, [None] * len(groups.groups))
 
-    def judge(
-        self, card: Card, verdict: CardVerdict, identity: IdentityAnswer, groups: Sequence[_Group]
-    ) -> str:
+    def judge(self, card: Card, verdict: CardVerdict, identity: IdentityAnswer, groups: Groups) -> str:
         """Return the reason why a card does not fit, empty if it does."""
+        if groups.are_shared:
+            settled = self.settled(card, verdict, identity, groups)
+            self._meter.spend(settled.steps)
+            for step, value in zip(groups.together, settled.apart, strict=False):
+                self._keep_apart(step, value)
+            return settled.reason
         self._meter.spend(verdict.steps)
-        for number, group in enumerate(groups):
+        for number, group in enumerate(groups.groups):
             answer = verdict.answers[number] if group.is_shared else None
             if answer is None:
                 answer = self._ask(card, verdict.charge, identity, group)
@@ -247,6 +221,21 @@ class _Walker:
             elif value:
                 return str(value)
         return ""
+
+    def settled(self, card: Card, verdict: CardVerdict, identity: IdentityAnswer, groups: Groups) -> Settled:
+        """Return the outcome of the cards of a class; all groups must be shared."""
+        if verdict.settled is None:
+            reason, apart, steps = "", list[Value](), verdict.steps
+            for group in groups.groups:
+                value, spent = self._ask(card, verdict.charge, identity, group)
+                steps += spent
+                if group.is_together:
+                    apart.append(value)
+                elif value:
+                    reason = str(value)
+                    break
+            verdict.settled = Settled(reason, tuple(apart), steps)
+        return verdict.settled
 
     def _ask(
         self, card: Card, charge: CardCharge, identity: IdentityAnswer, group: _Group
@@ -305,9 +294,7 @@ def _answer(step: _Step, identity: IdentityAnswer) -> Value:
     return found
 
 
-def _groups(
-    steps: Sequence[_Step], changing: Collection[int], lets: Mapping[int, CheckedLet]
-) -> tuple[_Group, ...]:
+def _groups(steps: Sequence[_Step], changing: Collection[int], lets: Mapping[int, CheckedLet]) -> Groups:
     """Group steps. `changing` are the slots of names that differ between cards of one class.
 
     Shared steps and others have no common `let`: so the number of steps of a group does not depend on cached
@@ -329,7 +316,8 @@ def _groups(
     def group(number: int) -> tuple[bool, int]:
         return number not in single, number if steps[number].is_together else -1
 
-    return tuple(
+    groups = tuple(
         _Group(is_shared, together >= 0, tuple(steps[number] for number in numbers))
         for (is_shared, together), numbers in groupby(range(len(steps)), group)
     )
+    return Groups(groups, not single, tuple(step for step in steps if step.is_together))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Mapping
-from itertools import count
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from kdsl.cluster.devices.cards import NO_ATTRIBUTES, Card, Shape, Tenant
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import Changes
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
-from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
+from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers, IdentityGroup, joined_answers
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.node_inputs import NodeChanges
 from kdsl.plan.devices.placing import NodeCards, is_of
@@ -22,20 +23,66 @@ from kdsl.plan.devices.requests import Demand
 from kdsl.plan.memo.answers import ByRow
 from kdsl.plan.memo.bounded_memo import Memo
 
-NO_CLASS: Final = 0
+NO_CLASS: Final = -1
 """The number of a node without a class."""
 SPARE_CLASSES: Final = 16_384
 """The memo holds so many classes and twice as many as there are rows. A class takes about 200 bytes per card.
 """
 INT32: Final = np.dtype(np.int32)
 
-ClassKey = tuple[int, int]
-"""The number of the shapes of a node's cards, and of the answers of identity tests about them."""
+_TENANT: Final = Tenant("", "", NO_ATTRIBUTES, 0, 0)
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+ClassKey = tuple[int, ...]
+"""The number of the shapes of a node's cards, then those of the answers of each group of identity tests."""
+_Group = tuple[str, IdentityGroup]
+"""A kind of device, and a group of its identity tests."""
 
 
-def _numbers() -> defaultdict[Hashable, int]:
-    """Return the numbers of values, from 1; a new value gets the next one at look-up."""
-    return defaultdict(count(1).__next__)
+@dataclass(frozen=True, slots=True)
+class NodeShapes:
+    """Nodes whose cards have equal shapes: the fill level, and of each card its type and the number of its
+    shape.
+    """
+
+    fullness: np.float32
+    types: tuple[str, ...]
+    cards: NDArray[np.int64]
+    _by_kind: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+
+    def of_kind(self, kind: str) -> NDArray[np.int64]:
+        """Return the numbers of the shapes of the cards of a kind."""
+        found = self._by_kind.get(kind)
+        if found is None:
+            found = self.cards[[is_of(each, kind) for each in self.types]]
+            self._by_kind[kind] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAnswers:
+    """The answers of a group of identity tests about the cards of a node, and the number of each."""
+
+    answers: tuple[IdentityAnswer, ...]
+    numbers: NDArray[np.int64]
+
+
+class _Numbers(Generic[K, V]):
+    """The numbers of values, from 0, and an object for each."""
+
+    def __init__(self) -> None:
+        self.objects: list[V] = []
+        self._numbers: dict[K, int] = {}
+
+    def of(self, value: K, make: Callable[[], V]) -> int:
+        """Return the number of a value; a new value gets the next one."""
+        number = self._numbers.get(value)
+        if number is None:
+            number = self._numbers[value] = len(self.objects)
+            self.objects.append(make())
+        return number
 
 
 class InventoryClasses:
@@ -45,8 +92,7 @@ class InventoryClasses:
         self.generation = 0
         self._inventories = inventories
         self._live: LiveSnapshot | None = None
-        self._shapes, self._answers = _numbers(), _numbers()
-        self._answers_of: list[tuple[tuple[IdentityAnswer, ...], ...]] = []
+        self._reset()
         self._changes: NodeChanges | None = None
         self._by_shapes: ByRow | None = None
         self._by_answers: Memo[ByRow] = Memo()
@@ -54,16 +100,24 @@ class InventoryClasses:
     def refresh(self, live: LiveSnapshot) -> None:
         """Take in the changes since the last time."""
         full = SPARE_CLASSES + 2 * len(live.names)
-        is_full = max(len(self._shapes), len(self._answers)) > full
+        numbers = self._nodes, self._cards, self._answers, self._answer
+        is_full = max(len(each.objects) for each in numbers) > full
         changes = self._changes
         if changes is None or live is not self._live or is_full or not changes.refresh():
             self.generation += 1
-            self._live, self._shapes, self._answers, self._answers_of = live, _numbers(), _numbers(), []
+            self._live = live
+            self._reset()
             changes = self._changes = NodeChanges(live, self._inventories.inputs)
             self._by_shapes = ByRow(live, INT32, changes.log, live.usage_changes)
             self._by_answers.clear()
         assert self._by_shapes is not None
         self._by_shapes.refresh()
+
+    def _reset(self) -> None:
+        self._nodes = _Numbers[Hashable, NodeShapes]()
+        self._cards = _Numbers[Shape, Card]()
+        self._answers = _Numbers[tuple[IdentityAnswer, ...], GroupAnswers]()
+        self._answer = _Numbers[IdentityAnswer, IdentityAnswer]()
 
     @property
     def changes(self) -> Changes:
@@ -77,48 +131,104 @@ class InventoryClasses:
         live = self._live
         if not all(self._inventories.programs[kind].fitting.is_shared for kind in demand.kinds):
             return [None] * len(rows)
-        by_answers = self._by_answers.get(
-            (demand.pod_signature, demand.kinds),
-            lambda known: True,
-            lambda: ByRow(live, INT32, self.changes),
-        )
-        by_answers.refresh()
 
         def shapes(missing: Rows) -> NDArray[Any]:
             return np.array([self._shapes_number(live.info(row)) for row in missing.tolist()], np.int32)
 
-        def answers(missing: Rows) -> NDArray[Any]:
-            numbers = [self._answers_number(demand, live.info(row)) for row in missing.tolist()]
-            return np.array(numbers, np.int32)
-
-        numbers = zip(
-            self._by_shapes.get(rows, shapes)[0].tolist(),
-            by_answers.get(rows, answers)[0].tolist(),
-            strict=True,
-        )
-        return [key if NO_CLASS not in key else None for key in numbers]
+        columns = [self._by_shapes.get(rows, shapes)[0].tolist()]
+        columns += [self._group_numbers(demand, group, live, rows) for group in self._groups(demand)]
+        return [key if NO_CLASS not in key else None for key in zip(*columns, strict=True)]
 
     def answers(self, demand: Demand, at: NodeCards, key: ClassKey) -> Mapping[str, IdentityAnswers]:
         """Return the answers of identity tests about the cards of a node of a class, by kind."""
-        return {
-            kind: dict(zip((card.id for card in at.cards if is_of(card.type, kind)), answers, strict=False))
-            for kind, answers in zip(demand.kinds, self._answers_of[key[1] - 1], strict=True)
-        }
+        found: dict[str, list[tuple[IdentityAnswer, ...]]] = {kind: [] for kind in demand.kinds}
+        for (kind, _), number in zip(self._groups(demand), key[1:], strict=True):
+            found[kind].append(self._answers.objects[number].answers)
+        return {kind: joined_answers(_of_kind(at, kind), answers) for kind, answers in found.items()}
+
+    def shapes(self, key: ClassKey) -> NodeShapes:
+        """Return the shapes of the cards of a class."""
+        return self._nodes.objects[key[0]]
+
+    def card_classes(
+        self, kind: str, keys: Sequence[ClassKey]
+    ) -> tuple[NDArray[np.int64], list[tuple[Card, IdentityAnswer]], NDArray[np.int64]]:
+        """Return the cards of a kind on a node of each class: their number, the different ones with their
+        answers of identity tests, and the place of each card of each node among the different ones.
+
+        Names, attributes and pods of the different ones are void.
+        """
+        found = [self._nodes.objects[key[0]].of_kind(kind) for key in keys]
+        codes, width = np.concatenate(found), len(self._answer.objects)
+        for place in range(1, len(keys[0])):
+            codes = codes * width + np.concatenate(
+                [self._answers.objects[key[place]].numbers for key in keys]
+            )
+        distinct, places = np.unique(codes, return_inverse=True)
+        cards = []
+        for code in distinct.tolist():
+            answer: IdentityAnswer = ()
+            for _ in keys[0][1:]:
+                code, number = divmod(code, width)
+                answer = self._answer.objects[number] + answer
+            cards.append((self._cards.objects[code], answer))
+        return np.array([len(each) for each in found], np.int64), cards, places
+
+    def _groups(self, demand: Demand) -> list[_Group]:
+        programs = self._inventories.programs
+        return [
+            (kind, group) for kind in demand.kinds for group in programs[kind].fitting.cards.identity.groups
+        ]
+
+    def _group_numbers(self, demand: Demand, of: _Group, live: LiveSnapshot, rows: Rows) -> list[int]:
+        """Return the number of the answers of a group of tests for each row; `NO_CLASS` if a test fails."""
+        kind, group = of
+        known = self._by_answers.get(
+            (kind, group.signature(demand.pod, demand.policy)),
+            lambda known: True,
+            lambda: ByRow(live, INT32, self.changes),
+        )
+        known.refresh()
+
+        def compute(missing: Rows) -> NDArray[Any]:
+            frame = group.frame(demand.pod, demand.policy)
+            numbers = []
+            for row in missing.tolist():
+                at = self._inventories.idle(live.info(row))
+                numbers.append(self._number(group.answers(frame, at.node, _of_kind(at, kind))))
+            return np.array(numbers, np.int32)
+
+        numbers: list[int] = known.get(rows, compute)[0].tolist()
+        return numbers
+
+    def _number(self, answers: tuple[IdentityAnswer, ...]) -> int:
+        if any(isinstance(each, str) for answer in answers for each in answer):
+            return NO_CLASS
+
+        def made() -> GroupAnswers:
+            return GroupAnswers(answers, np.array(list(map(self._answer_number, answers)), np.int64))
+
+        return self._answers.of(answers, made)
+
+    def _answer_number(self, answer: IdentityAnswer) -> int:
+        return self._answer.of(answer, lambda: answer)
 
     def _shapes_number(self, node: NodeInfo) -> int:
-        faults = tuple(self._inventories.inventory(node.facts).faults.items())
-        return self._shapes[faults, tuple([card.shape for card in self._inventories.cards(node)])]
+        at, faults = self._inventories.at(node), self._inventories.inventory(node.facts).faults
 
-    def _answers_number(self, demand: Demand, node: NodeInfo) -> int:
-        at, found = self._inventories.idle(node), []
-        for kind in demand.kinds:
-            tests = self._inventories.programs[kind].fitting.cards.identity
-            cards = [card for card in at.cards if is_of(card.type, kind)]
-            answers = tests.answers(demand.pod, at.node, demand.policy, cards).values()
-            if any(isinstance(each, str) for answer in answers for each in answer):
-                return NO_CLASS
-            found.append(tuple(answers))
-        number = self._answers[tuple(found)]
-        if number > len(self._answers_of):
-            self._answers_of.append(tuple(found))
-        return number
+        def made() -> NodeShapes:
+            return NodeShapes(
+                at.fullness,
+                tuple([card.type for card in at.cards]),
+                np.array([self._card_number(card) for card in at.cards], np.int64),
+            )
+
+        return self._nodes.of((tuple(faults.items()), tuple([card.shape for card in at.cards])), made)
+
+    def _card_number(self, card: Card) -> int:
+        # The pods of a card stay in memory no longer than they are there.
+        return self._cards.of(card.shape, lambda: replace(card, tenants=(_TENANT,) * len(card.tenants)))
+
+
+def _of_kind(at: NodeCards, kind: str) -> list[Card]:
+    return [card for card in at.cards if is_of(card.type, kind)]

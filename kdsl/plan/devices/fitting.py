@@ -16,11 +16,13 @@ from kdsl.hooks.faults import Fault
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
-from kdsl.plan.devices.card_tests import CardTests, Verdicts, Walk
+from kdsl.plan.devices.card_memo import Verdicts
+from kdsl.plan.devices.card_tests import CardTests, Walk
 from kdsl.plan.devices.choice import CardChoice, CardRefusal
 from kdsl.plan.devices.choosers import CHOOSERS, GREEDY, SILENT
 from kdsl.plan.devices.device_error import fault_of, located
-from kdsl.plan.devices.identity import reads_identity
+from kdsl.plan.devices.identity import reads_fixed_cards, reads_identity
+from kdsl.plan.devices.reads import needs
 from kdsl.plan.devices.section import FieldsProgram, Section
 
 INSUFFICIENT: Final = "NodeInsufficientDevice"
@@ -38,7 +40,7 @@ class Fitted:
     fault: Fault | None = None
 
 
-class _Chooser:
+class Chooser:
     """A compiled `choose` line."""
 
     def __init__(self, checked: CheckedChooser, device: CheckedDevice, functions: CompiledFunctions) -> None:
@@ -48,6 +50,8 @@ class _Chooser:
         self.reason = self.gates.template(checked.reason)
         self.fields = FieldsProgram(checked.fields, device, functions)
         self.is_shared = not reads_identity(checked.reason, checked.fields)
+        self.is_counted = checked.name in GREEDY and isinstance(self.reason, str)
+        """Whether a node fits if enough of its cards do, whichever they are."""
         self.span = checked.span if checked.where is None else checked.where.span
 
 
@@ -70,13 +74,31 @@ class FitProgram:
             device.order,
             device.value,
         )
-        self._choosers = [_Chooser(chooser, device, functions) for chooser in device.choosers]
+        self.choosers = [Chooser(chooser, device, functions) for chooser in device.choosers]
+        self.is_countable = (
+            self.is_shared
+            and self.cards.are_countable
+            and not self._tests
+            and all(reads_fixed_cards(each.where, each.scope["devices"].slot) for each in device.choosers)
+        )
+        """Whether the order of the cards does not decide if a node fits, except by `together by`."""
+        self.chooses_by_request = any(
+            each.scope["request"].slot in needs(each.where, {}) for each in device.choosers
+        )
 
     @property
     def sections(self) -> tuple[Section, ...]:
         """The sections that decide which cards are chosen."""
-        choosers = (section for each in self._choosers for section in (each.gates, each.fields.section))
+        choosers = (section for each in self.choosers for section in (each.gates, each.fields.section))
         return (*self.cards.sections, self._gates, *choosers)
+
+    def chooser(self, about: Mapping[str, Value]) -> int:
+        """Return the place of the chooser whose `where` holds on a node; EvalError if one has no value."""
+        return next(
+            place
+            for place, each in enumerate(self.choosers)
+            if each.where is None or _value(each.where, each.gates.frame(**about), each.span)
+        )
 
     def fit(self, attempt: ContainerAttempt, verdicts: Verdicts, listener: Listener | None = None) -> Fitted:
         """Return the cards of the container, or the reason against the node; see `CardTests.walk`."""
@@ -84,11 +106,7 @@ class FitProgram:
         total = len(attempt.cards)
         about = {**attempt.names, "devices": tuple(attempt.cards)}
         try:
-            chooser = next(
-                each
-                for each in self._choosers
-                if each.where is None or _value(each.where, each.gates.frame(**about), each.span)
-            )
+            chooser = self.choosers[self.chooser(about)]
             if listener is not None:
                 listener.chooses(chooser.name)
             if attempt.request.count > total and not CHOOSER_FORMS[chooser.name].repeats:
@@ -106,7 +124,7 @@ class FitProgram:
             return Fitted(fault.message, is_shared, fault)
 
     def _choose(
-        self, attempt: ContainerAttempt, about: Mapping[str, Value], chooser: _Chooser, walk: Walk
+        self, attempt: ContainerAttempt, about: Mapping[str, Value], chooser: Chooser, walk: Walk
     ) -> tuple[DeviceGrant, ...] | str:
         names = {**about, "fitting": tuple(one.place for one in walk.taken), "allocated": attempt.allocated}
 
@@ -134,7 +152,12 @@ class FitProgram:
             counts = {word or reason: count for word, count in chosen.counts.items()}
         elif chosen.count or chosen.total is not None:
             counts[reason] = counts.get(reason, 0) + chosen.count
-        return ", ".join(sorted(f"{count}/{total} {word}" for word, count in counts.items()))
+        return refusal(counts, total)
+
+
+def refusal(counts: Mapping[str, int], total: int) -> str:
+    """Return the reason against a node, from the number of its cards by reason."""
+    return ", ".join(sorted(f"{count}/{total} {word}" for word, count in counts.items()))
 
 
 def _value(read: Closure, frame: Frame, span: Span) -> Value:

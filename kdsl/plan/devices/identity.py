@@ -3,25 +3,41 @@ nodes.
 
 Nodes whose cards have equal numbers get equal answers from every expression that reads none of this. Tests in
 `fit` that read it, but nothing that pods on the node change, are identity tests: they run first, once per
-node and kind of pod. Nodes with equal answers of identity tests can share all other answers: see `classes`.
+node and the part of the pod that they read. Nodes with equal answers of identity tests can share all other
+answers: see `classes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import add
 from types import MappingProxyType
 from typing import Final
 
 from kdsl.check.model.devices import CheckedDevice, CheckedTest, FitStep
 from kdsl.check.model.rule_set import CheckedLet
-from kdsl.check.model.typed import CallFn, CallOf, FieldOf, HasField, ListOf, MapOf, Typed, Var
+from kdsl.check.model.typed import (
+    CallFn,
+    CallOf,
+    Comprehension,
+    FieldOf,
+    HasField,
+    ListOf,
+    Macro,
+    MapOf,
+    Typed,
+    TypedExpr,
+    Var,
+)
 from kdsl.check.model.types import BindingTime, Type
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
+from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError
 from kdsl.plan.compile.scope import CompiledFunctions
+from kdsl.plan.devices.pod_part import PodPart
 from kdsl.plan.devices.reads import parts
 from kdsl.plan.devices.section import Section
 
@@ -54,8 +70,52 @@ _FIXED: Final = frozenset(
 _POD: Final = frozenset(("name", "namespace", "uid", "labels", "annotations", "runtimeClass", "requests"))
 
 
+@dataclass(frozen=True, slots=True)
+class IdentityGroup:
+    """Compiled identity tests: those that read the pod or its policy, or those that do not.
+
+    `part` is the part of a pod that they read, `reads_policy` and `reads_node` tell the rest.
+    """
+
+    section: Section
+    tests: tuple[Closure, ...]
+    part: PodPart
+    reads_policy: bool
+    reads_node: bool
+
+    def signature(self, pod: DevicePod, policy: Policy) -> Hashable:
+        """Return the values of the pod that decide about the answers."""
+        return self.part.of(pod), policy if self.reads_policy else None
+
+    def frame(self, pod: DevicePod, policy: Policy) -> Frame:
+        """Return a frame for all cards of one pod."""
+        return self.section.frame(pod=pod, policy=policy)
+
+    def answers(self, frame: Frame, node: DeviceNode, cards: Iterable[Card]) -> tuple[IdentityAnswer, ...]:
+        """Run the tests on each card of a node."""
+        if self.reads_node:
+            # Values that do not depend on the card are computed once per node.
+            frame = frame.copy()
+            self.section.fill(frame, node=node)
+        return tuple([self._answer(frame, card) for card in cards])
+
+    def _answer(self, frame: Frame, card: Card) -> IdentityAnswer:
+        answer: list[bool | str] = []
+        self.section.fill(frame, device=card)
+        meter = frame[-1]
+        for test in self.tests:
+            meter.left = meter.limit
+            try:
+                answer.append(bool(test(frame)))
+            except EvalError as error:
+                answer.append(error.message)
+        return tuple(answer)
+
+
 class IdentityTests:
-    """The compiled identity tests of a device."""
+    """The compiled identity tests of a device. `groups` are those with tests; the answers about a card are
+    those of its groups, one after the other.
+    """
 
     def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
         scope = device.fit.scope
@@ -65,11 +125,21 @@ class IdentityTests:
             for step in device.fit.steps
             if isinstance(step, CheckedTest) and _is_identity_test(step, scope, lets)
         ]
-        self._numbers = {id(test): number for number, test in enumerate(tests)}
-        # Values that do not depend on the card are computed once per node.
-        node = replace(scope["node"], time=BindingTime.POD)
-        self.section = Section({**scope, "node": node}, device, functions)
-        self._tests = [self.section.compile(test.condition) for test in tests]
+        pod, policy, node = (scope[name].slot for name in ("pod", "policy", "node"))
+        slots = {id(test): _slots(test.condition) for test in tests}
+        own = [test for test in tests if slots[id(test)].isdisjoint((pod, policy))]
+        asked = [test for test in tests if test not in own]
+        self._numbers = {id(test): number for number, test in enumerate((*own, *asked))}
+        found = []
+        for group in filter(None, (own, asked)):
+            read = frozenset[int]().union(*(slots[id(test)] for test in group))
+            reads_node = node in read
+            names = {**scope, "node": replace(scope["node"], time=BindingTime.POD)} if reads_node else scope
+            section = Section(names, device, functions)
+            conditions = tuple([section.compile(test.condition) for test in group])
+            part = PodPart.read_by(section.exprs)
+            found.append(IdentityGroup(section, conditions, part, policy in read, reads_node))
+        self.groups = tuple(found)
 
     def number(self, step: FitStep) -> int | None:
         """Return the place of a step among the answers; None for a step that is no identity test."""
@@ -79,28 +149,45 @@ class IdentityTests:
         self, pod: DevicePod, node: DeviceNode, policy: Policy, cards: Sequence[Card]
     ) -> IdentityAnswers:
         """Run the tests on each card."""
-        if not self._tests:
-            return NO_ANSWERS
-        section = self.section
-        frame = section.frame(pod=pod, node=node, policy=policy)
-        meter = frame[-1]
-        found: dict[str, IdentityAnswer] = {}
-        for card in cards:
-            answer: list[bool | str] = []
-            section.fill(frame, device=card)
-            for test in self._tests:
-                meter.left = meter.limit
-                try:
-                    answer.append(bool(test(frame)))
-                except EvalError as error:
-                    answer.append(error.message)
-            found[card.id] = tuple(answer)
-        return found
+        of_groups = [group.answers(group.frame(pod, policy), node, cards) for group in self.groups]
+        return joined_answers(cards, of_groups)
+
+
+def joined_answers(cards: Iterable[Card], of_groups: Sequence[tuple[IdentityAnswer, ...]]) -> IdentityAnswers:
+    """Return the answers about cards by name, from those of each group in the order of the cards."""
+    if not of_groups:
+        return NO_ANSWERS
+    first, *others = of_groups
+    for other in others:
+        first = tuple(map(add, first, other))
+    return {card.id: answer for card, answer in zip(cards, first, strict=True)}
+
+
+def _slots(condition: TypedExpr) -> frozenset[int]:
+    return frozenset(part.slot for part in parts(condition) if isinstance(part, Var))
 
 
 def reads_identity(*sections: object) -> bool:
     """Return whether checked sections read identities, or fields that differ between equal cards."""
     return any(_reads_names(section) or _reads_others(section) for section in sections)
+
+
+def reads_fixed_cards(condition: TypedExpr | None, cards: int) -> bool:
+    """Return whether a condition reads of the list in the slot `cards` only `size`, and by `exists` and `all`
+    fields that no pod changes: then neither the order nor the use of the cards decides.
+    """
+    read = unordered = 0
+    for part in parts(condition):
+        match part:
+            case Var(slot=slot):
+                read += slot == cards
+            case CallOf(function="size", args=(Var(slot=slot),)):
+                unordered += slot == cards
+            case Comprehension(macro=Macro.ALL | Macro.EXISTS, iterable=Var(slot=slot), variables=(_,)):
+                unordered += slot == cards
+            case FieldOf() | HasField() if part.view == "Device" and part.field not in _FIXED:
+                return False
+    return read == unordered
 
 
 def _is_identity_test(test: CheckedTest, scope: Mapping[str, Var], lets: Collection[int]) -> bool:

@@ -19,7 +19,7 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.hooks.faults import Fault
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
-from kdsl.plan.devices.card_tests import CardMemo
+from kdsl.plan.devices.card_memo import CardMemo
 from kdsl.plan.devices.fullness import node_score
 from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.program import DeviceProgram

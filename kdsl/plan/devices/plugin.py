@@ -43,11 +43,12 @@ from kdsl.plan.devices.device_error import fault_of, rejection
 from kdsl.plan.devices.inventories import Inventories, device_node
 from kdsl.plan.devices.locks import Locks, NodeLock
 from kdsl.plan.devices.placing import Placed
+from kdsl.plan.devices.pod_part import PodPart, plain
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.reads import pod_attributes
 from kdsl.plan.devices.records import device_pod
 from kdsl.plan.devices.requests import Demand
-from kdsl.plan.devices.review import Reviewed, Reviews, plain, review_admitted
+from kdsl.plan.devices.review import Reviewed, Reviews, review_admitted
 from kdsl.plan.rules.normalize import Scores
 
 CHOSEN_NODE: Final = "hami.io/vgpu-node"
@@ -142,7 +143,7 @@ class DevicesPlugin:
         admitted = reviewed.pod
         policy = self._default.of(admitted.annotations)
         keys = _all_keys(self._keys[kind] for asked in reviewed.requests for kind in asked)
-        pod_signature = (policy, tuple(_part_read(admitted, name, keys) for name in self._attributes))
+        pod_signature = (policy, PodPart(self._attributes, keys).of(admitted))
         signature = (
             pod_signature,
             tuple(tuple(asked.values()) for asked in reviewed.requests),
@@ -363,13 +364,6 @@ def _unresolvable(error: EvalError | ValueError) -> Status:
     if isinstance(error, EvalError):
         return rejection(Code.UNRESOLVABLE, fault_of(error))
     return Status(Code.UNRESOLVABLE, (str(error),))
-
-
-def _part_read(pod: DevicePod, name: str, annotations: tuple[str, ...] | None) -> object:
-    """Return the part of an attribute of a pod that devices read; `annotations` are keys, None for all."""
-    if name == "annotations" and annotations is not None:
-        return tuple(pod.annotations.get(key) for key in annotations)
-    return plain(getattr(pod, name))
 
 
 def _all_keys(read: Iterable[frozenset[str] | None]) -> tuple[str, ...] | None:

@@ -18,7 +18,7 @@ from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Timestamp
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.admission import AdmitProgram
-from kdsl.plan.devices.card_tests import SortKeys
+from kdsl.plan.devices.card_memo import SortKeys
 from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.fitting import FitProgram
 from kdsl.plan.devices.fullness import card_score
@@ -71,6 +71,8 @@ class DeviceProgram:
             self._value_section = Section(device.value.scope, device, functions)
             self._value = self._value_section.compile(device.value.value)
             self._value_span = device.value.value.span
+        self.is_countable = self.fitting.is_countable and device.value is None
+        """Whether a node needs no choice among its cards to be answered; see `CardCounts`."""
         self._annotate = Section(device.annotations.scope, device, functions)
         self._annotations = [
             (

@@ -11,7 +11,16 @@ from kdsl.base.by_identity import ByIdentity
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.check.model.traversal import children
-from kdsl.check.model.typed import CallOf, Const, FieldOf, HasField, KeyOf, Typed, TypedExpr, Var
+from kdsl.check.model.typed import (
+    CallOf,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    Typed,
+    TypedExpr,
+    Var,
+)
 
 _POD: Final = "DevicePod"
 _ATTRIBUTES: Final = {
@@ -35,19 +44,21 @@ them asks about each several times.
 
 def pod_attributes(device: CheckedDevice) -> frozenset[str]:
     """Return the attributes of `DevicePod` that decide which cards of a node a pod gets."""
-    return _attributes(device, [field.name for field in fields(device) if field.name not in _ONCE])
+    names = [field.name for field in fields(device) if field.name not in _ONCE]
+    return attributes_read(getattr(device, name) for name in names)
 
 
 def review_attributes(device: CheckedDevice) -> frozenset[str]:
     """Return the attributes of `DevicePod` that decide about its admission and its requests."""
-    return _attributes(device, ["admit", "request"])
+    return attributes_read((device.admit, device.request))
 
 
-def _attributes(device: CheckedDevice, sections: Iterable[str]) -> frozenset[str]:
+def attributes_read(sections: Iterable[object]) -> frozenset[str]:
+    """Return the attributes of `DevicePod` that checked sections read, except for containers."""
     found: set[str] = set()
     for section in sections:
         direct = 0
-        for part in parts(getattr(device, section)):
+        for part in parts(section):
             if isinstance(part, FieldOf | HasField) and part.view == _POD:
                 found.add(part.field)
                 direct += isinstance(part.operand, Var)

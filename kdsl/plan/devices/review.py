@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.quota import Quota
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices.admission import admit_pod
+from kdsl.plan.devices.pod_part import plain
 from kdsl.plan.devices.program import DeviceProgram, requests_of
 from kdsl.plan.devices.reads import review_attributes
 from kdsl.plan.devices.requests import DeviceRequest, Requests
@@ -70,13 +70,6 @@ class Reviews:
                 self._known.popitem(last=False)
         own = {name: getattr(pod, name) for name in _OWN}
         return replace(known, pod=replace(known.pod, **own))
-
-
-def plain(value: object) -> object:
-    """Return a value that can be hashed and is equal for equal maps."""
-    if isinstance(value, FrozenMap):
-        return value
-    return frozenset(value.items()) if isinstance(value, Mapping) else value
 
 
 def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | None) -> Reviewed:
