@@ -21,6 +21,7 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
+from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.devices.card_memo import CardMemo
 from kdsl.plan.devices.classes import INT32, ClassKey, InventoryClasses
 from kdsl.plan.devices.counting import CardCounts
@@ -239,7 +240,11 @@ class CardAnswers:
         """
         nodes, keys = rows.tolist(), self._classes.keys(demand, rows)
         firsts = dict(zip(reversed(keys), reversed(nodes), strict=True))
-        self._count(demand, memo, live, firsts)
+        new = {
+            key: live.info(row) for key, row in firsts.items() if key is not None and key not in memo.shared
+        }
+        if len(new) >= MIN_ROWS:
+            self._count(demand, memo, new)
         own: dict[int, int] = {}
 
         def ask(row: int, key: ClassKey | None) -> int:
@@ -262,18 +267,13 @@ class CardAnswers:
                     numbers[at] = ask(row, key) if known is None else known
         return np.array(numbers, np.int32)
 
-    def _count(
-        self, demand: Demand, memo: _Memo, live: LiveSnapshot, firsts: Mapping[ClassKey | None, int]
-    ) -> None:
-        """Keep the answers of classes that need no choice of cards; `firsts` has a row of each class."""
+    def _count(self, demand: Demand, memo: _Memo, firsts: Mapping[ClassKey, NodeInfo]) -> None:
+        """Keep the answers of classes that need no choice of cards; `firsts` has a node of each class."""
         counts = CardCounts.of(self._inventories.programs, demand, self._memo(demand))
         if counts is None:
             return
         asked: dict[ClassKey, NodeInfo] = {}
-        for key, row in firsts.items():
-            if key is None or key in memo.shared:
-                continue
-            node = live.info(row)
+        for key, node in firsts.items():
             status = self._unregistered(demand, node)
             if status is None:
                 asked[key] = node

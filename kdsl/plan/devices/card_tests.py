@@ -109,7 +109,7 @@ class CardTests:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        return (self._charge.section, self._section, *[group.section for group in self.identity.groups])
+        return (self._charge.section, self._section, self.identity.own.section, self.identity.asked.section)
 
     def _step(
         self, step: CheckedLet | CheckedTest | CheckedTogether, lets: Mapping[int, CheckedLet]

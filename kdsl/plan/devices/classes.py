@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import add
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from kdsl.base.by_identity import ByIdentity
 from kdsl.cluster.devices.cards import NO_ATTRIBUTES, Card, Shape, Tenant
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import Changes
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
-from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers, IdentityGroup, joined_answers
+from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.node_inputs import NodeChanges
 from kdsl.plan.devices.placing import NodeCards, is_of
@@ -36,9 +38,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 ClassKey = tuple[int, ...]
-"""The number of the shapes of a node's cards, then those of the answers of each group of identity tests."""
-_Group = tuple[str, IdentityGroup]
-"""A kind of device, and a group of its identity tests."""
+"""The number of the shapes of a node's cards, and for each kind that of the answers of its identity tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class NodeShapes:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupAnswers:
-    """The answers of a group of identity tests about the cards of a node, and the number of each."""
+class NodeAnswers:
+    """The answers of identity tests about the cards of a node, and the number of each."""
 
     answers: tuple[IdentityAnswer, ...]
     numbers: NDArray[np.int64]
@@ -99,9 +99,8 @@ class InventoryClasses:
 
     def refresh(self, live: LiveSnapshot) -> None:
         """Take in the changes since the last time."""
-        full = SPARE_CLASSES + 2 * len(live.names)
         numbers = self._nodes, self._cards, self._answers, self._answer
-        is_full = max(len(each.objects) for each in numbers) > full
+        is_full = max(len(each.objects) for each in numbers) > _most(live)
         changes = self._changes
         if changes is None or live is not self._live or is_full or not changes.refresh():
             self.generation += 1
@@ -116,8 +115,9 @@ class InventoryClasses:
     def _reset(self) -> None:
         self._nodes = _Numbers[Hashable, NodeShapes]()
         self._cards = _Numbers[Shape, Card]()
-        self._answers = _Numbers[tuple[IdentityAnswer, ...], GroupAnswers]()
+        self._answers = _Numbers[tuple[IdentityAnswer, ...], NodeAnswers]()
         self._answer = _Numbers[IdentityAnswer, IdentityAnswer]()
+        self._own = dict[str, ByIdentity[NodeCards, tuple[IdentityAnswer, ...]]]()
 
     @property
     def changes(self) -> Changes:
@@ -136,15 +136,20 @@ class InventoryClasses:
             return np.array([self._shapes_number(live.info(row)) for row in missing.tolist()], np.int32)
 
         columns = [self._by_shapes.get(rows, shapes)[0].tolist()]
-        columns += [self._group_numbers(demand, group, live, rows) for group in self._groups(demand)]
+        columns += [self._answer_numbers(demand, kind, live, rows) for kind in demand.kinds]
         return [key if NO_CLASS not in key else None for key in zip(*columns, strict=True)]
 
     def answers(self, demand: Demand, at: NodeCards, key: ClassKey) -> Mapping[str, IdentityAnswers]:
         """Return the answers of identity tests about the cards of a node of a class, by kind."""
-        found: dict[str, list[tuple[IdentityAnswer, ...]]] = {kind: [] for kind in demand.kinds}
-        for (kind, _), number in zip(self._groups(demand), key[1:], strict=True):
-            found[kind].append(self._answers.objects[number].answers)
-        return {kind: joined_answers(_of_kind(at, kind), answers) for kind, answers in found.items()}
+        return {
+            kind: {
+                card.id: answer
+                for card, answer in zip(
+                    _of_kind(at, kind), self._answers.objects[number].answers, strict=True
+                )
+            }
+            for kind, number in zip(demand.kinds, key[1:], strict=True)
+        }
 
     def shapes(self, key: ClassKey) -> NodeShapes:
         """Return the shapes of the cards of a class."""
@@ -153,60 +158,63 @@ class InventoryClasses:
     def card_classes(
         self, kind: str, keys: Sequence[ClassKey]
     ) -> tuple[NDArray[np.int64], list[tuple[Card, IdentityAnswer]], NDArray[np.int64]]:
-        """Return the cards of a kind on a node of each class: their number, the different ones with their
-        answers of identity tests, and the place of each card of each node among the different ones.
+        """Return the cards of a kind, the only one of the classes, on a node of each: how many there are, the
+        different ones with their answers of identity tests, and the place of each card among the different.
 
         Names, attributes and pods of the different ones are void.
         """
         found = [self._nodes.objects[key[0]].of_kind(kind) for key in keys]
-        codes, width = np.concatenate(found), len(self._answer.objects)
-        for place in range(1, len(keys[0])):
-            codes = codes * width + np.concatenate(
-                [self._answers.objects[key[place]].numbers for key in keys]
-            )
-        distinct, places = np.unique(codes, return_inverse=True)
-        cards = []
-        for code in distinct.tolist():
-            answer: IdentityAnswer = ()
-            for _ in keys[0][1:]:
-                code, number = divmod(code, width)
-                answer = self._answer.objects[number] + answer
-            cards.append((self._cards.objects[code], answer))
+        answers = [self._answers.objects[number].numbers for _, number in keys]
+        width = len(self._answer.objects)
+        distinct, places = np.unique(
+            np.concatenate(found) * width + np.concatenate(answers), return_inverse=True
+        )
+        cards = [
+            (self._cards.objects[code // width], self._answer.objects[code % width])
+            for code in distinct.tolist()
+        ]
         return np.array([len(each) for each in found], np.int64), cards, places
 
-    def _groups(self, demand: Demand) -> list[_Group]:
-        programs = self._inventories.programs
-        return [
-            (kind, group) for kind in demand.kinds for group in programs[kind].fitting.cards.identity.groups
-        ]
-
-    def _group_numbers(self, demand: Demand, of: _Group, live: LiveSnapshot, rows: Rows) -> list[int]:
-        """Return the number of the answers of a group of tests for each row; `NO_CLASS` if a test fails."""
-        kind, group = of
+    def _answer_numbers(self, demand: Demand, kind: str, live: LiveSnapshot, rows: Rows) -> list[int]:
+        """Return the number of the answers of identity tests for each row; `NO_CLASS` if a test fails."""
+        asked = self._inventories.programs[kind].fitting.cards.identity.asked
         known = self._by_answers.get(
-            (kind, group.signature(demand.pod, demand.policy)),
+            (kind, asked.signature(demand.pod, demand.policy)),
             lambda known: True,
             lambda: ByRow(live, INT32, self.changes),
         )
         known.refresh()
 
         def compute(missing: Rows) -> NDArray[Any]:
-            frame = group.frame(demand.pod, demand.policy)
+            own, frame = self._own_answers(kind, live), asked.frame(demand.pod, demand.policy)
             numbers = []
             for row in missing.tolist():
                 at = self._inventories.idle(live.info(row))
-                numbers.append(self._number(group.answers(frame, at.node, _of_kind(at, kind))))
+                found = asked.answers(frame, at.node, _of_kind(at, kind))
+                numbers.append(self._number(tuple(map(add, own.of(at), found))))
             return np.array(numbers, np.int32)
 
         numbers: list[int] = known.get(rows, compute)[0].tolist()
         return numbers
 
+    def _own_answers(
+        self, kind: str, live: LiveSnapshot
+    ) -> ByIdentity[NodeCards, tuple[IdentityAnswer, ...]]:
+        """Return the answers of the identity tests that do not read the pod, by node."""
+        if kind not in self._own:
+            own = self._inventories.programs[kind].fitting.cards.identity.own
+            frame = own.section.frame()
+            self._own[kind] = ByIdentity(
+                lambda at: own.answers(frame, at.node, _of_kind(at, kind)), _most(live)
+            )
+        return self._own[kind]
+
     def _number(self, answers: tuple[IdentityAnswer, ...]) -> int:
         if any(isinstance(each, str) for answer in answers for each in answer):
             return NO_CLASS
 
-        def made() -> GroupAnswers:
-            return GroupAnswers(answers, np.array(list(map(self._answer_number, answers)), np.int64))
+        def made() -> NodeAnswers:
+            return NodeAnswers(answers, np.array(list(map(self._answer_number, answers)), np.int64))
 
         return self._answers.of(answers, made)
 
@@ -228,6 +236,11 @@ class InventoryClasses:
     def _card_number(self, card: Card) -> int:
         # The pods of a card stay in memory no longer than they are there.
         return self._cards.of(card.shape, lambda: replace(card, tenants=(_TENANT,) * len(card.tenants)))
+
+
+def _most(live: LiveSnapshot) -> int:
+    """Return the most values that are numbered."""
+    return SPARE_CLASSES + 2 * len(live.names)
 
 
 def _of_kind(at: NodeCards, kind: str) -> list[Card]:

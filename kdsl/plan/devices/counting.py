@@ -128,7 +128,7 @@ class CardCounts:
         places: NDArray[np.intp],
         count: int,
     ) -> NDArray[np.bool_]:
-        """Return the nodes for which the order of trying may decide: a test fails, all tests take
+        """Return the nodes for which the order of trying may decide: a test fails, all tests together take
         too many steps, or cards are not to be together.
         """
         steps = np.array([self._limit + 1 if each is None else each.steps for each in settled], np.int64)

@@ -9,9 +9,8 @@ answers: see `classes`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import add
 from types import MappingProxyType
 from typing import Final
 
@@ -72,16 +71,27 @@ _POD: Final = frozenset(("name", "namespace", "uid", "labels", "annotations", "r
 
 @dataclass(frozen=True, slots=True)
 class IdentityGroup:
-    """Compiled identity tests: those that read the pod or its policy, or those that do not.
-
-    `part` is the part of a pod that they read, `reads_policy` and `reads_node` tell the rest.
-    """
+    """Compiled identity tests. `part` is the part of a pod that they read."""
 
     section: Section
     tests: tuple[Closure, ...]
     part: PodPart
     reads_policy: bool
     reads_node: bool
+
+    @staticmethod
+    def of(
+        tests: Sequence[CheckedTest], device: CheckedDevice, functions: CompiledFunctions
+    ) -> IdentityGroup:
+        """Compile tests."""
+        scope = device.fit.scope
+        read = frozenset[int]().union(*map(_slots, tests))
+        reads_node = scope["node"].slot in read
+        names = {**scope, "node": replace(scope["node"], time=BindingTime.POD)} if reads_node else scope
+        section = Section(names, device, functions)
+        compiled = tuple([section.compile(test.condition) for test in tests])
+        part = PodPart.read_by(section.exprs)
+        return IdentityGroup(section, compiled, part, scope["policy"].slot in read, reads_node)
 
     def signature(self, pod: DevicePod, policy: Policy) -> Hashable:
         """Return the values of the pod that decide about the answers."""
@@ -91,8 +101,10 @@ class IdentityGroup:
         """Return a frame for all cards of one pod."""
         return self.section.frame(pod=pod, policy=policy)
 
-    def answers(self, frame: Frame, node: DeviceNode, cards: Iterable[Card]) -> tuple[IdentityAnswer, ...]:
+    def answers(self, frame: Frame, node: DeviceNode, cards: Sequence[Card]) -> tuple[IdentityAnswer, ...]:
         """Run the tests on each card of a node."""
+        if not self.tests:
+            return ((),) * len(cards)
         if self.reads_node:
             # Values that do not depend on the card are computed once per node.
             frame = frame.copy()
@@ -113,8 +125,9 @@ class IdentityGroup:
 
 
 class IdentityTests:
-    """The compiled identity tests of a device. `groups` are those with tests; the answers about a card are
-    those of its groups, one after the other.
+    """The compiled identity tests of a device: its `own`, which read no pod, and those `asked` for each pod.
+
+    The answer about a card has those of `own` first.
     """
 
     def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
@@ -125,21 +138,12 @@ class IdentityTests:
             for step in device.fit.steps
             if isinstance(step, CheckedTest) and _is_identity_test(step, scope, lets)
         ]
-        pod, policy, node = (scope[name].slot for name in ("pod", "policy", "node"))
-        slots = {id(test): _slots(test.condition) for test in tests}
-        own = [test for test in tests if slots[id(test)].isdisjoint((pod, policy))]
+        of_pod = {scope["pod"].slot, scope["policy"].slot}
+        own = [test for test in tests if _slots(test).isdisjoint(of_pod)]
         asked = [test for test in tests if test not in own]
         self._numbers = {id(test): number for number, test in enumerate((*own, *asked))}
-        found = []
-        for group in filter(None, (own, asked)):
-            read = frozenset[int]().union(*(slots[id(test)] for test in group))
-            reads_node = node in read
-            names = {**scope, "node": replace(scope["node"], time=BindingTime.POD)} if reads_node else scope
-            section = Section(names, device, functions)
-            conditions = tuple([section.compile(test.condition) for test in group])
-            part = PodPart.read_by(section.exprs)
-            found.append(IdentityGroup(section, conditions, part, policy in read, reads_node))
-        self.groups = tuple(found)
+        self.own = IdentityGroup.of(own, device, functions)
+        self.asked = IdentityGroup.of(asked, device, functions)
 
     def number(self, step: FitStep) -> int | None:
         """Return the place of a step among the answers; None for a step that is no identity test."""
@@ -149,22 +153,16 @@ class IdentityTests:
         self, pod: DevicePod, node: DeviceNode, policy: Policy, cards: Sequence[Card]
     ) -> IdentityAnswers:
         """Run the tests on each card."""
-        of_groups = [group.answers(group.frame(pod, policy), node, cards) for group in self.groups]
-        return joined_answers(cards, of_groups)
+        if not self._numbers:
+            return NO_ANSWERS
+        own, asked = [
+            group.answers(group.frame(pod, policy), node, cards) for group in (self.own, self.asked)
+        ]
+        return {card.id: one + other for card, one, other in zip(cards, own, asked, strict=True)}
 
 
-def joined_answers(cards: Iterable[Card], of_groups: Sequence[tuple[IdentityAnswer, ...]]) -> IdentityAnswers:
-    """Return the answers about cards by name, from those of each group in the order of the cards."""
-    if not of_groups:
-        return NO_ANSWERS
-    first, *others = of_groups
-    for other in others:
-        first = tuple(map(add, first, other))
-    return {card.id: answer for card, answer in zip(cards, first, strict=True)}
-
-
-def _slots(condition: TypedExpr) -> frozenset[int]:
-    return frozenset(part.slot for part in parts(condition) if isinstance(part, Var))
+def _slots(test: CheckedTest) -> frozenset[int]:
+    return frozenset(part.slot for part in parts(test.condition) if isinstance(part, Var))
 
 
 def reads_identity(*sections: object) -> bool:
