@@ -31,6 +31,7 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cycle.engine import Engine
 from kdsl.sim.run import SimulatedBinder
 
@@ -110,8 +111,12 @@ def _prepared(
     ]
     checked = check_rules((shipped_rules(),))
     assert checked.rules is not None, checked.diagnostics
-    binder, settings = SimulatedBinder(cluster), Settings(profile=PROFILES.get(shape, PROFILE))
-    with build_engine(checked.rules, cluster, binder, ManualClock(), settings) as engine, settled_heap():
+    settings = Settings(profile=PROFILES.get(shape, PROFILE))
+    # Assumed pods have their cards.
+    annotator = MemoryAnnotations(cluster)
+    binder, clock = SimulatedBinder(cluster), ManualClock()
+    engine = build_engine(checked.rules, cluster, binder, clock, settings, annotator=annotator)
+    with engine, settled_heap():
         cluster.snapshot()
         yield engine, pending, cluster
 

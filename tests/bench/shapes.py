@@ -3,7 +3,7 @@
 Nodes have 32 cpu, 256 GiB and room for 110 pods, in 3 zones and 10 pools. Pods ask for 100m and 500 MiB. What a
 shape adds is the constraint that scheduler_perf gives to its workload of that name; nodes of `gpu-sharing` have 8
 cards of 80 GiB, which up to 10 pods share, and its pods ask for a part of one, of 10 sizes. In `unlike-gpu-sharing` no
-two pods ask for the same part.
+two pods ask for the same part. `unlike-cards` is that of `tests.bench.unlike_cards`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from tests.bench import features, full, unlike
+from tests.bench import features, full, unlike, unlike_cards
 
 Json = dict[str, Any]
 
@@ -21,8 +21,12 @@ ZONE, HOSTNAME, POOL = "topology.kubernetes.io/zone", "kubernetes.io/hostname", 
 ZONES, POOLS = 3, 10
 JOB_LABELS, UNLIKE_NODES, UNLIKE_PODS, UNLIKE = "job-labels", "unlike-nodes", "unlike-pods", "unlike"
 _UNLIKE_PODS, _UNLIKE_NODES = (UNLIKE_PODS, UNLIKE), (UNLIKE_NODES, UNLIKE)
-GPU_SHARING, UNLIKE_GPU_SHARING = GPU_SHAPES = "gpu-sharing", "unlike-gpu-sharing"
-REGISTER, CARDS = "hami.io/node-nvidia-register", 8
+GPU_SHARING, UNLIKE_GPU_SHARING, UNLIKE_CARDS = GPU_SHAPES = (
+    "gpu-sharing",
+    "unlike-gpu-sharing",
+    "unlike-cards",
+)
+CARDS = 8
 
 
 def nodes(shape: str, count: int) -> Iterator[Json]:
@@ -40,7 +44,8 @@ def nodes(shape: str, count: int) -> Iterator[Json]:
     for number in range(count):
         name = f"node-{number}"
         labels = {HOSTNAME: name, ZONE: f"zone-{number % ZONES}", POOL: f"pool-{number % POOLS}"}
-        annotations = {REGISTER: _cards(name)} if shape in GPU_SHAPES else {}
+        cards = unlike_cards.cards(number) if shape == UNLIKE_CARDS else _cards(name)
+        annotations = {unlike_cards.REGISTER: cards} if shape in GPU_SHAPES else {}
         yield {
             "apiVersion": "v1",
             "kind": "Node",
@@ -89,11 +94,20 @@ def _repeated_pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
                 "nvidia.com/gpumem": str(memory),
                 "nvidia.com/gpucores": str(number % 30 if is_unlike else 10),
             }
+        annotations: dict[str, str] = {}
+        if shape == UNLIKE_CARDS:
+            resources["limits"], annotations = unlike_cards.limits(number), unlike_cards.annotations(number)
         container = {"name": "pause", "image": "pause:3.10", "resources": resources}
         yield {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": name, "namespace": "bench", "uid": name, "labels": {"color": _color(part)}},
+            "metadata": {
+                "name": name,
+                "namespace": "bench",
+                "uid": name,
+                "labels": {"color": _color(part)},
+                "annotations": annotations,
+            },
             "spec": {"containers": [container], **part()},
         }
 
@@ -186,6 +200,7 @@ SHAPES: Mapping[str, tuple[Callable[[], Json], ...]] = {
     "preferred-affinity": (_preferred_affinity,),
     GPU_SHARING: (_plain,),
     UNLIKE_GPU_SHARING: (_plain,),
+    UNLIKE_CARDS: (_plain,),
     "mixed": (
         _plain,
         _node_affinity,
