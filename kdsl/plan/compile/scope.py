@@ -15,7 +15,7 @@ from typing import Final
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedLet, CheckedParam, Fns
 from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import Aggregate, Comprehension, Const, TypedExpr, Var
+from kdsl.check.model.typed import Aggregate, CallOf, Comprehension, Const, TypedExpr, Var
 from kdsl.eval.ir import free_slots, map_children, shape
 from kdsl.eval.scalar import UNSET, Closure, Compiler, Frame
 from kdsl.eval.scalar.frame import Compile, item_reader, lazy_reader, renewing
@@ -114,6 +114,7 @@ class RuleScope:
         self._lists: dict[int, TypedExpr] = {}
         self.transient: list[int] = []
         self.counts: list[int] = []
+        self._fixed: set[int] = set()
         # Equal counts share a variable.
         self._counts: dict[Hashable, Var] = {}
         # By identity: equal expressions in different places may differ in known values.
@@ -155,6 +156,7 @@ class RuleScope:
         self._compiler.lazy[variable.slot] = self._lasting(expr)
         self.lasting.add(variable.slot)
         self._mark_transient(variable.slot, expr)
+        self._mark_fixed(variable.slot, expr)
         return variable
 
     def hoist_by_item(self, expr: TypedExpr) -> Var:
@@ -165,6 +167,7 @@ class RuleScope:
         items = sorted(self._deciding_items(free_slots(expr) & self.items))
         self._compiler.by_item[slot] = item_reader(slot, items, self._lasting(expr, self._combinations(expr)))
         self._mark_transient(slot, expr)
+        self._mark_fixed(slot, expr)
         return variable
 
     def _deciding_items(self, slots: Iterable[int]) -> set[int]:
@@ -256,6 +259,29 @@ class RuleScope:
         self.transient.append(slot)
         return slot
 
+    def kept_slot(self) -> int:
+        """Return a new slot, which is kept from one attempt of a signature to the next, as counts are."""
+        slot = self._new_slot()
+        self.counts.append(slot)
+        return slot
+
+    def is_fixed(self, expr: TypedExpr) -> bool:
+        """Return whether an expression stays the same from one attempt of a signature to the next, or is one
+        count or a list of counts, of which only the numbers change.
+        """
+        match expr:
+            case Var(slot=slot) if slot in self.definitions:
+                return self.is_fixed(self.definitions[slot])
+            case Var(slot=slot) if slot in self._fixed:
+                return True
+            case CallOf(overload="index_list", args=(items, place)):
+                return self.is_fixed(items) and is_stable(place)
+        return is_stable(expr) or is_count(expr)
+
+    def _mark_fixed(self, slot: int, expr: TypedExpr) -> None:
+        if self.is_fixed(expr):
+            self._fixed.add(slot)
+
     def _new_slot(self) -> int:
         self._slots += 1
         return self._slots - 1
@@ -305,6 +331,7 @@ class RuleScope:
         if is_lasting:
             self.lasting.add(slot)
             self._mark_transient(slot, let.value)
+            self._mark_fixed(slot, value)
             return None
         return slot
 

@@ -13,7 +13,7 @@ from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, Field
 from kdsl.cluster.snapshot.catalog import CatalogWord
 
 _CATALOG: Final = frozenset(CatalogWord)
-_COUNTS: Final = ("TopologyCount", "PodTermCount")
+COUNTS: Final = ("TopologyCount", "PodTermCount")
 
 
 def is_stable(*exprs: TypedExpr | None) -> bool:
@@ -33,7 +33,7 @@ def is_count(expr: TypedExpr) -> bool:
             return is_stable(value) and is_count(body)
         case Comprehension(macro=Macro.MAP, iterable=iterable, where=None, body=body):
             return is_stable(iterable) and is_count(body)
-        case Aggregate(target=target) if expr.type.name in _COUNTS:
+        case Aggregate(target=target) if expr.type.name in COUNTS:
             return _is_counted(target)
     return False
 
