@@ -68,10 +68,11 @@ class Compiler:
     """Compiles the expressions of one rule or function, which share a frame.
 
     `lazy` fills the slots of lazy variables: `let`, `cel.bind` and hoisted parts. `by_item` reads variables
-    that depend on the loop items in `follows`. `answer_slot` is `RuleScope.answer_slot`, if any. `fns` are the functions of the rule files by qualified name;
-    `bodies` caches their compiled bodies for all rules. `lower` compiles macros over nodes; without it they
-    visit one node after the other. `questions` are the questions of macros of views; sharing it shares the
-    counts. `cards_of` reads the cards of a node; without it nodes have none.
+    that depend on the loop items in `follows`. `answer_slot` returns the slot for the answer of a macro over
+    nodes, if any. `fns` are the functions of the rule files by qualified name; `bodies` caches their compiled
+    bodies for all rules. `lower` compiles macros over nodes; without it they visit one node after the other.
+    `questions` are the questions of macros of views; sharing it shares the counts. `cards_of` reads the cards
+    of a node; without it nodes have none.
     """
 
     joins_calls = True

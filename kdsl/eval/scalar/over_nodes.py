@@ -20,8 +20,8 @@ Needs = Callable[[TypedExpr], frozenset[int]]
 
 Lower = Callable[[Comprehension | Aggregate, Compile, Needs, int | None], AtOnce]
 """Compiles a macro for all nodes at once; values that the nodes share are compiled by the compiler that it is
-given. A macro of a view is compiled as a `filter`. The number is a slot in which the answer of a filter may be
-kept, see `RuleScope.answer_slot`.
+given. A macro of a view is compiled as a `filter`. The number is the slot in which the answer that all nodes
+give to a filter is kept, if any.
 """
 
 

@@ -89,8 +89,8 @@ class RuleScope:
     `known` maps slots to constants. `lasting` are slots with one value for all nodes of a pod. `items` are
     slots of variables that range over the same items for each node, and of values that depend on those.
     `definitions` are the optimised values of the other `let`s. `transient` are lasting slots that are cleared
-    for the next attempt of the signature, `counts` those of kept counts. `rule` is the key of the share of
-    the budget.
+    for the next attempt of the signature, `counts` those of kept counts and other kept facts of the cluster.
+    `rule` is the key of the share of the budget.
     """
 
     def __init__(
@@ -353,6 +353,8 @@ class RuleScope:
 
     def new_frame(self) -> Frame:
         """Return an empty frame. Call it after compiling everything."""
+        # What macros over nodes compile at their first use gets no more slots.
+        self._compiler.answer_slot = None
         return [*[UNSET] * self._slots, Meter.of(self._steps.pod)]
 
     def frames(self) -> Callable[..., Frame]:

@@ -29,8 +29,8 @@ def _are_stable(reads: frozenset[str]) -> bool:
 
 
 def is_static(condition: TypedExpr, node: Var, others: Iterable[Var]) -> bool:
-    """Return whether a condition on `node`, one of a list, reads nothing but the pod, the catalog and facts of
-    nodes; `others` are its other variables.
+    """Return whether a condition on `node`, one of a list, reads nothing but the pod, the catalog and facts
+    of nodes; `others` are its other variables.
     """
     return is_stable(*others) and _are_stable(condition.reads - node.reads - _FACTS)
 

@@ -59,7 +59,8 @@ score Spread {
   ignore when pod.priority > 1 && !hasAll(node, keys)
   let candidates = feasible.filter(n, !n.unschedulable && (pod.priority < 1 || hasAll(n, ["host"])))
   let others = feasible.filter(n, feasible.size() > 14 && "zone" in n.labels)
-  let kinds = candidates.map(n, n.labels[?"zone"].orValue("")).distinct().size() + others.size()
+  let open = feasible.filter(n, cluster.nodes.filter(m, !m.unschedulable).size() > 12 || "rack" in n.labels)
+  let kinds = candidates.map(n, n.labels[?"zone"].orValue("")).distinct().size() + others.size() + open.size()
   value topology("zone").eligible(n, hasAll(n, keys)).count(p, p.priority == pod.priority).here(node) * kinds
   normalize reverse
 }
