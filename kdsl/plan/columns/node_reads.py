@@ -112,10 +112,15 @@ class NodeReadsCompiler:
     def _evaluated(self, expr: TypedExpr) -> Closure | None:
         """Return the closure as `_closure`, for a collector that evaluates it."""
         closure = self._closure(expr)
-        is_item = isinstance(expr, Var) and expr.slot in self._known
-        if closure is not None and not (is_item or self._rule.is_fixed(expr)):
-            self._changing.append(expr)
+        if closure is not None:
+            self._note(expr)
         return closure
+
+    def _note(self, expr: TypedExpr) -> None:
+        """Remember that an evaluated expression may change, unless it is fixed."""
+        is_item = isinstance(expr, Var) and expr.slot in self._known
+        if not (is_item or self._rule.is_fixed(expr)):
+            self._changing.append(expr)
 
     def _with_known(self, slots: Iterable[int]) -> NodeReadsCompiler:
         return self._inside(NodeReadsCompiler(self._rule, self._known.union(slots)))
@@ -324,6 +329,7 @@ class NodeReadsCompiler:
             if isinstance(each, CheckedLet):
                 lets.append(each.variable.slot)
                 if inner._closure(each.value) is not None:
+                    inner._note(each.variable)
                     inner = inner._with_known(lets[-1:])
         where = None if statement.where is None else inner.compile(optimised(statement.where))
         collect = _together([where, inner._statements(statement.body, optimised)])

@@ -34,6 +34,10 @@ predicate Near {
     let found = topology(t.topologyKey).count(p, t.matches(p))
     require t.topologyKey in node.labels && (isFirst || found.here(node) < 7) else "crowded ${t.topologyKey}"
   }
+  for key in ["zone", "rack"].filter(k, pod.priority > 0) {
+    let late = [topology(key).count(p, p.labels == pod.labels)].filter(c, c.total() > 10)
+    require late.map(c, c.here(node)).sum() < 6 else "late ${key}"
+  }
   require cluster.requiredAntiAffinityTerms.count(t, t.matches(pod)).here(node) == 0 else "not wanted"
 }
 score Wanted {
