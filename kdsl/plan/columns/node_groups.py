@@ -14,8 +14,9 @@ from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import Array, NotColumnar
+from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.groups import Digit, Groups, few_groups
+from kdsl.plan.counts.topology import PodTermCount, TopologyCount
 
 _STEPS: Final = 512
 """The steps for collecting reads; beyond that, columns are as fast."""
@@ -23,13 +24,13 @@ _SHARED: Final = 256
 """The most values of a fact that nodes may be grouped by: of more, the nodes of a call hardly share one."""
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-Numbers = tuple[Value, Callable[[Array], Array | int], tuple[int, int]]
-"""An object with a method per node, that method over columns of ints, and the bounds of the ints."""
+Numbers = tuple[Value, str, str]
+"""An object with a method per node, and the names of that method over columns of ints and of their bounds."""
 
 
 class NodeReads(Struct, eq=False):
     """The reads of nodes for one pod: attributes, keys of maps (values, or only presence in `tests`), and
-    numbers by row. `lets` are the variables that were followed.
+    numbers by row. `lets` are the variables that were followed, `counts` those whose numbers are read.
     """
 
     fields: set[str] = field(default_factory=set)
@@ -37,6 +38,14 @@ class NodeReads(Struct, eq=False):
     tests: set[tuple[str, str]] = field(default_factory=set)
     columns: dict[int, Numbers] = field(default_factory=dict)
     lets: set[int] = field(default_factory=set)
+    counts: list[TopologyCount | PodTermCount] = field(default_factory=list)
+
+    def hold(self) -> bool:
+        """Return whether they are those of the present attempt, too."""
+        for count in self.counts:  # noqa: SIM110 - the hot path
+            if not count.is_current():
+                return False
+        return True
 
     def add_labels(self, keys: Iterable[str]) -> None:
         """Add the labels with these keys."""
@@ -75,8 +84,9 @@ class NodeReads(Struct, eq=False):
             held = facts.key(*place)
             if not held.is_everywhere:
                 digits.append((held.codes.take(rows) != ABSENT, 2))
-        for _, numbers, (least, largest) in self.columns.values():
-            values = numbers(rows) if least < largest else least
+        for value, column_of, range_of in self.columns.values():
+            least, largest = getattr(value, range_of)
+            values = getattr(value, column_of)(rows) if least < largest else least
             if isinstance(values, np.ndarray):
                 digits.append((values - least if least else values, largest - least + 1))
         return digits
@@ -110,7 +120,7 @@ class NodeGroups:
         """Return the groups of rows; None as for `evaluate`."""
         frame = batch.frame
         reads = frame[self._slot]
-        if reads is UNSET:
+        if reads is UNSET or reads is None or not reads.hold():
             reads = frame[self._slot] = collected_reads(self._collect, frame)
         digits = None if reads is None else reads.digits(batch)
         return None if digits is None else few_groups(digits, len(batch))

@@ -37,6 +37,8 @@ from kdsl.plan.columns.atoms import is_fact, keyed
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.node_groups import Collect, NodeGroups, NodeReads
 from kdsl.plan.columns.rule import ColumnScope
+from kdsl.plan.compile.scope import RuleScope
+from kdsl.plan.compile.stability import COUNTS, is_stable
 
 _MAX_DEPTH: Final = 64
 
@@ -49,6 +51,8 @@ class NodeReadsCompiler:
         self._node = rule.slots.node
         self._known = known
         self._depth = 0
+        # The evaluated expressions that may change between attempts of a signature.
+        self._changing: list[TypedExpr] = []
         # Collectors of `let`s by slot, and of functions by name; both with the variables known there.
         self._lets: dict[tuple[int, frozenset[int]], Collect | None] = {}
         self._bodies: dict[tuple[str, int, frozenset[int]], Collect | None] = {}
@@ -100,16 +104,30 @@ class NodeReadsCompiler:
         return self._rule.shared_closure(expr, self._known)
 
     def _shared(self, expr: TypedExpr) -> Closure:
-        closure = self._closure(expr)
+        closure = self._evaluated(expr)
         if closure is None:
             raise NotColumnar
         return closure
+
+    def _evaluated(self, expr: TypedExpr) -> Closure | None:
+        """Return the closure as `_closure`, for a collector that evaluates it."""
+        closure = self._closure(expr)
+        if closure is not None:
+            self._note(expr)
+        return closure
+
+    def _note(self, expr: TypedExpr) -> None:
+        """Remember that an evaluated expression may change, unless it is fixed."""
+        is_item = isinstance(expr, Var) and expr.slot in self._known
+        if not (is_item or self._rule.is_fixed(expr)):
+            self._changing.append(expr)
 
     def _with_known(self, slots: Iterable[int]) -> NodeReadsCompiler:
         return self._inside(NodeReadsCompiler(self._rule, self._known.union(slots)))
 
     def _inside(self, inner: NodeReadsCompiler) -> NodeReadsCompiler:
         inner._depth, inner._lets, inner._bodies = self._depth, self._lets, self._bodies
+        inner._changing = self._changing
         return inner
 
     def _variable(self, slot: int) -> Collect | None:
@@ -131,9 +149,11 @@ class NodeReadsCompiler:
         return once
 
     def _connective(self, expr: CallOf) -> Collect | None:
-        """Return the collector of operands, up to the first that decides for all nodes."""
+        """Return the collector of operands, up to the first that decides for all nodes of every attempt."""
         decider = expr.function == "_||_"
-        steps = [(self._closure(each), self.compile(each)) for each in operands(expr)]
+        steps = [
+            (self._closure(each) if is_stable(each) else None, self.compile(each)) for each in operands(expr)
+        ]
         if all(collect is None for _, collect in steps):
             return None
 
@@ -149,7 +169,7 @@ class NodeReadsCompiler:
     def _choice(self, expr: CallOf) -> Collect | None:
         """Return the collector of the branch that all nodes take, or of all parts."""
         condition = self._closure(expr.args[0])
-        if condition is None or expr.args[0].type != BOOL:
+        if condition is None or expr.args[0].type != BOOL or not is_stable(expr.args[0]):
             return self.compile_all(expr.args)
         yes, no = (self.compile(each) or _nothing for each in expr.args[1:])
         if yes is _nothing and no is _nothing:
@@ -175,18 +195,20 @@ class NodeReadsCompiler:
 
             return collect_keys
         column_of, range_of = f"{name}_column", f"{name}_range"
+        is_count = receiver.type.name in COUNTS
 
         def collect(frame: Frame, reads: NodeReads) -> None:
             value = target(frame)
+            if is_count:
+                reads.counts.append(value)
             keys = getattr(value, "label_keys", None)
             if keys is not None:
                 reads.add_labels(keys)
-                return
-            column = getattr(value, column_of, None)
-            if column is None:
+            elif getattr(value, column_of, None) is not None:
+                # The reference keeps the id unique.
+                reads.columns[id(value)] = value, column_of, range_of
+            else:
                 raise NotColumnar
-            # The reference keeps the id unique.
-            reads.columns[id(value)] = value, column, getattr(value, range_of)
 
         return collect
 
@@ -200,6 +222,8 @@ class NodeReadsCompiler:
         pairs = list(zip(fn.params, expr.args, strict=True))
         node = fn.params[inputs.index(True)].slot
         known = [(param.slot, closure) for param, arg in pairs if (closure := self._closure(arg)) is not None]
+        # Inside, the reads of an argument are unknown.
+        self._changing += [arg for _, arg in pairs if not is_stable(arg)]
         place = (expr.fn, node, frozenset(slot for slot, _ in known))
         if place not in self._bodies:
             inner = self._inside(NodeReadsCompiler(self._rule.in_fn(node), place[2]))
@@ -239,7 +263,7 @@ class NodeReadsCompiler:
     def _source(self, expr: Comprehension) -> tuple[TypedExpr, Closure] | None:
         """Return a list or map that all nodes share and that holds all items of a macro; None if unknown."""
         source = expr.iterable
-        while (closure := self._closure(source)) is None:
+        while (closure := self._evaluated(source)) is None:
             match source:
                 # The position of an item in a filtered list is unknown.
                 case Comprehension(macro=Macro.FILTER, iterable=items) if len(expr.variables) == 1:
@@ -251,7 +275,7 @@ class NodeReadsCompiler:
         return source, closure
 
     def _bind(self, expr: Bind) -> Collect | None:
-        slot, value = expr.variable.slot, self._closure(expr.value)
+        slot, value = expr.variable.slot, self._evaluated(expr.value)
         if value is None:
             return self.compile_all((expr.value, expr.body))
         collect = self._with_known([slot]).compile(expr.body)
@@ -269,17 +293,17 @@ class NodeReadsCompiler:
         self,
         exprs: Iterable[TypedExpr],
         statements: Iterable[CheckedStatement],
-        optimised: Callable[[TypedExpr], TypedExpr],
-        slot: Callable[[], int],
+        scope: RuleScope,
     ) -> NodeGroups | None:
         """Return the groups of nodes for all of a rule's expressions; None if it reads more than a few facts
         in any case.
-
-        `optimised` prepares its expressions, `slot` returns a slot that is `UNSET` in each attempt.
         """
+        optimised = scope.optimised
         collectors = self.compile_all(map(optimised, exprs)), self._statements(statements, optimised)
         collect = _together(collectors) or _nothing
-        return None if collect is unclear else NodeGroups(collect, slot())
+        if collect is unclear:
+            return None
+        return NodeGroups(collect, scope.transient_slot() if self._changing else scope.kept_slot())
 
     def _statements(
         self, statements: Iterable[CheckedStatement], optimised: Callable[[TypedExpr], TypedExpr]
@@ -297,7 +321,7 @@ class NodeReadsCompiler:
 
     def _loop(self, statement: CheckedForEach, optimised: Callable[[TypedExpr], TypedExpr]) -> Collect | None:
         slots = tuple(variable.slot for variable in statement.variables)
-        iterable = self._closure(optimised(statement.iterable))
+        iterable = self._evaluated(optimised(statement.iterable))
         if iterable is None:
             return unclear
         inner, lets = self._with_known(slots), []
@@ -305,6 +329,7 @@ class NodeReadsCompiler:
             if isinstance(each, CheckedLet):
                 lets.append(each.variable.slot)
                 if inner._closure(each.value) is not None:
+                    inner._note(each.variable)
                     inner = inner._with_known(lets[-1:])
         where = None if statement.where is None else inner.compile(optimised(statement.where))
         collect = _together([where, inner._statements(statement.body, optimised)])

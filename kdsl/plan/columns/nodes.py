@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from msgspec import Struct
 
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr, Var
 from kdsl.cluster.snapshot.fact_columns import FactColumns
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot, SharedState
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar import Closure, Frame
@@ -66,7 +68,11 @@ class _MacroColumns(ColumnScope):
 
 
 def lower_macro(
-    functions: CompiledFunctions, expr: Comprehension | Aggregate, compile: Compile, needs: Needs
+    functions: CompiledFunctions,
+    expr: Comprehension | Aggregate,
+    compile: Compile,
+    needs: Needs,
+    answer_slot: int | None,
 ) -> AtOnce:
     """Lower `filter` or `map` over nodes, or a macro of a view that chooses nodes."""
     is_of_view = isinstance(expr, Aggregate)
@@ -84,10 +90,16 @@ def lower_macro(
         # A what-if pays what the scalar back end pays for each node.
         if not is_worth_columns(chosen) or chosen.snapshot.is_overlay:
             return None
+        answer = None if answer_slot is None else frame[answer_slot]
+        if answer.__class__ is _Answer and answer.is_of(chosen.snapshot.live):
+            return _filtered_by(answer, nodes, frame[-1])
         # A variable that runs out of these steps must not stay failed.
         own = frame.copy()
         if _are_equal(chosen, collect, own):
-            return _filtered_as_one(condition, variable.slot, nodes, own)
+            answer = _answer_of_first(condition, variable.slot, chosen, own)
+            if answer_slot is not None:
+                frame[answer_slot] = answer
+            return None if answer is None else _filtered_by(answer, nodes, frame[-1])
         value = _evaluate(body, chosen, own)
         if value is None or bad_of(value) is not None:
             # Some node fails: evaluating one by one finds the first.
@@ -105,18 +117,41 @@ def _are_equal(nodes: NodeSet, collect: Collect | None, frame: Frame) -> bool:
     return reads is not None and reads.are_equal(FactColumns.of(nodes.snapshot.live))
 
 
-def _filtered_as_one(condition: Closure, slot: int, nodes: NodeList, frame: Frame) -> Value:
-    """Filter nodes by the condition for the first of them; all pay for it. None if it fails."""
-    outer: Meter = frame[-1]
-    count = len(nodes)
-    meter = frame[-1] = Meter.of(outer.left // count - 1)
-    frame[slot] = nodes.nodes.snapshot.info(nodes.nodes.rows.item(0))
+class _Answer(Struct, frozen=True):
+    """The answer that all nodes give to a condition, and the steps that each pays, as long as the nodes have
+    the same facts.
+    """
+
+    holds: bool
+    steps: int
+    shared: SharedState
+    position: int
+
+    def is_of(self, live: LiveSnapshot) -> bool:
+        return self.position == live.fact_changes.position and self.shared is live.shared_state
+
+
+def _answer_of_first(condition: Closure, slot: int, nodes: NodeSet, frame: Frame) -> _Answer | None:
+    """Return the answer of the first of some nodes, which stands for all; None if it fails."""
+    meter = frame[-1] = Meter.of(frame[-1].left // len(nodes) - 1)
+    if meter.limit < 0:
+        return None
+    frame[slot] = nodes.snapshot.info(nodes.rows.item(0))
     try:
-        holds = meter.limit >= 0 and checked_truth(condition(frame))
+        holds = checked_truth(condition(frame))
     except EvalError:
         return None
-    outer.spend(count * (1 + meter.limit - meter.left))
-    return nodes if holds else ()
+    live = nodes.snapshot.live
+    return _Answer(holds, meter.limit - meter.left, live.shared_state, live.fact_changes.position)
+
+
+def _filtered_by(answer: _Answer, nodes: NodeList, meter: Meter) -> Value:
+    """Filter nodes by the answer of all; all pay for it. None if there are too few steps."""
+    steps = len(nodes) * (1 + answer.steps)
+    if steps > meter.left:
+        return None
+    meter.left -= steps
+    return nodes if answer.holds else ()
 
 
 @np.errstate(all="ignore")

@@ -135,5 +135,5 @@ def column_predicate(
         return DistinctPredicate(compiler.atoms(facts))
     steps = block.steps(statements)
     reads_compiler = NodeReadsCompiler(compiler)
-    groups = reads_compiler.of_rule(error_parts, statements, scope.optimised, scope.transient_slot)
+    groups = reads_compiler.of_rule(error_parts, statements, scope)
     return ColumnPredicate(steps, rule.report_all, groups)

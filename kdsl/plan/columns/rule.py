@@ -22,6 +22,7 @@ from kdsl.plan.columns.distinct import Fallback, NodeSlots
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.tape import RuleTapes
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
+from kdsl.plan.compile.stability import is_stable
 
 NO_NODE: Final = -2
 """In place of a slot; no variable has it."""
@@ -71,6 +72,12 @@ class ColumnScope(ABC):
     @abstractmethod
     def definition(self, slot: int) -> TypedExpr | None:
         """Return the value of a `let` that belongs to the node; None for other variables."""
+
+    def is_fixed(self, expr: TypedExpr) -> bool:
+        """Return whether an expression that all rows share stays the same from one attempt of a signature to
+        the next, apart from the numbers of counts.
+        """
+        return is_stable(expr)
 
     @abstractmethod
     def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
@@ -159,6 +166,9 @@ class RuleColumns(ColumnScope):
 
     def definition(self, slot: int) -> TypedExpr | None:
         return self._scope.definitions.get(slot)
+
+    def is_fixed(self, expr: TypedExpr) -> bool:
+        return self._scope.is_fixed(expr)
 
     def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
         needs = self.needs(expr)

@@ -15,7 +15,7 @@ from typing import Final
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedLet, CheckedParam, Fns
 from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import Aggregate, Comprehension, Const, TypedExpr, Var
+from kdsl.check.model.typed import Aggregate, CallOf, Comprehension, Const, Macro, TypedExpr, Var
 from kdsl.eval.ir import free_slots, map_children, shape
 from kdsl.eval.scalar import UNSET, Closure, Compiler, Frame
 from kdsl.eval.scalar.frame import Compile, item_reader, lazy_reader, renewing
@@ -27,7 +27,7 @@ from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.compile.budget import RuleShares
 from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.passes.hoist import hoist_lasting, is_cheap
-from kdsl.plan.compile.stability import is_count, is_stable
+from kdsl.plan.compile.stability import is_count, is_stable, is_static
 
 _UNHOISTED: Final = tuple([each for each in PASSES if each is not hoist_lasting])
 
@@ -35,7 +35,7 @@ ReportError = Callable[[EvalError, Span], None]
 """Receives an ignored error, and the place of its expression."""
 
 
-LowerMacro = Callable[["CompiledFunctions", Comprehension | Aggregate, Compile, Needs], AtOnce]
+LowerMacro = Callable[["CompiledFunctions", Comprehension | Aggregate, Compile, Needs, int | None], AtOnce]
 """Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.nodes`."""
 
 
@@ -89,8 +89,8 @@ class RuleScope:
     `known` maps slots to constants. `lasting` are slots with one value for all nodes of a pod. `items` are
     slots of variables that range over the same items for each node, and of values that depend on those.
     `definitions` are the optimised values of the other `let`s. `transient` are lasting slots that are cleared
-    for the next attempt of the signature, `counts` those of kept counts. `rule` is the key of the share of
-    the budget.
+    for the next attempt of the signature, `counts` those of kept counts and other kept facts of the cluster.
+    `rule` is the key of the share of the budget.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class RuleScope:
     ) -> None:
         self.share = functions.budget.share(rule)
         self._compiler = functions.compiler()
+        self._compiler.answer_slot = self.answer_slot
         self._steps = functions.steps
         self._slots = slots
         self._named = {name: variable.slot for name, variable in variables.items()}
@@ -114,6 +115,7 @@ class RuleScope:
         self._lists: dict[int, TypedExpr] = {}
         self.transient: list[int] = []
         self.counts: list[int] = []
+        self._fixed: set[int] = set()
         # Equal counts share a variable.
         self._counts: dict[Hashable, Var] = {}
         # By identity: equal expressions in different places may differ in known values.
@@ -155,6 +157,7 @@ class RuleScope:
         self._compiler.lazy[variable.slot] = self._lasting(expr)
         self.lasting.add(variable.slot)
         self._mark_transient(variable.slot, expr)
+        self._mark_fixed(variable.slot, expr)
         return variable
 
     def hoist_by_item(self, expr: TypedExpr) -> Var:
@@ -165,6 +168,7 @@ class RuleScope:
         items = sorted(self._deciding_items(free_slots(expr) & self.items))
         self._compiler.by_item[slot] = item_reader(slot, items, self._lasting(expr, self._combinations(expr)))
         self._mark_transient(slot, expr)
+        self._mark_fixed(slot, expr)
         return variable
 
     def _deciding_items(self, slots: Iterable[int]) -> set[int]:
@@ -256,6 +260,38 @@ class RuleScope:
         self.transient.append(slot)
         return slot
 
+    def kept_slot(self) -> int:
+        """Return a new slot, which is kept from one attempt of a signature to the next, as counts are."""
+        slot = self._new_slot()
+        self.counts.append(slot)
+        return slot
+
+    def answer_slot(self, expr: Comprehension) -> int | None:
+        """Return a new slot for the answer that all nodes give to a filter, kept from one attempt of a
+        signature to the next; None if it depends on more than the pod, the catalog and facts of nodes.
+        """
+        node, condition = expr.variables[0], expr.body
+        others = [part for part in walk(condition) if isinstance(part, Var) and part.slot != node.slot]
+        is_kept = is_static(condition, node, others) and free_slots(*others) <= self.lasting
+        return self.kept_slot() if expr.macro is Macro.FILTER and is_kept else None
+
+    def is_fixed(self, expr: TypedExpr) -> bool:
+        """Return whether an expression stays the same from one attempt of a signature to the next, or is one
+        count or a list of counts, of which only the numbers change.
+        """
+        match expr:
+            case Var(slot=slot) if slot in self.definitions:
+                return self.is_fixed(self.definitions[slot])
+            case Var(slot=slot) if slot in self._fixed:
+                return True
+            case CallOf(overload="index_list", args=(items, place)):
+                return self.is_fixed(items) and is_stable(place)
+        return is_stable(expr) or is_count(expr)
+
+    def _mark_fixed(self, slot: int, expr: TypedExpr) -> None:
+        if self.is_fixed(expr):
+            self._fixed.add(slot)
+
     def _new_slot(self) -> int:
         self._slots += 1
         return self._slots - 1
@@ -305,6 +341,7 @@ class RuleScope:
         if is_lasting:
             self.lasting.add(slot)
             self._mark_transient(slot, let.value)
+            self._mark_fixed(slot, value)
             return None
         return slot
 
@@ -316,6 +353,8 @@ class RuleScope:
 
     def new_frame(self) -> Frame:
         """Return an empty frame. Call it after compiling everything."""
+        # What macros over nodes compile at their first use gets no more slots.
+        self._compiler.answer_slot = None
         return [*[UNSET] * self._slots, Meter.of(self._steps.pod)]
 
     def frames(self) -> Callable[..., Frame]:

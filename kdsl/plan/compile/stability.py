@@ -6,6 +6,7 @@ those, and on the pods and nodes that it counts, is updated by the changes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -13,7 +14,8 @@ from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, Field
 from kdsl.cluster.snapshot.catalog import CatalogWord
 
 _CATALOG: Final = frozenset(CatalogWord)
-_COUNTS: Final = ("TopologyCount", "PodTermCount")
+_FACTS: Final = frozenset({"cluster.static"})
+COUNTS: Final = ("TopologyCount", "PodTermCount")
 
 
 def is_stable(*exprs: TypedExpr | None) -> bool:
@@ -26,6 +28,13 @@ def _are_stable(reads: frozenset[str]) -> bool:
     return all(word.startswith("pod.") or word in _CATALOG for word in reads)
 
 
+def is_static(condition: TypedExpr, node: Var, others: Iterable[Var]) -> bool:
+    """Return whether a condition on `node`, one of a list, reads nothing but the pod, the catalog and facts
+    of nodes; `others` are its other variables.
+    """
+    return is_stable(*others) and _are_stable(condition.reads - node.reads - _FACTS)
+
+
 def is_count(expr: TypedExpr) -> bool:
     """Return whether an expression, after `capture`, is a count or a list of counts with stable questions."""
     match expr:
@@ -33,7 +42,7 @@ def is_count(expr: TypedExpr) -> bool:
             return is_stable(value) and is_count(body)
         case Comprehension(macro=Macro.MAP, iterable=iterable, where=None, body=body):
             return is_stable(iterable) and is_count(body)
-        case Aggregate(target=target) if expr.type.name in _COUNTS:
+        case Aggregate(target=target) if expr.type.name in COUNTS:
             return _is_counted(target)
     return False
 

@@ -61,7 +61,8 @@ class CountTerm(Struct, frozen=True, eq=False):
 class TermSums(Struct, eq=False):
     """The counts of terms, summed by topology key and domain; `total` is the sum over all.
 
-    `steps` is the cost of asking all distinct terms. `mark` is replaced at each change.
+    `steps` is the cost of asking all distinct terms. `mark` is replaced at each change. The keys stay the
+    same.
     """
 
     by_key: dict[str, DomainSums]
@@ -161,7 +162,7 @@ class TermTally(StoredTally):
         """Apply the moves of terms to the sums; `pod` decides first, if any. Return false if the sums may be
         out of range.
         """
-        sums, terms = self.latest, index.count + len(moves)
+        terms = index.count + len(moves)
         if pod is not None and moves:
             labels = {None, *pod.labels.entries.items()}
             moves = [move for move in moves if not labels.isdisjoint(move.required)]
@@ -176,8 +177,8 @@ class TermTally(StoredTally):
                 if self._largest * terms > INT_MAX:
                     return False
                 self._amounts(index, term.topology_key).add(number, pods * count.amount)
-                sums.total += pods * count.amount
-                sums.mark = object()
+                self.latest.total += pods * count.amount
+                self.latest.mark = object()
         return True
 
     def _rebuild(self, index: TermIndex, pod: PodInfo | None, count_term: CountTerm) -> None:
@@ -202,10 +203,11 @@ class TermTally(StoredTally):
                 self.latest.total += count.amount * sum(domains.values())
 
     def _amounts(self, index: TermIndex, key: str) -> DomainSums:
-        by_key = self.latest.by_key
-        if key not in by_key:
-            by_key[key] = DomainSums(index.column(key))
-        return by_key[key]
+        latest = self.latest
+        if key not in latest.by_key:
+            by_key = {**latest.by_key, key: DomainSums(index.column(key))}
+            latest = self.latest = TermSums(by_key, latest.total, latest.steps, object())
+        return latest.by_key[key]
 
     def _corrected(self, index: TermIndex, overlay: Snapshot, count_term: CountTerm) -> TermSums:
         """Return the sums with the changed rows of an overlay in place of the live ones."""

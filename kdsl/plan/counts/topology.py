@@ -67,6 +67,9 @@ class _TopologyCounter(Struct, frozen=True, eq=False):
     key: TallyKey | None
     measure: Measure
 
+    def counted(self) -> Sums:
+        return self.store.sums(self.snapshot, self.key, self.measure)
+
     def sums(self, meter: Meter) -> Sums:
         sums = self.store.sums(self.snapshot, self.key, self.measure)
         # The same, whether it was counted now or before.
@@ -85,6 +88,15 @@ class TopologyCount(Struct, frozen=True, eq=False):
         """Return the count as it is now."""
         sums = self.counter.sums(meter)
         return self if sums is self.sums else TopologyCount(self.key, sums, self.counter)
+
+    def is_current(self) -> bool:
+        """Return whether these are the sums of the current cluster, or its label determines `here`."""
+        if self.sums.named_domains <= FEW_DOMAINS:
+            return True
+        try:
+            return self.counter.counted() is self.sums
+        except EvalError:
+            return False
 
     def here(self, node: NodeInfo) -> int:
         # The hot path: no property, and no method of a mapping.
@@ -185,6 +197,15 @@ class PodTermCount(Struct, frozen=True, eq=False):
             return None
         sums = self.counter.sums(meter)
         return self if sums is self.sums else PodTermCount(sums, self.terms, self.counter)
+
+    def is_current(self) -> bool:
+        """Return whether these are the sums of the current cluster, by the same topology keys."""
+        if self.counter is None:
+            return not self.terms.exist()
+        try:
+            return self.counter.counted() is self.sums
+        except EvalError:
+            return False
 
     def has_mark(self, mark: object) -> bool:
         """Return whether the sums still have this mark."""

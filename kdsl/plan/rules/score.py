@@ -84,7 +84,7 @@ class ScoreProgram:
         self.scalar_parts, self._tapes = compiler.scalar_parts, compiler.tapes
         value, *ignores = map(scope.optimised, (self.rule.value, *self.rule.ignores))
         reads_compiler = NodeReadsCompiler(compiler)
-        self._groups = reads_compiler.of_rule((*ignores, value), (), lambda expr: expr, scope.transient_slot)
+        self._groups = reads_compiler.of_rule((*ignores, value), (), scope)
         return ColumnScore(compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing)
 
     def begin(self, pod: Value, cluster: Value, feasible: NodeSet) -> Frame:
