@@ -1,4 +1,4 @@
-"""How to run rules: the combined result of configurations and command options, for building an engine."""
+"""The settings of a run: the combined result of configurations and options, for building an engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdsl.rulebook.texts import DEFAULT_PLUGINS, Plugins
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to run.
+    """The settings of a run.
 
     `profile` forces one profile for the pods of every scheduler; otherwise `profiles` run, or all if it is
     empty. `plugins` are active with these arguments; those in `undeclared` may provide functions without

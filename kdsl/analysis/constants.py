@@ -68,6 +68,11 @@ def _problems_of_text(part: TypedExpr) -> Iterator[Diagnostic]:
                 likes = () if forms is None else (f"write it like {forms}",)
                 label = f"`{function}` refuses this"
                 yield Diagnostic(CheckCode.BAD_TEXT, error.message, text.span, label, help=likes)
+        case CallOf(function="_/_" | "_%_", args=(dividend, Const(value=int(0)))) if not is_constant(
+            dividend
+        ):
+            title = "this division has no value: the divisor is zero"
+            yield Diagnostic(NO_VALUE, title, part.span, "it always fails")
 
 
 def _constant_parts(expr: TypedExpr) -> Iterator[TypedExpr]:

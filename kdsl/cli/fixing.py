@@ -205,7 +205,7 @@ class _Fixing:
             self.left[alone] = "no file holds this text"
         elif then > now:
             self.left[alone] = (
-                f"more would be wrong: {summary(tried.findings)}, not {summary(attempt.findings)}"
+                f"with it more is reported: {summary(tried.findings)}, not {summary(attempt.findings)}"
             )
         elif tuple(sorted(tried.texts.items())) in self.seen:
             self.left[alone] = "it would undo another fix"

@@ -55,7 +55,7 @@ def _switch(name: str, default: bool, text: str) -> Callable[[Any], Any]:
     type=GivenPath(),
     required=True,
     metavar="FILE",
-    help="HAMi's device configuration. Changes take effect at once.",
+    help="HAMi's device configuration. Changes count within seconds.",
 )
 @click.option(
     "--scheduler-name", default="", help="The schedulerName that the webhook sets for pods with devices."

@@ -26,7 +26,7 @@ RULES: Final[tuple[Option, ...]] = (
         multiple=True,
         type=click.Path(path_type=Path, exists=True),
         metavar="DIR",
-        help="Rule files (default: those of --config, or the shipped rules). Changes take effect at once.",
+        help="Rule files (default: those of --config, or the shipped rules). Changes count within seconds.",
     ),
 )
 ACCESS: Final[tuple[Option, ...]] = (

@@ -1,4 +1,4 @@
-"""How reserved pods are bound: during the cycle, or asynchronously.
+"""The binding of reserved pods: during the cycle, or asynchronously.
 
 Simulations and tests bind at once. A live scheduler binds on other threads while the cycle continues; the
 result of the binding is then passed to `Engine.finish`.

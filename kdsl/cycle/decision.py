@@ -43,7 +43,7 @@ class Outcome(StrEnum):
 
 
 class TieBreak(StrEnum):
-    """How one of several nodes with the highest total is chosen.
+    """The way to choose one of several nodes with the highest total.
 
     `heap` is kube-scheduler 1.35 and 1.36: the top of a binary heap built from the feasible list. `first` is
     the first in visiting order. `random` draws with the seed.

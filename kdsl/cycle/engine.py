@@ -64,7 +64,7 @@ class Engine:
         evictor: Evictor | None = None,
         bindings: Bindings | None = None,
     ) -> None:
-        """Without `bindings`, pods are bound during the cycle."""
+        """Make an engine; without `bindings` it binds pods during the cycle."""
         self._routes = Routes(tables, router)
         self._cluster = cluster
         self._clock = clock

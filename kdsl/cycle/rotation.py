@@ -1,4 +1,4 @@
-"""Where in the visiting order a search for feasible nodes begins: kube-scheduler's rotation.
+"""The node at which a search for feasible nodes begins: kube-scheduler's rotation.
 
 The `sample` of the profile says how many it looks for. Source: nextStartNodeIndex of kube-scheduler 1.36.
 """

@@ -15,7 +15,7 @@ Cards = Mapping[str, str]
 
 
 class Mode(StrEnum):
-    """How a run is decided again.
+    """The way to decide a run again.
 
     `independent`: each decision on the recorded state of the cluster, whatever the other rules decided
     before. `cumulative`: the other rules' own placements stay, so that each decision changes the following

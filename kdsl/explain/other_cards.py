@@ -1,4 +1,4 @@
-"""Why a pod gets other cards of the same node."""
+"""The reasons for which a pod gets other cards of the same node."""
 
 from __future__ import annotations
 

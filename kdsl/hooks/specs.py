@@ -174,11 +174,17 @@ class SchedulingHooks:
 
     @hookspec
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status | None:
-        """Account in `state` for `added` as if it ran on `node`, which already has it. PreFilter ran."""
+        """Account in `state` for `added` as if it ran on `node`, which already has it.
+
+        `pre_filter` was called before.
+        """
 
     @hookspec
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status | None:
-        """Account in `state` for `removed` as if it left `node`, which no longer has it. PreFilter ran."""
+        """Account in `state` for `removed` as if it left `node`, which no longer has it.
+
+        `pre_filter` was called before.
+        """
 
     @hookspec
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:

@@ -39,7 +39,7 @@ Int64s = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a pod went and the numbers of its cards there; `node` is None for nowhere, for a `reason`."""
+    """The node of a pod and the numbers of its cards; `node` is None for a pod that waits, for a `reason`."""
 
     pod: str
     node: str | None

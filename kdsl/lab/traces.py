@@ -208,8 +208,11 @@ def ranked(nodes: Sequence[TraceNode], random: GoRandom) -> list[TraceNode]:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """How a trace becomes the input of a run: `load` is the requested share of all cards, None for that of
-    the trace, and `inflation` the number of pods in multiples of it, after tuning."""
+    """The changes that make a trace the input of a run.
+
+    `load` is the requested share of all cards, None for that of the trace. `inflation` is the number of pods
+    in multiples of it, after tuning.
+    """
 
     shuffle: bool = True
     load: float | None = 1.3

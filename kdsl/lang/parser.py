@@ -159,7 +159,7 @@ class _Run:
         self.tokens.append(token)
 
     def _note_comments(self, end: int) -> None:
-        """Only blanks and comments stand between two tokens, so comments are easy to find."""
+        """Keep the comments before `end`. Between two tokens there are only blanks and comments."""
         if self._text.find("//", self._scanned, end) < 0:
             return
         for piece in scan(self._text, self._scanned, end):

@@ -47,7 +47,7 @@ _PIECE = re.compile(
     | (?P<number>[0-9][A-Za-z0-9_]*(?:\.[0-9][A-Za-z0-9_]*)?)
     | (?P<open>[(\[{])
     | (?P<close>[)\]}])
-    | (?P<other>\|\||&&|[<>=!]=|[^\s])
+    | (?P<other>\|\||&&|[<>=!]=|[^ \t\r\n\f])
     """,
     re.VERBOSE,
 )

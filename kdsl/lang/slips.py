@@ -7,6 +7,7 @@ allowed ones. The parser calls `diagnose` once for each root cause.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 
 from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, suggest
@@ -47,29 +48,34 @@ _DOUBLED_SLIPS = {
     ("?", ":"): ("", "for a default write `m[?key].orValue(default)`"),
     ("+", "+"): ("", "a name keeps its value; write `+ 1`"),
 }
-_CHARACTER_SLIPS = {
-    ";": "statements need no separator: remove the `;`",
-    "#": "a comment starts with `//`",
-    "“": 'write straight quotes: `"`',
-    "”": 'write straight quotes: `"`',
-    "‘": "write straight quotes: `'`",
-    "’": "write straight quotes: `'`",
-    "`": "backticks go around a field name after a dot: `` m.`a-b` ``",
-    "$": "holes `${…}` belong inside a reason in quotes",
-    "\ufeff": "remove the byte order mark",
-    "\u00a0": "replace the non-breaking space by a plain one",
-}
-_HEADER = re.compile(r"^kdsl\s+\d", re.MULTILINE)
-_BEFORE_WEIGHT = re.compile(r"\b(?:weight|reweight(?:\s+[\w.]+)?(?:\s+\d+\s+to)?)\s+(?P<digits>\d*)$")
-_NUMBER = re.compile(r"-\s*[\d.]*|\d*\.\d*")
 _CHARACTER_FIXES = {
     ";": "",
     "#": "//",
-    **dict.fromkeys("“”", '"'),
-    **dict.fromkeys("‘’", "'"),
-    "\ufeff": "",
-    "\u00a0": " ",
+    **dict.fromkeys("“”„‟«»", '"'),
+    **dict.fromkeys("‘’‚‛", "'"),
+    **dict.fromkeys("\u2010\u2011\u2012–—\u2212", "-"),
+    "≤": "<=",
+    "≥": ">=",
+    "≠": "!=",
+    **dict.fromkeys("\ufeff\u200b\u200c\u200d\u2060\u00ad", ""),
+    **dict.fromkeys("\u00a0\u2007\u2009\u202f\u3000", " "),
 }
+_CHARACTER_SLIPS = {
+    **{wrong: f"write `{right}`" for wrong, right in _CHARACTER_FIXES.items() if right.strip()},
+    **{wrong: "remove it: it is invisible" for wrong, right in _CHARACTER_FIXES.items() if not right},
+    **{wrong: "replace it by a plain space" for wrong, right in _CHARACTER_FIXES.items() if right == " "},
+    ";": "statements need no separator: remove the `;`",
+    "#": "a comment starts with `//`",
+    **dict.fromkeys("“”„‟«»", 'write straight quotes: `"`'),
+    **dict.fromkeys("‘’‚‛", "write straight quotes: `'`"),
+    "`": "backticks go around a field name after a dot: `` m.`a-b` ``",
+    "$": "holes `${…}` belong inside a reason in quotes",
+    "\ufeff": "remove the byte order mark",
+}
+_CLOSING_QUOTE = re.compile(r"[^\n“”»’]*[“”»’]")
+_HEADER = re.compile(r"^kdsl\s+\d", re.MULTILINE)
+_BEFORE_WEIGHT = re.compile(r"\b(?:weight|reweight(?:\s+[\w.]+)?(?:\s+\d+\s+to)?)\s+(?P<digits>\d*)$")
+_NUMBER = re.compile(r"-\s*[\d.]*|\d*\.\d*")
 
 
 def diagnose(problem: Problem) -> Diagnostic:
@@ -210,6 +216,9 @@ def _wrong_operator(problem: Problem) -> Diagnostic | None:
         return Diagnostic(
             LangCode.WRONG_OPERATOR, "`not` is not an operator", problem.span, help=(help_line,)
         )
+    if problem.text.startswith("=~", problem.at):
+        help_line = "write `text.matches(pattern)`"
+        return _replace_operator(problem, problem.locate(problem.at, problem.at + 2), "=~", "", help_line)
     if slip := _OPERATOR_SLIPS.get(found.text):
         return _replace_operator(problem, problem.span, found.text, *slip)
     return None
@@ -358,11 +367,17 @@ def _bad_character(problem: Problem) -> Diagnostic | None:
     help_line = _CHARACTER_SLIPS.get(found.text)
     shown = found.text if found.text.isprintable() else f"U+{ord(found.text[0]):04X}"
     title = f"the character `{shown}` has no place here"
+    label = "" if found.text.isascii() else unicodedata.name(found.text[0], "").lower()
     if help_line is None or found.text not in _CHARACTER_FIXES:
-        return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, help=(help_line,) if help_line else ())
-    edit = Edit(problem.span, _CHARACTER_FIXES[found.text])
-    fix = Fix(help_line, (edit,), Applicability.CERTAIN)
-    return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, fixes=(fix,))
+        if found.text.isalnum():
+            help_line = "names and numbers are written with the letters and digits of ASCII"
+        help_lines = (help_line,) if help_line else ()
+        return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, label, help=help_lines)
+    edits = [Edit(problem.span, _CHARACTER_FIXES[found.text])]
+    if found.text in "“„‟«‘‚‛" and (closer := _CLOSING_QUOTE.match(problem.text, found.end)):
+        edits.append(Edit(problem.locate(closer.end() - 1, closer.end()), _CHARACTER_FIXES[found.text]))
+    fix = Fix(help_line, tuple(edits), Applicability.CERTAIN)
+    return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, label, fixes=(fix,))
 
 
 SLIPS: tuple[Callable[[Problem], Diagnostic | None], ...] = (

@@ -31,7 +31,7 @@ _LIST: Final = "KUBECONFIG"
 
 @dataclass(frozen=True, slots=True)
 class AccessOptions:
-    """Where to look for a cluster: a `kubeconfig` and `context` of the user, otherwise the environment.
+    """The places to look for a cluster: a `kubeconfig` and `context` of the user, otherwise the environment.
 
     With `in_cluster` only the service account is used; a kubeconfig is then an error.
     """
@@ -45,7 +45,7 @@ class AccessOptions:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to reach a server: its address, the path prefix of all requests, TLS, and credentials.
+    """The access to a server: its address, the path prefix of all requests, TLS, and credentials.
 
     `where` is the source of this access, for messages; `namespace` is that of the context, if it names one.
     """

@@ -16,7 +16,7 @@ MOST_SCORES: Final = 16
 
 
 class DifferenceCause(StrEnum):
-    """Why our decision differs from the other one.
+    """The reason for which our decision differs from the other one.
 
     `equal`: it does not. `rejected`: one of our rules rejects the other's node. `pending`: we do not place
     the pod, for a reason that is not about that node. `score`: that node has fewer points here. `tie`: it has

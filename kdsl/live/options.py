@@ -47,7 +47,7 @@ class CanaryOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How to run: without a `lease` this instance always leads, without `serving` it has no endpoints.
+    """Options of a run: without a `lease` this instance always leads, without `serving` it has no endpoints.
 
     `host` names the instance in events and in the lease; `instance` distinguishes this process from an
     earlier one on the same host. With `is_shadow` nothing is written, and no lease is taken. With `advises`

@@ -1,5 +1,5 @@
-"""How each rule runs over many nodes, for `kdsl check --plan`: over columns, once per node class, or node by
-node, and the expression that prevents a faster way.
+"""The table of `kdsl check --plan` that says how each rule runs over many nodes: over columns, once per node
+class, or node by node, and which expression prevents a faster way.
 """
 
 from __future__ import annotations

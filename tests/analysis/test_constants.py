@@ -45,6 +45,9 @@ def test_constants_that_always_fail(text: str, title: str, help_: str) -> None:
         ("node.podCount > lists.range(20000).size()", "lists.range(20000).size()", "at most 10000 numbers"),
         ("node.podCount in [1, 2, 3 % 0]", "[1, 2, 3 % 0]", "modulus by zero"),
         ("[0].all(i, 1 / i == node.podCount) || [[0]].all(l, l[1] == 2)", "[[0]].all(l, l[1] == 2)", "index"),
+        ("node.podCount / 0 == 1", "node.podCount / 0", "the divisor is zero"),
+        ("1 + node.podCount % 0 == 1", "node.podCount % 0", "the divisor is zero"),
+        ("node.requested['cpu'] / 0 > quantity('1')", "node.requested['cpu'] / 0", "the divisor is zero"),
         ('node.name == "%d".format(["x"])', '"%d".format(["x"])', ""),
     ],
 )
@@ -58,6 +61,10 @@ def test_what_a_parameter_or_function_decides_is_no_constant() -> None:
     text = "fn f(n: int): int = 1 / n\n" + PREDICATE % "1 / zero == f(0)"
     text = text.replace("require", "param zero = 0\n  require")
     assert check_constants(rules(text)) == ()
+
+
+def test_a_double_may_be_divided_by_zero() -> None:
+    assert check_constants(rules(PREDICATE % "double(node.podCount) / 0.0 > 1.0")) == ()
 
 
 @pytest.mark.parametrize(

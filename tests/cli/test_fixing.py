@@ -149,7 +149,7 @@ def test_a_fix_that_would_make_more_wrong_is_left_and_told(tmp_path: Path) -> No
     fixed = fix(check)
     assert fixed.changes[path].after.decode() == wrong.text.replace("nodee", "node")
     assert [(each.fix.title, each.why) for each in fixed.left] == [
-        ("write `worse`", "more would be wrong: 2 errors, not 1 error")
+        ("write `worse`", "with it more is reported: 2 errors, not 1 error")
     ]
 
 

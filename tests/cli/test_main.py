@@ -29,7 +29,7 @@ def process(*args: str, **env: str) -> subprocess.Popen[bytes]:
     """Start `kdsl` as a process of its own."""
     paths = os.pathsep.join((str(ROOT), str(ROOT / "plugins")))
     return subprocess.Popen(
-        [sys.executable, "-m", "kdsl.cli.main", *args],
+        [sys.executable, "-m", "kdsl", *args],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": paths, **env},
         stdout=subprocess.PIPE,

@@ -51,6 +51,7 @@ BROKEN = {
     "devices nvidia.Nvidia set Devices.weight = 0": "`Devices.weight` must be written as a number of 1",
     "devices nvidia.Nvidia set Devices.weight = 1 + 1": "`Devices.weight` must be written as a number of 1",
     'devices nvidia.Nvidia set Devices.askedNodes = "some"': "`Devices.askedNodes` must be one of",
+    'devices nvidia.Nvidia set Devices.nodePolicy = "spreadd"': "`Devices.nodePolicy` must be one of",
     "set Devices.weight = 2": "the profile has no rule `Devices`",
 }
 

@@ -48,6 +48,13 @@ _AS_CONDITION = {
 }
 """How a value of a type becomes a condition."""
 
+FOREIGN_METHODS = {
+    **dict.fromkeys(("len", "length", "count"), "`x.size()` is the number of elements or characters"),
+    **dict.fromkeys(("has", "includes"), "`x in list` and `key in map` ask for an item and for a key"),
+    "any": "`list.exists(x, C)` holds if C holds for an element",
+}
+"""Methods of other languages, with those of this one."""
+
 
 def unexpected(expr: TypedExpr, wanted: Type, what: str) -> Diagnostic:
     """Return the error for an expression of a type that its place, named `what`, does not accept."""
@@ -172,7 +179,9 @@ def unknown_member(
     else:
         known = sorted(view.methods if view is not None else members(target.type))
         near, fixes = suggest(span, name, known)
-        if is_function:
+        if name in FOREIGN_METHODS and name not in known:
+            near, fixes = (FOREIGN_METHODS[name],), ()
+        elif is_function:
             near, fixes = (f"`{name}` is not a member: call it as `{name}({target.span.text})`",), ()
         help_ = near or (() if fixes else listing(f"`{target.type}` has", known, most=24))
     return Diagnostic(
@@ -321,14 +330,10 @@ def _arguments(
         fixes = align_fixes(args[0], args[1])
     elif len(offered) == 1 and len(args) > member:
         fixes = conversion_fixes(args[member], offered[0].args[member])
-    return Diagnostic(
-        CheckCode.NO_OVERLOAD,
-        title,
-        span,
-        "these types do not fit",
-        help=listing("there is", forms),
-        fixes=fixes,
-    )
+    help_ = listing("there is", forms)
+    if name == "contains" and args[0].type.name in ("list", "map"):
+        help_ = (f"write `{args[1].span.text} in {args[0].span.text}`",)
+    return Diagnostic(CheckCode.NO_OVERLOAD, title, span, "these types do not fit", help=help_, fixes=fixes)
 
 
 def _form(name: str, overload: Overload) -> str:

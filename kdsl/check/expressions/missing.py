@@ -24,7 +24,10 @@ _LOOSER_THAN_AND = ("_||_", "_?_:_")
 
 def missing_key(access: TypedExpr, map_: TypedExpr, key: TypedExpr, anchor: TypedExpr | None) -> Diagnostic:
     """Return the error for `access`, which fails without `key` in `map_`; a guard goes before `anchor`."""
-    shown = _quoted(key.value) if isinstance(access, KeyOf) and isinstance(key, Const) else key.span.text
+    quote = _quote_at(access.span)
+    shown = (
+        _quoted(key.value, quote) if isinstance(access, KeyOf) and isinstance(key, Const) else key.span.text
+    )
     noun, owner = "key", f"`{map_.span.text}`"
     if isinstance(map_, FieldOf) and map_.field in _NOUNS:
         noun, owner = (
@@ -32,7 +35,7 @@ def missing_key(access: TypedExpr, map_: TypedExpr, key: TypedExpr, anchor: Type
             f"a {map_.view.removeprefix('Queued').removeprefix('Device').lower()}",
         )
     what = f"{noun} {shown}" if isinstance(key, Const) else f"{noun} `{shown}`"
-    fixes = [_default(access, map_, shown), None if anchor is None else _guard(map_, shown, anchor)]
+    fixes = [_default(access, map_, shown, quote), None if anchor is None else _guard(map_, shown, anchor)]
     found = tuple(fix for fix in fixes if fix is not None)
     return Diagnostic(
         CheckCode.MAY_BE_MISSING,
@@ -44,10 +47,11 @@ def missing_key(access: TypedExpr, map_: TypedExpr, key: TypedExpr, anchor: Type
     )
 
 
-def _default(access: TypedExpr, map_: TypedExpr, key: str) -> Fix | None:
+def _default(access: TypedExpr, map_: TypedExpr, key: str, quote: str) -> Fix | None:
     default = _default_of(access.type)
     if default is None:
         return None
+    default = default.replace('"', quote)
     rest = f"[?{key}].orValue({default})"
     edit = Edit(Span(access.span.source, map_.span.end, access.span.end), rest)
     return Fix(f"give a default: `{map_.span.text}{rest}`", (edit,))
@@ -71,6 +75,13 @@ def _guard(map_: TypedExpr, key: str, anchor: TypedExpr) -> Fix:
     return Fix(f"guard it: `{guard}…`", tuple(edits))
 
 
-def _quoted(value: object) -> str:
-    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
+def _quoted(value: object, quote: str) -> str:
+    text = str(value).replace("\\", "\\\\").replace(quote, f"\\{quote}")
+    return f"{quote}{text}{quote}"
+
+
+def _quote_at(place: Span) -> str:
+    """Return the quote for a text there: in a hole `${…}` of a reason, not that of the reason."""
+    line = place.source.text[place.source.text.rfind("\n", 0, place.start) + 1 : place.start]
+    reason, hole, inside = line.rpartition("${")
+    return "'" if hole and '"' in reason and "}" not in inside else '"'

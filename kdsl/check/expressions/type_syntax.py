@@ -20,6 +20,15 @@ _PLAIN = frozenset(
         "dyn",
     }
 )
+_FOREIGN = {
+    **dict.fromkeys(("integer", "number", "long", "int64"), "int"),
+    **dict.fromkeys(("float", "float64"), "double"),
+    **dict.fromkeys(("str", "text", "String"), "string"),
+    "boolean": "bool",
+    **dict.fromkeys(("time", "date"), "timestamp"),
+    "array": "list(T)",
+    **dict.fromkeys(("dict", "object"), "map(K, V)"),
+}
 _KEYS = frozenset({"bool", "int", "uint", "string"})
 
 
@@ -40,8 +49,10 @@ def _problem(written: TypeName, args: tuple[Type, ...], views: Views) -> Diagnos
     known = sorted({*_PLAIN, *ARITIES, *views.types})
     if name not in known:
         help_, fixes = suggest(written.span, name, known)
-        if not fixes:
-            help_ = help_ or listing("there is", known, most=len(known))
+        if name in _FOREIGN:
+            help_, fixes = (f"write `{_FOREIGN[name]}`",), ()
+        elif not fixes:
+            help_ = help_ or listing("there is", sorted({*_PLAIN, *ARITIES}), most=len(known))
         return Diagnostic(
             CheckCode.UNKNOWN_TYPE,
             f"unknown type `{name}`",

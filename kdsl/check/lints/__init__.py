@@ -13,7 +13,9 @@ from kdsl.check.lints import (
     ambiguous_reason,
     constant_condition,
     constant_score,
+    empty_reason,
     integer_plateau,
+    plain_hole,
     repeated_condition,
     score_range,
     shadowed_rule,
@@ -37,6 +39,8 @@ LINTS: tuple[Lint, ...] = (
     ambiguous_reason.LINT,
     score_range.LINT,
     integer_plateau.LINT,
+    plain_hole.LINT,
+    empty_reason.LINT,
 )
 
 

@@ -17,8 +17,9 @@ from kdsl.check.model.rule_set import WrittenRule
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, Bind, CallOf, Const, ListOf, TypedExpr, Var
 from kdsl.check.model.types import BOOL, DOUBLE, INT, UINT, Type
+from kdsl.check.rules.ranges import Range, combined
 
-Bounds = tuple[int | float, int | float]
+Bounds = Range
 
 _WHOLE: dict[Type, Bounds] = {INT: (-(2**63), 2**63 - 1), UINT: (0, 2**64 - 1)}
 _ARITHMETIC = frozenset({"_+_", "_-_", "_*_", "_/_", "-_"})
@@ -219,12 +220,8 @@ def _arithmetic(expr: CallOf, operands: list[Bounds]) -> Bounds | None:
         return (-high, -low)
     (low, high), (least, most) = operands
     match expr.function:
-        case "_+_":
-            return (low + least, high + most)
-        case "_-_":
-            return (low - most, high - least)
-        case "_*_":
-            corners = [one * other for one in (low, high) for other in (least, most)]
+        case "_+_" | "_-_" | "_*_":
+            return combined(expr.function, (low, high), (least, most))
         case _ if expr.type == DOUBLE:
             return None if least == 0 else (low / least, low / least)
         case _ if least <= 0 <= most:

@@ -217,7 +217,7 @@ class CheckedPreemption:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSample:
-    """How many feasible nodes a profile chooses from; `scope` has the names that the engine fills."""
+    """The number of feasible nodes that are enough; `scope` has the names that the engine fills."""
 
     count: TypedExpr
     scope: Mapping[str, Var]

@@ -30,7 +30,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
 }
 """The settings of `set Devices.x = v` with their defaults: HAMi's, and the weight of the node score."""
 
-WORDS: Final[Mapping[str, tuple[str, ...]]] = {ASKED: ("all", CHOSEN)}
+WORDS: Final[Mapping[str, tuple[str, ...]]] = {"nodePolicy": ("binpack", "spread"), ASKED: ("all", CHOSEN)}
 """The values of settings that take few."""
 
 

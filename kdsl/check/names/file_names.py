@@ -60,7 +60,10 @@ _DEVICE_NAMES = frozenset(
 )
 _NOTHING_ELSE = ("a function reads nothing but its arguments", "pass it as an argument")
 _WHY_NOT = {
-    Construct.QUEUE: ("pods are ordered before any node is evaluated", "a queue can read `pod`"),
+    Construct.QUEUE: (
+        "pods are ordered before any node is evaluated",
+        "a queue can read `pod`, and `order by` also `now`",
+    ),
     Construct.PREEMPTION: (
         "whether a node does without some of its pods is found by asking the predicates",
         "a preemption can read `pod`, `victim` and `candidate`",

@@ -149,12 +149,19 @@ def unknown_rule(declarations: Declarations, kind: RuleKind, name: Name, home: H
 
 def used_twice(entry: Entry, name: Name, kind: RuleKind) -> Diagnostic:
     """Return the error for a second rule, or a second rule of this name, in a profile."""
+    change = (
+        "reweight {} N` changes its weight"
+        if kind is RuleKind.SCORE
+        else "tighten {} {{ … }}` adds conditions"
+    )
+    help_ = f"`{change.format(entry.name)}; `disable {kind} {entry.name}` takes it out first"
     return Diagnostic(
         CheckCode.USED_TWICE,
         f"the profile has a {kind} `{entry.name}` already",
         name.span,
         "would run twice, or be mistaken for the other",
         secondary=(Label(entry.used.span, "it comes from here"),),
+        help=(help_,),
     )
 
 

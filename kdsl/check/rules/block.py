@@ -113,10 +113,10 @@ class BlockCheck:
         self.guards.lets[variable.slot] = value
         return CheckedLet(variable, value, statement.span)
 
-    def applies(self, statement: AppliesWhen, latest: BindingTime) -> TypedExpr:
+    def applies(self, statement: AppliesWhen, latest: BindingTime, *help_: str) -> TypedExpr:
         """Check an `applies when`; its condition is a proof for all statements after it."""
         condition = self.condition(statement.condition, "the condition of `applies when`")
-        self.known_by(condition, latest, "`applies when`")
+        self.known_by(condition, latest, "`applies when`", *help_)
         self.facts |= self.guards.when(condition, True)
         return condition
 
@@ -166,7 +166,7 @@ class BlockCheck:
         self.reads |= typed.reads
         return typed
 
-    def known_by(self, expr: TypedExpr, latest: BindingTime, what: str) -> None:
+    def known_by(self, expr: TypedExpr, latest: BindingTime, what: str, *help_: str) -> None:
         """Report an expression whose value is known only after `latest`."""
         if expr.time <= latest or expr.type == ERROR:
             return
@@ -176,6 +176,7 @@ class BlockCheck:
                 f"{what} must be known before any node is evaluated",
                 expr.span,
                 f"this depends on {_TIMES[expr.time]}",
+                help=help_,
             )
         )
 

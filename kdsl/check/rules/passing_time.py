@@ -48,8 +48,11 @@ class PassingTime:
         found = self._without_now(key)
         if found is None:
             title = "a sort key must not change its order as time passes"
-            why = "`now` is neither added nor taken from here: two pods may change places"
-            help_ = ("use it as in `now - pod.createdAt`, which grows for all pods alike",)
+            why = "only `now - x` and `x - now` are known to keep the order of two pods"
+            help_ = (
+                "leave `now` out, which is equal for all pods: `pod.createdAt` is `now - pod.createdAt desc`",
+                "`int(pod.createdAt) - 60 * pod.priority` lets a pod gain a point of priority each minute",
+            )
             self._diagnostics.append(Diagnostic(CheckCode.UNFIT_SORT_KEY, title, key.span, why, help=help_))
         return found
 

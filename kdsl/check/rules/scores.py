@@ -28,6 +28,7 @@ from kdsl.lang.tree import (
 )
 
 _AFTER_SCORING = ("value", "min", "max")
+_FOR_NODES = "`ignore when C` leaves nodes out of a score"
 
 
 def check_score(located: Located[Score], block: BlockCheck, functions: Functions) -> CheckedScore | None:
@@ -46,7 +47,7 @@ def check_score(located: Located[Score], block: BlockCheck, functions: Functions
             case Param():
                 block.param(statement)
             case AppliesWhen():
-                applies.append(block.applies(statement, BindingTime.CLUSTER))
+                applies.append(block.applies(statement, BindingTime.CLUSTER, _FOR_NODES))
             case IgnoreWhen():
                 ignores.append(block.ignores(statement))
             case Let():

@@ -12,7 +12,9 @@ from kdsl.check.library import LIBRARY
 from kdsl.check.model.rule_set import CheckedFn, Fns
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, Comprehension, Const, Macro, MapOf, TypedExpr, Var
+from kdsl.check.model.types import INT
 from kdsl.check.names.externals import PLUGINS
+from kdsl.check.rules.ranges import stays_in_range
 
 # Functions and overloads with a value for all arguments of their types. All methods of views are total, too.
 TOTAL_FUNCTIONS = frozenset(
@@ -73,6 +75,8 @@ class Totality:
                     why = self._why_value_may_fail(name, fn.body)
                 elif name.startswith(f"{PLUGINS}."):
                     why = "a function of a plugin may fail"
+            case CallOf(function="_+_" | "_-_" | "_*_" | "-_", type=type_) if type_ == INT:
+                why = None if stays_in_range(expr, self._lets) else _call(expr)
             case CallOf():
                 why = _call(expr)
             case MapOf(entries=entries) if not all(isinstance(entry.key, Const) for entry in entries):
@@ -103,7 +107,8 @@ def _call(expr: CallOf) -> str | None:
     if expr.function == "-_":
         return "the smallest int has no negative: write `desc` behind the key instead"
     if expr.function in _ARITHMETIC:
-        return "the result may be out of range"
+        limit = ": limit its parts by `math.least` and `math.greatest`" if expr.type == INT else ""
+        return f"the result may be out of range{limit}"
     if expr.function in ("_/_", "_%_", "ratio"):
         # The smallest int divided by -1 is out of range, too.
         safe = isinstance(expr.args[1], Const) and expr.args[1].value not in (0, -1)

@@ -18,7 +18,7 @@ SUMMED: Final = frozenset({"int", "double"})
 
 
 class How(StrEnum):
-    """How the values of a group's rows become one."""
+    """The way to make one value of the values of a group's rows."""
 
     FIRST = "first"
     LAST = "last"
@@ -45,7 +45,7 @@ class GroupValue:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """How rows are grouped: `keys` are the values that rows of one group have in common."""
+    """The grouping of rows: `keys` are the values that rows of one group have in common."""
 
     keys: tuple[tuple[str, Formula], ...]
     values: tuple[GroupValue, ...]

@@ -50,7 +50,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """How variants look in all plots. `places` are those with a colour of their own."""
+    """The looks of variants in all plots. `places` are those with a colour of their own."""
 
     places: Mapping[int, int]
     labels: Sequence[str] = field(default=())

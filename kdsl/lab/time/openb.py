@@ -27,7 +27,7 @@ class PodTimes:
 
     @property
     def duration(self) -> int | None:
-        """How long the pod ran, None if it never did."""
+        """Return the time that the pod ran; None if it never did."""
         return None if self.scheduled is None else self.deleted - self.scheduled
 
 

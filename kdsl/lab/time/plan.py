@@ -14,7 +14,7 @@ SECOND: Final = 10**9
 
 
 class Stop(StrEnum):
-    """When a run ends before its latest time.
+    """The event that ends a run before its latest time.
 
     `ended`: all pods have ended. `settled`: nothing can happen any more. A run always ends at `settled`.
     """
@@ -24,7 +24,7 @@ class Stop(StrEnum):
 
 
 class AfterEviction(StrEnum):
-    """How long an evicted pod runs when it has a node again: its whole duration, or the rest of it."""
+    """The time that an evicted pod runs on its next node: its whole duration, or the rest of it."""
 
     RESTARTS = "restarts"
     CONTINUES = "continues"
@@ -65,7 +65,7 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class TimePlan:
-    """How a workload runs. Times are seconds.
+    """The course of a workload. Times are seconds.
 
     A run in which more than `most_pending` pods wait ends at once. An evicted pod comes back `return_after`
     seconds later. With `flush` pods that slept for five minutes are tried again without an event, as in a

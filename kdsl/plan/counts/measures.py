@@ -1,4 +1,4 @@
-"""How the pods of a node are counted: by the questions of a rule, each node with its own steps."""
+"""Counting of the pods of a node for the questions of a rule; each node has its own steps."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ MAX_READ: Final = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Why a condition has no answer for any device, or for one."""
+    """The reason for which a condition has no answer for any device, or for one."""
 
     reason: str
     is_of_device: bool

@@ -212,8 +212,9 @@ class Search:
         return source, range(at.start, len(source))
 
     def _leave(self, stack: _Stack) -> None:
-        """Where a claim would get too many devices, go back to its last choice between alternatives: others
-        may need fewer.
+        """Go back to the last choice between alternatives of a claim that would get too many devices.
+
+        Other alternatives may need fewer.
         """
         claim, self._exceeded = self._exceeded, None
         while stack and claim is not None:

@@ -137,7 +137,18 @@ def test_a_typed_parameter_takes_its_type() -> None:
         ("quantity('1')", True),
         ("f(pod.priority)", True),
         ("pod.priority / -1", False),
-        ("pod.priority + 1", False),
+        ("pod.priority + 1", True),
+        ("int(pod.createdAt) - 60 * pod.priority", True),
+        ("pod.priority * pod.priority", True),
+        ("pod.priority * pod.priority * 3", False),
+        ("pod.priority * 9000000000", False),
+        ("few * 1000", True),
+        ("math.least([pod.priority, f(many)]) + 1", False),
+        ("many + 1", False),
+        ("math.least(many, 9) + math.greatest(many, 9)", False),
+        ("math.greatest(math.least(many, 9), -9) * 1000", True),
+        ("(pod.priority > 0 ? 1 : -1) * pod.labels.size()", True),
+        ("(pod.priority > 0 ? 1 : many) * 2", False),
         ("int(pod.name)", False),
         ("quantity(pod.name)", False),
         ("g(pod.priority)", False),
@@ -150,7 +161,8 @@ def test_a_typed_parameter_takes_its_type() -> None:
 )
 def test_sort_keys(key: str, fits: bool) -> None:
     declarations = "fn f(n: int): int = n / 2 fn g(n: int): int = 2 / n\n"
-    found = findings(f"{declarations} queue Q {{ let x = 1 / pod.priority order by {key} }}")
+    lets = "let x = 1 / pod.priority let few = pod.images.size() let many = pod.labels[?'n'].optMap(n, 1).orValue(2)"
+    found = findings(f"{declarations} queue Q {{ {lets} order by {key} }}")
     assert [code for code, _ in found] == ([] if fits else [CheckCode.UNFIT_SORT_KEY])
 
 

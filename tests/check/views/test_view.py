@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from kdsl.check.model.types import INT, STRING, BindingTime, Type, map_of
 from kdsl.check.views.view import Views, load_views, read_views, time_of
+from kdsl.cluster.api import objects as api
 
 
 def _views(**types: Any) -> Views:
@@ -64,3 +66,15 @@ def test_fields_read_what_they_say() -> None:
 def test_mistakes(types: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         _views(**types)
+
+
+@pytest.mark.parametrize(("view", "struct"), [("Pod", api.Pod), ("Node", api.Node)])
+def test_objects_of_the_api_have_the_field_of_every_path(view: str, struct: type[msgspec.Struct]) -> None:
+    paths = [path.split(".")[1:] for path in load_views().paths if path.startswith(f"{view}.")]
+    assert ["spec"] in paths and ["metadata", "labels"] in paths
+    for path in paths:
+        fields: Any = struct
+        for name in path:
+            known = {each.encode_name: each.type for each in msgspec.structs.fields(fields)}
+            assert name in known, path
+            fields = known[name]

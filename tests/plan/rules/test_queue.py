@@ -39,6 +39,17 @@ def test_descending_texts_and_times() -> None:
     assert order(plugin, *pods) == ["b", "c", "a"]
 
 
+def test_age_counts_as_priority() -> None:
+    plugin = queue("order by int(pod.createdAt) - 60 * pod.priority, pod.createdAt")
+    minute = 60 * 10**9
+    low, high = PodInfo("low"), PodInfo("high", priority=10, created_at=9 * minute)
+    late, last = (
+        PodInfo(f"{age} min", priority=2**31 - 1 if age > 11 else 10, created_at=age * minute)
+        for age in (11, 12)
+    )
+    assert order(plugin, (low, 1), (high, 2), (late, 3), (last, 4)) == ["12 min", "high", "low", "11 min"]
+
+
 def test_equal_pods_keep_the_order_of_arrival() -> None:
     plugin = queue("order by pod.priority desc")
     assert order(plugin, (PodInfo("second"), 2), (PodInfo("first"), 1)) == ["second", "first"]
