@@ -82,11 +82,15 @@ class Judge(Struct, frozen=True, eq=False):
         return replace(self, snapshot=snapshot, state=state)
 
     @property
+    def takes_what_ifs(self) -> bool:
+        """Return whether a snapshot may have what-ifs about many nodes: only rules read pods on nodes."""
+        return self.joined is not None and all(each in self.state.podless_filters for each, _ in self.lone)
+
+    @property
     def is_about_single_nodes(self) -> bool:
         """Return whether the status of a node depends on no other node and no pod elsewhere."""
-        if self.joined is None or not self.joined.is_about_single_nodes(self.state):
-            return False
-        return all(plugin in self.state.podless_filters for plugin, _ in self.lone)
+        joined = self.joined
+        return joined is not None and self.takes_what_ifs and joined.is_about_single_nodes(self.state)
 
     def judge(self, rows: NDArray[np.intp]) -> Judged:
         """Judge nodes: the first filter that rejects a node decides its status, and later filters do not get

@@ -74,7 +74,7 @@ class JoinedPredicates(Protocol):
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         """Return for each node the status of the first predicate that rejects it, with its name; None where
-        all nodes pass.
+        all nodes pass. If the snapshot has `what_ifs`, the status is that of the node's own what-if.
         """
         ...
 

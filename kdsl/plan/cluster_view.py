@@ -30,12 +30,14 @@ from kdsl.cluster.storage.volume_counts import VolumeCounts, new_volumes, used_v
 from kdsl.eval.nodelist import NodeList
 from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import PodTerms, Topology
+from kdsl.plan.counts.what_ifs import NotTogether, WhatIfCounts, WhatIfTerms, WhatIfTopology
 
 
 class ClusterView(Struct, frozen=True, eq=False, dict=True):
-    """A snapshot as one rule reads it in one attempt."""
+    """A snapshot as one rule reads it in one attempt; `what_ifs` has its counts if it has what-ifs."""
 
     snapshot: Snapshot
+    what_ifs: WhatIfCounts | None = None
 
     @property
     def node_count(self) -> int:
@@ -104,6 +106,8 @@ class ClusterView(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def nodes(self) -> Sequence[NodeInfo]:
+        if self.what_ifs is not None:
+            raise NotTogether
         return NodeList(NodeSet.all(self.snapshot))
 
     @cached_property
@@ -111,10 +115,14 @@ class ClusterView(Struct, frozen=True, eq=False, dict=True):
         return tuple(pod for node in self.nodes for pod in node.pods)
 
     def topology(self, key: str) -> Topology:
+        if self.what_ifs is not None:
+            return WhatIfTopology(self.what_ifs.live, key, what_ifs=self.what_ifs)
         return Topology(self.snapshot, key)
 
     def terms(self, kind: TermKind) -> PodTerms:
         """Return the affinity terms of one kind of all placed pods."""
+        if self.what_ifs is not None:
+            return WhatIfTerms(self.what_ifs.live, kind, what_ifs=self.what_ifs)
         return PodTerms(self.snapshot, kind)
 
     @property

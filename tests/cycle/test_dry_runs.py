@@ -125,6 +125,28 @@ profile p {
 """Rules that read the pods on a node in several ways, not all of which have a form over columns."""
 
 
+COUNTING = RULES.replace(
+    "predicate Ports",
+    """predicate Counting {
+  let mine = topology("zone").count(p, p.labels[?"app"] == pod.labels[?"app"])
+  let urgent = topology("kubernetes.io/hostname").sum(p, p.priority / 10 - 1)
+  require mine.here(node) - mine.least(1) < 9 else "${mine.here(node)} of ${mine.total()} in the zone"
+  require urgent.least(1) + urgent.here(node) < 2 else "${urgent.least(1)} is the least"
+  require mine.total() % 7 != node.podCount else "${mine.total()} in all"
+  for t in pod.requiredAntiAffinity {
+    require topology(t.topologyKey).count(p, t.matches(p)).here(node) < 2 else "near ${t.topologyKey}"
+  }
+  require cluster.requiredAntiAffinityTerms.count(t, t.matches(pod)).here(node) < 2 else "kept away"
+}
+predicate Whole {
+  applies when pod.priority > 50 && pod.spreadConstraints.size() > 0
+  require cluster.pods.size() % 3 != node.podCount % 3 else "${cluster.pods.size()} pods"
+}
+predicate Ports""",
+).replace("Cpu Alike", "Counting Whole Cpu Alike")
+"""Rules that count pods on other nodes, too."""
+
+
 @cache
 def shipped() -> RuleSet:
     checked = check_rules((shipped_rules(),)).rules
@@ -136,6 +158,21 @@ def mount(random: Random, pod: Json) -> None:
     """Let a pod use one of the claims."""
     name = f"claim-{random.randrange(CLAIMS)}"
     pod["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
+
+
+def relate(random: Random, pod: Json) -> None:
+    """Give a pod required constraints and terms about pods of some apps."""
+    rule = {"topologyKey": random.choice(["zone", "kubernetes.io/hostname"])}
+    rule["labelSelector"] = {"matchLabels": {"app": random.choice(APPS)}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}
+    match random.randrange(4):
+        case 0:
+            pod["spec"]["affinity"] = {"podAffinity": required}
+        case 1:
+            pod["spec"]["affinity"] = {"podAntiAffinity": required}
+        case 2:
+            spread = {"maxSkew": random.randrange(1, 3), "whenUnsatisfiable": "DoNotSchedule"}
+            pod["spec"]["topologySpreadConstraints"] = [{**rule, **spread}]
 
 
 def claim(number: int) -> Iterator[Json]:
@@ -177,7 +214,9 @@ def limit(random: Random, number: int) -> Json:
     }
 
 
-def decided(seed: int, checked: RuleSet, profile: str, has_claims: bool = True) -> list[Decision]:
+def decided(
+    seed: int, checked: RuleSet, profile: str, has_claims: bool = True, are_related: bool = False
+) -> list[Decision]:
     """Let pods of high priority preempt in a random full cluster, without evicting anything."""
     random = Random(seed)
     objects = [node(random, number) for number in range(NODES)]
@@ -196,6 +235,9 @@ def decided(seed: int, checked: RuleSet, profile: str, has_claims: bool = True) 
     pending = [pod(random, f"new-{number}", random.choice([15, 100, 100])) for number in range(PENDING)]
     for each in pending if has_claims else ():
         mount(random, each)
+    for each in [*objects, *pending] if are_related else ():
+        if each["kind"] == "Pod" and (random.random() < 0.1 or each in pending):
+            relate(random, each)
     cluster = ClusterCache.of(read_values(objects, "cluster").objects)
     settings = Settings(profile=profile, seed=seed, detail=Detail.FULL)
     with build_engine(checked, cluster, SimulatedBinder(cluster), ManualClock(), settings) as engine:
@@ -212,6 +254,16 @@ def test_kube_scheduler(seed: int, has_claims: bool, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("seed", range(6))
 def test_own_rules(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_equal(lambda: decided(seed, rules(RULES), "t.p"), monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_pods_that_other_pods_keep_away(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_equal(lambda: decided(seed, shipped(), "kubernetes.v1_36.default", False, True), monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_own_rules_that_count_pods(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_equal(lambda: decided(seed, rules(COUNTING), "t.p", False, True), monkeypatch)
 
 
 def assert_equal(run: Callable[[], list[Decision]], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,8 @@ def rejected(body: str, pod: PodInfo = POD, nodes: NodeSet = NODES) -> dict[str,
         (f'topology("none"){MINE}.least(3) % 10', "7777"),
         (f'topology("zone"){MINE}.total() + topology("zone"){MINE}.domains()', "7777"),
         ('topology("host").sum(p, p.labels[?"app"].orValue("") == "x" ? 3 : -1).here(node)', "2622"),
+        # A question about a value that depends on the cluster.
+        ('topology("zone").count(p, p.priority < cluster.nodeCount).here(node)', "4444"),
         # Questions that differ in a constant only are two.
         (
             'topology("none").count(p, p.priority in [0, 1]).total() + topology("zone").count(p, p.priority in [0]).total()'
@@ -52,6 +54,15 @@ def rejected(body: str, pod: PodInfo = POD, nodes: NodeSet = NODES) -> dict[str,
 def test_counts(count: str, found: str) -> None:
     answers = rejected(f'let found = {count}\nrequire node.podCount > 9 else "${{found}}"')
     assert "".join(answers[f"n{at}"] for at in range(4)) == found
+
+
+def test_a_question_may_depend_on_another_count() -> None:
+    body = f"""
+      let mine = topology("zone"){MINE}.total()
+      let few = topology("host").count(p, p.priority < mine && p.priority >= cluster.pods.size() - 8)
+      require few.here(node) > 9 else "${{few.here(node) + mine}}"
+    """
+    assert rejected(body) == {f"n{at}": "7" for at in range(4)}
 
 
 def test_in_a_loop_each_item_has_its_own_count() -> None:

@@ -16,7 +16,7 @@ number of what-ifs does not change the version that a decision records.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -28,6 +28,7 @@ from kdsl.cluster.snapshot.catalog import Catalog
 from kdsl.cluster.snapshot.columns import Int64Column
 
 if TYPE_CHECKING:
+    from kdsl.cluster.objects.pod import PodInfo
     from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 
 Rows: TypeAlias = NDArray[np.intp]
@@ -53,6 +54,8 @@ class Snapshot(ABC):
     """The name of each row's node; empty for a free row."""
     catalog: Catalog
     """The objects that are neither nodes nor pods; overlays share it."""
+    what_ifs: WhatIfNodes | None = None
+    """The nodes with fewer pods, if each has them in a what-if of its own; None for one cluster."""
 
     @property
     @abstractmethod
@@ -128,6 +131,20 @@ class Snapshot(ABC):
         """Return this snapshot with `nodes` in place of the same nodes with other pods."""
         return _Overlay(self, nodes, has_new_facts=False)
 
+    def with_what_ifs(self, nodes: WhatIfNodes) -> Snapshot:
+        """Return this snapshot for what-ifs at once, each about one of `nodes`: all others have their pods.
+
+        Readers of more than single nodes must look at `what_ifs`.
+        """
+        overlay = _Overlay(self, nodes, has_new_facts=False)
+        overlay.what_ifs = nodes
+        return overlay
+
+    def what_if(self, row: int) -> Snapshot:
+        """Return the snapshot of the what-if about the node of a row."""
+        assert self.what_ifs is not None
+        return self.what_ifs.base.with_other_pods(_OneNode(row, self.what_ifs.info(row)))
+
 
 class OtherNodes(Protocol):
     """Nodes in place of those in some rows of a snapshot. `rows` are their rows, each once."""
@@ -143,6 +160,23 @@ class OtherNodes(Protocol):
         `requested` or `scored_requests`, or the number of pods in `pods`.
         """
         ...
+
+
+class WhatIfNodes(OtherNodes, Protocol):
+    """Nodes without some of their pods, each in a what-if of its own about the snapshot `base`."""
+
+    base: Snapshot
+
+    def removed(self, key: Hashable, amounts_of: AmountsOf) -> Int64Column:
+        """Return the sum of amounts of the pods that each of the rows lacks.
+
+        `key` stands for `amounts_of`, which is asked once about each row.
+        """
+        ...
+
+
+AmountsOf: TypeAlias = Callable[[int, Sequence["PodInfo"]], Sequence[int]]
+"""Returns the amount of each of some pods on a row; an empty list if all are 0."""
 
 
 class _OneNode:

@@ -147,7 +147,7 @@ class Preemption:
         candidates so far.
         """
         table = self.attempt.table
-        is_alone = not (table.add_pods or table.remove_pods) and self.judge.is_about_single_nodes
+        is_alone = not (table.add_pods or table.remove_pods) and self.judge.takes_what_ifs
         at = 0
         while at < len(rows):
             needed = max(enough - len(found), 1)
@@ -186,7 +186,7 @@ class Preemption:
 
         def statuses(places: NDArray[np.intp]) -> StatusColumn:
             part = nodes.part(places)
-            judged = uncontested.over(snapshot.with_other_pods(part), state).judge(part.rows)
+            judged = uncontested.over(snapshot.with_what_ifs(part), state).judge(part.rows)
             if judged.error is not None:
                 raise judged.error
             return judged.column

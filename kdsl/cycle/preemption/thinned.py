@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.columns import Int64Column
-from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
+from kdsl.cluster.snapshot.snapshot import AmountsOf, Rows, Snapshot
 
 _LARGEST: Final = 2**48
 """The largest amount that is summed over columns: sums of as many pods as a node may have fit int64."""
@@ -33,6 +33,7 @@ class ThinnedNodes:
         self.counts = np.array([len(each) for each in pods], np.int64)
         self.absent = np.arange(self.counts.max(initial=0)) < self.counts[:, np.newaxis]
         self._amounts: dict[tuple[str, str], NDArray[np.int64] | None] = {}
+        self._counted: dict[Hashable, NDArray[np.int64]] = {}
         # The nodes without any of the pods, by place.
         self._emptied: dict[int, NodeInfo] = {}
 
@@ -66,6 +67,18 @@ class ThinnedNodes:
             self._amounts[place] = self._read(_REQUESTS[family], name)
         return self._amounts[place]
 
+    def counted(self, key: Hashable, amounts_of: AmountsOf) -> NDArray[np.int64]:
+        """Return the amounts of all pods, like `absent`; `key` stands for `amounts_of`."""
+        found = self._counted.get(key)
+        if found is None:
+            found = np.zeros(self.absent.shape, np.int64)
+            for place, (row, pods) in enumerate(zip(self.rows.tolist(), self.pods, strict=True)):
+                amounts = amounts_of(row, pods)
+                if amounts:
+                    found[place, : len(pods)] = amounts
+            self._counted[key] = found
+        return found
+
     def _read(self, attribute: str, name: str) -> NDArray[np.int64] | None:
         found = np.zeros(self.absent.shape, np.int64)
         for place, pods in enumerate(self.pods):
@@ -77,15 +90,21 @@ class ThinnedNodes:
 
 
 class ThinnedPart:
-    """Some of the nodes, in place of those of the snapshot."""
+    """Some of the nodes, each in a what-if of its own."""
 
     def __init__(self, nodes: ThinnedNodes, places: NDArray[np.intp]) -> None:
+        self.base = nodes.snapshot
         self.rows: Rows = nodes.rows[places]
         self._nodes = nodes
         self._places = places
 
     def info(self, row: int) -> NodeInfo:
         return self._nodes.info(row)
+
+    def removed(self, key: Hashable, amounts_of: AmountsOf) -> Int64Column:
+        amounts, absent = self._nodes.counted(key, amounts_of)[self._places], self._nodes.absent[self._places]
+        found: Int64Column = np.where(absent, amounts, 0).sum(axis=1)
+        return found
 
     def cells(self, family: str, name: str) -> Int64Column:
         nodes, rows = self._nodes, self.rows

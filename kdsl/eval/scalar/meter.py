@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
@@ -77,6 +77,8 @@ class Meter(Struct, eq=False, gc=False):
     limit: int
     left: int
     is_share: bool = False
+    shortages: ClassVar[int] = 0
+    """The number of times that any meter ran out."""
 
     @staticmethod
     def of(limit: int) -> Meter:
@@ -96,6 +98,7 @@ class Meter(Struct, eq=False, gc=False):
     @property
     def error(self) -> EvalError:
         """The error of running out of steps."""
+        Meter.shortages += 1
         text = f"more than {self.limit} steps"
         return BudgetError(f"{text}, the rule's share for a pod") if self.is_share else OutOfSteps(text)
 

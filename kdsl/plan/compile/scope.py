@@ -7,7 +7,7 @@ its first snapshot; other `let`s as long as the node or the loop item.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import Final
@@ -15,7 +15,7 @@ from typing import Final
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedLet, CheckedParam, Fns
 from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import Aggregate, CallOf, Comprehension, Const, Macro, TypedExpr, Var
+from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, Const, Macro, TypedExpr, Var
 from kdsl.eval.ir import free_slots, map_children, shape
 from kdsl.eval.scalar import UNSET, Closure, Compiler, Frame
 from kdsl.eval.scalar.frame import Compile, item_reader, lazy_reader, renewing
@@ -243,6 +243,9 @@ class RuleScope:
             return variable
         if is_stable(expr) and not is_cheap(expr) and free_slots(expr) <= self.lasting:
             return self.hoist(expr)
+        if isinstance(expr, Bind):
+            # The body reads the variable, which cannot be compiled before its value is.
+            return replace(expr, value=self._with_kept(expr.value))
         return map_children(expr, self._with_kept)
 
     def _mark_transient(self, slot: int, *exprs: TypedExpr | None) -> None:
@@ -267,9 +270,7 @@ class RuleScope:
         return slot
 
     def answer_slot(self, expr: Comprehension) -> int | None:
-        """Return a new slot for the answer that all nodes give to a filter, kept from one attempt of a
-        signature to the next; None if it depends on more than the pod, the catalog and facts of nodes.
-        """
+        """Return a kept slot for the answer that all nodes give to a filter; None if more than facts decide."""
         node, condition = expr.variables[0], expr.body
         others = [part for part in walk(condition) if isinstance(part, Var) and part.slot != node.slot]
         is_kept = is_static(condition, node, others) and free_slots(*others) <= self.lasting

@@ -131,6 +131,27 @@ class TallyStore:
                 return True
         return False
 
+    def tally(self, key: TallyKey, measure: Measure) -> Tally:
+        """Return the tally of the live snapshot for a question; EvalError if a node could not be counted."""
+        with self._lock:
+            self._catch_up()
+            tally: Tally | None = self._tallies.get(key)
+            if tally is None or self._is_behind(tally.position, measure):
+                tally = Tally(self._live, measure.key)
+            try:
+                tally.sums(self._live, self._arrivals, self._pods, measure)
+            finally:
+                self._keep(key, tally)
+            return tally
+
+    def term_tally(self, kind: TermKind, key: TallyKey, count_term: CountTerm) -> tuple[TermIndex, TermTally]:
+        """Return the terms of a kind and their tally for a question, both of the live snapshot; EvalError if
+        a term could not be counted.
+        """
+        with self._lock:
+            self.term_sums(self._live, kind, key, count_term)
+            return self._terms[kind], self._tallies[key]
+
     def term_sums(
         self, snapshot: Snapshot, kind: TermKind, key: TallyKey | None, count_term: CountTerm
     ) -> TermSums:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn, FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
+from kdsl.eval.values import INT_MAX
 
 NO_DOMAIN: Final = ABSENT
 """The number of the domain of a row whose node lacks the label."""
@@ -164,6 +165,18 @@ class Sums(DomainSums):
     def least(self) -> int | None:
         """The least sum of a domain; None if there is no domain."""
         return min(self._domains, default=None)
+
+    def leasts(self, numbers: NDArray[np.int32], removed: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the least sum of a domain, each time after an amount was removed from one domain of
+        `numbers`. There must be a domain; `NO_DOMAIN` removes nothing.
+        """
+        least, *others = sorted(self._domains)
+        other = others[0] if others else INT_MAX
+        before = self.cells.take(numbers)
+        is_only = before == least if self._domains[least] == 1 else np.zeros(len(numbers), np.bool_)
+        found: NDArray[np.int64] = np.minimum(before - removed, np.where(is_only, other, least))
+        found[numbers == NO_DOMAIN] = least
+        return found
 
     @property
     def domains(self) -> int:

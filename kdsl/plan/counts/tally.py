@@ -28,6 +28,8 @@ _PER_ROW: Final = 20
 """The bytes of a tally per row, without the sums."""
 _PER_POD_KEY: Final = 256
 """The approximate bytes of a remembered pod key."""
+_MAX_REMOVED: Final = 2**48
+"""The largest amount of a pod that is removed: sums of as many as a node may have fit int64."""
 _REBUILD: Final = 8
 """The share of rows: the sums are rebuilt if more than one in so many rows changed."""
 
@@ -75,6 +77,29 @@ class Tally(StoredTally):
         if self._errors or self._largest > self._most:
             self._raise_first_error(self._errors, snapshot)
         return self._sums
+
+    @property
+    def domains(self) -> NDArray[np.int32]:
+        """The number of the domain of each row; `NO_DOMAIN` if a row takes no part."""
+        return self._domains
+
+    def amounts_of(self, row: int, pods: Sequence[PodInfo], measure: Measure, is_sum: bool) -> Sequence[int]:
+        """Return the amount of each of some pods on a row, of a sum or a number of pods; nothing if all are
+        0. EvalError if one is unknown or very large.
+        """
+        if self._domains.item(row) == NO_DOMAIN or not (is_sum or self.amounts.item(row)):
+            return ()
+        counts = measure.counts_of(pods, {} if measure.pod_key is None else self._answers)
+        if counts is None:
+            raise EvalError("a pod could not be counted")
+        amounts = [amount for amount, _ in counts]
+        if is_sum and max(map(abs, amounts), default=0) > _MAX_REMOVED:
+            raise EvalError("integer overflow")
+        return amounts
+
+    def has_room_for(self, removed: NDArray[np.int64]) -> bool:
+        """Return whether any sum is in range, too, after these amounts are removed from rows."""
+        return self._largest + int(np.abs(removed).max(initial=0)) <= self._most
 
     def _refresh(self, live: LiveSnapshot, arrivals: Arrivals, pods: PodIndex, measure: Measure) -> None:
         arrived, remembered = arrivals.since(self.position), len(self._answers)

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.snapshot import Snapshot
@@ -114,6 +115,18 @@ class TermTally(StoredTally):
         _check(self._bound(index.count), index.count)
         self.version = snapshot.version
         return self.latest
+
+    def amounts_of(self, index: TermIndex, node: NodeInfo, pods: Iterable[PodInfo]) -> list[int]:
+        """Return the amount that each of some pods of a node has in the latest sums."""
+        counts, kind = self._counts, index.kind
+        return [
+            sum([counts.get(term, _NOTHING).amount for term, _ in placed_terms(kind, node, (pod,))])
+            for pod in pods
+        ]
+
+    def has_room_for(self, index: TermIndex) -> bool:
+        """Return whether any sum of twice as many terms is in range."""
+        return self._bound(2 * index.count) * 2 * index.count <= INT_MAX
 
     def _bound(self, terms: int) -> int:
         """Return an upper bound of all amounts; the largest if a sum of `terms` may be out of range."""

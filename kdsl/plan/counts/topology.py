@@ -50,16 +50,20 @@ class Topology(Struct, frozen=True, eq=False):
         return replace(self, filters=(*self.filters, question))
 
     def count(self, question: Question, meter: Meter) -> TopologyCount:
-        keys = (*[each.key for each in self.filters], question.key)
-        key = None if None in keys else TallyKey((self.key, keys))
-        measure = Measure(self.key, self.filters, question)
-        counter = _TopologyCounter(self.snapshot, TallyStore.of(self.snapshot), key, measure)
+        counter = self.counter(question)
         return TopologyCount(self.key, counter.sums(meter), counter)
 
     sum = count
 
+    def counter(self, question: Question) -> TopologyCounter:
+        """Return the counter for a question about pods."""
+        keys = (*[each.key for each in self.filters], question.key)
+        key = None if None in keys else TallyKey((self.key, keys))
+        measure = Measure(self.key, self.filters, question)
+        return TopologyCounter(self.snapshot, TallyStore.of(self.snapshot), key, measure)
 
-class _TopologyCounter(Struct, frozen=True, eq=False):
+
+class TopologyCounter(Struct, frozen=True, eq=False):
     """Counts again and again."""
 
     snapshot: Snapshot
@@ -82,7 +86,7 @@ class TopologyCount(Struct, frozen=True, eq=False):
 
     key: str
     sums: Sums
-    counter: _TopologyCounter
+    counter: TopologyCounter
 
     def renewed(self, meter: Meter) -> TopologyCount:
         """Return the count as it is now."""

@@ -42,6 +42,7 @@ from kdsl.plan.rules.queueing_hints import HintRule, QueueingHints
 from kdsl.plan.rules.sample import SampleProgram
 from kdsl.plan.rules.score import ScoreProgram
 from kdsl.plan.rules.tightened import TightenedPlugin
+from kdsl.plan.rules.what_ifs import statuses_of_what_ifs
 
 _IDS = np.dtype(np.int32)
 _TRANSIENT = frozenset(
@@ -126,7 +127,7 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram]):
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
-        attempt = self._begin(pod, nodes.snapshot)
+        attempt = self._begin(pod, ClusterView(nodes.snapshot))
         state.values[self.key] = attempt
         return self._program.decide(attempt.frame)
 
@@ -155,8 +156,17 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram]):
         attempt = state.values.get(self.key)
         if isinstance(attempt, _Attempt) and attempt.snapshot is nodes.snapshot:
             return self._statuses(attempt, nodes, numbers)
+
         # PreFilter had another snapshot (as in a what-if) or did not run, so its result may not hold.
-        attempt = self._begin(pod, nodes.snapshot)
+        def ask(view: ClusterView, nodes: NodeSet) -> NDArray[np.int32] | None:
+            return self._decided(self._begin(pod, view), nodes, numbers)
+
+        if nodes.snapshot.what_ifs is not None:
+            return statuses_of_what_ifs(nodes, ask)
+        return ask(ClusterView(nodes.snapshot), nodes)
+
+    def _decided(self, attempt: _Attempt, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32] | None:
+        """Return the status of each node, for an attempt that no PreFilter began."""
         match self._program.decide(attempt.frame):
             case None:
                 return self._statuses(attempt, nodes, numbers)
@@ -206,9 +216,9 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram]):
         ids[inside] = self._statuses(attempt, nodes.take(inside), numbers)
         return ids
 
-    def _begin(self, pod: PodInfo, snapshot: Snapshot) -> _Attempt:
-        frame = self._program.begin(pod, ClusterView(snapshot))
-        return _Attempt(snapshot, frame, [frame])
+    def _begin(self, pod: PodInfo, view: ClusterView) -> _Attempt:
+        frame = self._program.begin(pod, view)
+        return _Attempt(view.snapshot, frame, [frame])
 
 
 class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
