@@ -6,16 +6,18 @@ A claim is read, changed and written, and read again after a conflict. Error tex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from msgspec import to_builtins
+from msgspec import convert, to_builtins
 from msgspec.json import encode
 
 from kdsl.base.clock import Clock
-from kdsl.cluster.api.device_objects import AllocatedDevice, Allocation, ResourceClaim
+from kdsl.cluster.api.device_objects import Allocation, ResourceClaim
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation
+from kdsl.cluster.resource_claims.readiness import READY_TIMEOUT, NotUsableError, is_late, is_ready
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.hooks.status import Code, Status
 from kdsl.live.api import Api
@@ -25,9 +27,9 @@ from kdsl.live.retries import repeated, updated
 from kdsl.live.timestamps import to_seconds
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
-TIMEOUT: Final = 600.0
 _PAUSE: Final = 1.0
-_DeviceId: TypeAlias = tuple[str, str, str]
+_OF_ALLOCATION: Final = ("allocation", "reservedFor", "devices")
+"""The fields of a status that go with the allocation."""
 _OPAQUE: Final = "parameters"
 """The field whose content is the driver's."""
 
@@ -57,36 +59,31 @@ class DeviceClaims:
                 return Status(Code.ERROR, (str(error),))
             plan.written.add(reservation.key)
             self._written(reservation.key, claim["metadata"].get("resourceVersion", ""))
-        for reservation in plan.reservations:
-            try:
-                await self._ready(plan.changed(reservation))
-            except _ClaimError as error:
-                await self.deallocate(plan.changed(reservation))
-                return Status(Code.ERROR, (str(error),))
+        # An error gets the pod another attempt, which takes the devices away.
+        try:
+            await self._wait_until_ready([*map(plan.changed, plan.reservations), *plan.held])
+        except (NotUsableError, _ClaimError) as error:
+            return Status(Code.ERROR, (str(error),))
         return None
 
-    async def _ready(self, claim: ResourceClaim) -> None:
-        """Wait until drivers report the binding conditions of a claim's devices, ten minutes at most."""
-        allocation = claim.status.allocation
-        devices = [] if allocation is None else allocation.devices.results
-        waiting = [device for device in devices if device.binding_conditions]
-        meta, key, loop = claim.metadata, key_of(claim), asyncio.get_running_loop()
-        end = loop.time() + TIMEOUT
-        while waiting:
-            found = await repeated(lambda: self._api.read_device_claim(meta.namespace, meta.name))
-            reported = _conditions(_checked(found, claim)) if isinstance(found, Done) else {}
-            for device in waiting:
-                failed = [each for each in device.binding_failure_conditions if each in _of(reported, device)]
-                if failed:
-                    raise _ClaimError(f"claim {key}: device {device.device} reports {failed[0]}")
-            waiting = [
-                each for each in waiting if not _of(reported, each).issuperset(each.binding_conditions)
-            ]
-            if waiting and loop.time() >= end:
-                raise _ClaimError(
-                    f"claim {key}: device {waiting[0].device} is not ready within {TIMEOUT:g} s"
-                )
-            await asyncio.sleep(_PAUSE if waiting else 0)
+    async def _wait_until_ready(self, claims: Sequence[ResourceClaim]) -> None:
+        """Wait until drivers report the binding conditions of the claims' devices, ten minutes at most."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + READY_TIMEOUT
+        # Devices without conditions are ready at once.
+        for claim in itertools.filterfalse(is_ready, claims):
+            while not is_ready(present := await self._present(claim)):
+                if is_late(present, self._clock.now()):
+                    raise _ClaimError(f"claim {claim.metadata.name} binding timeout")
+                if loop.time() >= end:
+                    raise _ClaimError("device binding timeout")
+                await asyncio.sleep(_PAUSE)
+
+    async def _present(self, claim: ResourceClaim) -> ResourceClaim:
+        """Return the claim as the server has it, or the given one if the server does not answer."""
+        meta = claim.metadata
+        found = await repeated(lambda: self._api.read_device_claim(meta.namespace, meta.name))
+        return convert(_checked(found, claim), ResourceClaim) if isinstance(found, Done) else claim
 
     async def release(self, claim: ResourceClaim, uid: str) -> Status | None:
         """Remove a pod from the users of a claim, unless the claim was created anew."""
@@ -105,9 +102,7 @@ class DeviceClaims:
             status = found.get("status") or {}
             if any(user.get("uid") not in users for user in status.get("reservedFor") or ()):
                 raise _ClaimError("the claim has another user by now")
-            kept = {
-                name: value for name, value in status.items() if name not in ("allocation", "reservedFor")
-            }
+            kept = {name: value for name, value in status.items() if name not in _OF_ALLOCATION}
             return {**found, "status": kept}
 
         try:
@@ -161,20 +156,6 @@ class DeviceClaims:
     def _body_of(self, allocation: Allocation) -> JsonObject:
         body: JsonObject = _without_empty(to_builtins(allocation))
         return {**body, "allocationTimestamp": to_seconds(self._clock.now())}
-
-
-def _conditions(claim: JsonObject) -> Mapping[_DeviceId, frozenset[str]]:
-    """Return the conditions that drivers report as true, by device."""
-    return {
-        (each.get("driver", ""), each.get("pool", ""), each.get("device", "")): frozenset(
-            one.get("type", "") for one in each.get("conditions") or () if one.get("status") == "True"
-        )
-        for each in (claim.get("status") or {}).get("devices") or ()
-    }
-
-
-def _of(reported: Mapping[_DeviceId, frozenset[str]], device: AllocatedDevice) -> frozenset[str]:
-    return reported.get((device.driver, device.pool, device.device), frozenset())
 
 
 def _done(result: Result[JsonObject], action: str, key: str) -> JsonObject:

@@ -17,6 +17,7 @@ from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan
 from kdsl.cluster.resource_claims.pending_claims import PendingClaims
+from kdsl.cluster.resource_claims.readiness import READY_TIMEOUT
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.cycle.bindings import BindingEnd
@@ -27,7 +28,6 @@ from kdsl.live.annotations import Annotations, NotReadError
 from kdsl.live.api import Api
 from kdsl.live.binding_requests import BindingRequests
 from kdsl.live.bridge import Bridge, BridgeError
-from kdsl.live.device_claims import TIMEOUT as CLAIM_TIMEOUT
 from kdsl.live.device_claims import DeviceClaims
 from kdsl.live.known import KnownObjects
 from kdsl.live.versions import is_older
@@ -96,7 +96,7 @@ class PortClaims(PendingClaims):
 
     def write(self, pod: PodInfo, plan: ClaimPlan) -> Status | None:
         """Write the claims and wait until their devices are ready, ten minutes at most."""
-        return _status(self._bridge, self._claims.write(plan), CLAIM_TIMEOUT + _GRACE)
+        return _status(self._bridge, self._claims.write(plan), READY_TIMEOUT + _GRACE)
 
     def deallocate(self, claim: ResourceClaim) -> Status | None:
         """Request that the devices are taken away; a failure is only logged."""

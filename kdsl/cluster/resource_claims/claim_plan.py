@@ -50,7 +50,7 @@ class ClaimPlan:
         claim, status = reservation.claim, reservation.claim.status
         allocation = status.allocation if reservation.allocation is None else reservation.allocation
         users = [*status.reserved_for, self.user]
-        return replace(claim, status=ResourceClaimStatus(allocation, users))
+        return replace(claim, status=replace(status, allocation=allocation, reserved_for=users))
 
     def to_release(self) -> tuple[ResourceClaim, ...]:
         """Return the claims that list the pod on the server."""

@@ -14,6 +14,7 @@ from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.selectors import NodeSelector
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, is_reserved_for, user_of
+from kdsl.cluster.resource_claims.readiness import is_usable
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
@@ -53,13 +54,14 @@ _EVENTS: Final = (
 class _Attempt:
     """The state of one attempt from PreFilter on.
 
-    `claims` are the pod's claims and `places` the nodes of those that are allocated already. `found` has
-    the devices of each node for the others, `unavailable` the keys of allocated claims that some node cannot
-    use.
+    `claims` are the pod's claims and `places` the nodes of those that are allocated already. `unusable` are
+    the keys of those whose devices did not get ready. `found` has the devices of each node for the others,
+    `unavailable` the keys of allocated claims that some node cannot use.
     """
 
     claims: tuple[ResourceClaim, ...] = ()
     places: tuple[tuple[str, NodeSelector], ...] = ()
+    unusable: frozenset[str] = frozenset()
     allocator: Allocator | None = None
     found: dict[str, Found] = field(default_factory=dict)
     unavailable: set[str] = field(default_factory=set)
@@ -81,7 +83,7 @@ class DynamicResources:
     IS_LOCAL: ClassVar = True
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
-        self._claims, self._conditions = context.claims, context.conditions
+        self._claims, self._conditions, self._clock = context.claims, context.conditions, context.clock
         self._kept = Kept()
 
     @hookimpl
@@ -128,6 +130,8 @@ class DynamicResources:
         if not attempt.claims:
             return _SKIP
         attempt.places = tuple(_places(attempt.claims))
+        now = self._clock.now()
+        attempt.unusable = frozenset(key_of(claim) for claim in attempt.claims if not is_usable(claim, now))
         # Pods that leave a node free no devices: their claims stay allocated at first.
         state.podless_filters.add(_STATE)
         if attempt.new_claims:
@@ -229,11 +233,8 @@ class DynamicResources:
 
     @hookimpl
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Answer SKIP where all claims list the pod already."""
-        if _PLAN not in state.values:
-            return _SKIP
-        plan = state.values[_PLAN]
-        return None if isinstance(plan, ClaimPlan) and plan.reservations else _SKIP
+        """Answer SKIP for a pod without claims."""
+        return None if _PLAN in state.values else _SKIP
 
     @hookimpl
     def pre_bind(self, state: CycleState, pod: PodInfo) -> Status | None:
@@ -253,6 +254,9 @@ def _places(claims: Collection[ResourceClaim]) -> Iterator[tuple[str, NodeSelect
 def _check_classes(claim: ResourceClaim, catalog: Catalog) -> None:
     """Check that the device classes of a claim's requests exist; raise ClaimProblemError."""
     for request in claim.spec.devices.requests:
+        if request.exactly is None and not request.first_available:
+            text = f"resource claim {key_of(claim)}, request {request.name}: unknown request type"
+            raise ClaimProblemError(text)
         exactly = () if request.exactly is None else ((request.name, request.exactly),)
         others = ((f"{request.name}/{each.name}", each) for each in request.first_available)
         for name, each in (*exactly, *others):
@@ -262,17 +266,19 @@ def _check_classes(claim: ResourceClaim, catalog: Catalog) -> None:
 
 
 def _judged(attempt: _Attempt, node: NodeInfo) -> Status | None:
-    missing = [key for key, selector in attempt.places if not selector.matches(node)]
-    if missing:
-        attempt.unavailable.update(missing)
+    found = None
+    if attempt.allocator is not None:
+        try:
+            found = attempt.allocator.found(node)
+        except AllocationError as error:
+            return Status(Code.UNRESOLVABLE if error.is_local else Code.ERROR, (str(error),))
+        if found is None:
+            return NO_DEVICES
+    elsewhere = {key for key, selector in attempt.places if not selector.matches(node)}
+    unavailable = elsewhere | attempt.unusable
+    if unavailable:
+        attempt.unavailable |= unavailable
         return NOT_HERE
-    if attempt.allocator is None:
-        return None
-    try:
-        found = attempt.allocator.found(node)
-    except AllocationError as error:
-        return Status(Code.UNRESOLVABLE if error.is_local else Code.ERROR, (str(error),))
-    if found is None:
-        return NO_DEVICES
-    attempt.found[node.name] = found
+    if found is not None:
+        attempt.found[node.name] = found
     return None
