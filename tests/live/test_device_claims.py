@@ -26,7 +26,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.hooks.status import Status
 from kdsl.live.api import Api
 from kdsl.live.bridge import Bridge
-from kdsl.live.device_claims import FINALIZER, DeviceClaims
+from kdsl.live.device_claims import FINALIZER, ClaimNotes, DeviceClaims
 from kdsl.live.http import Answer, NoAnswerError, Request
 from kdsl.live.ports import PortClaims
 from msgspec import to_builtins
@@ -57,6 +57,7 @@ WRITTEN = {
 }
 USER = {"resource": "pods", "name": "p", "uid": "uid-p"}
 NEW = Reservation(CLAIM, ALLOCATION)
+NO_NOTES = ClaimNotes(lambda key, version: None, lambda key, claim: None)
 
 
 class Server:
@@ -104,7 +105,9 @@ def write(server: Server, *reservations: Reservation) -> tuple[Status | None, di
     versions: dict[str, str] = {}
 
     async def work() -> Status | None:
-        claims = DeviceClaims(Api(Script(server.answer)), ManualClock(), versions.__setitem__)
+        claims = DeviceClaims(
+            Api(Script(server.answer)), ManualClock(), ClaimNotes(versions.__setitem__, versions.__setitem__)
+        )
         return await claims.write(plan(*reservations))
 
     return run(work()), versions
@@ -202,7 +205,7 @@ def test_devices_with_binding_conditions_are_waited_for() -> None:
             return server.answer(request)
 
         async def work() -> tuple[Status | None, float]:
-            claims = DeviceClaims(Api(Script(answer)), ManualClock(), lambda key, version: None)
+            claims = DeviceClaims(Api(Script(answer)), ManualClock(), NO_NOTES)
             return await claims.write(made), asyncio.get_running_loop().time()
 
         found, time = run(work())
@@ -241,9 +244,7 @@ def test_a_claim_with_a_new_user_is_not_deallocated() -> None:
     server = Server(status={"allocation": WRITTEN, "reservedFor": [USER], "devices": [1]})
 
     async def work(claim: ResourceClaim) -> Status | None:
-        return await DeviceClaims(
-            Api(Script(server.answer)), ManualClock(), lambda key, version: None
-        ).deallocate(claim)
+        return await DeviceClaims(Api(Script(server.answer)), ManualClock(), NO_NOTES).deallocate(claim)
 
     assert reason(run(work(CLAIM))) == "the claim has another user by now"
     seen = ResourceClaim(CLAIM.metadata, status=ResourceClaimStatus(ALLOCATION, [user_of("p", "uid-p")]))
