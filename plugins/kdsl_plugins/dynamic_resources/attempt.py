@@ -41,13 +41,6 @@ class Wanted(NamedTuple):
     mappings: tuple[RequestMapping, ...] = ()
 
 
-class Had(NamedTuple):
-    """The devices of a node for the new claims of a pod."""
-
-    found: Found
-    mappings: tuple[RequestMapping, ...]
-
-
 @dataclass(slots=True)
 class Attempt:
     """The state of one attempt from PreFilter on.
@@ -66,7 +59,10 @@ class Attempt:
     now: int
     unavailable: set[str] = field(default_factory=set)
     """The keys of allocated claims that some node cannot use."""
-    _had: dict[str, Had] = field(default_factory=dict)
+    found: dict[str, Found] = field(default_factory=dict)
+    """The devices for the new claims, by node that passed."""
+    _mappings: dict[str, tuple[RequestMapping, ...]] = field(default_factory=dict)
+    _everywhere: Wanted | None = None
     _wanted: dict[tuple[str, ...], Wanted] = field(default_factory=dict)
     _places: tuple[tuple[str, NodeSelector], ...] = ()
     _unusable: frozenset[str] = frozenset()
@@ -75,7 +71,9 @@ class Attempt:
     def __post_init__(self) -> None:
         self._places = tuple(_places(self.claims))
         self._unusable = frozenset(key_of(one) for one in self.claims if not is_usable(one, self.now))
-        if self.extended is not None:
+        if self.extended is None:
+            self._everywhere = self._wanted_without(())
+        else:
             offered = self.pod.device_resources
             self._others = tuple(
                 name for name in self.pod.requests.amounts() if is_extended(name) and name not in offered
@@ -92,17 +90,13 @@ class Attempt:
             request.first_available for one in self.new_claims for request in one.spec.devices.requests
         )
 
-    def had(self, node: str) -> Had | None:
-        """Return the devices of a node that passed; None if the pod gets none."""
-        return self._had.get(node)
-
     def judged(self, node: NodeInfo) -> Status | None:
         """Return why the pod cannot run on a node; None if it can."""
         if self.left_over is not None:
             return LEFT_OVER
-        if any(node.allocatable.amount(name) == 0 for name in self._others):
+        if self._others and any(node.allocatable.amount(name) == 0 for name in self._others):
             return NO_RESOURCE
-        wanted, found = self._wanted_on(node), None
+        wanted, found = self._everywhere or self._wanted_on(node), None
         if wanted.allocator is not None:
             try:
                 found = wanted.allocator.found(node)
@@ -110,36 +104,37 @@ class Attempt:
                 return Status(Code.UNRESOLVABLE if error.is_local else Code.ERROR, (str(error),))
             if found is None:
                 return NO_DEVICES
-        elsewhere = {key for key, selector in self._places if not selector.matches(node)}
-        unavailable = elsewhere | self._unusable
-        if unavailable:
+        if self._places or self._unusable:
+            unavailable = {key for key, selector in self._places if not selector.matches(node)}
+            unavailable |= self._unusable
             self.unavailable |= unavailable
-            return NOT_HERE
+            if unavailable:
+                return NOT_HERE
         if found is not None:
-            self._had[node.name] = Had(found, wanted.mappings)
+            self.found[node.name] = found
+            if wanted.mappings:
+                self._mappings[node.name] = wanted.mappings
         return None
 
     def plan(self, node: str) -> ClaimPlan:
         """Return the plan of the claims for a pod that gets a node."""
-        had = self._had.get(node)
-        new = iter(() if had is None else zip(had.found.requests.claims, had.found.allocations, strict=True))
+        found = self.found.get(node)
+        new = iter(() if found is None else zip(found.requests.claims, found.allocations, strict=True))
         pod, reservations = self.pod, []
         for claim in self.claims:
             allocation = next(new)[1] if claim.status.allocation is None else None
             if not is_reserved_for(claim, pod.uid):
                 reservations.append(Reservation(claim, allocation))
         # The claim for extended resources is the last one.
-        if had is not None:
-            reservations += (Reservation(one.claim, allocation, had.mappings) for one, allocation in new)
+        mappings = self._mappings.get(node, ())
+        reservations += (Reservation(one.claim, allocation, mappings) for one, allocation in new)
         held = tuple(claim for claim in self.claims if is_reserved_for(claim, pod.uid))
         return ClaimPlan(user_of(pod.name, pod.uid), tuple(reservations), held)
 
     def _wanted_on(self, node: NodeInfo) -> Wanted:
         """Return the devices to find on a node: also those for the resources that it lacks."""
-        lacking: tuple[str, ...] = ()
-        if self.extended is not None:
-            offered = self.pod.device_resources
-            lacking = tuple(name for name in offered if node.allocatable.amount(name) == 0)
+        offered = self.pod.device_resources
+        lacking = tuple(name for name in offered if node.allocatable.amount(name) == 0)
         wanted = self._wanted.get(lacking)
         if wanted is None:
             wanted = self._wanted[lacking] = self._wanted_without(lacking)
@@ -147,11 +142,11 @@ class Attempt:
 
     def _wanted_without(self, lacking: tuple[str, ...]) -> Wanted:
         claims = self.new_claims
-        if self.extended is None or not lacking:
-            return Wanted(self.allocate(claims) if claims else None)
         requests, mappings = extended_requests(self.pod, lacking, self.classes)
-        spec = ResourceClaimSpec(DeviceClaim(list(requests)))
-        return Wanted(self.allocate([*claims, replace(self.extended, spec=spec)]), mappings)
+        if self.extended is not None and requests:
+            spec = ResourceClaimSpec(DeviceClaim(list(requests)))
+            claims.append(replace(self.extended, spec=spec))
+        return Wanted(self.allocate(claims) if claims else None, mappings)
 
 
 def _places(claims: Sequence[ResourceClaim]) -> Iterator[tuple[str, NodeSelector]]:

@@ -16,8 +16,9 @@ from kdsl.cluster.resource_claims.extended_claims import claims_for, new_claim, 
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
+from kdsl_plugins.dynamic_resources.alike import Found
 from kdsl_plugins.dynamic_resources.allocator import Allocator, prioritized_score
-from kdsl_plugins.dynamic_resources.attempt import Attempt, Had
+from kdsl_plugins.dynamic_resources.attempt import Attempt
 from kdsl_plugins.dynamic_resources.kept import Kept, is_allocated
 from kdsl_plugins.dynamic_resources.pod_claims import ClaimProblemError, claims_of, problem_of
 
@@ -176,7 +177,7 @@ class DynamicResources:
         attempt = state.values.get(_STATE)
         if not isinstance(attempt, Attempt) or not attempt.has_alternatives:
             return 0
-        raw = np.array([_score(attempt.had(name)) for name in nodes.names()], np.int64)
+        raw = np.array([_score(attempt.found.get(name)) for name in nodes.names()], np.int64)
         most = int(raw.max(initial=0))
         return raw * 100 // most if most else 0
 
@@ -224,8 +225,7 @@ def _check_classes(claim: ResourceClaim, catalog: Catalog) -> None:
                 raise ClaimProblemError(text)
 
 
-def _score(had: Had | None) -> int:
-    if had is None:
+def _score(found: Found | None) -> int:
+    if found is None:
         return 0
-    claims = [each.claim for each in had.found.requests.claims]
-    return prioritized_score(claims, had.found.allocations)
+    return prioritized_score((each.claim for each in found.requests.claims), found.allocations)
