@@ -86,6 +86,10 @@ class ClaimWriter(Protocol):
         """Take the devices away from a claim that nobody else uses; an ERROR holds the reason."""
         ...
 
+    def delete(self, claim: ResourceClaim) -> Status | None:
+        """Delete a claim that was created for a pod; an ERROR holds the reason."""
+        ...
+
 
 class _NoClaims:
     """The port where pods are judged and not placed: it knows and writes no claims."""
@@ -106,6 +110,9 @@ class _NoClaims:
         return None
 
     def deallocate(self, claim: ResourceClaim) -> Status | None:
+        return None
+
+    def delete(self, claim: ResourceClaim) -> Status | None:
         return None
 
 

@@ -26,6 +26,7 @@ from kdsl.live.object_paths import (
     EVENTS_GROUP,
     claim_path,
     device_claim_path,
+    device_claims_path,
     events_path,
     has_names,
     node_path,
@@ -185,6 +186,16 @@ class Api:
         meta = claim["metadata"]
         path = device_claim_path(meta["namespace"], meta["name"], subresource)
         return await self._send(Lane.BIND, Write.DEVICE_CLAIM, Request("PUT", path, encode(claim)), _whole)
+
+    async def create_device_claim(self, namespace: str, body: bytes) -> Result[JsonObject]:
+        """Create a ResourceClaim; return it with its name."""
+        request = Request("POST", device_claims_path(namespace), body)
+        return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _whole)
+
+    async def delete_device_claim(self, namespace: str, name: str, uid: str) -> Result[None]:
+        """Delete the ResourceClaim with this uid."""
+        request = Request("DELETE", device_claim_path(namespace, name), bodies.delete_options(uid))
+        return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _nothing)
 
     async def patch_device_claim(self, namespace: str, name: str, patch: bytes) -> Result[None]:
         """Change the status of a ResourceClaim by a strategic merge patch."""

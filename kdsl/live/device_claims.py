@@ -6,28 +6,33 @@ A claim is read, changed and written, and read again after a conflict. Error tex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
-from msgspec import to_builtins
+from msgspec import convert, to_builtins
 from msgspec.json import encode
 
 from kdsl.base.clock import Clock
-from kdsl.cluster.api.device_objects import AllocatedDevice, Allocation, ResourceClaim
+from kdsl.cluster.api.device_objects import Allocation, ResourceClaim
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation
+from kdsl.cluster.resource_claims.extended_claims import name_prefix
+from kdsl.cluster.resource_claims.readiness import READY_TIMEOUT, NotUsableError, is_late, is_ready
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.hooks.status import Code, Status
 from kdsl.live.api import Api
-from kdsl.live.bodies import JsonObject
-from kdsl.live.outcomes import Done, Result, message_of
+from kdsl.live.bodies import JsonObject, status_patch
+from kdsl.live.lanes import Lane
+from kdsl.live.outcomes import Done, Refused, Result, message_of
 from kdsl.live.retries import repeated, updated
 from kdsl.live.timestamps import to_seconds
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
-TIMEOUT: Final = 600.0
 _PAUSE: Final = 1.0
-_DeviceId: TypeAlias = tuple[str, str, str]
+_OF_ALLOCATION: Final = ("allocation", "reservedFor", "devices")
+"""The fields of a status that go with the allocation."""
 _OPAQUE: Final = "parameters"
 """The field whose content is the driver's."""
 
@@ -36,57 +41,92 @@ class _ClaimError(Exception):
     """The claim cannot be written."""
 
 
+class ClaimNotes(NamedTuple):
+    """What is called after a claim is `written`, with its new version, and after it is `created`, with its
+    own key.
+    """
+
+    written: Callable[[str, str], None]
+    created: Callable[[str, str], None]
+
+
 class DeviceClaims:
     """Executes plans of claims through the API server, for the thread of the event loop.
 
-    `written` is called with the key and the new version of each written claim.
+    `notes` hears of the claims that are on the server, by the key of their reservation.
     """
 
-    def __init__(self, api: Api, clock: Clock, written: Callable[[str, str], None]) -> None:
-        self._api, self._clock, self._written = api, clock, written
+    def __init__(self, api: Api, clock: Clock, notes: ClaimNotes) -> None:
+        self._api, self._clock, self._notes = api, clock, notes
 
     async def write(self, plan: ClaimPlan) -> Status | None:
         """Write the claims of a plan one after the other; return None on success, else an ERROR.
 
-        It may be cancelled at any time; `plan.written` has the claims on the server.
+        It may be cancelled at any time; `plan.written` and `plan.created` have the claims on the server.
         """
-        for reservation in plan.reservations:
-            try:
-                claim = await self._write(reservation, plan)
-            except _ClaimError as error:
-                return Status(Code.ERROR, (str(error),))
-            plan.written.add(reservation.key)
-            self._written(reservation.key, claim["metadata"].get("resourceVersion", ""))
-        for reservation in plan.reservations:
-            try:
-                await self._ready(plan.changed(reservation))
-            except _ClaimError as error:
-                await self.deallocate(plan.changed(reservation))
-                return Status(Code.ERROR, (str(error),))
+        claims = list(plan.held)
+        # An error gets the pod another attempt, which takes away devices that do not get ready.
+        try:
+            for reservation in plan.reservations:
+                claims.append(await self._written_claim(reservation, plan))
+            await self._wait_until_ready(claims)
+        except (NotUsableError, _ClaimError) as error:
+            return Status(Code.ERROR, (str(error),))
         return None
 
-    async def _ready(self, claim: ResourceClaim) -> None:
-        """Wait until drivers report the binding conditions of a claim's devices, ten minutes at most."""
-        allocation = claim.status.allocation
-        devices = [] if allocation is None else allocation.devices.results
-        waiting = [device for device in devices if device.binding_conditions]
-        meta, key, loop = claim.metadata, key_of(claim), asyncio.get_running_loop()
-        end = loop.time() + TIMEOUT
-        while waiting:
-            found = await repeated(lambda: self._api.read_device_claim(meta.namespace, meta.name))
-            reported = _conditions(_checked(found, claim)) if isinstance(found, Done) else {}
-            for device in waiting:
-                failed = [each for each in device.binding_failure_conditions if each in _of(reported, device)]
-                if failed:
-                    raise _ClaimError(f"claim {key}: device {device.device} reports {failed[0]}")
-            waiting = [
-                each for each in waiting if not _of(reported, each).issuperset(each.binding_conditions)
-            ]
-            if waiting and loop.time() >= end:
-                raise _ClaimError(
-                    f"claim {key}: device {waiting[0].device} is not ready within {TIMEOUT:g} s"
-                )
-            await asyncio.sleep(_PAUSE if waiting else 0)
+    async def _written_claim(self, reservation: Reservation, plan: ClaimPlan) -> ResourceClaim:
+        """Write a claim of a plan, which is created first where the plan says so; return it."""
+        if not reservation.mappings:
+            found = await self._write(reservation, plan)
+            plan.written.add(reservation.key)
+            self._notes.written(reservation.key, _version_of(found))
+            return plan.changed(reservation)
+        claim = plan.created[reservation.key] = await self._create(reservation)
+        self._notes.created(reservation.key, key_of(claim))
+        named = Reservation(claim, reservation.allocation)
+        self._notes.written(reservation.key, _version_of(await self._write(named, plan)))
+        await self._tell_pod(reservation, claim, plan)
+        return plan.changed(named)
+
+    async def _create(self, reservation: Reservation) -> ResourceClaim:
+        """Create the claim of a pod's extended resources; it is not tried again, since it may be there."""
+        body = encode(_new_body(reservation.claim))
+        namespace = reservation.claim.metadata.namespace
+        found = await self._api.create_device_claim(namespace, body)
+        return convert(_done(found, "create claim for extended resources", f"{namespace}/"), ResourceClaim)
+
+    async def _tell_pod(self, reservation: Reservation, claim: ResourceClaim, plan: ClaimPlan) -> None:
+        """Write into the pod's status which request gives devices to which container."""
+        pod = PodInfo(plan.user.name, claim.metadata.namespace, plan.user.uid)
+        mappings = [
+            {"containerName": each.container, "resourceName": each.resource, "requestName": each.request}
+            for each in reservation.mappings
+        ]
+        status = {"requestMappings": mappings, "resourceClaimName": claim.metadata.name}
+        patch = status_patch(pod.uid, {"extendedResourceClaimStatus": status})
+        found = await repeated(lambda: self._api.patch_status(pod, patch, Lane.BIND))
+        if not isinstance(found, Done):
+            text = f"update pod {pod.key} ExtendedResourceClaimStatus: {message_of(found)}"
+            raise _ClaimError(text)
+
+    async def _wait_until_ready(self, claims: Sequence[ResourceClaim]) -> None:
+        """Wait until drivers report the binding conditions of the claims' devices, ten minutes at most."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + READY_TIMEOUT
+        # Devices without conditions are ready at once.
+        for claim in itertools.filterfalse(is_ready, claims):
+            while not is_ready(present := await self._present(claim)):
+                if is_late(present, self._clock.now()):
+                    raise _ClaimError(f"claim {claim.metadata.name} binding timeout")
+                if loop.time() >= end:
+                    raise _ClaimError("device binding timeout")
+                await asyncio.sleep(_PAUSE)
+
+    async def _present(self, claim: ResourceClaim) -> ResourceClaim:
+        """Return the claim as the server has it, or the given one if the server does not answer."""
+        meta = claim.metadata
+        found = await repeated(lambda: self._api.read_device_claim(meta.namespace, meta.name))
+        return convert(_checked(found, claim), ResourceClaim) if isinstance(found, Done) else claim
 
     async def release(self, claim: ResourceClaim, uid: str) -> Status | None:
         """Remove a pod from the users of a claim, unless the claim was created anew."""
@@ -105,9 +145,7 @@ class DeviceClaims:
             status = found.get("status") or {}
             if any(user.get("uid") not in users for user in status.get("reservedFor") or ()):
                 raise _ClaimError("the claim has another user by now")
-            kept = {
-                name: value for name, value in status.items() if name not in ("allocation", "reservedFor")
-            }
+            kept = {name: value for name, value in status.items() if name not in _OF_ALLOCATION}
             return {**found, "status": kept}
 
         try:
@@ -115,6 +153,21 @@ class DeviceClaims:
         except _ClaimError as error:
             return Status(Code.ERROR, (str(error),))
         return None
+
+    async def delete(self, claim: ResourceClaim) -> Status | None:
+        """Delete a claim that was created for a pod, with its devices."""
+        meta = claim.metadata
+        read = partial(self._api.read_device_claim, meta.namespace, meta.name)
+        found = await updated(read, _unprotected, self._api.update_device_claim)
+        if isinstance(found, Done):
+            uid = found.value["metadata"].get("uid", "")
+            deleted = await repeated(lambda: self._api.delete_device_claim(meta.namespace, meta.name, uid))
+            failure = None if isinstance(deleted, Done) else deleted
+        else:
+            failure = found
+        if failure is None or (isinstance(failure, Refused) and failure.is_gone):
+            return None
+        return Status(Code.ERROR, (f"delete claim {key_of(claim)}: {message_of(failure)}",))
 
     async def _write(self, reservation: Reservation, plan: ClaimPlan) -> JsonObject:
         """Write the allocation and the user of a claim; return the claim.
@@ -163,20 +216,6 @@ class DeviceClaims:
         return {**body, "allocationTimestamp": to_seconds(self._clock.now())}
 
 
-def _conditions(claim: JsonObject) -> Mapping[_DeviceId, frozenset[str]]:
-    """Return the conditions that drivers report as true, by device."""
-    return {
-        (each.get("driver", ""), each.get("pool", ""), each.get("device", "")): frozenset(
-            one.get("type", "") for one in each.get("conditions") or () if one.get("status") == "True"
-        )
-        for each in (claim.get("status") or {}).get("devices") or ()
-    }
-
-
-def _of(reported: Mapping[_DeviceId, frozenset[str]], device: AllocatedDevice) -> frozenset[str]:
-    return reported.get((device.driver, device.pool, device.device), frozenset())
-
-
 def _done(result: Result[JsonObject], action: str, key: str) -> JsonObject:
     """Return the claim of an update; raise if that failed."""
     if not isinstance(result, Done):
@@ -201,6 +240,39 @@ def _protected(claim: JsonObject) -> JsonObject | None:
     if FINALIZER in finalizers:
         return None
     return {**claim, "metadata": {**meta, "finalizers": [*finalizers, FINALIZER]}}
+
+
+def _unprotected(claim: JsonObject) -> JsonObject | None:
+    """Return a claim without the finalizer, None if it has none."""
+    meta = claim["metadata"]
+    finalizers = meta.get("finalizers") or []
+    if FINALIZER not in finalizers:
+        return None
+    return {**claim, "metadata": {**meta, "finalizers": [each for each in finalizers if each != FINALIZER]}}
+
+
+def _new_body(claim: ResourceClaim) -> JsonObject:
+    """Return a claim as it is created: the server completes its name."""
+    meta = claim.metadata
+    body: JsonObject = _without_empty(
+        to_builtins(
+            {
+                "metadata": {
+                    "generateName": name_prefix(claim),
+                    "namespace": meta.namespace,
+                    "annotations": meta.annotations,
+                    "ownerReferences": meta.owner_references,
+                },
+                "spec": claim.spec,
+            }
+        )
+    )
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", **body}
+
+
+def _version_of(claim: JsonObject) -> str:
+    version: str = claim["metadata"].get("resourceVersion", "")
+    return version
 
 
 def _without_empty(value: Any) -> Any:

@@ -29,9 +29,14 @@ def claim_path(namespace: str, name: str) -> str:
     return f"{_CORE}/namespaces/{_quoted(namespace)}/persistentvolumeclaims/{_quoted(name)}"
 
 
+def device_claims_path(namespace: str) -> str:
+    """Return the path of the ResourceClaims of a namespace."""
+    return f"{DEVICES_GROUP}/namespaces/{_quoted(namespace)}/resourceclaims"
+
+
 def device_claim_path(namespace: str, name: str, subresource: str = "") -> str:
     """Return the path of a ResourceClaim, or of one of its subresources."""
-    path = f"{DEVICES_GROUP}/namespaces/{_quoted(namespace)}/resourceclaims/{_quoted(name)}"
+    path = f"{device_claims_path(namespace)}/{_quoted(name)}"
     return f"{path}/{subresource}" if subresource else path
 
 

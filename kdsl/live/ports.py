@@ -17,7 +17,9 @@ from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan
 from kdsl.cluster.resource_claims.pending_claims import PendingClaims
+from kdsl.cluster.resource_claims.readiness import READY_TIMEOUT
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.cycle.bindings import BindingEnd
 from kdsl.cycle.decision import Condition
@@ -27,8 +29,7 @@ from kdsl.live.annotations import Annotations, NotReadError
 from kdsl.live.api import Api
 from kdsl.live.binding_requests import BindingRequests
 from kdsl.live.bridge import Bridge, BridgeError
-from kdsl.live.device_claims import TIMEOUT as CLAIM_TIMEOUT
-from kdsl.live.device_claims import DeviceClaims
+from kdsl.live.device_claims import ClaimNotes, DeviceClaims
 from kdsl.live.known import KnownObjects
 from kdsl.live.versions import is_older
 from kdsl.live.volumes import TIMEOUT as VOLUME_TIMEOUT
@@ -83,37 +84,51 @@ class PortClaims(PendingClaims):
     def __init__(self, bridge: Bridge, cache: ClusterCache, api: Api, clock: Clock) -> None:
         super().__init__(cache)
         self._bridge = bridge
-        self._claims = DeviceClaims(api, clock, self._note_written)
+        self._claims = DeviceClaims(api, clock, ClaimNotes(self._note_written, self._note_created))
         self._versions: dict[str, str] = {}
+        # The keys of reservations by the keys of the claims that were created for them.
+        self._reserved: dict[str, str] = {}
 
     def forget(self, plan: ClaimPlan) -> None:
         """Release the devices that were not written, and the pod as a user of its claims."""
         for key in plan.allocated():
             if key not in plan.written:
                 self._drop(key)
+        for claim in plan.created.values():
+            self._reserved.pop(key_of(claim), None)
+            self.delete(claim)
         for claim in plan.to_release():
             self._bridge.send(self._claims.release(claim, plan.user.uid))
 
     def write(self, pod: PodInfo, plan: ClaimPlan) -> Status | None:
         """Write the claims and wait until their devices are ready, ten minutes at most."""
-        return _status(self._bridge, self._claims.write(plan), CLAIM_TIMEOUT + _GRACE)
+        return _status(self._bridge, self._claims.write(plan), READY_TIMEOUT + _GRACE)
 
     def deallocate(self, claim: ResourceClaim) -> Status | None:
         """Request that the devices are taken away; a failure is only logged."""
         self._bridge.send(self._claims.deallocate(claim))
         return None
 
+    def delete(self, claim: ResourceClaim) -> None:
+        """Request that a claim is deleted; a failure is only logged."""
+        self._bridge.send(self._claims.delete(claim))
+
     def notice(self, key: str, version: str, claim: ResourceClaim | None) -> None:
         """Note a change of a claim that the watch shows; None: the claim is gone."""
+        named, key = key, self._reserved.get(key, key)
         if key in self._pending:
             written = self._versions.get(key)
             is_newer = written is not None and not is_older(version, written)
             if claim is None or claim.status.allocation is not None or is_newer:
                 self._drop(key)
+                self._reserved.pop(named, None)
 
     def _note_written(self, key: str, version: str) -> None:
         if key in self._pending:
             self._versions[key] = version
+
+    def _note_created(self, key: str, claim: str) -> None:
+        self._reserved[claim] = key
 
     def _drop(self, key: str) -> None:
         self._pending.pop(key, None)

@@ -122,6 +122,12 @@ def _sets_aside(rules: RuleSet, tables: Sequence[HookTable]) -> Iterator[Grant]:
         yield Grant(
             *claims, ("get", "patch", "update"), (f"devices are allocated to claims: plugin `{_CLAIMS}`",)
         )
+        yield Grant(
+            ("resource.k8s.io",),
+            ("resourceclaims",),
+            ("create", "delete"),
+            (f"claims for extended resources that a DeviceClass offers: plugin `{_CLAIMS}`",),
+        )
     sharing = sorted(table.profile for table in tables if rules.profiles[table.profile].sharing is not None)
     if sharing:
         by = f"profile {_listed(sharing)}" if len(sharing) == 1 else f"profiles {_listed(sharing)}"

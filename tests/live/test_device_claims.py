@@ -26,9 +26,10 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.hooks.status import Status
 from kdsl.live.api import Api
 from kdsl.live.bridge import Bridge
-from kdsl.live.device_claims import FINALIZER, DeviceClaims
+from kdsl.live.device_claims import FINALIZER, ClaimNotes, DeviceClaims
 from kdsl.live.http import Answer, NoAnswerError, Request
 from kdsl.live.ports import PortClaims
+from msgspec import to_builtins
 
 from tests.live.timeless import LOST, Script, run, status
 
@@ -56,6 +57,7 @@ WRITTEN = {
 }
 USER = {"resource": "pods", "name": "p", "uid": "uid-p"}
 NEW = Reservation(CLAIM, ALLOCATION)
+NO_NOTES = ClaimNotes(lambda key, version: None, lambda key, claim: None)
 
 
 class Server:
@@ -103,7 +105,9 @@ def write(server: Server, *reservations: Reservation) -> tuple[Status | None, di
     versions: dict[str, str] = {}
 
     async def work() -> Status | None:
-        claims = DeviceClaims(Api(Script(server.answer)), ManualClock(), versions.__setitem__)
+        claims = DeviceClaims(
+            Api(Script(server.answer)), ManualClock(), ClaimNotes(versions.__setitem__, versions.__setitem__)
+        )
         return await claims.write(plan(*reservations))
 
     return run(work()), versions
@@ -181,50 +185,71 @@ def test_devices_with_binding_conditions_are_waited_for() -> None:
     device = AllocatedDevice(
         "r", "d", "n1", "g0", binding_conditions=["ready"], binding_failure_conditions=["broken"]
     )
-    reservation = Reservation(CLAIM, Allocation(AllocatedDevices([device])))
+    allocation = Allocation(AllocatedDevices([device]))
+    new = plan(Reservation(CLAIM, allocation))
 
-    def after_reads(reads: int, condition: str) -> tuple[Status | None, dict[str, Any], float]:
-        server = Server()
+    def after_reads(
+        reads: int, condition: str, made: ClaimPlan = new, **claim: Any
+    ) -> tuple[Status | None, dict[str, Any], float]:
+        server = Server(**claim)
         seen = 0
 
         def answer(request: Request) -> Answer | NoAnswerError:
             nonlocal seen
             seen += request.method == "GET"
             if seen == reads:
-                reported = {"type": condition, "status": "True"}
+                reported = {"type": condition, "status": "True", "reason": "Fault", "message": 'a "b"'}
                 server.claim["status"]["devices"] = [
                     {"driver": "d", "pool": "n1", "device": "g0", "conditions": [reported]}
                 ]
             return server.answer(request)
 
         async def work() -> tuple[Status | None, float]:
-            claims = DeviceClaims(Api(Script(answer)), ManualClock(), lambda key, version: None)
-            return await claims.write(plan(reservation)), asyncio.get_running_loop().time()
+            claims = DeviceClaims(Api(Script(answer)), ManualClock(), NO_NOTES)
+            return await claims.write(made), asyncio.get_running_loop().time()
 
         found, time = run(work())
         return found, server.claim["status"], time
 
     found, claim, time = after_reads(5, "ready")
     assert found is None and "allocation" in claim and round(time) == 3
+    # The next attempt takes the devices away.
     found, claim, _ = after_reads(3, "broken")
-    assert reason(found) == "claim ns/c: device g0 reports broken" and "allocation" not in claim
+    assert (
+        reason(found) == 'claim c binding failed: reason=Fault, message="a \\"b\\""' and "allocation" in claim
+    )
     found, claim, time = after_reads(-1, "")
-    assert reason(found) == "claim ns/c: device g0 is not ready within 600 s" and "allocation" not in claim
+    assert reason(found) == "device binding timeout" and "allocation" in claim
     assert 600 <= time < 602
+
+    # A claim that an earlier process wrote for the pod is waited for, too.
+    user = user_of("p", "uid-p")
+    held = ClaimPlan(
+        user, held=(ResourceClaim(CLAIM.metadata, status=ResourceClaimStatus(allocation, [user])),)
+    )
+    results = {"devices": {"results": [to_builtins(device)]}}
+
+    def held_after(reads: int, **fields: str) -> tuple[Status | None, dict[str, Any], float]:
+        return after_reads(reads, "ready", held, status={"allocation": results | fields})
+
+    found, _, time = held_after(3)
+    assert found is None and round(time) == 2
+    found, _, time = held_after(-1, allocationTimestamp="1969-12-31T23:50:00Z")
+    assert reason(found) == "device binding timeout" and time >= 600
+    found, _, time = held_after(-1, allocationTimestamp="1969-12-31T23:49:59Z")
+    assert reason(found) == "claim c binding timeout" and time < 1
 
 
 def test_a_claim_with_a_new_user_is_not_deallocated() -> None:
     server = Server(status={"allocation": WRITTEN, "reservedFor": [USER], "devices": [1]})
 
     async def work(claim: ResourceClaim) -> Status | None:
-        return await DeviceClaims(
-            Api(Script(server.answer)), ManualClock(), lambda key, version: None
-        ).deallocate(claim)
+        return await DeviceClaims(Api(Script(server.answer)), ManualClock(), NO_NOTES).deallocate(claim)
 
     assert reason(run(work(CLAIM))) == "the claim has another user by now"
     seen = ResourceClaim(CLAIM.metadata, status=ResourceClaimStatus(ALLOCATION, [user_of("p", "uid-p")]))
     assert run(work(seen)) is None
-    assert server.claim["status"] == {"devices": [1]}
+    assert server.claim["status"] == {}
 
 
 def test_devices_are_kept_until_the_watch_shows_the_allocation() -> None:

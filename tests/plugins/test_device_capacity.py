@@ -106,7 +106,18 @@ def test_one_claim_may_have_two_shares_for_two_requests() -> None:
     wanted = claim(request("a", **bandwidth), request("b", **bandwidth))
     (found,) = written(allocator(wanted, [slice_of(shared())]).on(node()))
     assert len({one["shareID"] for one in found["devices"]["results"]}) == 2
-    assert allocator(claim(request("a", 2, **bandwidth)), [slice_of(shared())]).on(node()) is None
+
+
+def test_one_request_may_have_a_shared_device_more_than_once() -> None:
+    def found(count: int, amount: str, **fields: Any) -> list[list[str]] | None:
+        wanted = request("a", count, capacity={"requests": {"bandwidth": amount}})
+        return results(allocator(claim(wanted, **fields), [slice_of(shared("d1"), shared("d2"))]).on(node()))
+
+    assert found(3, "5") == [["a: d1", "a: d1", "a: d2"]]
+    assert found(4, "5") == [["a: d1", "a: d1", "a: d2", "a: d2"]]
+    assert found(5, "5") is None
+    # Two devices without an attribute that differs cannot be had.
+    assert found(2, "5", constraints=[{"distinctAttribute": f"{DRIVER}/id"}]) is None
 
 
 def test_a_capacity_that_the_device_lacks_cannot_be_had() -> None:

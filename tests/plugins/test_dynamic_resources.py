@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from kdsl.base.clock import ManualClock
-from kdsl.cluster.api.device_objects import ResourceClaim
+from kdsl.cluster.api.device_objects import ResourceClaim, ResourceClaimSpec, ResourceClaimStatus
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
@@ -20,6 +20,8 @@ from kdsl.hooks.specs import Wait
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.sim.run import SimulatedBinder
+from msgspec import convert
+from msgspec.structs import replace
 
 from kdsl_plugins.default_binder.plugin import DefaultBinder
 from kdsl_plugins.dynamic_resources.plugin import DynamicResources
@@ -49,10 +51,10 @@ class World:
         assert read.diagnostics == ()
         self.cache = ClusterCache.of([*read.nodes, *read.catalog])
         self.waiting: WaitingPods[Any] = WaitingPods()
-        self.claims = MemoryClaims(self.cache)
+        self.claims, self.clock = MemoryClaims(self.cache), ManualClock()
         context = PluginContext(
             SimulatedBinder(self.cache),
-            ManualClock(),
+            self.clock,
             self.waiting,
             claims=self.claims,
             conditions=CelConditions(),
@@ -215,6 +217,51 @@ def test_a_claim_with_another_user_is_not_deallocated() -> None:
     )
     assert world.schedule(claiming_pod("p", "c")).message.endswith("still not schedulable")
     assert world.devices("c") == [("a", "g0")]
+
+
+def test_a_node_without_devices_for_a_new_claim_takes_none_away() -> None:
+    world = World(ON_A, resource_claim("here", status=allocated_on("a", "g0")), resource_claim("new"))
+    decision = world.schedule(claiming_pod("p", "here", "new"))
+    assert decision.message == "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable"
+    assert world.devices("here") == [("a", "g0")]
+
+
+def test_a_claim_of_an_unknown_kind_of_request_waits() -> None:
+    world = World(ON_A)
+    spec = convert({"devices": {"requests": [{"name": "r"}]}}, ResourceClaimSpec)
+    world.cache.put(replace(claim_of(resource_claim("c")), spec=spec))
+    decision = world.schedule(claiming_pod("p", "c"))
+    assert decision.message.startswith(
+        "0/2 nodes are available: resource claim default/c, request r: unknown request type."
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "seconds", "is_kept"),
+    [("ready", 700, True), ("", 600, True), ("", 601, False), ("broken", 0, False)],
+)
+def test_devices_that_do_not_get_ready_are_taken_away(condition: str, seconds: int, is_kept: bool) -> None:
+    status = allocated_on("a", "g0", "p")
+    status["allocation"]["allocationTimestamp"] = "1970-01-01T00:00:00Z"
+    status["allocation"]["devices"]["results"][0] |= {
+        "bindingConditions": ["ready"],
+        "bindingFailureConditions": ["broken"],
+    }
+    if condition:
+        reported = {"type": condition, "status": "True"}
+        device = {"driver": DRIVER, "pool": "a", "device": "g0", "conditions": [reported]}
+        status["devices"] = [device]
+    world = World(ON_A, resource_claim("c", status=status))
+    world.clock.advance(seconds * 1_000_000_000)
+    decision = world.schedule(claiming_pod("p", "c"))
+    if is_kept:
+        assert decision.outcome is Outcome.PLACED
+    else:
+        assert decision.message == (
+            "0/2 nodes are available: 2 resourceclaim not available on the node. "
+            "deallocation of ResourceClaim completed"
+        )
+        assert world.claim("c").status == ResourceClaimStatus()
 
 
 def test_devices_of_a_held_pod_are_kept_and_given_back() -> None:

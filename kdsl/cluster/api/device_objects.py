@@ -161,9 +161,26 @@ class ConsumerReference(Part, frozen=True):
     uid: str = ""
 
 
+class DeviceCondition(Part, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class DeviceStatus(Part, frozen=True):
+    """The state of an allocated device, as its driver reports it."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    conditions: list[DeviceCondition] = field(default_factory=list)
+
+
 class ResourceClaimStatus(Part, frozen=True):
     allocation: Allocation | None = None
     reserved_for: list[ConsumerReference] = field(default_factory=list)
+    devices: list[DeviceStatus] = field(default_factory=list)
 
 
 class ResourceClaim(Part, frozen=True):

@@ -51,8 +51,8 @@ class PodInfo(Struct, frozen=True):
 
     `requests` and `scored_requests` are the amounts that the pod needs for its placement, `usage` and
     `scored_usage` the amounts it counts for on its node: see `requests.py`. `device_containers` is filled
-    where one of the containers names an extended resource. `namespace_labels` come from the catalog:
-    `Catalog.complete` fills them in.
+    where one of the containers names an extended resource. `namespace_labels` and `device_resources` come
+    from the catalog: `Catalog.complete` fills them in.
     """
 
     # Not a dataclass: every placement creates one, and a dataclass takes 20 times as long to set its fields.
@@ -99,6 +99,7 @@ class PodInfo(Struct, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     device_containers: tuple[DeviceContainer, ...] = ()
+    device_resources: tuple[str, ...] = ()
 
     @staticmethod
     def of(pod: Pod) -> PodInfo:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from kdsl.cluster.api.device_objects import Allocation, ConsumerReference, ResourceClaim, ResourceClaimStatus
+from kdsl.cluster.resource_claims.extended_claims import RequestMapping, is_new, owner_of
 from kdsl.cluster.snapshot.catalog import key_of
 
 PODS = "pods"
@@ -18,28 +19,35 @@ PODS = "pods"
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """A claim as the decision saw it, and its new allocation: None if it is allocated already."""
+    """A claim as the decision saw it, and its new allocation: None if it is allocated already.
+
+    The claim of a pod's extended resources is to be created, and has `mappings` for the status of the pod.
+    """
 
     claim: ResourceClaim
     allocation: Allocation | None = None
+    mappings: tuple[RequestMapping, ...] = ()
 
     @property
     def key(self) -> str:
-        """The `namespace/name` of the claim."""
-        return key_of(self.claim)
+        """The `namespace/name` of the claim; one that is to be created is unique by its pod."""
+        key = key_of(self.claim)
+        return f"{key}/{owner_of(self.claim)}" if is_new(self.claim) else key
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlan:
     """The claims to write for a pod. `held` are the claims that list the pod already.
 
-    `written` are the keys of the claims that were written; a writer adds to it.
+    `written` are the keys of the claims that were written, `created` the claims that were created, by the key
+    of their reservation; a writer adds to both.
     """
 
     user: ConsumerReference
     reservations: tuple[Reservation, ...] = ()
     held: tuple[ResourceClaim, ...] = ()
     written: set[str] = field(default_factory=set)
+    created: dict[str, ResourceClaim] = field(default_factory=dict)
 
     def allocated(self) -> Mapping[str, ResourceClaim]:
         """Return the claims with new allocations, by key."""
@@ -50,7 +58,7 @@ class ClaimPlan:
         claim, status = reservation.claim, reservation.claim.status
         allocation = status.allocation if reservation.allocation is None else reservation.allocation
         users = [*status.reserved_for, self.user]
-        return replace(claim, status=ResourceClaimStatus(allocation, users))
+        return replace(claim, status=replace(status, allocation=allocation, reserved_for=users))
 
     def to_release(self) -> tuple[ResourceClaim, ...]:
         """Return the claims that list the pod on the server."""

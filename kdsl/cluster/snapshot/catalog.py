@@ -33,6 +33,7 @@ from kdsl.cluster.api.workload_objects import (
 )
 from kdsl.cluster.devices.pods import whole_amounts
 from kdsl.cluster.devices.quota import limits_of
+from kdsl.cluster.objects.device_resources import offered_by
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selector_index import Selectors
@@ -98,6 +99,7 @@ class Catalog:
         self._quotas: dict[str, dict[str, int]] = {}
         # The keys of the ResourceQuotas of each namespace.
         self._quota_keys: dict[str, tuple[str, ...]] = {}
+        self._device_resources: Mapping[str, DeviceClass] = {}
         self.storage = StorageIndex()
 
     def copy(self) -> Catalog:
@@ -109,6 +111,7 @@ class Catalog:
         other._services = {name: each.copy() for name, each in self._services.items()}
         other._workloads = {name: each.copy() for name, each in self._workloads.items()}
         other._quotas, other._quota_keys = dict(self._quotas), dict(self._quota_keys)
+        other._device_resources = self._device_resources
         other.storage = self.storage.copy()
         return other
 
@@ -231,6 +234,11 @@ class Catalog:
         return self._of(DeviceClass)
 
     @property
+    def device_resources(self) -> Mapping[str, DeviceClass]:
+        """The device classes by the extended resources that they offer."""
+        return self._device_resources
+
+    @property
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """The disruption budgets, in the order in which they were added."""
         return tuple(self._of(PodDisruptionBudget).values())
@@ -247,10 +255,16 @@ class Catalog:
         return self._quotas.get(namespace, {})
 
     def complete(self, pod: PodInfo) -> PodInfo:
-        """Return `pod` with the labels of its namespace."""
+        """Return `pod` with the labels of its namespace, and the resources that device classes offer."""
         labels = self._namespaces.get(pod.namespace, NO_STRINGS)
         known = pod.namespace_labels
-        return pod if known is labels or known == labels else pod.with_fields(namespace_labels=labels)
+        if known is not labels and known != labels:
+            pod = pod.with_fields(namespace_labels=labels)
+        if pod.device_containers or pod.device_resources:
+            names = tuple(name for name in pod.requests.amounts() if name in self._device_resources)
+            if names != pod.device_resources:
+                pod = pod.with_fields(device_resources=names)
+        return pod
 
     def _of(self, kind: type[T]) -> Mapping[str, T]:
         # INVARIANT: `put` keeps every object under its own kind.
@@ -270,6 +284,8 @@ class Catalog:
             keys += [] if api_object is None else [key]
             _set(self._quota_keys, namespace, tuple(keys) or None)
             _set(self._quotas, namespace, self._limits(namespace) or None)
+        elif kind == DeviceClass.KIND:
+            self._device_resources = offered_by(self.device_classes.values())
         elif _WORDS[kind] is CatalogWord.STORAGE:
             self.storage.note(kind, key)
             if api_object is None:

@@ -270,7 +270,7 @@ class RuleScope:
         return slot
 
     def answer_slot(self, expr: Comprehension) -> int | None:
-        """Return a kept slot for the answer that all nodes give to a filter; None if more than facts decide."""
+        """Return a kept slot for the answer that all nodes give to a filter; None if it may change."""
         node, condition = expr.variables[0], expr.body
         others = [part for part in walk(condition) if isinstance(part, Var) and part.slot != node.slot]
         is_kept = is_static(condition, node, others) and free_slots(*others) <= self.lasting

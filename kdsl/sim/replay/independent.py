@@ -253,3 +253,6 @@ class _LentClaims(MemoryClaims):
 
     def deallocate(self, claim: ResourceClaim) -> None:
         return None
+
+    def delete(self, claim: ResourceClaim) -> None:
+        return None

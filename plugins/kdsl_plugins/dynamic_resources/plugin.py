@@ -5,72 +5,46 @@ The texts and codes are kube-scheduler's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.cluster.api.device_objects import ResourceClaim
-from kdsl.cluster.objects.selectors import NodeSelector
-from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, is_reserved_for, user_of
+from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, is_reserved_for
+from kdsl.cluster.resource_claims.extended_claims import claims_for, new_claim, owner_of
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
 from kdsl_plugins.dynamic_resources.alike import Found
 from kdsl_plugins.dynamic_resources.allocator import Allocator, prioritized_score
-from kdsl_plugins.dynamic_resources.errors import AllocationError
+from kdsl_plugins.dynamic_resources.attempt import Attempt
 from kdsl_plugins.dynamic_resources.kept import Kept, is_allocated
 from kdsl_plugins.dynamic_resources.pod_claims import ClaimProblemError, claims_of, problem_of
 
 if TYPE_CHECKING:
-    from kdsl.cluster.objects.node import NodeInfo
     from kdsl.cluster.objects.pod import PodInfo
     from kdsl.cluster.snapshot.catalog import Catalog
     from kdsl.cluster.snapshot.events import ClusterEvent
     from kdsl.cluster.snapshot.nodeset import NodeSet
     from numpy.typing import NDArray
 
-NOT_HERE: Final = Status(Code.UNRESOLVABLE, ("resourceclaim not available on the node",))
-NO_DEVICES: Final = Status(Code.UNRESOLVABLE, ("cannot allocate all claims",))
 MOST_USERS: Final = 256
 """The most users of a claim."""
 _STATE: Final = "DynamicResources"
 _PLAN: Final = "DynamicResources/plan"
 _SKIP: Final = Status(Code.SKIP)
+_NO_CLAIMS: Final = object()
+"""The state of an attempt whose pod has no claims to care about."""
 _NEWS: Final = Action.ADD | Action.UPDATE
 _EVENTS: Final = (
-    EventPattern(Resource.NODE, Action.ADD | Action.NODE_LABEL),
+    EventPattern(Resource.NODE, Action.ADD | Action.NODE_LABEL | Action.NODE_ALLOCATABLE),
     # The claims that a controller creates for the pod are named in its status.
     EventPattern(Resource.TARGET_POD, Action.POD_OTHER),
     EventPattern(Resource.DEVICE_CLASS, _NEWS),
     EventPattern(Resource.RESOURCE_CLAIM),
     EventPattern(Resource.RESOURCE_SLICE, _NEWS),
 )
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """The state of one attempt from PreFilter on.
-
-    `claims` are the pod's claims and `places` the nodes of those that are allocated already. `found` has
-    the devices of each node for the others, `unavailable` the keys of allocated claims that some node cannot
-    use.
-    """
-
-    claims: tuple[ResourceClaim, ...] = ()
-    places: tuple[tuple[str, NodeSelector], ...] = ()
-    allocator: Allocator | None = None
-    found: dict[str, Found] = field(default_factory=dict)
-    unavailable: set[str] = field(default_factory=set)
-
-    @property
-    def new_claims(self) -> list[ResourceClaim]:
-        """The claims that are not allocated yet."""
-        return [claim for claim in self.claims if claim.status.allocation is None]
-
-
-_NO_CLAIMS: Final = _Attempt()
 
 
 class DynamicResources:
@@ -81,7 +55,7 @@ class DynamicResources:
     IS_LOCAL: ClassVar = True
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
-        self._claims, self._conditions = context.claims, context.conditions
+        self._claims, self._conditions, self._clock = context.claims, context.conditions, context.clock
         self._kept = Kept()
 
     @hookimpl
@@ -101,7 +75,9 @@ class DynamicResources:
         assert after is None or isinstance(after, ResourceClaim)
         if is_allocated(before) and not is_allocated(after):
             return True
-        if after is None or key_of(after) not in claims_of(pod):
+        if after is None:
+            return before is not None and owner_of(before) == pod.uid
+        if key_of(after) not in claims_of(pod):
             return False
         return before is None or before.status != after.status
 
@@ -116,22 +92,29 @@ class DynamicResources:
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
         """Read the claims of a pod; reject it if they fail on every node, skip a pod without claims."""
-        if not pod.resource_claims:
-            state.values[_STATE] = _NO_CLAIMS
+        state.values[_STATE] = _NO_CLAIMS
+        if not pod.resource_claims and not pod.device_resources:
             return _SKIP
-        state.values[_STATE] = attempt = _Attempt()
         catalog = nodes.snapshot.catalog
         try:
-            attempt.claims = tuple(self._usable_claims(pod, catalog))
+            claims = tuple(self._usable_claims(pod, catalog))
         except ClaimProblemError as problem:
             return Status(Code.UNRESOLVABLE, (str(problem),))
-        if not attempt.claims:
+        has_extended = bool(pod.device_resources)
+        if not claims and not has_extended:
             return _SKIP
-        attempt.places = tuple(_places(attempt.claims))
+        known = claims_for(pod, catalog.resource_claims.values()) if has_extended else iter(())
+        state.values[_STATE] = Attempt(
+            pod=pod,
+            claims=claims,
+            extended=new_claim(pod) if has_extended else None,
+            left_over=next(known, None),
+            classes=catalog.device_resources,
+            allocate=lambda new: self._allocator(new, catalog),
+            now=self._clock.now(),
+        )
         # Pods that leave a node free no devices: their claims stay allocated at first.
         state.podless_filters.add(_STATE)
-        if attempt.new_claims:
-            attempt.allocator = self._allocator(attempt.new_claims, catalog)
         return None
 
     def _usable_claims(self, pod: PodInfo, catalog: Catalog) -> Iterator[ResourceClaim]:
@@ -151,7 +134,7 @@ class DynamicResources:
                 _check_classes(claim, catalog)
             yield claim
 
-    def _allocator(self, claims: list[ResourceClaim], catalog: Catalog) -> Allocator:
+    def _allocator(self, claims: Sequence[ResourceClaim], catalog: Catalog) -> Allocator:
         slices, usage = self._kept.of(catalog, self._claims.pending())
         return Allocator.of(claims, catalog.device_classes, slices, usage, self._conditions)
 
@@ -159,20 +142,21 @@ class DynamicResources:
     def filter(self, state: CycleState, nodes: NodeSet) -> StatusColumn:
         """Reject the nodes that cannot use the devices of the claims, or have none for new ones."""
         attempt = state.values[_STATE]
-        assert isinstance(attempt, _Attempt)
-        return StatusColumn.of(_judged(attempt, node) for node in nodes.nodes())
+        assert isinstance(attempt, Attempt)
+        return StatusColumn.of(attempt.judged(node) for node in nodes.nodes())
 
     @hookimpl
     def post_filter(self, state: CycleState, pod: PodInfo) -> Status:
-        """Take the devices away from one claim that keeps the pod from all other nodes and has no other user.
+        """Take the devices away from one claim that keeps the pod from all other nodes and has no other user,
+        or delete the claim that an earlier attempt created for the pod.
 
         Answers UNSCHEDULABLE in any case, so that the next plugin makes room. Where another plugin ended
         PreFilter before this one, the reference fails to read its state, which ends the phase with this text.
         """
-        attempt = state.values.get(_STATE)
-        if not isinstance(attempt, _Attempt):
+        if _STATE not in state.values:
             return Status(Code.ERROR, ("not found",))
-        if not attempt.claims:
+        attempt = state.values[_STATE]
+        if not isinstance(attempt, Attempt):
             return Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",))
         for claim in attempt.claims:
             if key_of(claim) in attempt.unavailable and all(
@@ -180,6 +164,9 @@ class DynamicResources:
             ):
                 problem = self._claims.deallocate(claim)
                 return problem or Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",))
+        if attempt.left_over is not None:
+            problem = self._claims.delete(attempt.left_over)
+            return problem or Status(Code.UNSCHEDULABLE, ("deletion of ResourceClaim completed",))
         return Status(Code.UNSCHEDULABLE, ("still not schedulable",))
 
     @hookimpl
@@ -188,34 +175,19 @@ class DynamicResources:
         if not pod.resource_claims:
             return 0
         attempt = state.values.get(_STATE)
-        if not isinstance(attempt, _Attempt) or attempt.allocator is None:
+        if not isinstance(attempt, Attempt) or not attempt.has_alternatives:
             return 0
-        new = attempt.new_claims
-        if not any(request.first_available for claim in new for request in claim.spec.devices.requests):
-            return 0
-        found = (attempt.found[name] for name in nodes.names())
-        raw = np.array([prioritized_score(new, each.allocations) for each in found], np.int64)
+        raw = np.array([_score(attempt.found.get(name)) for name in nodes.names()], np.int64)
         most = int(raw.max(initial=0))
         return raw * 100 // most if most else 0
 
     @hookimpl
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
         """Keep the devices for the pod, so that later pods do not get them."""
-        if not pod.resource_claims:
-            return
         attempt = state.values.get(_STATE)
-        if not isinstance(attempt, _Attempt) or not attempt.claims:
+        if not isinstance(attempt, Attempt):
             return
-        new = iter(attempt.found[node].allocations if node in attempt.found else ())
-        plan = ClaimPlan(
-            user_of(pod.name, pod.uid),
-            tuple(
-                Reservation(claim, next(new) if claim.status.allocation is None else None)
-                for claim in attempt.claims
-                if not is_reserved_for(claim, pod.uid)
-            ),
-            tuple(claim for claim in attempt.claims if is_reserved_for(claim, pod.uid)),
-        )
+        plan = attempt.plan(node)
         self._claims.assume(plan)
         state.values[_PLAN] = plan
 
@@ -229,11 +201,8 @@ class DynamicResources:
 
     @hookimpl
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Answer SKIP where all claims list the pod already."""
-        if _PLAN not in state.values:
-            return _SKIP
-        plan = state.values[_PLAN]
-        return None if isinstance(plan, ClaimPlan) and plan.reservations else _SKIP
+        """Answer SKIP for a pod without claims."""
+        return None if _PLAN in state.values else _SKIP
 
     @hookimpl
     def pre_bind(self, state: CycleState, pod: PodInfo) -> Status | None:
@@ -242,17 +211,12 @@ class DynamicResources:
         return self._claims.write(pod, plan) if isinstance(plan, ClaimPlan) else None
 
 
-def _places(claims: Collection[ResourceClaim]) -> Iterator[tuple[str, NodeSelector]]:
-    """Yield the nodes that can use the devices of allocated claims, with the key of the claim."""
-    for claim in claims:
-        allocation = claim.status.allocation
-        if allocation is not None and allocation.node_selector is not None:
-            yield key_of(claim), NodeSelector.of(allocation.node_selector)
-
-
 def _check_classes(claim: ResourceClaim, catalog: Catalog) -> None:
     """Check that the device classes of a claim's requests exist; raise ClaimProblemError."""
     for request in claim.spec.devices.requests:
+        if request.exactly is None and not request.first_available:
+            text = f"resource claim {key_of(claim)}, request {request.name}: unknown request type"
+            raise ClaimProblemError(text)
         exactly = () if request.exactly is None else ((request.name, request.exactly),)
         others = ((f"{request.name}/{each.name}", each) for each in request.first_available)
         for name, each in (*exactly, *others):
@@ -261,18 +225,7 @@ def _check_classes(claim: ResourceClaim, catalog: Catalog) -> None:
                 raise ClaimProblemError(text)
 
 
-def _judged(attempt: _Attempt, node: NodeInfo) -> Status | None:
-    missing = [key for key, selector in attempt.places if not selector.matches(node)]
-    if missing:
-        attempt.unavailable.update(missing)
-        return NOT_HERE
-    if attempt.allocator is None:
-        return None
-    try:
-        found = attempt.allocator.found(node)
-    except AllocationError as error:
-        return Status(Code.UNRESOLVABLE if error.is_local else Code.ERROR, (str(error),))
+def _score(found: Found | None) -> int:
     if found is None:
-        return NO_DEVICES
-    attempt.found[node.name] = found
-    return None
+        return 0
+    return prioritized_score((each.claim for each in found.requests.claims), found.allocations)

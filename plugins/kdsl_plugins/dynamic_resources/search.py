@@ -198,8 +198,10 @@ class Search:
             chosen = self._choice(at.claim, request, device)
             if chosen is None or not self._take(at.claim, chosen):
                 continue
+            # A device that is shared may be taken again, by the same request too.
+            start = place + (chosen.share is None)
             try:
-                yield _Position(at.claim, at.request, at.alternative, at.device + 1, place + 1)
+                yield _Position(at.claim, at.request, at.alternative, at.device + 1, start)
             finally:
                 self._release(at.claim, chosen)
             failed.add(self._kind(device))

@@ -1,0 +1,157 @@
+"""The claims of a pod in one attempt, and what nodes have for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kdsl.cluster.api.device_objects import DeviceClaim, ResourceClaim, ResourceClaimSpec
+from kdsl.cluster.objects.device_resources import is_extended
+from kdsl.cluster.objects.selectors import NodeSelector
+from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, is_reserved_for, user_of
+from kdsl.cluster.resource_claims.extended_claims import RequestMapping
+from kdsl.cluster.resource_claims.readiness import is_usable
+from kdsl.cluster.snapshot.catalog import key_of
+from kdsl.hooks import Code, Status
+from msgspec.structs import replace
+
+from kdsl_plugins.dynamic_resources.alike import Found
+from kdsl_plugins.dynamic_resources.allocator import Allocator
+from kdsl_plugins.dynamic_resources.errors import AllocationError
+from kdsl_plugins.dynamic_resources.extended import extended_requests
+
+if TYPE_CHECKING:
+    from kdsl.cluster.api.device_objects import DeviceClass
+    from kdsl.cluster.objects.node import NodeInfo
+    from kdsl.cluster.objects.pod import PodInfo
+
+NOT_HERE: Final = Status(Code.UNRESOLVABLE, ("resourceclaim not available on the node",))
+NO_DEVICES: Final = Status(Code.UNRESOLVABLE, ("cannot allocate all claims",))
+NO_RESOURCE: Final = Status(Code.UNRESOLVABLE, ("cannot fit resource",))
+LEFT_OVER: Final = Status(Code.UNRESOLVABLE, ("cannot schedule extended resource claim",))
+
+
+class Wanted(NamedTuple):
+    """The devices that a pod needs on nodes which lack the same extended resources: `allocator` finds them,
+    None where none are needed.
+    """
+
+    allocator: Allocator | None
+    mappings: tuple[RequestMapping, ...] = ()
+
+
+@dataclass(slots=True)
+class Attempt:
+    """The state of one attempt from PreFilter on.
+
+    `claims` are the claims that the pod names. `extended` is the claim to be created for its extended
+    resources, without requests, and `left_over` one that an earlier attempt created. `allocate` makes an
+    allocator, `classes` are the device classes by the resources that they offer.
+    """
+
+    pod: PodInfo
+    claims: tuple[ResourceClaim, ...]
+    extended: ResourceClaim | None
+    left_over: ResourceClaim | None
+    classes: Mapping[str, DeviceClass]
+    allocate: Callable[[Sequence[ResourceClaim]], Allocator]
+    now: int
+    unavailable: set[str] = field(default_factory=set)
+    """The keys of allocated claims that some node cannot use."""
+    found: dict[str, Found] = field(default_factory=dict)
+    """The devices for the new claims, by node that passed."""
+    _mappings: dict[str, tuple[RequestMapping, ...]] = field(default_factory=dict)
+    _everywhere: Wanted | None = None
+    _wanted: dict[tuple[str, ...], Wanted] = field(default_factory=dict)
+    _places: tuple[tuple[str, NodeSelector], ...] = ()
+    _unusable: frozenset[str] = frozenset()
+    _others: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._places = tuple(_places(self.claims))
+        self._unusable = frozenset(key_of(one) for one in self.claims if not is_usable(one, self.now))
+        if self.extended is None:
+            self._everywhere = self._wanted_without(())
+        else:
+            offered = self.pod.device_resources
+            self._others = tuple(
+                name for name in self.pod.requests.amounts() if is_extended(name) and name not in offered
+            )
+
+    @property
+    def new_claims(self) -> list[ResourceClaim]:
+        """The claims that the pod names and that are not allocated yet."""
+        return [claim for claim in self.claims if claim.status.allocation is None]
+
+    @property
+    def has_alternatives(self) -> bool:
+        return any(
+            request.first_available for one in self.new_claims for request in one.spec.devices.requests
+        )
+
+    def judged(self, node: NodeInfo) -> Status | None:
+        """Return why the pod cannot run on a node; None if it can."""
+        if self.left_over is not None:
+            return LEFT_OVER
+        if self._others and any(node.allocatable.amount(name) == 0 for name in self._others):
+            return NO_RESOURCE
+        wanted, found = self._everywhere or self._wanted_on(node), None
+        if wanted.allocator is not None:
+            try:
+                found = wanted.allocator.found(node)
+            except AllocationError as error:
+                return Status(Code.UNRESOLVABLE if error.is_local else Code.ERROR, (str(error),))
+            if found is None:
+                return NO_DEVICES
+        if self._places or self._unusable:
+            unavailable = {key for key, selector in self._places if not selector.matches(node)}
+            unavailable |= self._unusable
+            self.unavailable |= unavailable
+            if unavailable:
+                return NOT_HERE
+        if found is not None:
+            self.found[node.name] = found
+            if wanted.mappings:
+                self._mappings[node.name] = wanted.mappings
+        return None
+
+    def plan(self, node: str) -> ClaimPlan:
+        """Return the plan of the claims for a pod that gets a node."""
+        found = self.found.get(node)
+        new = iter(() if found is None else zip(found.requests.claims, found.allocations, strict=True))
+        pod, reservations = self.pod, []
+        for claim in self.claims:
+            allocation = next(new)[1] if claim.status.allocation is None else None
+            if not is_reserved_for(claim, pod.uid):
+                reservations.append(Reservation(claim, allocation))
+        # The claim for extended resources is the last one.
+        mappings = self._mappings.get(node, ())
+        reservations += (Reservation(one.claim, allocation, mappings) for one, allocation in new)
+        held = tuple(claim for claim in self.claims if is_reserved_for(claim, pod.uid))
+        return ClaimPlan(user_of(pod.name, pod.uid), tuple(reservations), held)
+
+    def _wanted_on(self, node: NodeInfo) -> Wanted:
+        """Return the devices to find on a node: also those for the resources that it lacks."""
+        offered = self.pod.device_resources
+        lacking = tuple(name for name in offered if node.allocatable.amount(name) == 0)
+        wanted = self._wanted.get(lacking)
+        if wanted is None:
+            wanted = self._wanted[lacking] = self._wanted_without(lacking)
+        return wanted
+
+    def _wanted_without(self, lacking: tuple[str, ...]) -> Wanted:
+        claims = self.new_claims
+        requests, mappings = extended_requests(self.pod, lacking, self.classes)
+        if self.extended is not None and requests:
+            spec = ResourceClaimSpec(DeviceClaim(list(requests)))
+            claims.append(replace(self.extended, spec=spec))
+        return Wanted(self.allocate(claims) if claims else None, mappings)
+
+
+def _places(claims: Sequence[ResourceClaim]) -> Iterator[tuple[str, NodeSelector]]:
+    """Yield the nodes that can use the devices of allocated claims, with the key of the claim."""
+    for claim in claims:
+        allocation = claim.status.allocation
+        if allocation is not None and allocation.node_selector is not None:
+            yield key_of(claim), NodeSelector.of(allocation.node_selector)

@@ -1,0 +1,122 @@
+"""Extended resources that a DeviceClass offers: the claim is created before the pod is bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kdsl.cluster.resource_claims.extended_claims import ANNOTATION
+from kdsl.sandbox import Answer, Match, Request
+from kdsl.sandbox.resources import named
+
+from tests.live.scenarios.world import World, play
+
+GROUP = "/apis/resource.k8s.io/v1"
+CLAIMS = f"{GROUP}/namespaces/default/resourceclaims"
+GPU = "example.com/gpu"
+RESOURCE = named("resourceclaims", "resource.k8s.io")
+DRIVER = "gpu.example.com"
+
+
+async def _pod_with_gpu(world: World) -> None:
+    await world.node()
+    await world.send(
+        "POST",
+        f"{GROUP}/deviceclasses",
+        {
+            "metadata": {"name": "gpu"},
+            "spec": {
+                "selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}],
+                "extendedResourceName": GPU,
+            },
+        },
+    )
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [{"name": "g0"}, {"name": "g1"}]}
+    await world.send("POST", f"{GROUP}/resourceslices", {"metadata": {"name": "s"}, "spec": spec})
+    await world.start()
+    amounts = {"requests": {GPU: "2"}, "limits": {GPU: "2"}}
+    await world.pod("a", containers=[{"name": "c", "image": "i", "resources": amounts}])
+
+
+def _time(request: Request) -> float:
+    return request.at
+
+
+def _claims(world: World) -> list[dict[str, Any]]:
+    return [request.document for request in world.requests("POST", CLAIMS)]
+
+
+def test_a_claim_is_created_for_the_pod() -> None:
+    async def scenario(world: World) -> None:
+        await _pod_with_gpu(world)
+        await world.until(lambda: world.bound("a"))
+        pod = world.get("a") or {}
+        status = pod["status"]["extendedResourceClaimStatus"]
+        name = status["resourceClaimName"]
+        assert name.startswith("a-extended-resources-")
+        request = "container-0-request-0"
+        assert status["requestMappings"] == [
+            {"containerName": "c", "resourceName": GPU, "requestName": request}
+        ]
+        [written] = _claims(world)
+        uid = pod["metadata"]["uid"]
+        assert written == {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {
+                "generateName": "a-extended-resources-",
+                "namespace": "default",
+                "annotations": {ANNOTATION: "true"},
+                "ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": uid, "controller": True}
+                ],
+            },
+            "spec": {
+                "devices": {
+                    "requests": [
+                        {
+                            "name": request,
+                            "exactly": {
+                                "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2,
+                            },
+                        }
+                    ]
+                }
+            },
+        }  # fmt: skip
+        claim = world.get(name, RESOURCE) or {}
+        assert [user["name"] for user in claim["status"]["reservedFor"]] == ["a"]
+        assert claim["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
+        paths = (f"{CLAIMS}*", "*/pods/a/*")
+        found = [one for path in paths for one in world.requests("*", path) if one.method != "GET"]
+        asked = [f"{one.method} {one.path.removeprefix(CLAIMS)}" for one in sorted(found, key=_time)]
+        first = asked.index("POST ")
+        assert asked[first : first + 5] == [
+            "POST ", f"PUT /{name}", f"PUT /{name}/status",
+            "PATCH /api/v1/namespaces/default/pods/a/status", "POST /api/v1/namespaces/default/pods/a/binding",
+        ]  # fmt: skip
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("match", "text"),
+    [
+        (Match("POST", CLAIMS), "create claim for extended resources default/: "),
+        (Match("PUT", f"{CLAIMS}/*/status"), "add allocation and reservation to claim default/a-extended-"),
+        (Match("POST", "*/pods/a/binding"), 'running Bind plugin "DefaultBinder": '),
+    ],
+)
+def test_a_failure_leaves_no_claim(match: Match, text: str) -> None:
+    async def scenario(world: World) -> None:
+        world.sandbox.faults.once(match, Answer(403))
+        await _pod_with_gpu(world)
+        await world.until(lambda: world.condition("a").get("reason") == "SchedulerError")
+        assert text in world.condition("a")["message"]
+        await world.until(lambda: world.bound("a"), 20)
+        status = (world.get("a") or {})["status"]
+        names = [each["metadata"]["name"] for each in world.sandbox.store.bodies(RESOURCE)]
+        assert names == [status["extendedResourceClaimStatus"]["resourceClaimName"]]
+
+    play(scenario)
