@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kdsl.base.resources import is_extended
 from kdsl.cluster.api.device_objects import DeviceClaim, ResourceClaim, ResourceClaimSpec
-from kdsl.cluster.objects.device_resources import is_extended
 from kdsl.cluster.objects.selectors import NodeSelector
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, is_reserved_for, user_of
 from kdsl.cluster.resource_claims.extended_claims import RequestMapping
