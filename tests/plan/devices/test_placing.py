@@ -8,7 +8,7 @@ from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
-from kdsl.plan.devices.card_tests import CardMemo
+from kdsl.plan.devices.card_memo import CardMemo
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
 from kdsl.plan.devices.program import DeviceProgram, requests_of
 
