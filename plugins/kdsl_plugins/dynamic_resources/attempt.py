@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
     """
 
     allocator: Allocator | None
-    mappings: tuple[RequestMapping, ...] = ()
+    mappings: tuple[RequestMapping, ...]
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class Attempt:
         )
 
     def judged(self, node: NodeInfo) -> Status | None:
-        """Return why the pod cannot run on a node; None if it can."""
+        """Return the reason why the pod cannot run on a node; None if it can."""
         if self.left_over is not None:
             return LEFT_OVER
         if self._others and any(node.allocatable.amount(name) == 0 for name in self._others):
