@@ -84,7 +84,8 @@ class _PodFacts:
             self.boundaries.setdefault(subject, _Boundary())
         # Pair every fact with every constant of its comparison: extra pairs only cost time.
         constants = [text for part in walk(expr) for text in _texts(part)]
-        is_prefix, is_decided = _is_call(expr, "startsWith"), _is_decided(expr)
+        is_prefix = isinstance(expr, CallOf) and expr.function == "startsWith"
+        is_decided = _is_decided(expr)
         for subject in subjects:
             if not is_prefix or not is_decided:
                 self.boundaries[subject].exact.update(constants)
@@ -170,10 +171,6 @@ def _texts(expr: TypedExpr) -> Iterator[str]:
 
 def _is_text(expr: TypedExpr) -> bool:
     return isinstance(expr, Const) and isinstance(expr.value, str)
-
-
-def _is_call(expr: TypedExpr, function: str) -> bool:
-    return isinstance(expr, CallOf) and expr.function == function
 
 
 def _is_decided(expr: TypedExpr) -> bool:

@@ -26,9 +26,21 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 PODS: Final = "pods"
+HUGE_PAGES: Final = "hugepages-"
+"""The beginning of the names of huge pages; their size follows."""
 
 _LEADING: Final = {CPU: 0, MEMORY: 1, EPHEMERAL_STORAGE: 2}
-_BINARY: Final = ("memory", "ephemeral-storage", "hugepages-")
+_BINARY: Final = (MEMORY, EPHEMERAL_STORAGE, HUGE_PAGES)
+
+
+def is_native(name: str) -> bool:
+    """Return whether a resource is one of Kubernetes itself."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended(name: str) -> bool:
+    """Return whether a resource is an extended one: not native, nor the quota of one."""
+    return not (is_native(name) or name.startswith("requests."))
 
 
 def canonical(name: str, quantity: Quantity) -> int:

@@ -83,7 +83,9 @@ class Judge(Struct, frozen=True, eq=False):
 
     @property
     def takes_what_ifs(self) -> bool:
-        """Return whether a snapshot may have what-ifs about many nodes: only rules read pods on nodes."""
+        """Return whether many nodes may be judged at once, each in a what-if of its own: of the filters, only
+        rules read pods on nodes.
+        """
         return self.joined is not None and all(each in self.state.podless_filters for each, _ in self.lone)
 
     @property

@@ -42,8 +42,8 @@ class _ClaimError(Exception):
 
 
 class ClaimNotes(NamedTuple):
-    """What is called after a claim is `written`, with its new version, and after it is `created`, with its
-    own key.
+    """The functions to call with the key of a reservation: once its claim is `written`, also with the new
+    version, and once it is `created`, also with the key of the claim.
     """
 
     written: Callable[[str, str], None]
@@ -53,7 +53,7 @@ class ClaimNotes(NamedTuple):
 class DeviceClaims:
     """Executes plans of claims through the API server, for the thread of the event loop.
 
-    `notes` hears of the claims that are on the server, by the key of their reservation.
+    `notes` are called for the claims that are on the server.
     """
 
     def __init__(self, api: Api, clock: Clock, notes: ClaimNotes) -> None:

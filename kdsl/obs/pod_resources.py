@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from kdsl.base.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+from kdsl.base.resources import CPU, EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY
 from kdsl.cluster.objects.pod import PodInfo
 
 CHUNK: Final = 500
@@ -85,7 +85,7 @@ def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
 def _unit(resource: str) -> str:
     if resource == CPU:
         return "cores"
-    if resource in _BYTES or resource.startswith("hugepages-"):
+    if resource in _BYTES or resource.startswith(HUGE_PAGES):
         return "bytes"
     return "integer"
 

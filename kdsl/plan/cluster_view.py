@@ -34,7 +34,9 @@ from kdsl.plan.counts.what_ifs import NotTogether, WhatIfCounts, WhatIfTerms, Wh
 
 
 class ClusterView(Struct, frozen=True, eq=False, dict=True):
-    """A snapshot as one rule reads it in one attempt; `what_ifs` has its counts if it has what-ifs."""
+    """A snapshot as one rule reads it in one attempt. `what_ifs` counts pods for many what-ifs at once; it is
+    None for one cluster.
+    """
 
     snapshot: Snapshot
     what_ifs: WhatIfCounts | None = None

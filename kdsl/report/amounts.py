@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kdsl.base.quantity import NANOS_PER_UNIT, Quantity, QuantityFormat
+from kdsl.base.resources import CPU, EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY
 
 _MEBI = 2**20
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -10,9 +11,9 @@ _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 def amount_text(resource: str, amount: int) -> str:
     """Return a canonical amount for people: cores for cpu, Ki/Mi/Gi for bytes, a count for the rest."""
-    if resource == "cpu":
+    if resource == CPU:
         return f"{amount / 1000:,.1f}"
-    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+    if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith(HUGE_PAGES):
         return bytes_text(amount)
     return f"{amount:,}"
 

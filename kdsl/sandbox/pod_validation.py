@@ -9,6 +9,7 @@ import json
 from typing import Final
 
 from kdsl.base.quantity import parse_quantity
+from kdsl.base.resources import HUGE_PAGES, is_native
 from kdsl.sandbox import names
 from kdsl.sandbox.errors import Causes, Json
 from kdsl.sandbox.metadata_rules import check_labels, say_all
@@ -22,7 +23,6 @@ _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _CONTAINER_RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _STANDARD_RESOURCES: Final = _CONTAINER_RESOURCES | {"pods", "storage", "requests.storage", "services"}
-_HUGE: Final = "hugepages-"
 _MAX_INT32: Final = 2**31 - 1
 
 
@@ -179,7 +179,7 @@ def _check_resources(resources: Json, path: str, causes: Causes) -> None:
         _check_amount(resource, amount, f"{path}.limits[{resource}]", causes)
     for resource, amount in resources.get("requests", {}).items():
         _check_amount(resource, amount, f"{path}.requests[{resource}]", causes)
-        limit, may_exceed = limits.get(resource), _is_native(resource) and not resource.startswith(_HUGE)
+        limit, may_exceed = limits.get(resource), is_native(resource) and not resource.startswith(HUGE_PAGES)
         if limit is None:
             if not may_exceed:
                 causes.required(f"{path}.limits", "Limit must be set for non overcommitable resources")
@@ -196,21 +196,16 @@ def _check_resources(resources: Json, path: str, causes: Causes) -> None:
 def _check_amount(resource: str, amount: str, path: str, causes: Causes) -> None:
     say_all(causes, path, resource, names.qualified(resource))
     is_plain = "/" not in resource
-    if is_plain and resource not in _STANDARD_RESOURCES and not resource.startswith(_HUGE):
+    if is_plain and resource not in _STANDARD_RESOURCES and not resource.startswith(HUGE_PAGES):
         detail = "must be a standard resource type or fully qualified"
         causes.invalid(path, json.dumps(resource), detail)
-    if is_plain and resource not in _CONTAINER_RESOURCES and not resource.startswith(_HUGE):
+    if is_plain and resource not in _CONTAINER_RESOURCES and not resource.startswith(HUGE_PAGES):
         causes.invalid(path, json.dumps(resource), "must be a standard resource for containers")
     quantity = parse_quantity(amount)
     if quantity.nanos < 0:
         causes.invalid(path, json.dumps(amount), "must be greater than or equal to 0")
-    if not _is_native(resource) and quantity.nanos % 10**9:
+    if not is_native(resource) and quantity.nanos % 10**9:
         causes.invalid(path, json.dumps(amount), "must be an integer")
-
-
-def _is_native(resource: str) -> bool:
-    """Return whether a resource is one of Kubernetes itself: others have no overcommitment."""
-    return "/" not in resource or "kubernetes.io/" in resource
 
 
 def _check_claims(claims: list[Json], path: str, causes: Causes) -> None:

@@ -6,7 +6,7 @@ They are upper bounds: the larger of two is the sum of the larger of each of the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -97,9 +97,5 @@ def _of(terms: Mapping[Monomial, int]) -> Formula:
 
 
 def _shown(factor: int, monomial: Monomial) -> str:
-    return "·".join((*((f"{factor:,}",) if factor != 1 or not monomial else ()), *_powers(monomial)))
-
-
-def _powers(monomial: Monomial) -> Iterator[str]:
-    for name, power in Counter(monomial).items():
-        yield name if power == 1 else f"{name}^{power}"
+    powers = [name if power == 1 else f"{name}^{power}" for name, power in Counter(monomial).items()]
+    return "·".join([f"{factor:,}", *powers] if factor != 1 or not monomial else powers)

@@ -46,9 +46,9 @@ _AS_CONDITION = {
     "list": "ask `….size() > 0`, or `….exists(x, C)`",
     "map": 'ask `….size() > 0`, or `"key" in …`',
 }
-"""How a value of a type becomes a condition."""
+"""Conditions on a value, by its type."""
 
-FOREIGN_METHODS = {
+_FOREIGN_METHODS = {
     **dict.fromkeys(("len", "length", "count"), "`x.size()` is the number of elements or characters"),
     **dict.fromkeys(("has", "includes"), "`x in list` and `key in map` ask for an item and for a key"),
     "any": "`list.exists(x, C)` holds if C holds for an element",
@@ -179,8 +179,8 @@ def unknown_member(
     else:
         known = sorted(view.methods if view is not None else members(target.type))
         near, fixes = suggest(span, name, known)
-        if name in FOREIGN_METHODS and name not in known:
-            near, fixes = (FOREIGN_METHODS[name],), ()
+        if name in _FOREIGN_METHODS and name not in known:
+            near, fixes = (_FOREIGN_METHODS[name],), ()
         elif is_function:
             near, fixes = (f"`{name}` is not a member: call it as `{name}({target.span.text})`",), ()
         help_ = near or (() if fixes else listing(f"`{target.type}` has", known, most=24))

@@ -17,11 +17,9 @@ from kdsl.check.model.rule_set import WrittenRule
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, Bind, CallOf, Const, ListOf, TypedExpr, Var
 from kdsl.check.model.types import BOOL, DOUBLE, INT, UINT, Type
-from kdsl.check.rules.ranges import Range, combined
+from kdsl.check.rules.ranges import INT64, Range, combined, extreme
 
-Bounds = Range
-
-_WHOLE: dict[Type, Bounds] = {INT: (-(2**63), 2**63 - 1), UINT: (0, 2**64 - 1)}
+_WHOLE: dict[Type, Range] = {INT: INT64, UINT: (0, 2**64 - 1)}
 _ARITHMETIC = frozenset({"_+_", "_-_", "_*_", "_/_", "-_"})
 _COMPARISONS = frozenset({"_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_"})
 _HOLDS_FOR_EQUALS = {"_==_": True, "_<=_": True, "_>=_": True, "_!=_": False, "_<_": False, "_>_": False}
@@ -45,7 +43,7 @@ class Certain:
     """
 
     lets: dict[int, TypedExpr]
-    _bounds: dict[int, Bounds | None] = field(default_factory=dict)
+    _bounds: dict[int, Range | None] = field(default_factory=dict)
     _truth: dict[int, bool | None] = field(default_factory=dict)
     _sides_of: dict[int, tuple[TypedExpr, bool | None]] = field(default_factory=dict)
     _known: Known = field(default_factory=dict)
@@ -55,7 +53,7 @@ class Certain:
         """Return the certain values for a rule, with its `let`s."""
         return Certain({let.variable.slot: let.value for let in lets(rule)})
 
-    def bounds(self, expr: TypedExpr) -> Bounds | None:
+    def bounds(self, expr: TypedExpr) -> Range | None:
         """Return the least and the greatest number that the expression may be; None where it is no number."""
         match expr:
             case Const(value=bool()):
@@ -153,7 +151,7 @@ class Certain:
             self._sides_of[id(expr)] = expr, truth
         return self._sides_of[id(expr)][1]
 
-    def _either(self, condition: TypedExpr, then: TypedExpr, otherwise: TypedExpr) -> Bounds | None:
+    def _either(self, condition: TypedExpr, then: TypedExpr, otherwise: TypedExpr) -> Range | None:
         truth = self.truth(condition)
         if truth is not None:
             return self.bounds(then if truth else otherwise)
@@ -162,7 +160,7 @@ class Certain:
             return None
         return (min(one[0], other[0]), max(one[1], other[1]))
 
-    def _call(self, expr: CallOf) -> Bounds | None:
+    def _call(self, expr: CallOf) -> Range | None:
         if expr.function == "size" or self._is_of_count(expr):
             return (0, 2**63 - 1)
         operands = [self.bounds(arg) for arg in expr.args]
@@ -173,10 +171,8 @@ class Certain:
             return None
         if expr.function in _ARITHMETIC:
             return _arithmetic(expr, known)
-        if expr.function == "math.least":
-            return (min(low for low, _ in known), min(high for _, high in known))
-        if expr.function == "math.greatest":
-            return (max(low for low, _ in known), max(high for _, high in known))
+        if expr.function in ("math.least", "math.greatest"):
+            return extreme(expr.function, known)
         return None
 
     def _is_of_count(self, expr: CallOf) -> bool:
@@ -202,7 +198,7 @@ def _equals_itself(expr: TypedExpr) -> bool:
     return not any(name in str(expr.type) for name in ("double", "dyn"))
 
 
-def _compare(function: str, one: Bounds, other: Bounds) -> bool | None:
+def _compare(function: str, one: Range, other: Range) -> bool | None:
     if function in ("_>_", "_>=_"):
         return _compare(function.replace(">", "<"), other, one)
     if function == "_<_":
@@ -214,10 +210,9 @@ def _compare(function: str, one: Bounds, other: Bounds) -> bool | None:
     return function == "_==_" if one[0] == one[1] == other[0] == other[1] else None
 
 
-def _arithmetic(expr: CallOf, operands: list[Bounds]) -> Bounds | None:
+def _arithmetic(expr: CallOf, operands: list[Range]) -> Range | None:
     if expr.function == "-_":
-        ((low, high),) = operands
-        return (-high, -low)
+        return combined("_-_", (0, 0), *operands)
     (low, high), (least, most) = operands
     match expr.function:
         case "_+_" | "_-_" | "_*_":

@@ -18,9 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdsl.base.diagnostic import Diagnostic, Severity
-from kdsl.check.lints.bounds import Bounds, Certain
+from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint, Subject
 from kdsl.check.model.typed import CallOf, TypedExpr, Var
+from kdsl.check.rules.ranges import Range
 from kdsl.lang.tree import Normalization
 
 _LEAST, _MOST = 0, 100
@@ -62,13 +63,13 @@ def _branches(value: TypedExpr, certain: Certain) -> Iterator[TypedExpr]:
                 yield branch
 
 
-def _is_outside(bounds: Bounds) -> bool:
+def _is_outside(bounds: Range) -> bool:
     """Return whether all values are outside; one of them may lie exactly on the border."""
     low, high = bounds
     return (high <= _LEAST and low < _LEAST) or (low >= _MOST and high > _MOST)
 
 
-def _shown(bounds: Bounds) -> str:
+def _shown(bounds: Range) -> str:
     low, high = bounds
     if low == high:
         return f"this is {low}"

@@ -6,7 +6,7 @@ A sort key may be computed if its result is certain to stay within int64, as in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kdsl.check.model.typed import CallOf, Const, FieldOf, TypedExpr, Var
 
@@ -29,6 +29,13 @@ def combined(operator: str, one: Range, other: Range) -> Range:
             return (one[0] - other[1], one[1] - other[0])
     corners = [left * right for left in one for right in other]
     return (min(corners), max(corners))
+
+
+def extreme(function: str, ranges: Iterable[Range]) -> Range:
+    """Return the range of `math.least` or `math.greatest` of values with these ranges."""
+    choose = min if function == "math.least" else max
+    lows, highs = zip(*ranges, strict=True)
+    return (choose(lows), choose(highs))
 
 
 def range_of(expr: TypedExpr, lets: Mapping[int, TypedExpr]) -> Range:
@@ -59,9 +66,7 @@ def _range_of(expr: TypedExpr, lets: Mapping[int, TypedExpr]) -> Range:
             one, other = range_of(then, lets), range_of(otherwise, lets)
             return (min(one[0], other[0]), max(one[1], other[1]))
         case CallOf(function="math.least" | "math.greatest" as function, args=args) if _are_numbers(args):
-            choose = min if function == "math.least" else max
-            ranges = [range_of(arg, lets) for arg in args]
-            return (choose(low for low, _ in ranges), choose(high for _, high in ranges))
+            return extreme(function, [range_of(arg, lets) for arg in args])
         case CallOf(function=function, overload=overload):
             return _OF_OVERLOADS.get(overload, _OF_FUNCTIONS.get(function, INT64))
     return INT64

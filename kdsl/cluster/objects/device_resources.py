@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from kdsl.base.resources import is_extended
 from kdsl.cluster.api.device_objects import DeviceClass
 
 _OF_CLASS: Final = "deviceclass.resource.kubernetes.io/"
@@ -28,8 +29,3 @@ def offered_by(classes: Iterable[DeviceClass]) -> Mapping[str, DeviceClass]:
 def _created(device_class: DeviceClass) -> float:
     created = device_class.metadata.creation_timestamp
     return 0 if created is None else created.timestamp()
-
-
-def is_extended(name: str) -> bool:
-    """Return whether a resource is none of Kubernetes' own."""
-    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from kdsl.base.quantity import Quantity
-from kdsl.base.resources import CPU, MEMORY, Resources, canonical_nanos, capped, shared
+from kdsl.base.resources import CPU, HUGE_PAGES, MEMORY, Resources, canonical_nanos, capped, shared
 from kdsl.cluster.api.objects import (
     Container,
     ContainerStatus,
@@ -38,7 +38,6 @@ ASSUMED: Final[ResourceList] = pod_defaults().scored_requests
 """The request that scores assume for a container without one; as shipped for cpu and memory."""
 
 _POD_LEVEL: Final = (CPU, MEMORY)
-_HUGE_PAGES: Final = "hugepages-"
 _ALWAYS: Final = "Always"
 
 MAX_SHARED: Final = 4096
@@ -140,7 +139,7 @@ def container_requests(spec: PodSpec) -> ResourceList:
 
 def is_pod_level_resource(name: str) -> bool:
     """Return whether resource `name` can be requested at pod level."""
-    return name in _POD_LEVEL or name.startswith(_HUGE_PAGES)
+    return name in _POD_LEVEL or name.startswith(HUGE_PAGES)
 
 
 def _total(

@@ -8,7 +8,7 @@ from typing import Final
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.paths import Path
 from kdsl.base.quantity import Quantity
-from kdsl.base.resources import CPU, EPHEMERAL_STORAGE, MEMORY, canonical
+from kdsl.base.resources import CPU, EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY, canonical, is_native
 from kdsl.cluster.api.objects import (
     Container,
     Node,
@@ -23,7 +23,6 @@ from kdsl.cluster.read.problems import InputCode, Problems
 # Requests are summed, and converted to doubles: 2^53 bytes are 8 PiB, and the sum for a thousand such pods
 # still fits into int64.
 MAX_REQUEST: Final = 2**53
-HUGE_PAGES: Final = "hugepages-"
 
 CONTAINER_RESOURCES: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 _POD_LEVEL_RESOURCES: Final = (CPU, MEMORY)
@@ -123,17 +122,13 @@ def _read(name: str, written: WrittenQuantity, path: Path, problems: Problems) -
 
 
 def _check_request(name: str, amount: Quantity, path: Path, problems: Problems) -> None:
-    if _is_counted(name) and not amount.is_integer:
+    has_whole_units = name.startswith(HUGE_PAGES) or not is_native(name)
+    if has_whole_units and not amount.is_integer:
         problems.add(InputCode.QUANTITY, path, f"`{amount}` of `{name}` is not a whole number")
     limit = MAX_REQUEST // 1000 if name == CPU else MAX_REQUEST
     if amount.value() > limit:
         title = f"a request for `{amount}` of `{name}` is too large to be added up"
         problems.add(InputCode.QUANTITY, path, title, f"the largest request is {limit}")
-
-
-def _is_counted(name: str) -> bool:
-    """Return whether a resource has whole units only: extended resources and huge pages."""
-    return name.startswith(HUGE_PAGES) or ("/" in name and "kubernetes.io/" not in name)
 
 
 def _check_name(name: str, known: tuple[str, ...], path: Path, problems: Problems) -> None:

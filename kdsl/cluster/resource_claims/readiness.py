@@ -36,7 +36,9 @@ def is_ready(claim: ResourceClaim) -> bool:
 
 
 def is_late(claim: ResourceClaim, now: int) -> bool:
-    """Return whether devices with conditions should be ready at a time, in nanoseconds."""
+    """Return whether a claim has devices with conditions whose time to get ready is over at `now`, in
+    nanoseconds.
+    """
     allocation = claim.status.allocation
     if allocation is None or allocation.allocation_timestamp is None or not _waiting(claim):
         return False

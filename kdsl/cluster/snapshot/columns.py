@@ -6,7 +6,7 @@ Snapshots consist of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from kdsl.base.resources import capped
 Int64Column: TypeAlias = NDArray[np.int64]
 Bounds: TypeAlias = tuple[int, int]
 """The smallest and the largest possible amount."""
+MAX_SUMMED: Final = 2**48
+"""The largest amount of a pod that is summed over columns: sums of as many pods as a node may have fit int64.
+"""
 _NOTHING: Bounds = (0, 0)
 _LEAPS = (20, 40, 48, 56)
 """The bits of bounds: most nodes have less than 1,048 cores, counted in thousandths, and 1 TiB of memory."""

@@ -55,7 +55,7 @@ class Snapshot(ABC):
     catalog: Catalog
     """The objects that are neither nodes nor pods; overlays share it."""
     what_ifs: WhatIfNodes | None = None
-    """The nodes with fewer pods, if each has them in a what-if of its own; None for one cluster."""
+    """The nodes of many what-ifs, each with fewer pods in its own one; None for one cluster."""
 
     @property
     @abstractmethod
@@ -132,7 +132,7 @@ class Snapshot(ABC):
         return _Overlay(self, nodes, has_new_facts=False)
 
     def with_what_ifs(self, nodes: WhatIfNodes) -> Snapshot:
-        """Return this snapshot for what-ifs at once, each about one of `nodes`: all others have their pods.
+        """Return this snapshot for many what-ifs at once: in each, one of `nodes` stands in, and no other.
 
         Readers of more than single nodes must look at `what_ifs`.
         """

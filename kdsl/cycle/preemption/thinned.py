@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.columns import Int64Column
+from kdsl.cluster.snapshot.columns import MAX_SUMMED, Int64Column
 from kdsl.cluster.snapshot.snapshot import AmountsOf, Rows, Snapshot
 
-_LARGEST: Final = 2**48
-"""The largest amount that is summed over columns: sums of as many pods as a node may have fit int64."""
 _REQUESTS: Final = {"requested": "usage", "scored_requests": "scored_usage"}
 """The attribute of pods that adds up to each family of amounts."""
 
@@ -83,7 +81,7 @@ class ThinnedNodes:
         found = np.zeros(self.absent.shape, np.int64)
         for place, pods in enumerate(self.pods):
             amounts = [getattr(pod, attribute).amount(name) for pod in pods]
-            if max(amounts, default=0) > _LARGEST:
+            if max(amounts, default=0) > MAX_SUMMED:
                 return None
             found[place, : len(amounts)] = amounts
         return found
@@ -116,7 +114,7 @@ class ThinnedPart:
         if family not in _REQUESTS:
             return before
         amounts = nodes.amounts(family, name)
-        if amounts is None or before.max(initial=0) > _LARGEST:
+        if amounts is None or before.max(initial=0) > MAX_SUMMED:
             infos = map(nodes.info, rows.tolist())
             exact = [getattr(info, family).amount(name) for info in infos]
             return np.array(exact, np.int64)

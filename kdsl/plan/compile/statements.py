@@ -90,7 +90,7 @@ class BlockCompiler:
         found.append("w = False")
         handler = f"except EvalError as x: {out.name(self._fail)}(f, r, x, s); {self._failed}"
         for lines in filter(None, statements):
-            found += ["try:", *_indented(lines), handler]
+            found += ["try:", *[f"  {line}" for line in lines], handler]
         return [*found, "return w"]
 
     def _fail(self, frame: Frame, failures: list[Failure], error: EvalError, span: Span) -> bool:
@@ -171,7 +171,3 @@ def chosen_items(statement: CheckedForEach, scope: RuleScope) -> Callable[[Frame
         return items
 
     return choose_once
-
-
-def _indented(lines: Iterable[str]) -> list[str]:
-    return [f"  {line}" for line in lines]

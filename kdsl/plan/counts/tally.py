@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.columns import MAX_SUMMED
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
@@ -28,8 +29,6 @@ _PER_ROW: Final = 20
 """The bytes of a tally per row, without the sums."""
 _PER_POD_KEY: Final = 256
 """The approximate bytes of a remembered pod key."""
-_MAX_REMOVED: Final = 2**48
-"""The largest amount of a pod that is removed: sums of as many as a node may have fit int64."""
 _REBUILD: Final = 8
 """The share of rows: the sums are rebuilt if more than one in so many rows changed."""
 
@@ -93,7 +92,7 @@ class Tally(StoredTally):
         if counts is None:
             raise EvalError("a pod could not be counted")
         amounts = [amount for amount, _ in counts]
-        if is_sum and max(map(abs, amounts), default=0) > _MAX_REMOVED:
+        if is_sum and max(map(abs, amounts), default=0) > MAX_SUMMED:
             raise EvalError("integer overflow")
         return amounts
 

@@ -114,7 +114,8 @@ class TermIndex:
                     if self._is_renumbered():
                         self._begin()
                         return
-                self._forget(row)
+                for term, number in self._rows.pop(row, ()):
+                    self._move(term, number, -1)
                 pods = self._live.info(row).pods if self._live.names[row] else ()
             for pod in pods:
                 self.put(row, self.terms_of(pod))
@@ -159,10 +160,6 @@ class TermIndex:
         self.position += 1
         self.moved_at = self.distinct_changed_at = self._live.version
         self._first = self.position
-
-    def _forget(self, row: int) -> None:
-        for term, number in self._rows.pop(row, ()):
-            self._move(term, number, -1)
 
     def _move(self, term: PodAffinityTerm, number: int, pods: int) -> None:
         domains = self.domains.get(term)

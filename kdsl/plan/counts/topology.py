@@ -71,9 +71,6 @@ class TopologyCounter(Struct, frozen=True, eq=False):
     key: TallyKey | None
     measure: Measure
 
-    def counted(self) -> Sums:
-        return self.store.sums(self.snapshot, self.key, self.measure)
-
     def sums(self, meter: Meter) -> Sums:
         sums = self.store.sums(self.snapshot, self.key, self.measure)
         # The same, whether it was counted now or before.
@@ -97,8 +94,9 @@ class TopologyCount(Struct, frozen=True, eq=False):
         """Return whether these are the sums of the current cluster, or its label determines `here`."""
         if self.sums.named_domains <= FEW_DOMAINS:
             return True
+        counter = self.counter
         try:
-            return self.counter.counted() is self.sums
+            return counter.store.sums(counter.snapshot, counter.key, counter.measure) is self.sums
         except EvalError:
             return False
 

@@ -94,7 +94,9 @@ class _Memo:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The memo of a node class: the answers of identity tests by kind, and `_Memo.idle`."""
+    """The memo of a node class: the answers of identity tests by kind, `_Memo.idle`, and the numbers of these
+    answers.
+    """
 
     identity: Mapping[str, IdentityAnswers]
     idle: dict[_IdleKey, bool]

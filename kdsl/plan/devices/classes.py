@@ -20,7 +20,7 @@ from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.node_inputs import NodeChanges
-from kdsl.plan.devices.placing import NodeCards, is_of
+from kdsl.plan.devices.placing import NodeCards, is_of, of_kind
 from kdsl.plan.devices.requests import Demand
 from kdsl.plan.memo.answers import ByRow
 from kdsl.plan.memo.bounded_memo import Memo
@@ -99,7 +99,7 @@ class InventoryClasses:
 
     def refresh(self, live: LiveSnapshot) -> None:
         """Take in the changes since the last time."""
-        numbers = self._nodes, self._cards, self._answers, self._answer
+        numbers = self._node_shapes, self._card_shapes, self._node_answers, self._card_answers
         is_full = max(len(each.objects) for each in numbers) > _most(live)
         changes = self._changes
         if changes is None or live is not self._live or is_full or not changes.refresh():
@@ -113,10 +113,10 @@ class InventoryClasses:
         self._by_shapes.refresh()
 
     def _reset(self) -> None:
-        self._nodes = _Numbers[Hashable, NodeShapes]()
-        self._cards = _Numbers[Shape, Card]()
-        self._answers = _Numbers[tuple[IdentityAnswer, ...], NodeAnswers]()
-        self._answer = _Numbers[IdentityAnswer, IdentityAnswer]()
+        self._node_shapes = _Numbers[Hashable, NodeShapes]()
+        self._card_shapes = _Numbers[Shape, Card]()
+        self._node_answers = _Numbers[tuple[IdentityAnswer, ...], NodeAnswers]()
+        self._card_answers = _Numbers[IdentityAnswer, IdentityAnswer]()
         self._own = dict[str, ByIdentity[NodeCards, tuple[IdentityAnswer, ...]]]()
 
     @property
@@ -141,19 +141,15 @@ class InventoryClasses:
 
     def answers(self, demand: Demand, at: NodeCards, key: ClassKey) -> Mapping[str, IdentityAnswers]:
         """Return the answers of identity tests about the cards of a node of a class, by kind."""
-        return {
-            kind: {
-                card.id: answer
-                for card, answer in zip(
-                    _of_kind(at, kind), self._answers.objects[number].answers, strict=True
-                )
-            }
-            for kind, number in zip(demand.kinds, key[1:], strict=True)
-        }
+        found: dict[str, IdentityAnswers] = {}
+        for kind, number in zip(demand.kinds, key[1:], strict=True):
+            names = [card.id for card in of_kind(at.cards, kind)]
+            found[kind] = dict(zip(names, self._node_answers.objects[number].answers, strict=True))
+        return found
 
     def shapes(self, key: ClassKey) -> NodeShapes:
         """Return the shapes of the cards of a class."""
-        return self._nodes.objects[key[0]]
+        return self._node_shapes.objects[key[0]]
 
     def card_classes(
         self, kind: str, keys: Sequence[ClassKey]
@@ -163,14 +159,14 @@ class InventoryClasses:
 
         Names, attributes and pods of the different ones are void.
         """
-        found = [self._nodes.objects[key[0]].of_kind(kind) for key in keys]
-        answers = [self._answers.objects[number].numbers for _, number in keys]
-        width = len(self._answer.objects)
+        found = [self._node_shapes.objects[key[0]].of_kind(kind) for key in keys]
+        answers = [self._node_answers.objects[number].numbers for _, number in keys]
+        width = len(self._card_answers.objects)
         distinct, places = np.unique(
             np.concatenate(found) * width + np.concatenate(answers), return_inverse=True
         )
         cards = [
-            (self._cards.objects[code // width], self._answer.objects[code % width])
+            (self._card_shapes.objects[code // width], self._card_answers.objects[code % width])
             for code in distinct.tolist()
         ]
         return np.array([len(each) for each in found], np.int64), cards, places
@@ -190,7 +186,7 @@ class InventoryClasses:
             numbers = []
             for row in missing.tolist():
                 at = self._inventories.idle(live.info(row))
-                found = asked.answers(frame, at.node, _of_kind(at, kind))
+                found = asked.answers(frame, at.node, of_kind(at.cards, kind))
                 numbers.append(self._number(tuple(map(add, own.of(at), found))))
             return np.array(numbers, np.int32)
 
@@ -205,7 +201,7 @@ class InventoryClasses:
             own = self._inventories.programs[kind].fitting.cards.identity.own
             frame = own.section.frame()
             self._own[kind] = ByIdentity(
-                lambda at: own.answers(frame, at.node, _of_kind(at, kind)), _most(live)
+                lambda at: own.answers(frame, at.node, of_kind(at.cards, kind)), _most(live)
             )
         return self._own[kind]
 
@@ -216,10 +212,10 @@ class InventoryClasses:
         def made() -> NodeAnswers:
             return NodeAnswers(answers, np.array(list(map(self._answer_number, answers)), np.int64))
 
-        return self._answers.of(answers, made)
+        return self._node_answers.of(answers, made)
 
     def _answer_number(self, answer: IdentityAnswer) -> int:
-        return self._answer.of(answer, lambda: answer)
+        return self._card_answers.of(answer, lambda: answer)
 
     def _shapes_number(self, node: NodeInfo) -> int:
         at, faults = self._inventories.at(node), self._inventories.inventory(node.facts).faults
@@ -231,17 +227,13 @@ class InventoryClasses:
                 np.array([self._card_number(card) for card in at.cards], np.int64),
             )
 
-        return self._nodes.of((tuple(faults.items()), tuple([card.shape for card in at.cards])), made)
+        return self._node_shapes.of((tuple(faults.items()), tuple([card.shape for card in at.cards])), made)
 
     def _card_number(self, card: Card) -> int:
         # The pods of a card stay in memory no longer than they are there.
-        return self._cards.of(card.shape, lambda: replace(card, tenants=(_TENANT,) * len(card.tenants)))
+        return self._card_shapes.of(card.shape, lambda: replace(card, tenants=(_TENANT,) * len(card.tenants)))
 
 
 def _most(live: LiveSnapshot) -> int:
     """Return the most values that are numbered."""
     return SPARE_CLASSES + 2 * len(live.names)
-
-
-def _of_kind(at: NodeCards, kind: str) -> list[Card]:
-    return [card for card in at.cards if is_of(card.type, kind)]

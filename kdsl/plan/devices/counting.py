@@ -20,7 +20,7 @@ from kdsl.plan.devices.classes import ClassKey, InventoryClasses
 from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
 from kdsl.plan.devices.identity import NO_ANSWERS, IdentityAnswer
 from kdsl.plan.devices.inventories import NodeInventory
-from kdsl.plan.devices.placing import is_of
+from kdsl.plan.devices.placing import of_kind
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.requests import Demand
 
@@ -102,7 +102,7 @@ class CardCounts:
         request = attempt.request
         key = request if self._fitting.chooses_by_request else request.kind, inventory.shapes
         if key not in known:
-            cards = tuple([card for card in inventory.cards if is_of(card.type, request.kind)])
+            cards = of_kind(inventory.cards, request.kind)
             try:
                 place = self._fitting.chooser({**attempt.names, "devices": cards})
             except EvalError:

@@ -14,7 +14,7 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.plan.devices.choice import CardCandidate, CardChoice, CardRefusal, Chosen
 
 Interval = tuple[int, int]
-"""Where a part starts and how long it is."""
+"""The start and the length of a part."""
 
 PART = "part"
 """The attribute with the part of a granted card: `profile`, `start` and `size`."""
@@ -58,7 +58,7 @@ def _found(
     taken: list[CardCandidate] = []
     missed: Counter[str] = Counter()
     for candidate in candidates:
-        profiles = _profiles(choice, candidate)
+        profiles = [_profile(each) for each in choice.read("profiles", candidate.card)]
         if not profiles:
             taken.append(candidate)
         else:
@@ -106,10 +106,6 @@ def _parts(
 def _is_free(place: Interval, busy: Iterable[Interval]) -> bool:
     start, size = place
     return all(start + size <= other or other + length <= start for other, length in busy)
-
-
-def _profiles(choice: CardChoice, candidate: CardCandidate) -> list[_Profile]:
-    return [_profile(each) for each in choice.read("profiles", candidate.card)]
 
 
 def _profile(value: Value) -> _Profile:

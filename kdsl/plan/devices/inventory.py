@@ -93,6 +93,6 @@ class InventoryProgram:
             index=fields.amount("index", frame),
             numa=fields.integer("numa", frame),
             mode=fields.text("mode", frame),
-            healthy=fields.flag("healthy", frame, True),
+            healthy=fields.flag("healthy", frame),
             attributes=attributes,
         )

@@ -46,7 +46,7 @@ class NodeInputs:
     """
 
     def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
-        read = [program.node_annotations_read for program in programs.values()]
+        read = [program.annotations_read("DeviceNode") for program in programs.values()]
         self._keys = None if None in read else frozenset(key for keys in read if keys for key in keys)
         self._handshakes = [each.handshake for each in programs.values() if each.handshake is not None]
 

@@ -202,6 +202,11 @@ def is_of(type_: str, kind: str) -> bool:
     return kind.lower() in type_.lower()
 
 
+def of_kind(cards: Iterable[Card], kind: str) -> tuple[Card, ...]:
+    """Return the cards of a kind."""
+    return tuple([card for card in cards if is_of(card.type, kind)])
+
+
 def _with_grants(cards: Sequence[Card], grants: Sequence[DeviceGrant]) -> list[Card]:
     by_id = {card.id: card for card in cards}
     for grant in grants:

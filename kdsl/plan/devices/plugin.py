@@ -6,7 +6,6 @@ what-if without a pod has its cards free, and nothing needs a repair after a fai
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -100,7 +99,7 @@ class DevicesPlugin:
         )
         read = (pod_attributes(device) for device in sharing.devices)
         self._attributes = tuple(sorted(frozenset[str]().union(*read)))
-        self._keys = {program.kind: program.pod_annotations_read for program in programs}
+        self._keys = {program.kind: program.annotations_read("DevicePod") for program in programs}
         self.records = tuple(program.record for program in programs)
         self._reviews = Reviews(tuple(self._programs.values()))
         self._admitted = Reviews(tuple(self._programs.values()), review_admitted)
@@ -142,7 +141,8 @@ class DevicesPlugin:
             return None
         admitted = reviewed.pod
         policy = self._default.of(admitted.annotations)
-        keys = _all_keys(self._keys[kind] for asked in reviewed.requests for kind in asked)
+        read = [self._keys[kind] for asked in reviewed.requests for kind in asked]
+        keys = None if None in read else tuple(sorted({key for keys in read for key in keys or ()}))
         pod_signature = (policy, PodPart(self._attributes, keys).of(admitted))
         signature = (
             pod_signature,
@@ -364,16 +364,6 @@ def _unresolvable(error: EvalError | ValueError) -> Status:
     if isinstance(error, EvalError):
         return rejection(Code.UNRESOLVABLE, fault_of(error))
     return Status(Code.UNRESOLVABLE, (str(error),))
-
-
-def _all_keys(read: Iterable[frozenset[str] | None]) -> tuple[str, ...] | None:
-    """Return all keys in order; None if any key may be read."""
-    found: set[str] = set()
-    for keys in read:
-        if keys is None:
-            return None
-        found |= keys
-    return tuple(sorted(found))
 
 
 def compile_devices(

@@ -48,7 +48,7 @@ class DeviceProgram:
         self.lock = self.handshake = None
         if lock.has("key"):
             frame = lock.section.frame()
-            seconds, is_owned = lock.integer("seconds", frame, 300), lock.flag("owned", frame, True)
+            seconds, is_owned = lock.integer("seconds", frame, 300), lock.flag("owned", frame)
             self.lock = NodeLock(lock.text("key", frame), seconds, is_owned)
         if handshake.has("key"):
             frame = handshake.section.frame()
@@ -84,17 +84,10 @@ class DeviceProgram:
             for each in device.annotations.entries
         ]
 
-    @property
-    def pod_annotations_read(self) -> frozenset[str] | None:
-        """The annotations of pods that decide which cards of a node they get; None if any may."""
-        return self._annotations_read("DevicePod")
-
-    @property
-    def node_annotations_read(self) -> frozenset[str] | None:
-        """The annotations of a node that decide about its cards; None if any may."""
-        return self._annotations_read("DeviceNode")
-
-    def _annotations_read(self, view: str) -> frozenset[str] | None:
+    def annotations_read(self, view: str) -> frozenset[str] | None:
+        """Return the annotations of a `DevicePod` or `DeviceNode` that decide which cards of a node a pod
+        gets; None if any may.
+        """
         # The inventory has no pod.
         sections = [*self.fitting.sections, self.inventory.section, self._order]
         if self._value_section is not None:

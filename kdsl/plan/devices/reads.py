@@ -11,16 +11,7 @@ from kdsl.base.by_identity import ByIdentity
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.check.model.traversal import children
-from kdsl.check.model.typed import (
-    CallOf,
-    Const,
-    FieldOf,
-    HasField,
-    KeyOf,
-    Typed,
-    TypedExpr,
-    Var,
-)
+from kdsl.check.model.typed import CallOf, Const, FieldOf, HasField, KeyOf, Typed, TypedExpr, Var
 
 _POD: Final = "DevicePod"
 _ATTRIBUTES: Final = {

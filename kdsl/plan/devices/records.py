@@ -59,7 +59,10 @@ class Records:
         problems: list[str] = []
         for kind, key in self._keys.items():
             if key in annotations:
-                found, problem = _granted(annotations[key], phases)
+                record = annotations[key]
+                # Long records are not kept: 65,536 of them would be too much memory.
+                read = _read if len(record) > _LONG else _read_kept
+                found, problem = read(record, phases)
                 if problem:
                     problems.append(f"pod {pod.key}: annotation {key}: {problem}")
                 if found:
@@ -93,13 +96,8 @@ def _is_there(pod: PodInfo, snapshot: Snapshot) -> bool:
     )
 
 
-def _granted(text: str, phases: tuple[Phase, ...]) -> tuple[tuple[DeviceGrant, ...], str]:
-    """Read a record; the text tells what of it counts for nothing, and why."""
-    # Long records are not kept: 65,536 of them would be too much memory.
-    return _read(text, phases) if len(text) > _LONG else _read_kept(text, phases)
-
-
 def _read(text: str, phases: tuple[Phase, ...]) -> tuple[tuple[DeviceGrant, ...], str]:
+    """Read a record; the text tells what of it counts for nothing, and why."""
     try:
         grants = held(text, phases)
     except ValueError as error:

@@ -11,7 +11,7 @@ from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.quota import Quota
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices.admission import admit_pod
-from kdsl.plan.devices.pod_part import plain
+from kdsl.plan.devices.pod_part import PodPart, plain
 from kdsl.plan.devices.program import DeviceProgram, requests_of
 from kdsl.plan.devices.reads import review_attributes
 from kdsl.plan.devices.requests import DeviceRequest, Requests
@@ -53,14 +53,15 @@ class Reviews:
         self._programs, self._review = programs, by or review
         read = (review_attributes(program.checked) for program in programs)
         # Admission adds to annotations and to the runtime class, so its result depends on them.
-        self._attributes = sorted(frozenset(("annotations", "runtime_class")).union(*read))
+        attributes = frozenset(("annotations", "runtime_class")).union(*read)
+        self._part = PodPart(tuple(sorted(attributes)), None)
         self._known: OrderedDict[Hashable, Reviewed] = OrderedDict()
 
     def review(self, pod: DevicePod, quota: Quota | None) -> Reviewed:
         """Return the review of a pod; EvalError as in `review`."""
         signature = (
             pod.containers,
-            *(plain(getattr(pod, name)) for name in self._attributes),
+            self._part.of(pod),
             None if quota is None else (plain(quota.limits), plain(quota.used)),
         )
         known = self._known.get(signature)

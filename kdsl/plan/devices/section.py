@@ -143,8 +143,9 @@ class FieldsProgram:
             raise self.error(name, f"must be a text without any of `{SEPARATORS}`, got `{shown(text)}`")
         return text
 
-    def flag(self, name: str, frame: Frame, default: bool) -> bool:
-        value = self.value(name, frame, default)
+    def flag(self, name: str, frame: Frame) -> bool:
+        """Return true or false, true if the block does not set it; EvalError for anything else."""
+        value = self.value(name, frame, True)
         if not isinstance(value, bool):
             raise self.error(name, f"must be true or false, not {kind_word(value)}")
         return value

@@ -119,17 +119,13 @@ def _of_maximum(raw: Scores, reverse: bool) -> NDArray[np.int64]:
         products = MAX_SCORE * np.abs(raw)
         scaled = np.sign(raw) * (products // highest)
     else:
-        scaled = _clipped([_scaled(score, highest) for score in raw.tolist()])
+        scaled = np.array([max(_LOWEST, _scaled(score, highest)) for score in raw.tolist()], np.int64)
     return MAX_SCORE - scaled if reverse else scaled
 
 
 def _scaled(score: int, highest: int) -> int:
     quotient = MAX_SCORE * abs(score) // highest
     return quotient if score >= 0 else -quotient
-
-
-def _clipped(values: list[int]) -> NDArray[np.int64]:
-    return np.array([max(_LOWEST, value) for value in values], dtype=np.int64)
 
 
 def _between(raw: Scores) -> NDArray[np.int64]:

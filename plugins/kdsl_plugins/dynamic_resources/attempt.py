@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kdsl.base.resources import is_extended
 from kdsl.cluster.api.device_objects import DeviceClaim, ResourceClaim, ResourceClaimSpec
-from kdsl.cluster.objects.device_resources import is_extended
 from kdsl.cluster.objects.selectors import NodeSelector
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, is_reserved_for, user_of
 from kdsl.cluster.resource_claims.extended_claims import RequestMapping
@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
     """
 
     allocator: Allocator | None
-    mappings: tuple[RequestMapping, ...] = ()
+    mappings: tuple[RequestMapping, ...]
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class Attempt:
         )
 
     def judged(self, node: NodeInfo) -> Status | None:
-        """Return why the pod cannot run on a node; None if it can."""
+        """Return the reason why the pod cannot run on a node; None if it can."""
         if self.left_over is not None:
             return LEFT_OVER
         if self._others and any(node.allocatable.amount(name) == 0 for name in self._others):

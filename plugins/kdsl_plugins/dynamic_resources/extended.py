@@ -23,8 +23,8 @@ _ALWAYS: Final = "Always"
 class ExtendedRequests(NamedTuple):
     """The requests, by name, and the containers that use their devices."""
 
-    requests: tuple[ClaimRequest, ...] = ()
-    mappings: tuple[RequestMapping, ...] = ()
+    requests: tuple[ClaimRequest, ...]
+    mappings: tuple[RequestMapping, ...]
 
 
 class _Need(NamedTuple):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kdsl.cluster.objects.node import NodeInfo
 
 NodeKey = tuple[str, tuple[str | None, ...]]
-"""What matches read of a node."""
+"""The parts of a node that matches read."""
 
 
 class NodeMatch:
