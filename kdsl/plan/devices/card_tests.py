@@ -92,9 +92,9 @@ class CardTests:
     """The compiled `charge` and `fit` of a device."""
 
     def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
-        self._kind, self.limit = kind, functions.steps.pod
-        self._charge = FieldsProgram(device.charge, device, functions)
-        self._section = Section(device.fit.scope, device, functions)
+        self.kind, self.limit = kind, functions.steps.pod
+        self.charge = FieldsProgram(device.charge, device, functions)
+        self.section = Section(device.fit.scope, device, functions)
         self.identity = IdentityTests(device, functions)
         lets = {step.variable.slot: step for step in device.fit.steps if isinstance(step, CheckedLet)}
         steps = [step for each in device.fit.steps if (step := self._step(each, lets)) is not None]
@@ -109,12 +109,12 @@ class CardTests:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        return (self._charge.section, self._section, self.identity.own.section, self.identity.asked.section)
+        return (self.charge.section, self.section, self.identity.own.section, self.identity.asked.section)
 
     def _step(
         self, step: CheckedLet | CheckedTest | CheckedTogether, lets: Mapping[int, CheckedLet]
     ) -> _Step | None:
-        section = self._section
+        section = self.section
         if isinstance(step, CheckedLet):
             section.let(step)
             return None
@@ -145,7 +145,7 @@ class CardTests:
         is_limited = attempt.allows is not None
         groups = self._limited if is_limited else self.unlimited
         verdicts = verdicts if self._is_shared_charge else {}
-        walker = self.walker(attempt)
+        walker = Walker(self, attempt)
         walk = walker.walk
         for place, card in enumerate(attempt.cards):
             answer = answers[card.id] if answers else ()
@@ -165,20 +165,16 @@ class CardTests:
                 break
         return walk
 
-    def walker(self, attempt: ContainerAttempt) -> Walker:
-        """Return a walker that has tried no card yet."""
-        return Walker(attempt, self._section, self._charge, self._kind, Meter.of(self.limit))
-
 
 class Walker:
-    """One walk over the cards of a node. `meter` counts the steps of all cards."""
+    """One walk over the cards of a node."""
 
-    def __init__(
-        self, attempt: ContainerAttempt, section: Section, charge: FieldsProgram, kind: str, meter: Meter
-    ) -> None:
+    def __init__(self, tests: CardTests, attempt: ContainerAttempt) -> None:
         self.walk = Walk()
-        self._attempt, self._section, self._charge, self._kind = attempt, section, charge, kind
-        self._meter = meter
+        self._attempt = attempt
+        self._section, self._charge, self._kind = tests.section, tests.charge, tests.kind
+        # It counts the steps of all cards.
+        self._meter = Meter.of(tests.limit)
         self._frame: Frame | None = None
         self._charge_frame: Frame | None = None
 

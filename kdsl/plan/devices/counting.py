@@ -16,6 +16,7 @@ from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.eval.values import EvalError
 from kdsl.plan.devices.attempt import ContainerAttempt
 from kdsl.plan.devices.card_memo import CardMemo, Settled
+from kdsl.plan.devices.card_tests import Walker
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
 from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
 from kdsl.plan.devices.identity import NO_ANSWERS, IdentityAnswer
@@ -31,7 +32,7 @@ class CardCounts:
     def __init__(self, program: DeviceProgram, attempt: ContainerAttempt, memo: CardMemo) -> None:
         self._fitting, self._attempt, self._memo = program.fitting, attempt, memo
         tests = program.fitting.cards
-        self._walker, self._groups, self._limit = tests.walker(attempt), tests.unlimited, tests.limit
+        self._walker, self._groups, self._limit = Walker(tests, attempt), tests.unlimited, tests.limit
         self._verdicts = memo.verdicts(attempt.request)
 
     @staticmethod
