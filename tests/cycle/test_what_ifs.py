@@ -22,6 +22,8 @@ from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.columns import batch
+from kdsl.plan.columns.node_groups import NodeReads
+from kdsl.plan.counts.what_ifs import _WhatIfCount
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.rules.plugins import PredicatePlugin, compile_profile
 
@@ -226,3 +228,9 @@ def test_pods_that_add_up_to_0_are_removed_one_by_one() -> None:
     expected = judged(plugins, pod, nodes.snapshot, alone(nodes))
     assert [each[2] for each in expected].count(("no",)) == 18
     assert judged(plugins, pod, nodes.snapshot, [together(nodes)]) == expected
+
+
+def test_reads_of_nodes_hold_with_counts_of_what_ifs() -> None:
+    # A question never keeps them, but may ask twice about the same nodes.
+    count: Any = _WhatIfCount(None, np.zeros(1, np.int64), None)
+    assert NodeReads(counts=[count]).hold()

@@ -143,6 +143,10 @@ class _WhatIfCount(Struct, frozen=True, eq=False):
         self.count.renewed(meter)
         return self
 
+    def is_current(self) -> bool:
+        """Return True: the count does not outlive one question about the what-ifs."""
+        return True
+
     def here(self, node: NodeInfo) -> int:
         row = self.what_ifs.live.row_of(node.name)
         return self.count.here(node) - (0 if row is None else self.removed.item(row))
