@@ -1,0 +1,63 @@
+"""Counting the cards that fit answers a node as choosing them does: on every fourth case that HAMi has answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from kdsl.cluster.devices.quota import NO_QUOTA, Quota
+from kdsl.plan.devices.card_memo import CardMemo
+from kdsl.plan.devices.counting import CardCounts
+from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, is_of, place
+from kdsl.plan.devices.requests import Demand
+from msgspec.structs import replace
+
+from tests.conformance import hami
+
+VECTORS = Path(hami.__file__).parent / "data" / "hami-vectors.jsonl.gz"
+
+
+def counted(counts: CardCounts, demand: Demand, at: NodeCards) -> str | None:
+    """Return the reason against one node, as from classes with this node alone."""
+    (kind,) = demand.kinds
+    cards = [card for card in at.cards if is_of(card.type, kind)]
+    tests = hami.programs()[kind].fitting.cards.identity
+    answers = tests.answers(demand.pod, at.node, demand.policy, cards)
+    # Counting must not read names and attributes.
+    pairs = [(replace(card, id="", attributes={}), answers[card.id] if answers else ()) for card in cards]
+    classes: Any = SimpleNamespace(
+        card_classes=lambda kind, keys: (np.array([len(cards)]), pairs, np.arange(len(cards)))
+    )
+    inventory: Any = SimpleNamespace(shapes=tuple(card.shape for card in at.cards), cards=at.cards)
+    return counts.reasons(classes, [(0, 0)], [inventory])[0]
+
+
+def test_counts_agree_with_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = Counter[str]()
+
+    def both(
+        programs: Any, pod: Any, requests: Any, policy: Any, at: NodeCards, quota: Quota = NO_QUOTA
+    ) -> Any:
+        found = place(programs, pod, requests, policy, at, quota)
+        demand = Demand(pod, requests, policy, quota, None, None)
+        counts = CardCounts.of(programs, demand, CardMemo()) if at.cards else None
+        reason = None if counts is None else counted(counts, demand, at)
+        if reason is None:
+            seen["choice"] += 1
+        elif isinstance(found, Unplaced):
+            assert reason == found.reason
+            seen["rejected"] += 1
+        else:
+            assert isinstance(found, Placed) and (reason, found.score) == ("", at.fullness)
+            seen["fits"] += 1
+        return found
+
+    monkeypatch.setattr(hami, "place", both)
+    for vector in islice(hami.read_vectors(VECTORS), 0, None, 4):
+        assert not [problems for _, problems in hami.run_vector(vector) if problems]
+    assert min(seen["fits"], seen["rejected"]) > 300
