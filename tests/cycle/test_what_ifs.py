@@ -183,7 +183,7 @@ def test_steps_run_out_as_in_each_what_if() -> None:
     [
         # Nothing counts that is removed.
         ('require topology("zone").count(p, p.priority > 1).least(1) + node.podCount < 2 else "no"', 1),
-        # What is counted at the node is known for each of them.
+        # The count at each node is known.
         ('require topology("zone").count(p, p.priority > 0).here(node) < 9 else "no"', 1),
         ('require topology("host").count(p, p.priority > 0).here(node) < 1 else "no"', 1),
         # The total, and so the sum over a zone, is equal where as many pods are removed.

@@ -354,7 +354,7 @@ class RuleScope:
 
     def new_frame(self) -> Frame:
         """Return an empty frame. Call it after compiling everything."""
-        # What macros over nodes compile at their first use gets no more slots.
+        # Macros over nodes, which compile at their first use, get no more slots.
         self._compiler.answer_slot = None
         return [*[UNSET] * self._slots, Meter.of(self._steps.pod)]
 

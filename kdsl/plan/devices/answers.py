@@ -242,11 +242,10 @@ class CardAnswers:
         """
         nodes, keys = rows.tolist(), self._classes.keys(demand, rows)
         firsts = dict(zip(reversed(keys), reversed(nodes), strict=True))
-        new = {
-            key: live.info(row) for key, row in firsts.items() if key is not None and key not in memo.shared
-        }
+        new = [key for key in firsts if key is not None and key not in memo.shared]
+        # Most often one or two nodes have changed, for which a choice of cards is as fast.
         if len(new) >= MIN_ROWS:
-            self._count(demand, memo, new)
+            self._count(demand, memo, {key: live.info(firsts[key]) for key in new})
         own: dict[int, int] = {}
 
         def ask(row: int, key: ClassKey | None) -> int:

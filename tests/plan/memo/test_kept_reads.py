@@ -1,4 +1,4 @@
-"""What a rule reads of nodes is kept from pod to pod: an engine decides as one that is new for each pod, also
+"""The reads of nodes are kept from pod to pod: an engine decides as one that is new for each pod, also
 while domains, terms and facts of nodes come and go.
 """
 
