@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from kdsl.base.clock import Clock
+from kdsl.base.events import Resource
 from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
@@ -20,6 +21,7 @@ from kdsl.cluster.resource_claims.pending_claims import PendingClaims
 from kdsl.cluster.resource_claims.readiness import READY_TIMEOUT
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.catalog import key_of
+from kdsl.cluster.snapshot.events import object_event
 from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.cycle.bindings import BindingEnd
 from kdsl.cycle.decision import Condition
@@ -29,6 +31,7 @@ from kdsl.live.annotations import Annotations, NotReadError
 from kdsl.live.api import Api
 from kdsl.live.binding_requests import BindingRequests
 from kdsl.live.bridge import Bridge, BridgeError
+from kdsl.live.claim_waits import Waits
 from kdsl.live.device_claims import ClaimNotes, DeviceClaims
 from kdsl.live.known import KnownObjects
 from kdsl.live.versions import is_older
@@ -72,7 +75,7 @@ class PortVolumes:
 
     def bind(self, pod: PodInfo, plan: VolumePlan) -> Status | None:
         """Bind the volumes and wait for the result, ten minutes at most."""
-        return _status(self._bridge, self._volumes.bind(plan), VOLUME_TIMEOUT + _GRACE)
+        return _status(self._bridge, self._volumes.bind(plan, pod.uid), VOLUME_TIMEOUT + _GRACE)
 
 
 class PortClaims(PendingClaims):
@@ -81,19 +84,22 @@ class PortClaims(PendingClaims):
     An allocation is `pending` from its assumption on, until the watch shows it or something newer.
     """
 
-    def __init__(self, bridge: Bridge, cache: ClusterCache, api: Api, clock: Clock) -> None:
+    def __init__(self, bridge: Bridge, cache: ClusterCache, api: Api, clock: Clock, waits: Waits) -> None:
         super().__init__(cache)
         self._bridge = bridge
-        self._claims = DeviceClaims(api, clock, ClaimNotes(self._note_written, self._note_created))
+        notes = ClaimNotes(self._note_written, self._note_created)
+        self._claims = DeviceClaims(api, clock, waits, notes)
         self._versions: dict[str, str] = {}
         # The keys of reservations by the keys of the claims that were created for them.
         self._reserved: dict[str, str] = {}
 
     def forget(self, plan: ClaimPlan) -> None:
         """Release the devices that were not written, and the pod as a user of its claims."""
-        for key in plan.allocated():
-            if key not in plan.written:
+        for key, claim in plan.allocated().items():
+            if key not in plan.written and key in self._pending:
                 self._drop(key)
+                # No change of the claim tells pods that waited for it, or for its devices.
+                self.cluster.announce(object_event(Resource.RESOURCE_CLAIM, claim, self.find(key)))
         for claim in plan.created.values():
             self._reserved.pop(key_of(claim), None)
             self.delete(claim)

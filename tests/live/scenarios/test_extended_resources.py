@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from kdsl.cluster.resource_claims.extended_claims import ANNOTATION
-from kdsl.sandbox import Answer, Match, Request
+from kdsl.sandbox import Answer, Delay, Match, Request
 from kdsl.sandbox.resources import named
 
 from tests.live.scenarios.world import World, play
@@ -18,7 +18,7 @@ RESOURCE = named("resourceclaims", "resource.k8s.io")
 DRIVER = "gpu.example.com"
 
 
-async def _pod_with_gpu(world: World) -> None:
+async def _gpus(world: World) -> None:
     await world.node()
     await world.send(
         "POST",
@@ -35,8 +35,12 @@ async def _pod_with_gpu(world: World) -> None:
     spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [{"name": "g0"}, {"name": "g1"}]}
     await world.send("POST", f"{GROUP}/resourceslices", {"metadata": {"name": "s"}, "spec": spec})
     await world.start()
+
+
+async def _pod_with_gpu(world: World, name: str = "a") -> None:
+    await _gpus(world)
     amounts = {"requests": {GPU: "2"}, "limits": {GPU: "2"}}
-    await world.pod("a", containers=[{"name": "c", "image": "i", "resources": amounts}])
+    await world.pod(name, containers=[{"name": "c", "image": "i", "resources": amounts}])
 
 
 def _time(request: Request) -> float:
@@ -100,6 +104,19 @@ def test_a_claim_is_created_for_the_pod() -> None:
     play(scenario)
 
 
+def test_the_pod_may_have_a_long_name() -> None:
+    async def scenario(world: World) -> None:
+        name = f"{'a' * 232}.{'b' * 20}"
+        await _pod_with_gpu(world, name)
+        await world.until(lambda: world.bound(name))
+        [written] = _claims(world)
+        assert written["metadata"]["generateName"] == f"{'a' * 232}-extended-resources-"
+        [claim] = world.sandbox.store.bodies(RESOURCE)
+        assert claim["metadata"]["name"][:-5] == "a" * 58
+
+    play(scenario)
+
+
 @pytest.mark.parametrize(
     ("match", "text"),
     [
@@ -118,5 +135,26 @@ def test_a_failure_leaves_no_claim(match: Match, text: str) -> None:
         status = (world.get("a") or {})["status"]
         names = [each["metadata"]["name"] for each in world.sandbox.store.bodies(RESOURCE)]
         assert names == [status["extendedResourceClaimStatus"]["resourceClaimName"]]
+
+    play(scenario)
+
+
+def test_pods_that_wait_for_a_claim_are_woken_where_it_is_not_written() -> None:
+    async def scenario(world: World) -> None:
+        requests = [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]
+        claim = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": requests}}}
+        await world.send("POST", CLAIMS, claim)
+        world.sandbox.faults.once(Match("PUT", f"{CLAIMS}/c"), Answer(422))
+        world.sandbox.faults.once(Match("GET", f"{CLAIMS}/c"), Delay(0.5))
+        await _gpus(world)
+        uses = [{"name": "c", "resourceClaimName": "c"}]
+        await world.pod("a", resourceClaims=uses)
+        await world.until(lambda: world.requests("GET", f"{CLAIMS}/c"))
+        await world.pod("b", resourceClaims=uses)
+        await world.until(
+            lambda: "in the process of being allocated" in world.condition("b").get("message", "")
+        )
+        await world.delete("a")
+        await world.until(lambda: world.bound("b"))
 
     play(scenario)
