@@ -40,8 +40,8 @@ other pods waiting. They have limits of their own.
 """
 PREPARED: Final = 2
 PREPARING: Final = 16
-"""The limits of bindings with PreBind hooks, as multiples of that: the hooks that run at once, each on its own
-thread, and the bindings at which no pod is decided.
+"""The limits of bindings with PreBind hooks, as multiples of that: the hooks that run at once, each on its
+own thread, and the bindings at which no pod is decided.
 """
 DEFAULT_BINDER: Final = "default-binder"
 """The plugin whose Bind hook is one request; users see its public name."""
