@@ -105,7 +105,9 @@ class LiveScheduler:
         writers = self._writers
         self._permits = LivePermits(lambda: inbox.post(_wake))
         self._nodes = PortNodeAnnotations(self._bridge, self.known, writers.annotations)
-        self._claims = PortClaims(self._bridge, self.cache, writers.api, options.wall, self._waits)
+        self._claims = PortClaims(
+            self._bridge, self.cache, writers.api, options.wall, self._waits, inbox.post
+        )
         self.context = PluginContext(
             PortBinder(self._bridge, writers.requests),
             options.wall,

@@ -6,7 +6,8 @@ limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -81,12 +82,21 @@ class PortVolumes:
 class PortClaims(PendingClaims):
     """Keeps devices for pods, and writes the claims of plans.
 
-    An allocation is `pending` from its assumption on, until the watch shows it or something newer.
+    An allocation is `pending` from its assumption on, until the watch shows it or something newer. `post` has
+    the scheduling thread call a function.
     """
 
-    def __init__(self, bridge: Bridge, cache: ClusterCache, api: Api, clock: Clock, waits: Waits) -> None:
+    def __init__(
+        self,
+        bridge: Bridge,
+        cache: ClusterCache,
+        api: Api,
+        clock: Clock,
+        waits: Waits,
+        post: Callable[[Callable[[], None]], None],
+    ) -> None:
         super().__init__(cache)
-        self._bridge = bridge
+        self._bridge, self._post = bridge, post
         notes = ClaimNotes(self._note_written, self._note_created)
         self._claims = DeviceClaims(api, clock, waits, notes)
         self._versions: dict[str, str] = {}
@@ -98,8 +108,7 @@ class PortClaims(PendingClaims):
         for key, claim in plan.allocated().items():
             if key not in plan.written and key in self._pending:
                 self._drop(key)
-                # No change of the claim tells pods that waited for it, or for its devices.
-                self.cluster.announce(object_event(Resource.RESOURCE_CLAIM, claim, self.find(key)))
+                self._wake(claim)
         for claim in plan.created.values():
             self._reserved.pop(key_of(claim), None)
             self.delete(claim)
@@ -111,13 +120,13 @@ class PortClaims(PendingClaims):
         return _status(self._bridge, self._claims.write(plan), READY_TIMEOUT + _GRACE)
 
     def deallocate(self, claim: ResourceClaim) -> Status | None:
-        """Request that the devices are taken away; a failure is only logged."""
-        self._bridge.send(self._claims.deallocate(claim))
+        """Request that the devices are taken away; after a failure pods are tried again."""
+        self._bridge.send(self._or_wake(self._claims.deallocate, claim))
         return None
 
     def delete(self, claim: ResourceClaim) -> None:
-        """Request that a claim is deleted; a failure is only logged."""
-        self._bridge.send(self._claims.delete(claim))
+        """Request that a claim is deleted; after a failure pods are tried again."""
+        self._bridge.send(self._or_wake(self._claims.delete, claim))
 
     def notice(self, key: str, version: str, claim: ResourceClaim | None) -> None:
         """Note a change of a claim that the watch shows; None: the claim is gone."""
@@ -128,6 +137,18 @@ class PortClaims(PendingClaims):
             if claim is None or claim.status.allocation is not None or is_newer:
                 self._drop(key)
                 self._reserved.pop(named, None)
+
+    async def _or_wake(
+        self, work: Callable[[ResourceClaim], Awaitable[Status | None]], claim: ResourceClaim
+    ) -> Status | None:
+        problem = await work(claim)
+        if problem is not None:
+            self._post(partial(self._wake, claim))
+        return problem
+
+    def _wake(self, claim: ResourceClaim) -> None:
+        """Have pods tried again that wait for a claim, or its devices: no change of it tells them."""
+        self.cluster.announce(object_event(Resource.RESOURCE_CLAIM, claim, None))
 
     def _note_written(self, key: str, version: str) -> None:
         if key in self._pending:

@@ -298,7 +298,8 @@ def test_a_claim_with_a_new_user_is_not_deallocated() -> None:
 
 
 def test_devices_are_kept_until_the_watch_shows_the_allocation() -> None:
-    claims = PortClaims(Bridge(), ClusterCache(), Api(Script(Server().answer)), ManualClock(), Waits())
+    api = Api(Script(Server().answer))
+    claims = PortClaims(Bridge(), ClusterCache(), api, ManualClock(), Waits(), lambda message: None)
     made = plan(NEW)
     allocated = made.changed(NEW)
 

@@ -6,39 +6,19 @@ from typing import Any
 
 import pytest
 from kdsl.cluster.resource_claims.extended_claims import ANNOTATION
-from kdsl.sandbox import Answer, Delay, Match, Request
+from kdsl.sandbox import Answer, Match, Request
 from kdsl.sandbox.resources import named
 
+from tests.live.scenarios.devices import CLAIMS, gpus
 from tests.live.scenarios.world import World, play
 
-GROUP = "/apis/resource.k8s.io/v1"
-CLAIMS = f"{GROUP}/namespaces/default/resourceclaims"
 GPU = "example.com/gpu"
 RESOURCE = named("resourceclaims", "resource.k8s.io")
-DRIVER = "gpu.example.com"
-
-
-async def _gpus(world: World) -> None:
-    await world.node()
-    await world.send(
-        "POST",
-        f"{GROUP}/deviceclasses",
-        {
-            "metadata": {"name": "gpu"},
-            "spec": {
-                "selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}],
-                "extendedResourceName": GPU,
-            },
-        },
-    )
-    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [{"name": "g0"}, {"name": "g1"}]}
-    await world.send("POST", f"{GROUP}/resourceslices", {"metadata": {"name": "s"}, "spec": spec})
-    await world.start()
 
 
 async def _pod_with_gpu(world: World, name: str = "a") -> None:
-    await _gpus(world)
+    await gpus(world)
+    await world.start()
     amounts = {"requests": {GPU: "2"}, "limits": {GPU: "2"}}
     await world.pod(name, containers=[{"name": "c", "image": "i", "resources": amounts}])
 
@@ -135,26 +115,5 @@ def test_a_failure_leaves_no_claim(match: Match, text: str) -> None:
         status = (world.get("a") or {})["status"]
         names = [each["metadata"]["name"] for each in world.sandbox.store.bodies(RESOURCE)]
         assert names == [status["extendedResourceClaimStatus"]["resourceClaimName"]]
-
-    play(scenario)
-
-
-def test_pods_that_wait_for_a_claim_are_woken_where_it_is_not_written() -> None:
-    async def scenario(world: World) -> None:
-        requests = [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]
-        claim = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": requests}}}
-        await world.send("POST", CLAIMS, claim)
-        world.sandbox.faults.once(Match("PUT", f"{CLAIMS}/c"), Answer(422))
-        world.sandbox.faults.once(Match("GET", f"{CLAIMS}/c"), Delay(0.5))
-        await _gpus(world)
-        uses = [{"name": "c", "resourceClaimName": "c"}]
-        await world.pod("a", resourceClaims=uses)
-        await world.until(lambda: world.requests("GET", f"{CLAIMS}/c"))
-        await world.pod("b", resourceClaims=uses)
-        await world.until(
-            lambda: "in the process of being allocated" in world.condition("b").get("message", "")
-        )
-        await world.delete("a")
-        await world.until(lambda: world.bound("b"))
 
     play(scenario)
