@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from msgspec import to_builtins
 from msgspec.json import encode
 
@@ -232,7 +233,7 @@ class DeviceClaims:
 def _decoded(found: JsonObject) -> ResourceClaim:
     """Return a claim of the server, in which null stands for an absent field; raise if it is none."""
     problems: list[Diagnostic] = []
-    claim = decode(found, ResourceClaim, Problems(problems, "the claim"))
+    claim = decode(msgspec.json.decode(encode(found)), ResourceClaim, Problems(problems, "the claim"))
     if claim is None:
         raise _ClaimError("; ".join(f"{each.where}: {each.title}" for each in problems))
     return claim

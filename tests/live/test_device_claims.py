@@ -188,6 +188,45 @@ def test_nulls_stand_for_absent_fields() -> None:
     assert "requests" in reason(write(Server(**claim), NEW)[0])
 
 
+def test_parameters_of_drivers_are_sent_back_as_they_came() -> None:
+    text = '{"of":"a\\u003cb","at":1e3,"big":123456789012345678901234567890,"é":1.50}'
+    config = f'[{{"opaque":{{"driver":"d","parameters":{text}}}}}]'
+    spec = f'{{"devices":{{"config":{config}}}}}'
+    meta = '{"name":"c","namespace":"ns","uid":"uid-c","resourceVersion":"1"}'
+    results = '[{"request":"r","driver":"d.example.com","pool":"n1","device":"g0"}]'
+    allocation = f'{{"devices":{{"results":{results},"config":{config}}}}}'
+    status = f'{{"allocation":{allocation},"devices":[{{"data":{text}}}]}}'
+    bodies: list[str] = []
+
+    def answer(request: Request) -> Answer | NoAnswerError:
+        bodies.append(request.body.decode())
+        return Answer(200, f'{{"metadata":{meta},"spec":{spec},"status":{status}}}'.encode())
+
+    async def work() -> Status | None:
+        claims = DeviceClaims(Api(Script(answer)), ManualClock(), Waits(), NO_NOTES)
+        return await claims.write(plan(SHARED))
+
+    assert run(work()) is None
+    assert f'"spec":{spec}' in bodies[-1]
+    assert f'"allocation":{allocation}' in bodies[-1] and f'"data":{text}' in bodies[-1]
+
+
+def test_parameters_are_written_as_the_server_writes_them() -> None:
+    device = AllocatedConfiguration("FromClass", [], OpaqueConfiguration("d", {"of": "<a&b>\u2028"}))
+    server, bodies = Server(), list[bytes]()
+
+    def answer(request: Request) -> Answer | NoAnswerError:
+        bodies.append(request.body)
+        return server.answer(request)
+
+    async def work() -> Status | None:
+        claims = DeviceClaims(Api(Script(answer)), ManualClock(), Waits(), NO_NOTES)
+        return await claims.write(plan(Reservation(CLAIM, Allocation(AllocatedDevices([], [device])))))
+
+    assert run(work()) is None
+    assert rb'{"of":"\u003ca\u0026b\u003e\u2028"}' in bodies[-1]
+
+
 def test_refusals() -> None:
     refused = lambda body: status(422, "no", "Invalid")  # noqa: E731 - one line is enough
     server = Server()
