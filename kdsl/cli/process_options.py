@@ -76,7 +76,7 @@ CLIENT: Final[tuple[Option, ...]] = (
         type=click.IntRange(min=1),
         default=512,
         show_default=True,
-        help="The most bindings under way.",
+        help="The most bindings under way. Those that wait for volumes or devices are not counted.",
     ),
 )
 LOGGING: Final[tuple[Option, ...]] = (

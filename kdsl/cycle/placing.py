@@ -94,7 +94,7 @@ class Placer:
     def give_up(self, key: str) -> bool:
         """Free the room of a deleted pod at once; return False where none is reserved for it.
 
-        The rest is undone at once as well unless a binding is under way, else when the binding ends.
+        The rest is undone at once as well unless a binding is under way, which is stopped: then when it ends.
         """
         held = self.waiting.take(key, self.clock.now())
         reserved = held or self.under_way.pop(key, None)
@@ -105,6 +105,7 @@ class Placer:
             reserved.statement.discard()
         else:
             reserved.statement.release(key)
+            self.bindings.stop(reserved)
         return True
 
     def turn_away(self, reserved: Reserved, rejection: Status) -> Decision:

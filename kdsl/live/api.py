@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from msgspec import DecodeError, Struct
-from msgspec.json import Decoder, encode
+from msgspec import DecodeError, Raw, Struct
+from msgspec.json import Decoder, decode, encode
 
 from kdsl.base.frozen_map import NO_STRINGS
 from kdsl.base.visible import visible
@@ -111,6 +111,8 @@ class SeenNode(Struct, frozen=True):
 _POD: Final = Decoder(_Thing)
 _NODE: Final = Decoder(_Node)
 _OBJECT: Final = Decoder(dict[str, Any])
+_PARTS: Final = Decoder(dict[str, Raw])
+_STATUS_PARTS: Final = Decoder(dict[str, Raw] | None)
 
 
 class Api:
@@ -179,18 +181,19 @@ class Api:
     async def read_device_claim(self, namespace: str, name: str) -> Result[JsonObject]:
         """Read a complete ResourceClaim."""
         request = Request("GET", device_claim_path(namespace, name))
-        return await self._send(Lane.BIND, Write.READ, request, _whole)
+        return await self._send(Lane.BIND, Write.READ, request, _device_claim)
 
     async def update_device_claim(self, claim: JsonObject, subresource: str = "") -> Result[JsonObject]:
         """Replace a ResourceClaim that was read before, or its status."""
         meta = claim["metadata"]
         path = device_claim_path(meta["namespace"], meta["name"], subresource)
-        return await self._send(Lane.BIND, Write.DEVICE_CLAIM, Request("PUT", path, encode(claim)), _whole)
+        request = Request("PUT", path, bodies.escaped(encode(claim)))
+        return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _device_claim)
 
     async def create_device_claim(self, namespace: str, body: bytes) -> Result[JsonObject]:
         """Create a ResourceClaim; return it with its name."""
         request = Request("POST", device_claims_path(namespace), body)
-        return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _whole)
+        return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _device_claim)
 
     async def delete_device_claim(self, namespace: str, name: str, uid: str) -> Result[None]:
         """Delete the ResourceClaim with this uid."""
@@ -288,3 +291,18 @@ def _seen_node(body: bytes) -> SeenNode:
 
 def _whole(body: bytes) -> JsonObject:
     return _OBJECT.decode(body)
+
+
+def _device_claim(body: bytes) -> JsonObject:
+    """Decode a ResourceClaim, except for its `spec` and the devices in its status.
+
+    These are sent back byte by byte: the server keeps parameters of drivers as text, and refuses a change.
+    """
+    claim: JsonObject = {
+        name: part if name == "spec" else decode(part) for name, part in _PARTS.decode(body).items()
+    }
+    if claim.get("status"):
+        parts = _STATUS_PARTS.decode(_PARTS.decode(body)["status"]) or {}
+        users = "reservedFor"
+        claim["status"] = {name: decode(part) if name == users else part for name, part in parts.items()}
+    return claim

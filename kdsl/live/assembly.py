@@ -26,6 +26,7 @@ from kdsl.live.binder import IN_FLIGHT, BinderGates, LiveBinder
 from kdsl.live.binding_requests import BindingRequests
 from kdsl.live.bridge import Bridge
 from kdsl.live.cache_feed import CacheFeed, FeedListeners
+from kdsl.live.claim_waits import Waits
 from kdsl.live.clocks import SteadyClock
 from kdsl.live.events import Event, EventsApi
 from kdsl.live.evictions import Evictions, Preemption
@@ -98,12 +99,15 @@ class LiveScheduler:
         self._inbox = inbox
         self._gates = gates = replace(gates, takes_pods=False) if options.advises else gates
         self.known, self.cache = KnownObjects(), ClusterCache()
-        self._writers = _Writers(sender, options, observer, self._room_is_made, gates.leads)
+        self._waits = Waits(self._is_stopped)
+        self._writers = _Writers(sender, options, observer, self._waits, self._room_is_made, gates.leads)
         self._bridge = Bridge()
         writers = self._writers
         self._permits = LivePermits(lambda: inbox.post(_wake))
         self._nodes = PortNodeAnnotations(self._bridge, self.known, writers.annotations)
-        self._claims = PortClaims(self._bridge, self.cache, writers.api, options.wall)
+        self._claims = PortClaims(
+            self._bridge, self.cache, writers.api, options.wall, self._waits, inbox.post
+        )
         self.context = PluginContext(
             PortBinder(self._bridge, writers.requests),
             options.wall,
@@ -125,7 +129,11 @@ class LiveScheduler:
 
     def _new_binder(self) -> LiveBinder:
         gates = BinderGates(
-            self.outlets.prepare, self._writers.status.settled, self._gates.leads, self.known.has_node
+            self.outlets.prepare,
+            self._writers.status.settled,
+            self._gates.leads,
+            self.known.has_node,
+            self._waits.notice,
         )
         return LiveBinder(
             self._writers.requests,
@@ -154,10 +162,7 @@ class LiveScheduler:
         if record is not None:
             record.follow(self.engine)
         listeners = FeedListeners(
-            self._note_gated,
-            self._writers.status.forget,
-            self._writers.volumes.notice,
-            self._claims.notice,
+            self._note_gated, self._writers.status.forget, self._waits.notice, self._claims.notice
         )
         # With `advises` the other scheduler binds all pods: none of these bindings is foreign.
         leads = (lambda: False) if self.options.advises else self._gates.leads
@@ -170,6 +175,7 @@ class LiveScheduler:
     async def start(self) -> None:
         """Start writing, and deciding on the contents of the inbox."""
         self._bridge.connect()
+        self._waits.start()
         self._writers.start()
         self.binder.start()
         self._tasks.append(asyncio.create_task(self.handshakes.run(), name="handshakes"))
@@ -208,6 +214,9 @@ class LiveScheduler:
         """Record an event in core/v1, as events about a lease always are; from any thread."""
         self._writers.plain_recorder.record(event)
 
+    def _is_stopped(self, pod: str) -> bool:
+        return self.binder.is_stopped(pod)
+
     def _note_gated(self, decision: Decision, pod: PodInfo) -> None:
         self.outlets.publish(decision, pod, "")
 
@@ -223,13 +232,14 @@ class _Writers:
         sender: Sender,
         options: LiveOptions,
         observer: WriteObserver,
+        waits: Waits,
         ended: Callable[[Preemption, str], None],
         leads: Callable[[], bool],
     ) -> None:
         api = Api(sender, Lanes(), observer)
         self.api = api
         self.requests = BindingRequests(api)
-        self.annotations, self.volumes = Annotations(api), Volumes(api)
+        self.annotations, self.volumes = Annotations(api), Volumes(api, waits)
         self.status = StatusWriter(api, options.wall, observer)
         self.recorder = Recorder(api, options.wall, options.events_api, observer)
         self.plain_recorder = Recorder(api, options.wall, EventsApi.CORE, observer)
@@ -238,7 +248,7 @@ class _Writers:
         )
 
     def start(self) -> None:
-        for each in (self.volumes, self.status, self.recorder, self.plain_recorder, self.evictions):
+        for each in (self.status, self.recorder, self.plain_recorder, self.evictions):
             each.start()
 
     async def close(self) -> None:

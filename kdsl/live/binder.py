@@ -33,7 +33,16 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 IN_FLIGHT: Final = 512
-"""The limit of bindings under way; at the limit no pod is decided."""
+"""The limit of bindings under way; at the limit no pod is decided.
+
+Bindings with PreBind hooks do not count: these may wait minutes for volumes or devices, which must not keep
+other pods waiting. They have limits of their own.
+"""
+PREPARED: Final = 2
+PREPARING: Final = 16
+"""The limits of bindings with PreBind hooks, as multiples of that: the hooks that run at once, each on its
+own thread, and the bindings at which no pod is decided.
+"""
 DEFAULT_BINDER: Final = "default-binder"
 """The plugin whose Bind hook is one request; users see its public name."""
 SHOWN_BINDER: Final = "DefaultBinder"
@@ -62,13 +71,14 @@ class BinderGates(Struct, frozen=True):
     `prepare` is called for each pod before its binding begins, on the scheduling thread, with its node and
     whether the binding will take long. `settled` waits until no other write to the pod is under way; it is
     awaited right before the Bind request. `leads` returns whether this instance still leads, `has_node`
-    whether the node still exists.
+    whether the node still exists. `stopped` gets the uid of a pod whose PreBind hooks need not wait any more.
     """
 
     prepare: Callable[[PodInfo, str, bool], None] = lambda pod, node, takes_long: None
     settled: Callable[[str], Awaitable[None]] | None = None
     leads: Callable[[], bool] = lambda: True
     has_node: Callable[[str], bool] = lambda node: True
+    stopped: Callable[[str], None] = lambda pod: None
 
 
 NO_GATES: Final = BinderGates()
@@ -91,10 +101,12 @@ class LiveBinder:
         self._requests, self._settled, self._gates = requests, settled, gates
         self._in_flight = in_flight
         self._tasks: dict[int, _Task] = {}
-        self._waiting: deque[_Task] = deque()
+        self._with_works = 0
+        self._stopped: set[str] = set()
         self._lock = threading.Lock()
         self._doorbell = Doorbell(self._start_waiting)
-        self._crew = Crew("binding", in_flight, self._start_waiting)
+        self._plain = _Shift(Crew("binding", in_flight, self._start_waiting))
+        self._long = _Shift(Crew("long binding", PREPARED * in_flight, self._start_waiting))
         self._threads = _DaemonThreads()
 
     def start(self) -> None:
@@ -104,7 +116,8 @@ class LiveBinder:
     async def close(self) -> None:
         """Abandon the bindings under way: the API server may still carry them out."""
         self._doorbell.disconnect()
-        await self._crew.close()
+        await self._plain.crew.close()
+        await self._long.crew.close()
 
     # ---- on the scheduling thread ------------------------------------------------------------------------
 
@@ -115,8 +128,9 @@ class LiveBinder:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the limit of bindings is reached."""
-        return len(self._tasks) >= self._in_flight
+        """Return whether a limit of bindings is reached."""
+        most, long = self._in_flight, self._with_works
+        return len(self._tasks) - long >= most or long >= PREPARING * most
 
     def begin(self, reserved: Reserved) -> BindingResult | None:
         """Begin to bind a pod. Raises PluginError if a plugin's check for work fails."""
@@ -126,7 +140,8 @@ class LiveBinder:
         task = _Task(reserved, works)
         with self._lock:
             self._tasks[id(reserved)] = task
-        self._waiting.append(task)
+            self._with_works += bool(works)
+        (self._long if works else self._plain).waiting.append(task)
         self._doorbell.ring()
         return None
 
@@ -137,32 +152,44 @@ class LiveBinder:
             if task is None or task.has_begun:
                 return False
             task.is_stopped = True
-            return True
+            self._stopped.add(reserved.attempt.pod.uid)
+        self._gates.stopped(reserved.attempt.pod.uid)
+        return True
+
+    def is_stopped(self, pod: str) -> bool:
+        """Return whether the binding of the pod with this uid was stopped; from any thread."""
+        return pod in self._stopped
 
     # ---- on the event loop -------------------------------------------------------------------------------
 
     def _start_waiting(self) -> None:
-        while self._waiting and self._crew.has_room:
-            self._crew.start(self._run(self._waiting.popleft()))
+        for shift in (self._plain, self._long):
+            while shift.waiting and shift.crew.has_room:
+                shift.crew.start(self._run(shift.waiting.popleft()))
 
     async def _run(self, task: _Task) -> None:
         reserved = task.reserved
         try:
             settled = await self._carry_out(task)
         except PluginError as error:
-            settled = Settled(BindingResult.failed(reserved, error))
+            settled = _preempted(task) or Settled(BindingResult.failed(reserved, error))
         except Exception as error:  # noqa: BLE001 - a bug in kdsl must not reserve the pod's room for ever
             _LOG.exception("binding of pod %s ended with an error", reserved.attempt.pod.key)
             message = f"binding failed: {type(error).__name__}: {error}"
             settled = Settled(_failure(reserved, message))
         with self._lock:
-            self._tasks.pop(id(reserved), None)
+            del self._tasks[id(reserved)]
+            self._with_works -= bool(task.works)
+            self._stopped.discard(reserved.attempt.pod.uid)
         self._settled(settled)
 
     async def _carry_out(self, task: _Task) -> Settled:
         reserved = task.reserved
         attempt, node = reserved.attempt, reserved.decision.node
         if task.works:
+            obstacle = self._obstacle(task)
+            if obstacle is not None:
+                return obstacle
             await self._on_thread(lambda: run_pre_binds(attempt, node, task.works))
         if self._gates.settled is not None:
             await self._gates.settled(attempt.pod.uid)
@@ -197,13 +224,17 @@ class LiveBinder:
 
     def _enter(self, task: _Task) -> Settled | None:
         """Mark a binding as begun, after which it cannot be stopped; return the reason not to begin it."""
-        reserved, gates = task.reserved, self._gates
-        node = reserved.decision.node
         with self._lock:
             task.has_begun = True
-            is_stopped = task.is_stopped
-        if is_stopped:
-            return Settled(_failure(reserved, "preempted"))
+        return self._obstacle(task)
+
+    def _obstacle(self, task: _Task) -> Settled | None:
+        """Return the reason not to go on with a binding."""
+        reserved, gates = task.reserved, self._gates
+        node = reserved.decision.node
+        preempted = _preempted(task)
+        if preempted is not None:
+            return preempted
         if not gates.leads():
             return Settled(_failure(reserved, "this scheduler does not lead any more"), is_quiet=True)
         if not gates.has_node(node):
@@ -213,6 +244,14 @@ class LiveBinder:
 
     async def _on_thread(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+
+class _Shift:
+    """Bindings that wait for their turn, and the crew that carries them out."""
+
+    def __init__(self, crew: Crew) -> None:
+        self.crew = crew
+        self.waiting: deque[_Task] = deque()
 
 
 class _DaemonThreads(Executor):
@@ -229,6 +268,10 @@ class _DaemonThreads(Executor):
 def is_plain(table: HookTable) -> bool:
     """Return whether one request binds pods: the default binder comes first, and always answers."""
     return bool(table.binds) and table.binds[0][0] == DEFAULT_BINDER
+
+
+def _preempted(task: _Task) -> Settled | None:
+    return Settled(_failure(task.reserved, "preempted")) if task.is_stopped else None
 
 
 def _failure(reserved: Reserved, message: str) -> BindingResult:

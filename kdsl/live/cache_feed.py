@@ -46,8 +46,8 @@ class FeedListeners:
     """Callbacks of the feed, on the scheduling thread.
 
     `gated` gets the decision about a pod that PreEnqueue holds back, `pod_over` the uid of a pod that is
-    bound or gone, `claim_changed` the `namespace/name` of a PersistentVolumeClaim. The key and version of a
-    ResourceClaim go to `device_claim_changed`, with the claim, None if it is gone.
+    bound or gone, `claim_changed` the `namespace/name` of a PersistentVolumeClaim or ResourceClaim. The key
+    and version of a ResourceClaim go to `device_claim_changed` too, with the claim, None if it is gone.
     """
 
     gated: Callable[[Decision, PodInfo], None] = lambda decision, pod: None
@@ -209,9 +209,9 @@ class CacheFeed:
 
     def _take_object(self, change: Change, thing: CatalogObject) -> None:
         kind = thing.KIND
-        if isinstance(thing, PersistentVolumeClaim):
+        if isinstance(thing, PersistentVolumeClaim | ResourceClaim):
             self._listeners.claim_changed(change.key)
-        elif isinstance(thing, ResourceClaim):
+        if isinstance(thing, ResourceClaim):
             is_gone = change.verb is Verb.DROP
             self._listeners.device_claim_changed(change.key, change.version, None if is_gone else thing)
         if change.verb is Verb.DROP:

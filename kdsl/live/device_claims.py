@@ -5,18 +5,20 @@ A claim is read, changed and written, and read again after a conflict. Error tex
 
 from __future__ import annotations
 
-import asyncio
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from msgspec import convert, to_builtins
+import msgspec
+from msgspec import to_builtins
 from msgspec.json import encode
 
 from kdsl.base.clock import Clock
+from kdsl.base.diagnostic import Diagnostic
 from kdsl.cluster.api.device_objects import Allocation, ResourceClaim
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.decode import decode
+from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation
 from kdsl.cluster.resource_claims.extended_claims import name_prefix
 from kdsl.cluster.resource_claims.readiness import READY_TIMEOUT, NotUsableError, is_late, is_ready
@@ -24,13 +26,13 @@ from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.hooks.status import Code, Status
 from kdsl.live.api import Api
 from kdsl.live.bodies import JsonObject, status_patch
+from kdsl.live.claim_waits import Check, StoppedError, Waits
 from kdsl.live.lanes import Lane
 from kdsl.live.outcomes import Done, Refused, Result, message_of
 from kdsl.live.retries import repeated, updated
 from kdsl.live.timestamps import to_seconds
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
-_PAUSE: Final = 1.0
 _OF_ALLOCATION: Final = ("allocation", "reservedFor", "devices")
 """The fields of a status that go with the allocation."""
 _OPAQUE: Final = "parameters"
@@ -56,8 +58,8 @@ class DeviceClaims:
     `notes` are called for the claims that are on the server.
     """
 
-    def __init__(self, api: Api, clock: Clock, notes: ClaimNotes) -> None:
-        self._api, self._clock, self._notes = api, clock, notes
+    def __init__(self, api: Api, clock: Clock, waits: Waits, notes: ClaimNotes) -> None:
+        self._api, self._clock, self._waits, self._notes = api, clock, waits, notes
 
     async def write(self, plan: ClaimPlan) -> Status | None:
         """Write the claims of a plan one after the other; return None on success, else an ERROR.
@@ -69,8 +71,8 @@ class DeviceClaims:
         try:
             for reservation in plan.reservations:
                 claims.append(await self._written_claim(reservation, plan))
-            await self._wait_until_ready(claims)
-        except (NotUsableError, _ClaimError) as error:
+            await self._wait_until_ready(claims, plan.user.uid)
+        except (NotUsableError, StoppedError, _ClaimError) as error:
             return Status(Code.ERROR, (str(error),))
         return None
 
@@ -93,7 +95,7 @@ class DeviceClaims:
         body = encode(_new_body(reservation.claim))
         namespace = reservation.claim.metadata.namespace
         found = await self._api.create_device_claim(namespace, body)
-        return convert(_done(found, "create claim for extended resources", f"{namespace}/"), ResourceClaim)
+        return _decoded(_done(found, "create claim for extended resources", f"{namespace}/"))
 
     async def _tell_pod(self, reservation: Reservation, claim: ResourceClaim, plan: ClaimPlan) -> None:
         """Write into the pod's status which request gives devices to which container."""
@@ -109,24 +111,31 @@ class DeviceClaims:
             text = f"update pod {pod.key} ExtendedResourceClaimStatus: {message_of(found)}"
             raise _ClaimError(text)
 
-    async def _wait_until_ready(self, claims: Sequence[ResourceClaim]) -> None:
+    async def _wait_until_ready(self, claims: Iterable[ResourceClaim], pod: str) -> None:
         """Wait until drivers report the binding conditions of the claims' devices, ten minutes at most."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + READY_TIMEOUT
-        # Devices without conditions are ready at once.
-        for claim in itertools.filterfalse(is_ready, claims):
-            while not is_ready(present := await self._present(claim)):
-                if is_late(present, self._clock.now()):
-                    raise _ClaimError(f"claim {claim.metadata.name} binding timeout")
-                if loop.time() >= end:
-                    raise _ClaimError("device binding timeout")
-                await asyncio.sleep(_PAUSE)
+        checks: dict[str, Check] = {}
+        for claim in claims:
+            # Devices without conditions are ready at once.
+            if not (is_ready(claim) or await self._is_ready(claim)):
+                checks[key_of(claim)] = partial(self._is_ready, claim)
+        await self._waits.settle(pod, checks, READY_TIMEOUT)
+        if checks:
+            raise _ClaimError("device binding timeout")
+
+    async def _is_ready(self, claim: ResourceClaim) -> bool:
+        """Return whether the devices of a claim are ready on the server; raise if they come too late."""
+        present = await self._present(claim)
+        if is_ready(present):
+            return True
+        if is_late(present, self._clock.now()):
+            raise _ClaimError(f"claim {claim.metadata.name} binding timeout")
+        return False
 
     async def _present(self, claim: ResourceClaim) -> ResourceClaim:
         """Return the claim as the server has it, or the given one if the server does not answer."""
         meta = claim.metadata
         found = await repeated(lambda: self._api.read_device_claim(meta.namespace, meta.name))
-        return convert(_checked(found, claim), ResourceClaim) if isinstance(found, Done) else claim
+        return _decoded(_checked(found, claim)) if isinstance(found, Done) else claim
 
     async def release(self, claim: ResourceClaim, uid: str) -> Status | None:
         """Remove a pod from the users of a claim, unless the claim was created anew."""
@@ -175,16 +184,21 @@ class DeviceClaims:
         A claim that is allocated gets the finalizer first: it must not vanish while its devices are in use.
         """
         claim, user = reservation.claim, _without_empty(to_builtins(plan.user))
+        wanted = reservation.allocation or claim.status.allocation
 
         def change(found: JsonObject) -> JsonObject | None:
             status = dict(found.get("status") or {})
             users = status.get("reservedFor") or ()
-            if status.get("allocation") and any(each.get("uid") == user["uid"] for each in users):
+            present = _decoded(found).status.allocation
+            is_same = present is not None and _places(present) == _places(wanted)
+            if is_same and any(each.get("uid") == user["uid"] for each in users):
                 return None  # an earlier try, whose answer was lost
+            if present is not None and (reservation.allocation is not None or not is_same):
+                raise _ClaimError(f"claim {reservation.key} got allocated elsewhere in the meantime")
             if reservation.allocation is not None:
-                if status.get("allocation"):
-                    raise _ClaimError(f"claim {reservation.key} got allocated elsewhere in the meantime")
                 status["allocation"] = self._body_of(reservation.allocation)
+            elif present is None:
+                raise _ClaimError(f"claim {reservation.key} got deallocated in the meantime")
             status["reservedFor"] = [*users, user]
             return {**found, "status": status}
 
@@ -216,6 +230,15 @@ class DeviceClaims:
         return {**body, "allocationTimestamp": to_seconds(self._clock.now())}
 
 
+def _decoded(found: JsonObject) -> ResourceClaim:
+    """Return a claim of the server, in which null stands for an absent field; raise if it is none."""
+    problems: list[Diagnostic] = []
+    claim = decode(msgspec.json.decode(encode(found)), ResourceClaim, Problems(problems, "the claim"))
+    if claim is None:
+        raise _ClaimError("; ".join(f"{each.where}: {each.title}" for each in problems))
+    return claim
+
+
 def _done(result: Result[JsonObject], action: str, key: str) -> JsonObject:
     """Return the claim of an update; raise if that failed."""
     if not isinstance(result, Done):
@@ -231,6 +254,14 @@ def _checked(found: Result[JsonObject], claim: ResourceClaim) -> JsonObject:
     if meta.get("deletionTimestamp") or meta.get("uid") != claim.metadata.uid:
         raise _ClaimError(f"claim {key_of(claim)} got deleted in the meantime")
     return found.value
+
+
+def _places(allocation: Allocation | None) -> object:
+    """Return the devices of an allocation and the nodes that can use them."""
+    if allocation is None:
+        return None
+    results = allocation.devices.results
+    return [(one.request, one.driver, one.pool, one.device) for one in results], allocation.node_selector
 
 
 def _protected(claim: JsonObject) -> JsonObject | None:

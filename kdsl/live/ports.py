@@ -6,12 +6,14 @@ limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any, Final, Protocol
 
 import msgspec
 
 from kdsl.base.clock import Clock
+from kdsl.base.events import Resource
 from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
@@ -20,6 +22,7 @@ from kdsl.cluster.resource_claims.pending_claims import PendingClaims
 from kdsl.cluster.resource_claims.readiness import READY_TIMEOUT
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.catalog import key_of
+from kdsl.cluster.snapshot.events import object_event
 from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.cycle.bindings import BindingEnd
 from kdsl.cycle.decision import Condition
@@ -29,6 +32,7 @@ from kdsl.live.annotations import Annotations, NotReadError
 from kdsl.live.api import Api
 from kdsl.live.binding_requests import BindingRequests
 from kdsl.live.bridge import Bridge, BridgeError
+from kdsl.live.claim_waits import Waits
 from kdsl.live.device_claims import ClaimNotes, DeviceClaims
 from kdsl.live.known import KnownObjects
 from kdsl.live.versions import is_older
@@ -72,28 +76,39 @@ class PortVolumes:
 
     def bind(self, pod: PodInfo, plan: VolumePlan) -> Status | None:
         """Bind the volumes and wait for the result, ten minutes at most."""
-        return _status(self._bridge, self._volumes.bind(plan), VOLUME_TIMEOUT + _GRACE)
+        return _status(self._bridge, self._volumes.bind(plan, pod.uid), VOLUME_TIMEOUT + _GRACE)
 
 
 class PortClaims(PendingClaims):
     """Keeps devices for pods, and writes the claims of plans.
 
-    An allocation is `pending` from its assumption on, until the watch shows it or something newer.
+    An allocation is `pending` from its assumption on, until the watch shows it or something newer. `post` has
+    the scheduling thread call a function.
     """
 
-    def __init__(self, bridge: Bridge, cache: ClusterCache, api: Api, clock: Clock) -> None:
+    def __init__(
+        self,
+        bridge: Bridge,
+        cache: ClusterCache,
+        api: Api,
+        clock: Clock,
+        waits: Waits,
+        post: Callable[[Callable[[], None]], None],
+    ) -> None:
         super().__init__(cache)
-        self._bridge = bridge
-        self._claims = DeviceClaims(api, clock, ClaimNotes(self._note_written, self._note_created))
+        self._bridge, self._post = bridge, post
+        notes = ClaimNotes(self._note_written, self._note_created)
+        self._claims = DeviceClaims(api, clock, waits, notes)
         self._versions: dict[str, str] = {}
         # The keys of reservations by the keys of the claims that were created for them.
         self._reserved: dict[str, str] = {}
 
     def forget(self, plan: ClaimPlan) -> None:
         """Release the devices that were not written, and the pod as a user of its claims."""
-        for key in plan.allocated():
-            if key not in plan.written:
+        for key, claim in plan.allocated().items():
+            if key not in plan.written and key in self._pending:
                 self._drop(key)
+                self._wake(claim)
         for claim in plan.created.values():
             self._reserved.pop(key_of(claim), None)
             self.delete(claim)
@@ -105,13 +120,13 @@ class PortClaims(PendingClaims):
         return _status(self._bridge, self._claims.write(plan), READY_TIMEOUT + _GRACE)
 
     def deallocate(self, claim: ResourceClaim) -> Status | None:
-        """Request that the devices are taken away; a failure is only logged."""
-        self._bridge.send(self._claims.deallocate(claim))
+        """Request that the devices are taken away; after a failure pods are tried again."""
+        self._bridge.send(self._or_wake(self._claims.deallocate, claim))
         return None
 
     def delete(self, claim: ResourceClaim) -> None:
-        """Request that a claim is deleted; a failure is only logged."""
-        self._bridge.send(self._claims.delete(claim))
+        """Request that a claim is deleted; after a failure pods are tried again."""
+        self._bridge.send(self._or_wake(self._claims.delete, claim))
 
     def notice(self, key: str, version: str, claim: ResourceClaim | None) -> None:
         """Note a change of a claim that the watch shows; None: the claim is gone."""
@@ -122,6 +137,18 @@ class PortClaims(PendingClaims):
             if claim is None or claim.status.allocation is not None or is_newer:
                 self._drop(key)
                 self._reserved.pop(named, None)
+
+    async def _or_wake(
+        self, work: Callable[[ResourceClaim], Awaitable[Status | None]], claim: ResourceClaim
+    ) -> Status | None:
+        problem = await work(claim)
+        if problem is not None:
+            self._post(partial(self._wake, claim))
+        return problem
+
+    def _wake(self, claim: ResourceClaim) -> None:
+        """Have pods tried again that wait for a claim, or its devices: no change of it tells them."""
+        self.cluster.announce(object_event(Resource.RESOURCE_CLAIM, claim, None))
 
     def _note_written(self, key: str, version: str) -> None:
         if key in self._pending:

@@ -1,17 +1,12 @@
 """Binds the volumes of a pod before the pod: reserves existing ones, and requests the creation of others.
 
-The volume controller and provisioners do the rest, and the pod waits for them. The watch reports changes
-(`notice`); claims are also read again periodically, in case the watch is late.
+The volume controller and provisioners do the rest, and the pod waits for them.
 """
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
 from kdsl.cluster.api.storage_objects import PersistentVolumeClaim
 from kdsl.cluster.storage.claims import BIND_COMPLETED, SELECTED_NODE
@@ -20,14 +15,11 @@ from kdsl.hooks.status import Code, Status
 from kdsl.live import bodies
 from kdsl.live.api import Api
 from kdsl.live.bodies import JsonObject
-from kdsl.live.doorbell import Doorbell
+from kdsl.live.claim_waits import Check, StoppedError, Waits
 from kdsl.live.outcomes import Done, Refused, Result, message_of
 from kdsl.live.retries import repeated, updated
 
 TIMEOUT: Final = 600.0
-_FIRST_PAUSE: Final = 1.0
-_LONGEST_PAUSE: Final = 15.0
-_Check: TypeAlias = Callable[[], Awaitable[bool]]
 
 
 class _VolumeError(Exception):
@@ -35,48 +27,34 @@ class _VolumeError(Exception):
 
 
 class Volumes:
-    """Applies plans of volumes through the API server. `bind` is for the thread of the event loop."""
+    """Applies plans of volumes through the API server, for the thread of the event loop."""
 
-    def __init__(self, api: Api, timeout: float = TIMEOUT) -> None:
-        self._api, self._timeout = api, timeout
-        self._lock = threading.Lock()
-        self._waiting: dict[str, list[asyncio.Event]] = {}
-        self._changed: set[str] = set()
-        self._doorbell = Doorbell(self._wake)
+    def __init__(self, api: Api, waits: Waits, timeout: float = TIMEOUT) -> None:
+        self._api, self._waits, self._timeout = api, waits, timeout
 
-    def start(self) -> None:
-        """Start receiving changes, on the running event loop."""
-        self._doorbell.connect()
-
-    def notice(self, claim: str) -> None:
-        """Note that the claim `namespace/name` changed, from any thread; most claims are not waited for."""
-        with self._lock:
-            if claim not in self._waiting:
-                return
-            self._changed.add(claim)
-        self._doorbell.ring()
-
-    async def bind(self, plan: VolumePlan) -> Status | None:
-        """Bind the volumes of a plan; return None on success, else an ERROR with the reason.
+    async def bind(self, plan: VolumePlan, pod: str) -> Status | None:
+        """Bind the volumes of a plan for the pod with the uid `pod`; return None on success, else an ERROR.
 
         It may be cancelled at any time. Changes on the server then stay, as in kube-scheduler.
         """
         try:
-            await self._bind(plan)
-        except _VolumeError as error:
+            await self._bind(plan, pod)
+        except (_VolumeError, StoppedError) as error:
             return Status(Code.ERROR, (f"binding volumes: {error}",))
         return None
 
-    async def _bind(self, plan: VolumePlan) -> None:
-        checks: dict[str, _Check] = {}
+    async def _bind(self, plan: VolumePlan, pod: str) -> None:
+        checks: dict[str, Check] = {}
         for binding in plan.bindings:
             if await self._set_aside(binding):
                 checks[_key(binding.claim)] = partial(self._is_joined, binding)
         for claim in plan.provisions:
             if await self._select(claim, plan.node):
                 checks[_key(claim)] = partial(self._is_made, claim, plan.node)
+        await self._waits.settle(pod, checks, self._timeout)
         if checks:
-            await self._settled(checks)
+            claims = ", ".join(f'"{key.partition("/")[2]}"' for key in checks)
+            raise _VolumeError(f"not bound within {self._timeout:g} s: {claims}")
 
     async def _set_aside(self, binding: Binding) -> bool:
         """Reserve a volume for its claim; return False if the claim is bound already."""
@@ -115,22 +93,6 @@ class Volumes:
         )
         return not _is_bound(_done(found))
 
-    async def _settled(self, checks: dict[str, _Check]) -> None:
-        """Wait until every check reports its claim as bound."""
-        clock = asyncio.get_running_loop().time
-        end, pause = clock() + self._timeout, _FIRST_PAUSE
-        with self._listening(checks) as changed:
-            while checks:
-                left = end - clock()
-                if left <= 0:
-                    claims = ", ".join(f'"{key.partition("/")[2]}"' for key in checks)
-                    raise _VolumeError(f"not bound within {self._timeout:g} s: {claims}")
-                if not await _comes(changed, min(pause, left)):
-                    pause = min(2 * pause, _LONGEST_PAUSE)
-                changed.clear()
-                for key in [key for key, check in checks.items() if await check()]:
-                    del checks[key]
-
     async def _is_joined(self, binding: Binding) -> bool:
         """Return whether claim and volume are bound; raise if the volume is no longer reserved."""
         claim = await self._claim(binding.claim)
@@ -162,44 +124,12 @@ class Volumes:
             raise _VolumeError(message_of(found))
         return None
 
-    @contextmanager
-    def _listening(self, claims: Iterable[str]) -> Iterator[asyncio.Event]:
-        """Yield an event that is set when one of the claims changes."""
-        changed, keys = asyncio.Event(), tuple(claims)
-        with self._lock:
-            for key in keys:
-                self._waiting.setdefault(key, []).append(changed)
-        try:
-            yield changed
-        finally:
-            with self._lock:
-                for key in keys:
-                    self._waiting[key].remove(changed)
-                    if not self._waiting[key]:
-                        del self._waiting[key]
-
-    def _wake(self) -> None:
-        with self._lock:
-            events = [event for key in self._changed for event in self._waiting.get(key, ())]
-            self._changed.clear()
-        for event in events:
-            event.set()
-
 
 def _done(result: Result[JsonObject]) -> JsonObject:
     """Return the object of an update; raise if that failed."""
     if not isinstance(result, Done):
         raise _VolumeError(message_of(result))
     return result.value
-
-
-async def _comes(event: asyncio.Event, seconds: float) -> bool:
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return False
-    return True
 
 
 def _check_same(found: JsonObject, wanted: PersistentVolumeClaim) -> None:

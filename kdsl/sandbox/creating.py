@@ -19,6 +19,8 @@ _SERVER_FIELDS: Final = (
     "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink",
     "managedFields",
 )  # fmt: skip
+_MOST_GIVEN: Final = 58
+"""The most characters of a prefix that a completed name keeps."""
 
 
 def create(world: World, call: Call) -> Reply:
@@ -95,7 +97,7 @@ def _set_metadata(world: World, resource: Resource, namespace: str, body: Json) 
     for name in _SERVER_FIELDS:
         metadata.pop(name, None)
     if not metadata.get("name") and metadata.get("generateName"):
-        metadata["name"] = metadata["generateName"] + world.chance.suffix()
+        metadata["name"] = metadata["generateName"][:_MOST_GIVEN] + world.chance.suffix()
     if resource.is_namespaced:
         metadata["namespace"] = namespace
     else:

@@ -21,11 +21,16 @@ _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDele
 
 def check_metadata(resource: Resource, metadata: Json, causes: Causes) -> None:
     """Add the errors in the metadata of a new object to `causes`."""
-    name = metadata.get("name", "")
+    name, prefix = metadata.get("name", ""), metadata.get("generateName", "")
+    check_name = _NAMES.get(resource.collection, names.subdomain)
+    if prefix and resource.group not in _FREE_NAMES:
+        # A prefix may end in a hyphen.
+        whole = prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+        say_all(causes, "metadata.generateName", prefix, check_name(whole))
     if not name:
         causes.required("metadata.name", "name or generateName is required")
     elif resource.group not in _FREE_NAMES:
-        say_all(causes, "metadata.name", name, _NAMES.get(resource.collection, names.subdomain)(name))
+        say_all(causes, "metadata.name", name, check_name(name))
     check_marks(metadata, causes)
     _check_owners(metadata.get("ownerReferences", ()), causes)
     for finalizer in metadata.get("finalizers", ()):

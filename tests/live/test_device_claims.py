@@ -26,6 +26,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.hooks.status import Status
 from kdsl.live.api import Api
 from kdsl.live.bridge import Bridge
+from kdsl.live.claim_waits import Waits
 from kdsl.live.device_claims import FINALIZER, ClaimNotes, DeviceClaims
 from kdsl.live.http import Answer, NoAnswerError, Request
 from kdsl.live.ports import PortClaims
@@ -57,6 +58,7 @@ WRITTEN = {
 }
 USER = {"resource": "pods", "name": "p", "uid": "uid-p"}
 NEW = Reservation(CLAIM, ALLOCATION)
+SHARED = Reservation(ResourceClaim(CLAIM.metadata, status=ResourceClaimStatus(ALLOCATION)))
 NO_NOTES = ClaimNotes(lambda key, version: None, lambda key, claim: None)
 
 
@@ -105,9 +107,8 @@ def write(server: Server, *reservations: Reservation) -> tuple[Status | None, di
     versions: dict[str, str] = {}
 
     async def work() -> Status | None:
-        claims = DeviceClaims(
-            Api(Script(server.answer)), ManualClock(), ClaimNotes(versions.__setitem__, versions.__setitem__)
-        )
+        notes = ClaimNotes(versions.__setitem__, versions.__setitem__)
+        claims = DeviceClaims(Api(Script(server.answer)), ManualClock(), Waits(), notes)
         return await claims.write(plan(*reservations))
 
     return run(work()), versions
@@ -130,7 +131,7 @@ def test_a_new_allocation() -> None:
 def test_one_more_user() -> None:
     other = {"resource": "pods", "name": "o", "uid": "uid-o"}
     server = Server(status={"allocation": WRITTEN, "reservedFor": [other]})
-    assert write(server, Reservation(CLAIM))[0] is None
+    assert write(server, SHARED)[0] is None
     assert server.writes == ["PUT /status"]
     assert server.claim["status"] == {"allocation": WRITTEN, "reservedFor": [other, USER]}
 
@@ -168,6 +169,64 @@ def test_a_claim_that_is_another_by_now(claim: dict[str, Any], text: str) -> Non
     assert server.writes == []
 
 
+def test_a_shared_claim_whose_devices_are_others_by_now() -> None:
+    elsewhere = {"devices": {"results": [{**WRITTEN["devices"]["results"][0], "device": "g1"}]}}
+    server = Server(status={"allocation": elsewhere, "reservedFor": [USER]})
+    assert reason(write(server, SHARED)[0]) == "claim ns/c got allocated elsewhere in the meantime"
+    # Nor is it the answer to an earlier try.
+    assert reason(write(server, NEW)[0]) == "claim ns/c got allocated elsewhere in the meantime"
+    server = Server()
+    assert reason(write(server, SHARED)[0]) == "claim ns/c got deallocated in the meantime"
+    assert server.writes == []
+
+
+def test_nulls_stand_for_absent_fields() -> None:
+    server = Server(spec={"devices": {"requests": None}}, status={"allocation": None, "reservedFor": None})
+    assert write(server, NEW)[0] is None
+    assert server.claim["status"] == {"allocation": WRITTEN, "reservedFor": [USER]}
+    claim = {"spec": {"devices": {"requests": "no list"}}}
+    assert "requests" in reason(write(Server(**claim), NEW)[0])
+
+
+def test_parameters_of_drivers_are_sent_back_as_they_came() -> None:
+    text = '{"of":"a\\u003cb","at":1e3,"big":123456789012345678901234567890,"é":1.50}'
+    config = f'[{{"opaque":{{"driver":"d","parameters":{text}}}}}]'
+    spec = f'{{"devices":{{"config":{config}}}}}'
+    meta = '{"name":"c","namespace":"ns","uid":"uid-c","resourceVersion":"1"}'
+    results = '[{"request":"r","driver":"d.example.com","pool":"n1","device":"g0"}]'
+    allocation = f'{{"devices":{{"results":{results},"config":{config}}}}}'
+    status = f'{{"allocation":{allocation},"devices":[{{"data":{text}}}]}}'
+    bodies: list[str] = []
+
+    def answer(request: Request) -> Answer | NoAnswerError:
+        bodies.append(request.body.decode())
+        return Answer(200, f'{{"metadata":{meta},"spec":{spec},"status":{status}}}'.encode())
+
+    async def work() -> Status | None:
+        claims = DeviceClaims(Api(Script(answer)), ManualClock(), Waits(), NO_NOTES)
+        return await claims.write(plan(SHARED))
+
+    assert run(work()) is None
+    assert f'"spec":{spec}' in bodies[-1]
+    assert f'"allocation":{allocation}' in bodies[-1] and f'"data":{text}' in bodies[-1]
+
+
+def test_parameters_are_written_as_the_server_writes_them() -> None:
+    device = AllocatedConfiguration("FromClass", [], OpaqueConfiguration("d", {"of": "<a&b>\u2028"}))
+    server, bodies = Server(), list[bytes]()
+
+    def answer(request: Request) -> Answer | NoAnswerError:
+        bodies.append(request.body)
+        return server.answer(request)
+
+    async def work() -> Status | None:
+        claims = DeviceClaims(Api(Script(answer)), ManualClock(), Waits(), NO_NOTES)
+        return await claims.write(plan(Reservation(CLAIM, Allocation(AllocatedDevices([], [device])))))
+
+    assert run(work()) is None
+    assert rb'{"of":"\u003ca\u0026b\u003e\u2028"}' in bodies[-1]
+
+
 def test_refusals() -> None:
     refused = lambda body: status(422, "no", "Invalid")  # noqa: E731 - one line is enough
     server = Server()
@@ -178,7 +237,7 @@ def test_refusals() -> None:
     assert reason(write(server, NEW)[0]) == "add allocation and reservation to claim ns/c: no"
     server.claim["status"] = {"allocation": WRITTEN}
     server.faults = [refused]
-    assert reason(write(server, Reservation(CLAIM))[0]) == "add reservation to claim ns/c: no"
+    assert reason(write(server, SHARED)[0]) == "add reservation to claim ns/c: no"
 
 
 def test_devices_with_binding_conditions_are_waited_for() -> None:
@@ -205,14 +264,14 @@ def test_devices_with_binding_conditions_are_waited_for() -> None:
             return server.answer(request)
 
         async def work() -> tuple[Status | None, float]:
-            claims = DeviceClaims(Api(Script(answer)), ManualClock(), NO_NOTES)
+            claims = DeviceClaims(Api(Script(answer)), ManualClock(), Waits(), NO_NOTES)
             return await claims.write(made), asyncio.get_running_loop().time()
 
         found, time = run(work())
         return found, server.claim["status"], time
 
     found, claim, time = after_reads(5, "ready")
-    assert found is None and "allocation" in claim and round(time) == 3
+    assert found is None and "allocation" in claim and round(time) == 7
     # The next attempt takes the devices away.
     found, claim, _ = after_reads(3, "broken")
     assert (
@@ -233,7 +292,31 @@ def test_devices_with_binding_conditions_are_waited_for() -> None:
         return after_reads(reads, "ready", held, status={"allocation": results | fields})
 
     found, _, time = held_after(3)
-    assert found is None and round(time) == 2
+    assert found is None and round(time) == 3
+    # The watch tells sooner than reading again.
+    waits, stopped = Waits(lambda pod: pod in stopped), set[str]()
+
+    def noticed(key: str) -> float:
+        server = Server()
+
+        async def work() -> float:
+            waits.start()
+            claims = DeviceClaims(Api(Script(server.answer)), ManualClock(), waits, NO_NOTES)
+            writing = asyncio.create_task(claims.write(new))
+            await asyncio.sleep(8)
+            reported = [{"type": "ready", "status": "True"}]
+            named = {"driver": "d", "pool": "n1", "device": "g0", "conditions": reported}
+            server.claim["status"]["devices"] = [named]
+            waits.notice(key)
+            await writing
+            return asyncio.get_running_loop().time()
+
+        return run(work())
+
+    assert round(noticed("ns/other")) == 15 and round(noticed("ns/c")) == 8
+    stopped.add("uid-p")
+    assert round(noticed("ns/other")) == 8
+
     found, _, time = held_after(-1, allocationTimestamp="1969-12-31T23:50:00Z")
     assert reason(found) == "device binding timeout" and time >= 600
     found, _, time = held_after(-1, allocationTimestamp="1969-12-31T23:49:59Z")
@@ -244,7 +327,8 @@ def test_a_claim_with_a_new_user_is_not_deallocated() -> None:
     server = Server(status={"allocation": WRITTEN, "reservedFor": [USER], "devices": [1]})
 
     async def work(claim: ResourceClaim) -> Status | None:
-        return await DeviceClaims(Api(Script(server.answer)), ManualClock(), NO_NOTES).deallocate(claim)
+        claims = DeviceClaims(Api(Script(server.answer)), ManualClock(), Waits(), NO_NOTES)
+        return await claims.deallocate(claim)
 
     assert reason(run(work(CLAIM))) == "the claim has another user by now"
     seen = ResourceClaim(CLAIM.metadata, status=ResourceClaimStatus(ALLOCATION, [user_of("p", "uid-p")]))
@@ -253,7 +337,8 @@ def test_a_claim_with_a_new_user_is_not_deallocated() -> None:
 
 
 def test_devices_are_kept_until_the_watch_shows_the_allocation() -> None:
-    claims = PortClaims(Bridge(), ClusterCache(), Api(Script(Server().answer)), ManualClock())
+    api = Api(Script(Server().answer))
+    claims = PortClaims(Bridge(), ClusterCache(), api, ManualClock(), Waits(), lambda message: None)
     made = plan(NEW)
     allocated = made.changed(NEW)
 

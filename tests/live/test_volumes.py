@@ -14,6 +14,7 @@ from kdsl.cluster.storage.claims import BIND_COMPLETED, SELECTED_NODE
 from kdsl.cluster.storage.volume_plan import Binding, VolumePlan
 from kdsl.hooks.status import Status
 from kdsl.live.api import Api
+from kdsl.live.claim_waits import Waits
 from kdsl.live.http import Answer, NoAnswerError, Request
 from kdsl.live.volumes import Volumes
 
@@ -23,6 +24,7 @@ CLAIM = PersistentVolumeClaim(ObjectMeta("c", "ns", "uid-c"))
 VOLUME = PersistentVolume(ObjectMeta("pv", "", "uid-pv"))
 PROVISION = VolumePlan("n1", provisions=(CLAIM,))
 BINDING = VolumePlan("n1", bindings=(Binding(CLAIM, VOLUME),))
+POD = "uid-p"
 CLAIM_PATH = "/api/v1/namespaces/ns/persistentvolumeclaims/c"
 VOLUME_PATH = "/api/v1/persistentvolumes/pv"
 
@@ -94,14 +96,14 @@ def bound(
     script = Script(storage.answer)
 
     async def go() -> tuple[Status | None, Script, float]:
-        volumes = Volumes(Api(script))
-        volumes.start()
-        work = asyncio.create_task(volumes.bind(plan))
+        waits = Waits()
+        waits.start()
+        work = asyncio.create_task(Volumes(Api(script), waits).bind(plan, POD))
         await asyncio.sleep(after)
         later()
         if notice:
-            volumes.notice("ns/other")
-            volumes.notice("ns/c")
+            waits.notice("ns/other")
+            waits.notice("ns/c")
         result = await work
         return result, script, asyncio.get_running_loop().time()
 
@@ -234,7 +236,7 @@ def test_a_refusal_is_the_end_of_it() -> None:
         return status(403, "no right") if request.method == "PUT" else storage.answer(request)
 
     async def go() -> Status | None:
-        return await Volumes(Api(script)).bind(PROVISION)
+        return await Volumes(Api(script), Waits()).bind(PROVISION, POD)
 
     script = Script(answer)
     problem = run(go())
@@ -245,12 +247,29 @@ def test_a_refusal_is_the_end_of_it() -> None:
 
 def test_cancelling_leaves_nobody_listening() -> None:
     async def go() -> int:
-        volumes = Volumes(Api(Script(Storage().answer)))
-        volumes.start()
-        work = asyncio.create_task(volumes.bind(PROVISION))
+        waits = Waits()
+        waits.start()
+        work = asyncio.create_task(Volumes(Api(Script(Storage().answer)), waits).bind(PROVISION, POD))
         await asyncio.sleep(5)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
-        return len(volumes._waiting)
+        return len(waits._waiting)
 
     assert run(go()) == 0
+
+
+def test_a_pod_that_is_stopped_waits_no_longer() -> None:
+    stopped: set[str] = set()
+
+    async def go() -> tuple[Status | None, float]:
+        waits = Waits(stopped.__contains__)
+        waits.start()
+        work = asyncio.create_task(Volumes(Api(Script(Storage().answer)), waits).bind(PROVISION, POD))
+        await asyncio.sleep(5)
+        stopped.add(POD)
+        waits.notice(POD)
+        return await work, asyncio.get_running_loop().time()
+
+    problem, time = run(go())
+    assert problem is not None and problem.message.endswith("the pod is not to be bound any more")
+    assert time < 5.1

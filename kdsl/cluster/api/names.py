@@ -9,6 +9,9 @@ import re
 from functools import lru_cache
 from typing import Final
 
+MAX_SUBDOMAIN: Final = 253
+"""The most characters in the name of a pod or a node."""
+
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 _DNS_SUBDOMAIN: Final = re.compile(
     r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII
@@ -24,7 +27,7 @@ def is_dns_label(text: str) -> bool:
 
 def is_dns_subdomain(text: str) -> bool:
     """Return whether `text` is a valid name of a pod or a node."""
-    return len(text) <= 253 and _DNS_SUBDOMAIN.fullmatch(text) is not None
+    return len(text) <= MAX_SUBDOMAIN and _DNS_SUBDOMAIN.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=4096)

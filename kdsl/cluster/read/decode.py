@@ -92,10 +92,16 @@ def _split(error: msgspec.ValidationError) -> tuple[str, Path]:
 
 
 def _resolve(value: object, into: type, steps: Path) -> Path:
-    """Replace a final `...` by the first key of the map whose entry alone has the wrong type."""
-    if not steps or steps[-1] != "...":
-        return steps
-    parent, at = _at(value, steps[:-2]), steps[-2]
+    """Replace each `...` by the key of its map."""
+    found: list[str | int] = []
+    for step in steps:
+        found.append(_key(value, into, tuple(found), steps) if step == "..." else step)
+    return tuple(found)
+
+
+def _key(value: object, into: type, path: Path, steps: Path) -> str:
+    """Return the first key of the map at `path` with whose entry alone the type at `steps` is wrong."""
+    parent, at = _at(value, path[:-1]), path[-1]
     entries = _get(parent, at)
     assert isinstance(entries, dict)
     for key, entry in entries.items():
@@ -104,7 +110,7 @@ def _resolve(value: object, into: type, steps: Path) -> Path:
             msgspec.convert(value, into)
         except msgspec.ValidationError as error:
             if _split(error)[1] == steps:
-                return (*steps[:-1], key)
+                return str(key)
         finally:
             _put(parent, at, entries)
     raise AssertionError("msgspec rejected a map of which it accepts every entry")

@@ -12,12 +12,14 @@ from uuid import NAMESPACE_OID, uuid5
 from msgspec.structs import replace
 
 from kdsl.cluster.api.device_objects import ResourceClaim
+from kdsl.cluster.api.names import MAX_SUBDOMAIN
 from kdsl.cluster.api.objects import ObjectMeta, OwnerReference
 from kdsl.cluster.objects.pod import PodInfo
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 NEW_NAME: Final = "<extended-resources>"
 _YES: Final = "true"
+_NAMED: Final = "-extended-resources-"
 
 
 class RequestMapping(NamedTuple):
@@ -59,8 +61,12 @@ def claims_for(pod: PodInfo, claims: Iterable[ResourceClaim]) -> Iterator[Resour
 
 
 def name_prefix(claim: ResourceClaim) -> str:
-    """Return the beginning of the name that the created claim gets."""
-    return f"{claim.metadata.owner_references[0].name}-extended-resources-"
+    """Return the beginning of the name that the created claim gets.
+
+    The server cuts it, but refuses one that is longer than a name may be.
+    """
+    pod = claim.metadata.owner_references[0].name[: MAX_SUBDOMAIN - len(_NAMED)].rstrip("-.")
+    return pod + _NAMED
 
 
 def created(claim: ResourceClaim) -> ResourceClaim:

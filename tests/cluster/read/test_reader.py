@@ -161,6 +161,20 @@ metadata: {name: n3, labels: null, creationTimestamp: "2026-01-01T00:00:00Z"}
     assert result.diagnostics[0].help == ("put it in quotes",)
 
 
+def test_places_in_maps_lead_to_the_entry() -> None:
+    attributes = {"ok": {"bool": True}, "model": {"string": {}}, "size": {"int": "3"}}
+    amount = {"memory": {"value": "1Gi", "requestPolicy": {"validRange": {"min": []}}}}
+    device = {"name": "g", "attributes": attributes, "capacity": amount}
+    spec = {"driver": "d", "pool": {"name": "p"}, "devices": [{"name": "f"}, device]}
+    kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
+    result = read_values([{**kind, "metadata": {"name": "s"}, "spec": spec}])
+    assert [place.partition(": ")[2] for _, place in places(result)] == [
+        "spec.devices[1].attributes.model.string",
+        "spec.devices[1].attributes.size.int",
+        "spec.devices[1].capacity.memory.requestPolicy.validRange.min",
+    ]
+
+
 def test_places_in_lists_lead_to_the_item() -> None:
     bad = {**NODE, "metadata": {"name": "n2"}, "status": {"allocatable": {"example.com/foo": "x"}}}
     result = read_values([{"apiVersion": "v1", "kind": "List", "items": [NODE, bad, 7, {"kind": "Pod"}]}])

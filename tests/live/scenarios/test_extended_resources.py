@@ -9,34 +9,18 @@ from kdsl.cluster.resource_claims.extended_claims import ANNOTATION
 from kdsl.sandbox import Answer, Match, Request
 from kdsl.sandbox.resources import named
 
+from tests.live.scenarios.devices import CLAIMS, gpus
 from tests.live.scenarios.world import World, play
 
-GROUP = "/apis/resource.k8s.io/v1"
-CLAIMS = f"{GROUP}/namespaces/default/resourceclaims"
 GPU = "example.com/gpu"
 RESOURCE = named("resourceclaims", "resource.k8s.io")
-DRIVER = "gpu.example.com"
 
 
-async def _pod_with_gpu(world: World) -> None:
-    await world.node()
-    await world.send(
-        "POST",
-        f"{GROUP}/deviceclasses",
-        {
-            "metadata": {"name": "gpu"},
-            "spec": {
-                "selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}],
-                "extendedResourceName": GPU,
-            },
-        },
-    )
-    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [{"name": "g0"}, {"name": "g1"}]}
-    await world.send("POST", f"{GROUP}/resourceslices", {"metadata": {"name": "s"}, "spec": spec})
+async def _pod_with_gpu(world: World, name: str = "a") -> None:
+    await gpus(world)
     await world.start()
     amounts = {"requests": {GPU: "2"}, "limits": {GPU: "2"}}
-    await world.pod("a", containers=[{"name": "c", "image": "i", "resources": amounts}])
+    await world.pod(name, containers=[{"name": "c", "image": "i", "resources": amounts}])
 
 
 def _time(request: Request) -> float:
@@ -96,6 +80,19 @@ def test_a_claim_is_created_for_the_pod() -> None:
             "POST ", f"PUT /{name}", f"PUT /{name}/status",
             "PATCH /api/v1/namespaces/default/pods/a/status", "POST /api/v1/namespaces/default/pods/a/binding",
         ]  # fmt: skip
+
+    play(scenario)
+
+
+def test_the_pod_may_have_a_long_name() -> None:
+    async def scenario(world: World) -> None:
+        name = f"{'a' * 232}.{'b' * 20}"
+        await _pod_with_gpu(world, name)
+        await world.until(lambda: world.bound(name))
+        [written] = _claims(world)
+        assert written["metadata"]["generateName"] == f"{'a' * 232}-extended-resources-"
+        [claim] = world.sandbox.store.bodies(RESOURCE)
+        assert claim["metadata"]["name"][:-5] == "a" * 58
 
     play(scenario)
 

@@ -1,6 +1,8 @@
-"""Scenarios 20 and 21: claims that wait for the node of their pod."""
+"""Scenarios 20 and 21: claims that wait for the node of their pod, and pods that wait for their claims."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from kdsl.sandbox.resources import named
 
@@ -10,7 +12,7 @@ CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 SELECTED = "volume.kubernetes.io/selected-node"
 
 
-async def _claim(world: World) -> None:
+async def _claim(world: World, *names: str) -> None:
     kind = {
         "metadata": {"name": "later"},
         "provisioner": "p.example.com",
@@ -22,18 +24,23 @@ async def _claim(world: World) -> None:
         "storageClassName": "later",
         "resources": {"requests": {"storage": "1Gi"}},
     }
-    await world.send("POST", CLAIMS, {"metadata": {"name": "c"}, "spec": spec})
+    for name in names:
+        await world.send("POST", CLAIMS, {"metadata": {"name": name}, "spec": spec})
+
+
+async def _pod_with(world: World, name: str, claim: str, **spec: Any) -> None:
+    await world.pod(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": claim}}], **spec)
 
 
 async def _user(world: World) -> None:
     await world.node()
-    await _claim(world)
+    await _claim(world, "c")
     await world.start()
-    await world.pod("a", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}])
+    await _pod_with(world, "a", "c")
 
 
-def _selected(world: World) -> str:
-    claim = world.get("c", named("persistentvolumeclaims")) or {}
+def _selected(world: World, name: str = "c") -> str:
+    claim = world.get(name, named("persistentvolumeclaims")) or {}
     return str((claim["metadata"].get("annotations") or {}).get(SELECTED, ""))
 
 
@@ -63,5 +70,40 @@ def test_s12_21_a_node_that_is_given_back_is_chosen_again() -> None:
         await world.until(lambda: not world.nominated("a"))
         await world.until(lambda: _selected(world) == "n1", 4)
         assert len(world.requests("PUT", f"{CLAIMS}/c")) == 2
+
+    play(scenario)
+
+
+def test_pods_that_wait_for_volumes_hold_up_no_others() -> None:
+    async def scenario(world: World) -> None:
+        await world.node()
+        names = ["c0", "c1", "c2"]
+        await _claim(world, *names)
+        await world.start(in_flight=2)
+        for name in names:
+            await _pod_with(world, f"pod-of-{name}", name)
+        await world.until(lambda: all(_selected(world, name) for name in names))
+        await world.pod("plain")
+        await world.until(lambda: world.bound("plain"))
+
+    play(scenario)
+
+
+def test_a_pod_that_waits_for_its_volume_leaves_its_room_at_once() -> None:
+    async def scenario(world: World) -> None:
+        await world.node()
+        await _claim(world, "c")
+        priority = {"metadata": {"name": "high"}, "value": 1000}
+        await world.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", priority)
+        await world.start()
+        await _pod_with(world, "low", "c", cpu="3")
+        await world.until(lambda: _selected(world) == "n1")
+        await world.pod("high", cpu="3", priorityClassName="high")
+        await world.until(lambda: world.bound("high"))
+        assert not world.at("low") and world.get("low")
+        await world.delete("high")
+        await world.until(lambda: world.nominated("low"))
+        await world.delete("low")
+        await world.until(lambda: not world.first.process.scheduler.binder.under_way)
 
     play(scenario)
