@@ -220,6 +220,19 @@ class Integer:
         return {"type": "integer", "minimum": 0, "maximum": INT64_MAX}
 
 
+class NumberForm:
+    """A whole number with its place."""
+
+    def read(self, node: YamlNode, found: Findings) -> tree.Number:
+        return tree.Number(Integer().read(node, found), span=node.span)
+
+    def write(self, value: tree.Number) -> int:
+        return value.value
+
+    def schema(self) -> Schema:
+        return Integer().schema()
+
+
 class Flag:
     """`true` or `false`."""
 

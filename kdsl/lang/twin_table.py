@@ -18,6 +18,7 @@ from kdsl.lang.twin_forms import (
     Integer,
     Many,
     NameForm,
+    NumberForm,
     OneOf,
     Reason,
     Text,
@@ -53,7 +54,7 @@ _PARAM_VALUE = (
     Field("value", "value", EXPRESSION),
     Field("final", "final", Flag(), default=False),
 )
-_WEIGHTED = (Field("name", "name", NAME), Field("weight", "weight", INTEGER))
+_WEIGHTED = (Field("name", "name", NAME), Field("weight", "weight", NumberForm()))
 _ELSE = Group(
     "else", (Field("code", "code", member_of(tree.RejectionCode), None), Field("reason", "reason", REASON))
 )
