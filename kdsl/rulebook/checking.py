@@ -23,6 +23,7 @@ from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.lang.loader import Program, load_sources
 from kdsl.plan.rules.queue import check_backoffs
 from kdsl.rulebook.answer_cache import Verdict, kept_answer
+from kdsl.rulebook.certain import certain_errors
 from kdsl.rulebook.imports import with_imports
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, RuleTexts, read_texts
 
@@ -85,9 +86,11 @@ def _check(texts: RuleTexts, plugins: Collection[str], undeclared: Collection[st
     loaded = load_sources(texts.own, texts.libraries)
     diagnostics = (*texts.problems, *loaded.diagnostics)
     files = len(loaded.program.files)
-    if has_errors(diagnostics):
-        return CheckedRules(None, diagnostics, files, loaded.program)
     externals, misfits = bring((*PLACED_PLUGINS, *plugins), load_views(), undeclared)
+    if has_errors(diagnostics):
+        found = check_program(loaded.program, externals=externals).diagnostics
+        certain = certain_errors(found, loaded.program, diagnostics)
+        return CheckedRules(None, (*diagnostics, *misfits, *certain), files, loaded.program)
     rules, problems = check_once(loaded.program, externals)
     problems = without_absent(problems, externals)
     found = (*diagnostics, *misfits, *with_imports(problems, loaded.program, texts.libraries))
