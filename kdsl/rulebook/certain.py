@@ -1,7 +1,7 @@
 """The errors that are certain in rules of which some text could not be read.
 
-What was left out may declare a name or a rule, prove a key, or be the rest of an expression. Errors that may come
-from that are reported once everything can be read.
+What was left out may declare a name or a rule, prove a key, or be the rest of an expression. Errors that may
+come from that are reported once everything can be read.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class _Regions:
 
 
 def _statements(source: Source) -> Iterator[int]:
-    """Yield where statements may start. In YAML that is each line: an expression there is whole, or left out."""
+    """Yield where statements may start: in YAML at each line, since an expression there is whole or left out."""
     for line in _LINE.finditer(source.text):
         if is_twin(source.path) or line[1] in TERMINAL_OF_STARTER:
             yield line.start()

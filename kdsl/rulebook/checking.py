@@ -19,8 +19,10 @@ from kdsl.check.names.externals import Externals, without_absent
 from kdsl.check.views.view import load_views
 from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.extensions import bring
+from kdsl.lang.codes import LangCode
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.lang.loader import Program, load_sources
+from kdsl.lang.tree import Profile
 from kdsl.plan.rules.queue import check_backoffs
 from kdsl.rulebook.answer_cache import Verdict, kept_answer
 from kdsl.rulebook.certain import certain_errors
@@ -44,6 +46,15 @@ class CheckedRules:
     def verdict(self) -> Verdict:
         """Return the verdict on these rules."""
         return Verdict(self.diagnostics, self.files, None if self.rules is None else len(self.rules.profiles))
+
+    @property
+    def profiles(self) -> tuple[str, ...] | None:
+        """Return the names of the profiles, usable or not; None if a text could not be read completely."""
+        if any(each.is_error and isinstance(each.code, LangCode) for each in self.diagnostics):
+            return None
+        packages = self.program.packages.values()
+        declared = ((package.name, each) for package in packages for each in package.declarations)
+        return tuple(f"{name}.{each.name.text}" for name, each in declared if isinstance(each, Profile))
 
 
 def check_rules(
