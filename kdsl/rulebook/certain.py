@@ -81,7 +81,7 @@ class _Regions:
 
 
 def _statements(source: Source) -> Iterator[int]:
-    """Yield where statements may start: in YAML at each line, since an expression there is whole or left out."""
+    """Yield where statements may start: in YAML at each line, where expressions are whole or left out."""
     for line in _LINE.finditer(source.text):
         if is_twin(source.path) or line[1] in TERMINAL_OF_STARTER:
             yield line.start()

@@ -133,7 +133,7 @@ class _Reader:
         decoded = decode(raw, into, problems)
         if decoded is None:
             return
-        for unknown in unknown_fields(raw, into):
+        for unknown in unknown_fields(raw, into) if not problems.removed else ():
             self._count_unknown(kind[1], unknown, problems)
         validate(decoded, problems)
         if has_errors(self.found[before:]):
