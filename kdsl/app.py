@@ -20,7 +20,7 @@ from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.names.externals import PLUGINS, Externals
 from kdsl.check.views.view import load_views
 from kdsl.config.codes import ConfigCode
-from kdsl.config.configuration import KdslConfiguration, Limits, OnInvalid
+from kdsl.config.configuration import ConfigurationResult, KdslConfiguration, Limits, OnInvalid
 from kdsl.cycle.decision import TieBreak
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
@@ -49,10 +49,17 @@ from kdsl.hooks.manager import declared_hooks, import_plugin
 from kdsl.hooks.specs import Backoff
 from kdsl.hooks.table import HookTable
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
-from kdsl.lang.loader import library_clashes
+from kdsl.lang.loader import library_clashes, load_sources
 from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.plan.router import ForcedProfile, ProfileRouter
-from kdsl.profiles import devices_in_use, find_profile, hook_tables, narrowed, profiles_in_use
+from kdsl.profiles import (
+    devices_in_use,
+    find_profile,
+    hook_tables,
+    narrowed,
+    profiles_in_use,
+    qualified_profile,
+)
 from kdsl.rulebook.checking import CheckedRules, check_rules, check_text
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, Plugins, libraries, shipped_rules
 from kdsl.settings import DEFAULT_SETTINGS, Settings
@@ -71,6 +78,7 @@ __all__ = [
     "build_scheduler",
     "check_configuration",
     "check_configured",
+    "check_loaded",
     "check_rules",
     "check_text",
     "configured",
@@ -140,22 +148,48 @@ def configured(configuration: KdslConfiguration) -> Settings:
     )
 
 
+def check_loaded(
+    loaded: ConfigurationResult,
+    paths: Sequence[Path] = (),
+    drafts: Drafts = NO_DRAFTS,
+    keep: DiskCache | None = None,
+) -> CheckedRules:
+    """Check a configuration that was read, its rules (see `check_configured`) and its plugins.
+
+    All mistakes are reported together; of a broken configuration those of its readable parts.
+    """
+    configuration, found = loaded.readable or KdslConfiguration(), loaded.diagnostics
+    checked = CheckedRules(None, (), 0, load_sources(()).program)
+    is_known = loaded.readable is not None and loaded.names_rules
+    if is_known:
+        checked = check_configured(configuration, paths, drafts, keep)
+    profiles = checked.profiles if is_known else None
+    more = check_configuration(configuration, checked.rules, checked.files, profiles)
+    # Both checks report a plugin that is not installed.
+    return replace(checked, diagnostics=tuple(dict.fromkeys((*found, *checked.diagnostics, *more))))
+
+
 def check_configuration(
-    configuration: KdslConfiguration, rules: RuleSet, files: int
+    configuration: KdslConfiguration,
+    rules: RuleSet | None,
+    files: int,
+    profiles: Collection[str] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Report requirements of a configuration that the rules or installed plugins do not meet, and limits that
     rules exceed.
 
-    `files` is the number of rule files. Plugins are imported, not built.
+    `files` is the number of rule files. Of rules with errors only the names of their `profiles` are compared,
+    if they are known. Plugins are imported, not built.
     """
-    found = list(_check_limits(configuration.limits, rules, files))
+    found = [] if rules is None else list(_check_limits(configuration.limits, rules, files))
+    names = profiles if rules is None else rules.profiles
     profile = configuration.profile
     for name in (*configuration.profiles, *((profile,) if profile else ())):
         try:
-            find_profile(rules, name.text)
+            qualified_profile((name.text,) if names is None else names, name.text)
         except InvalidInputError as error:
             found += [replace(problem, span=name.span) for problem in error.diagnostics]
-    if not has_errors(found):
+    if rules is not None and not has_errors(found):
         found += _unread_percentage(configuration, rules)
     for plugin in configuration.plugins or ():
         found += import_plugin(plugin.name, plugin.args, plugin.place)[1]

@@ -101,18 +101,23 @@ def find_profile(rules: RuleSet, name: str, where: str = "--profile") -> Checked
 
     Raises InvalidInputError if there is none, or more than one; `where` is the place of the name.
     """
-    if name in rules.profiles:
-        return rules.profiles[name]
-    found = [profile for profile in rules.profiles.values() if profile.name == name]
+    return rules.profiles[qualified_profile(rules.profiles, name, where)]
+
+
+def qualified_profile(profiles: Collection[str], name: str, where: str = "--profile") -> str:
+    """Return the name in `profiles` that is meant, as `find_profile` does."""
+    if name in profiles:
+        return name
+    found = [each for each in profiles if each.rpartition(".")[2] == name]
     if len(found) == 1:
         return found[0]
     if found:
-        names = ", ".join(f"`{profile.qualified}`" for profile in found)
+        names = ", ".join(f"`{each}`" for each in found)
         title = f"several profiles are called `{name}`: {names}"
         problem = Diagnostic("K0301", title, where=where, help=("write its full name",))
     else:
-        known = [*rules.profiles, *(profile.name for profile in rules.profiles.values())]
-        help_ = (*did_you_mean(name, known), f"profiles: {', '.join(rules.profiles)}")
+        known = [*profiles, *(each.rpartition(".")[2] for each in profiles)]
+        help_ = (*did_you_mean(name, known), f"profiles: {', '.join(profiles)}")
         problem = Diagnostic("K0301", f"there is no profile `{name}`", where=where, help=help_)
     raise InvalidInputError([problem])
 

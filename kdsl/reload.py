@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kdsl.app import Scheduler, build_scheduler, check_configuration, check_configured, configured
+from kdsl.app import Scheduler, build_scheduler, check_loaded, configured
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.disk_cache import disk_cache
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.config.configuration import ConfigurationResult, KdslConfiguration, OnInvalid, load_configuration
+from kdsl.config.configuration import DEFAULTS, KdslConfiguration, OnInvalid, load_configuration
 from kdsl.hooks.context import PluginContext
 
 
@@ -43,18 +43,10 @@ class Sources:
 
     def load(self, context: PluginContext) -> Reloaded:
         """Read and build everything; raise InvalidInputError with all errors."""
-        read = self._read()
-        if read.configuration is None:
-            raise InvalidInputError(read.diagnostics)
-        checked = check_configured(read.configuration, self.rules, keep=disk_cache(os.environ))
-        if checked.rules is None or has_errors(checked.diagnostics):
-            raise InvalidInputError((*read.diagnostics, *checked.diagnostics))
-        found = (
-            *read.diagnostics,
-            *checked.diagnostics,
-            *check_configuration(read.configuration, checked.rules, checked.files),
-        )
-        if has_errors(found):
+        read = DEFAULTS if self.configuration is None else load_configuration(self.configuration)
+        checked = check_loaded(read, self.rules, keep=disk_cache(os.environ))
+        found = checked.diagnostics
+        if read.configuration is None or checked.rules is None or has_errors(found):
             raise InvalidInputError(found)
         settings = configured(read.configuration)
         if self.profiles:
@@ -65,11 +57,6 @@ class Sources:
         made = build_scheduler(checked.rules, context, settings)
         made = replace(made, on_invalid=read.configuration.on_invalid)
         return Reloaded(made, found, self._paths(read.configuration))
-
-    def _read(self) -> ConfigurationResult:
-        if self.configuration is None:
-            return ConfigurationResult(KdslConfiguration(), ())
-        return load_configuration(self.configuration)
 
     def _paths(self, configuration: KdslConfiguration) -> tuple[Path, ...]:
         named = () if self.configuration is None else (self.configuration,)

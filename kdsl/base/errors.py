@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from kdsl.base.diagnostic import Diagnostic
 
@@ -17,3 +18,12 @@ class InvalidInputError(KdslError):
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
         super().__init__("; ".join(diagnostic.title for diagnostic in self.diagnostics))
+
+
+@contextmanager
+def gathered(found: list[Diagnostic]) -> Iterator[None]:
+    """Add the reasons of an InvalidInputError to `found` and go on, to find those of other inputs."""
+    try:
+        yield
+    except InvalidInputError as error:
+        found.extend(each for each in error.diagnostics if each not in found)

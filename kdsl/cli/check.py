@@ -127,13 +127,11 @@ def _page(code: str) -> str:
 def _check(
     paths: tuple[Path, ...], config: Path | None, keep: DiskCache | None, drafts: Drafts = NO_DRAFTS
 ) -> Verdict:
-    """Check the rules, and the configuration if there is one; a broken configuration names no rules.
+    """Check the rules, and the configuration if there is one.
 
     If the cache in the folder `keep` has the answer for the same rules, only their texts are read.
     """
-    from dataclasses import replace
-
-    from kdsl.rulebook.answer_cache import Verdict, kept_answer
+    from kdsl.rulebook.answer_cache import kept_answer
     from kdsl.rulebook.texts import read_texts
 
     if config is None:
@@ -144,18 +142,10 @@ def _check(
 
             known = check_texts(texts, keep=keep).verdict
         return known
-    from kdsl.app import check_configuration, check_configured
+    from kdsl.app import check_loaded
     from kdsl.config.configuration import load_configuration
 
-    loaded = load_configuration(config)
-    if loaded.configuration is None:
-        return Verdict(loaded.diagnostics, 0, None)
-    checked = check_configured(loaded.configuration, paths, drafts, keep)
-    if checked.rules is None:
-        return checked.verdict
-    found = check_configuration(loaded.configuration, checked.rules, checked.files)
-    # Both checks report a plugin that is not installed.
-    return replace(checked.verdict, diagnostics=tuple(dict.fromkeys((*checked.diagnostics, *found))))
+    return check_loaded(load_configuration(config), paths, drafts, keep).verdict
 
 
 def _print_plan(

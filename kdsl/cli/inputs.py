@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kdsl.app import Settings
     from kdsl.base.diagnostic import Diagnostic
     from kdsl.check.model.rule_set import RuleSet
-    from kdsl.config.configuration import KdslConfiguration
+    from kdsl.config.configuration import ConfigurationResult, KdslConfiguration
     from kdsl.sim.workload import Workload
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -196,17 +196,15 @@ def read_session(
     parallelism: int | None,
 ) -> tuple[RuleSet, Settings]:
     """Read the configuration and the rules, overridden by the options; errors exit with code 2."""
-    from kdsl.app import check_configuration, check_configured, configured
+    from kdsl.app import check_loaded, configured
     from kdsl.cycle.decision import TieBreak
 
-    configuration = read_config(config)
-    settings = configured(configuration)
-    checked = check_configured(configuration, paths, keep=disk_cache(os.environ))
+    loaded = _loaded(config)
+    checked = check_loaded(loaded, paths, keep=disk_cache(os.environ))
     broken = _complain(checked.diagnostics)
-    if checked.rules is None or broken:
+    if checked.rules is None or loaded.configuration is None or broken:
         sys.exit(2)
-    if _complain(check_configuration(configuration, checked.rules, checked.files)):
-        sys.exit(2)
+    settings = configured(loaded.configuration)
     options = {
         "profile": profile,
         "seed": seed,
@@ -219,13 +217,15 @@ def read_session(
 
 def read_config(path: Path | None) -> KdslConfiguration:
     """Read the file of `--config`, or return the defaults without one; errors exit with code 2."""
-    from kdsl.config.configuration import KdslConfiguration, load_configuration
-
-    if path is None:
-        return KdslConfiguration()
-    result = load_configuration(path)
+    result = _loaded(path)
     _complain(result.diagnostics)
     return result.configuration or sys.exit(2)
+
+
+def _loaded(path: Path | None) -> ConfigurationResult:
+    from kdsl.config.configuration import DEFAULTS, load_configuration
+
+    return DEFAULTS if path is None else load_configuration(path)
 
 
 def print_slow_hooks(settings: Settings) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kdsl.base.errors import InvalidInputError
 from kdsl.cli.examples import examples_of
 from kdsl.cli.lab_inspect import command as inspect_command
 from kdsl.cli.output import emit, print_diagnostics, print_document, text_width
@@ -71,8 +73,10 @@ def run_command(experiment: Path, out: Path | None, processes: int, on: str) -> 
     from kdsl.report.progress import progress
 
     loaded = load_experiment(experiment)
-    if warnings := trace_warnings(loaded.traces.values(), loaded.time is not None):
-        print_diagnostics(warnings, to_stderr=True)
+    # The sweep reports the mistakes of traces together with all others.
+    with suppress(InvalidInputError):
+        if warnings := trace_warnings(loaded.traces.values(), loaded.time is not None):
+            print_diagnostics(warnings, to_stderr=True)
     folder = out or experiment.with_suffix("")
     done = sweep(loaded, folder, executor_of(on, processes), partial(progress, "running"))
     for failure in done.failures:

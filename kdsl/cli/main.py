@@ -18,6 +18,7 @@ from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.base.interrupt import listen
 from kdsl.cli.output import abandon, answering, emit, print_diagnostics
+from kdsl.cli.usage import further_errors
 
 COMMANDS = {
     "check": "parse and check rule files",
@@ -136,6 +137,8 @@ def _run(args: Sequence[str], name: str) -> int:
     except click.ClickException as error:
         said = io.StringIO()
         error.show(said)
+        if isinstance(error, click.UsageError):
+            said.writelines(f"Error: {each}\n" for each in further_errors(error, args))
         emit(said.getvalue(), to_stderr=True, nl=False)
     except InvalidInputError as error:
         print_diagnostics(error.diagnostics, to_stderr=True)

@@ -20,7 +20,7 @@ from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source, Span
 from kdsl.base.undecodable import undecodable
 from kdsl.config.codes import ConfigCode
-from kdsl.config.misfits import misfits, place_of
+from kdsl.config.misfits import fitting_part, misfits, place_of
 from kdsl.lang.codes import LangCode
 from kdsl.lang.yaml_tree import MAX_BYTES, YamlMapping, YamlNode, read_yaml, to_plain
 
@@ -117,10 +117,20 @@ class KdslConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationResult:
-    """The configuration, or None with the diagnostics that explain why."""
+    """The configuration, or None with the diagnostics that explain why.
+
+    `readable` are the parts without a mistake in their form, for the search for other mistakes;
+    `names_rules` says that they name all rule files and plugins.
+    """
 
     configuration: KdslConfiguration | None
     diagnostics: tuple[Diagnostic, ...]
+    readable: KdslConfiguration | None = None
+    names_rules: bool = True
+
+
+DEFAULTS: Final = ConfigurationResult(KdslConfiguration(), (), KdslConfiguration())
+"""The configuration where there is no file."""
 
 
 def configuration_schema() -> dict[str, Any]:
@@ -155,12 +165,21 @@ def read_configuration(source: Source, folder: Path = Path()) -> ConfigurationRe
     other = _of_another(root)
     if other is not None:
         return _refused(other)
-    found = (*read.diagnostics, *misfits(root, configuration_schema()))
-    if found:
+    schema = configuration_schema()
+    found = (*read.diagnostics, *misfits(root, schema))
+    # Other keys can be read without `apiVersion`, too.
+    part = fitting_part(root, {**schema, "required": []}) if found else root
+    if not isinstance(part, YamlMapping):
         return ConfigurationResult(None, found)
-    configuration = _configuration(root, folder)
-    found = (*_listed_twice(configuration), *_odd_backoff(configuration.backoff))
-    return ConfigurationResult(None if found else configuration, found)
+    readable = _configuration(part, folder)
+    found = (*found, *_listed_twice(readable), *_odd_backoff(readable.backoff))
+    names_rules = all(_plain_at(part, key) == _plain_at(root, key) for key in ("rules", "plugins"))
+    return ConfigurationResult(None if found else readable, found, readable, names_rules)
+
+
+def _plain_at(root: YamlNode, key: str) -> object:
+    node = root.get(key) if isinstance(root, YamlMapping) else None
+    return None if node is None else to_plain(node)
 
 
 def _refused(diagnostic: Diagnostic) -> ConfigurationResult:

@@ -5,7 +5,7 @@ schema.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from itertools import product
@@ -121,15 +121,20 @@ def load_experiment(path: Path) -> Experiment:
     if len(read.documents) != 1:
         raise _refused(path, f"`{path}` holds {len(read.documents)} documents: an experiment is one")
     (root,) = read.documents
-    found = misfits(root, experiment_schema())
-    found = found or trace_misfits(root)
+    found = list(misfits(root, experiment_schema()))
+    traces, over_time = (_fits(root, key, found) for key in ("traces", "time"))
+    time, problems = read_time(root) if over_time else (None, ())
+    generations, others = _generations(root) if traces and over_time else ({}, [])
+    found += (*(trace_misfits(root) if traces else ()), *problems, *others)
     if found:
         raise InvalidInputError(found)
-    time, problems = read_time(root)
-    generations, others = _generations(root)
-    if problems or others:
-        raise InvalidInputError([*problems, *others])
     return _experiment(to_plain(root), path.parent, time, generations)
+
+
+def _fits(root: YamlNode, key: str, found: Iterable[Diagnostic]) -> bool:
+    """Return whether the key is absent, or its value has no mistake in its form."""
+    node = root.get(key) if isinstance(root, YamlMapping) else None
+    return node is None or not any(each.span and each.span.begins_in(node.span) for each in found)
 
 
 def _generations(root: YamlNode) -> tuple[dict[str, Generation], list[Diagnostic]]:
@@ -137,7 +142,8 @@ def _generations(root: YamlNode) -> tuple[dict[str, Generation], list[Diagnostic
     values: Any = to_plain(root)
     generations: dict[str, Generation] = {}
     found: list[Diagnostic] = []
-    for name, trace in values["traces"].items():
+    traces = values.get("traces", {}) if isinstance(values, dict) else {}
+    for name, trace in traces.items():
         if "generate" not in trace:
             continue
         if "time" not in values:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kdsl import __version__
+from kdsl.base.errors import InvalidInputError
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles, TraceSource
 from kdsl.lab.orders import OrderFiles
 from kdsl.lab.results import ResultFolder
@@ -44,8 +45,13 @@ class Job:
 
 def rules_for(experiment: Experiment, planned: Planned) -> RunRules:
     """Return the checked rules of a run, with its values. Raises InvalidInputError if they have mistakes."""
-    trace = trace_of(experiment.traces[planned.trace])
     profile = experiment.contenders[planned.name].profile
+    try:
+        trace = trace_of(experiment.traces[planned.trace])
+    except InvalidInputError:
+        # Mistakes in rules come first: those of the trace are the same for all rules.
+        rules_of(profile, planned.values, (), experiment.rules)
+        raise
     return rules_of(profile, planned.values, trace.typical, experiment.rules, trace.supply)
 
 

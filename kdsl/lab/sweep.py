@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from kdsl import __version__
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import InvalidInputError, gathered
 from kdsl.lab.executors import Executor, InProcess
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles
 from kdsl.lab.folder_lock import locked
@@ -125,22 +127,37 @@ def inputs_of(
 ) -> Iterator[tuple[Planned, dict[str, Any]]]:
     """Yield all runs with all that they depend on, as plain values. Rules are checked once for each trace and
     choice of values; their texts, by digest and profile, are added to `texts`.
+
+    Raises InvalidInputError with the mistakes of all traces and rules.
     """
+    found: list[Diagnostic] = []
+    for source in experiment.traces.values():
+        with gathered(found):
+            trace_of(source)
+            if experiment.time is None:
+                check_cards(source)
+    if not found:
+        with gathered(found):
+            if experiment.time is not None:
+                timed.check(experiment.time, experiment.traces.values())
+            else:
+                check_orders(experiment)
     digests: dict[tuple[str, str, str], str] = {}
-    if experiment.time is not None:
-        timed.check(experiment.time, experiment.traces.values())
-    else:
-        for each in experiment.traces.values():
-            check_cards(each)
-        check_orders(experiment)
-    for planned in experiment.runs():
-        key = planned.trace, planned.name, json.dumps(dict(planned.values), sort_keys=True)
-        if key not in digests:
+    runs = {_rules_key(planned): planned for planned in experiment.runs()}
+    for key, planned in runs.items():
+        with gathered(found):
             checked = rules_for(experiment, planned)
             digests[key] = checked.digest
             if texts is not None:
                 texts[checked.digest, experiment.contenders[planned.name].profile] = text_of(checked)
-        yield planned, _inputs(experiment, planned, digests[key])
+    if found:
+        raise InvalidInputError(found)
+    for planned in experiment.runs():
+        yield planned, _inputs(experiment, planned, digests[_rules_key(planned)])
+
+
+def _rules_key(planned: Planned) -> tuple[str, str, str]:
+    return planned.trace, planned.name, json.dumps(dict(planned.values), sort_keys=True)
 
 
 def _inputs(experiment: Experiment, planned: Planned, rules: str) -> dict[str, Any]:

@@ -263,7 +263,7 @@ class FileBuilder(DeviceBuilder):
         return profile_tree.ScoreList(block.statements, dangling=block.dangling, span=self._span(meta))
 
     def weighted_score(self, meta: Meta, name: tree.Name, weight: Token) -> profile_tree.WeightedScore:
-        return profile_tree.WeightedScore(name, self._number(weight), span=self._span(meta))
+        return profile_tree.WeightedScore(name, self._weight(weight), span=self._span(meta))
 
     def use_queue(self, meta: Meta, name: tree.Name) -> profile_tree.UseQueue:
         return profile_tree.UseQueue(name, span=self._span(meta))
@@ -278,7 +278,7 @@ class FileBuilder(DeviceBuilder):
         return profile_tree.Tighten(name, block.statements, dangling=block.dangling, span=self._span(meta))
 
     def reweight(self, meta: Meta, name: tree.Name, weight: Token) -> profile_tree.Reweight:
-        return profile_tree.Reweight(name, self._number(weight), span=self._span(meta))
+        return profile_tree.Reweight(name, self._weight(weight), span=self._span(meta))
 
     def disable_predicate(self, meta: Meta, name: tree.Name) -> profile_tree.Disable:
         return profile_tree.Disable(tree.RuleKind.PREDICATE, name, span=self._span(meta))
@@ -296,7 +296,10 @@ class FileBuilder(DeviceBuilder):
         return profile_tree.AddPredicate(name, where, anchor, span=self._span(meta))
 
     def add_score(self, meta: Meta, name: tree.Name, weight: Token) -> profile_tree.AddScore:
-        return profile_tree.AddScore(name, self._number(weight), span=self._span(meta))
+        return profile_tree.AddScore(name, self._weight(weight), span=self._span(meta))
+
+    def _weight(self, token: Token) -> tree.Number:
+        return tree.Number(self._number(token), span=self._span(token))
 
     def set_param(self, meta: Meta, *parts: Token | expression_tree.Expr) -> profile_tree.SetParam:
         *words, value = parts

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kdsl.lang.expression_tree import Expr, Literal, Node
-from kdsl.lang.tree import Name, RuleKind, RuleStatement, Statement
+from kdsl.lang.tree import Name, Number, RuleKind, RuleStatement, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class PredicateList(Statement):
 @dataclass(frozen=True, slots=True)
 class WeightedScore(Statement):
     name: Name
-    weight: int
+    weight: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Tighten(Statement):
 @dataclass(frozen=True, slots=True)
 class Reweight(Statement):
     name: Name
-    weight: int
+    weight: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class AddPredicate(Statement):
 @dataclass(frozen=True, slots=True)
 class AddScore(Statement):
     name: Name
-    weight: int
+    weight: Number
 
 
 @dataclass(frozen=True, slots=True)

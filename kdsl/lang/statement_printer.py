@@ -150,7 +150,7 @@ def _profile_line(statement: tree.Statement) -> Doc:
         case profile_tree.ScoreList():
             return Text("scores")
         case profile_tree.WeightedScore(name, weight):
-            return Text(f"{name.text} weight {weight}")
+            return Text(f"{name.text} weight {weight.value}")
         case profile_tree.UseQueue(name):
             return Text(f"queue {name.text}")
         case profile_tree.UsePreemption(name):
@@ -160,14 +160,14 @@ def _profile_line(statement: tree.Statement) -> Doc:
         case profile_tree.Tighten(name):
             return Text(f"tighten {name.text}")
         case profile_tree.Reweight(name, weight):
-            return Text(f"reweight {name.text} {weight}")
+            return Text(f"reweight {name.text} {weight.value}")
         case profile_tree.Disable(kind, name):
             return Text(f"disable {kind} {name.text}")
         case profile_tree.AddPredicate(name, placing, anchor):
             where = f" {placing} {anchor.text}" if placing and anchor else ""
             return Text(f"add predicate {name.text}{where}")
         case profile_tree.AddScore(name, weight):
-            return Text(f"add score {name.text} weight {weight}")
+            return Text(f"add score {name.text} weight {weight.value}")
         case profile_tree.SetParam(rule, param, value):
             return _line(f"set {rule.text}.{param.text} =", value)
         case profile_tree.Owns(condition):

@@ -30,6 +30,13 @@ class Name(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Number(Node):
+    """A whole number with its place, such as the weight of a score."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class TypeName(Node):
     """A written type: `int`, `list(string)`, `map(string, int)`."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -220,6 +221,19 @@ class Integer:
         return {"type": "integer", "minimum": 0, "maximum": INT64_MAX}
 
 
+class NumberForm:
+    """A whole number with its place."""
+
+    def read(self, node: YamlNode, found: Findings) -> tree.Number:
+        return tree.Number(Integer().read(node, found), span=node.span)
+
+    def write(self, value: tree.Number) -> int:
+        return value.value
+
+    def schema(self) -> Schema:
+        return Integer().schema()
+
+
 class Flag:
     """`true` or `false`."""
 
@@ -264,11 +278,14 @@ def member_of(kind: type[StrEnum]) -> OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """A list of values; read as far as its items can be read."""
+    """A list of values. Items of a `block` are statements: those with a mistake are left out, as the parser
+    of rule files does, so that the others are still checked.
+    """
 
     item: Form
     least: int = 0
     most: int | None = None
+    block: bool = False
 
     def read(self, node: YamlNode, found: Findings) -> tuple[Any, ...]:
         if not isinstance(node, YamlSequence):
@@ -276,7 +293,8 @@ class Many:
         if len(node.items) < self.least or (self.most is not None and len(node.items) > self.most):
             bounds = f"{self.least} or more" if self.most is None else f"{self.least} to {self.most}"
             raise found.refuse(LangCode.TWIN_VALUE, node.span, f"this list must hold {bounds} items")
-        return tuple(read_all([partial(self.item.read, item, found) for item in node.items]))
+        readings = [partial(self.item.read, item, found) for item in node.items]
+        return tuple(_read_sound(readings) if self.block else read_all(readings))
 
     def write(self, value: Sequence[Any]) -> Plain:
         return [self.item.write(item) for item in value]
@@ -292,12 +310,16 @@ class Many:
 
 def read_all(readings: Sequence[Callable[[], Any]]) -> list[Any]:
     """Run all readings, so that the mistakes of each are found; raises MisfitError if one failed."""
-    values: list[Any] = []
-    for reading in readings:
-        try:
-            values.append(reading())
-        except MisfitError:
-            continue
+    values = _read_sound(readings)
     if len(values) < len(readings):
         raise MisfitError
+    return values
+
+
+def _read_sound(readings: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Run all readings and return the values of those without a mistake."""
+    values: list[Any] = []
+    for reading in readings:
+        with suppress(MisfitError):
+            values.append(reading())
     return values

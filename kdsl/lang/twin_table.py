@@ -18,6 +18,7 @@ from kdsl.lang.twin_forms import (
     Integer,
     Many,
     NameForm,
+    NumberForm,
     OneOf,
     Reason,
     Text,
@@ -53,7 +54,7 @@ _PARAM_VALUE = (
     Field("value", "value", EXPRESSION),
     Field("final", "final", Flag(), default=False),
 )
-_WEIGHTED = (Field("name", "name", NAME), Field("weight", "weight", INTEGER))
+_WEIGHTED = (Field("name", "name", NAME), Field("weight", "weight", NumberForm()))
 _ELSE = Group(
     "else", (Field("code", "code", member_of(tree.RejectionCode), None), Field("reason", "reason", REASON))
 )
@@ -75,7 +76,7 @@ _RULE: Mapping[str, Shape] = {
             Field("as", "names", Many(WORD, 1, 2)),
             Field("in", "iterable", EXPRESSION),
             Field("where", "where", EXPRESSION, None),
-            Field("do", "body", Many(RULE)),
+            Field("do", "body", Many(RULE, block=True)),
         ),
     ),
     "report": Sole(tree.Report, "all", OneOf({"all": True, "first": False})),
@@ -133,22 +134,26 @@ _DEVICE: Mapping[str, Shape] = {
     "set": Record(device_tree.ReplaceParam, _NAMED_VALUE),
     "inventory": Record(
         device_tree.Inventory,
-        (Field("as", "name", WORD), Field("in", "rows", EXPRESSION), Field("fields", "body", Many(FIELDS))),
+        (
+            Field("as", "name", WORD),
+            Field("in", "rows", EXPRESSION),
+            Field("fields", "body", Many(FIELDS, block=True)),
+        ),
     ),
-    "admit": Sole(device_tree.Admit, "body", Many(ADMIT)),
-    "request": Sole(device_tree.Request, "body", Many(FIELDS)),
-    "quota": Sole(device_tree.QuotaFields, "body", Many(FIELDS)),
-    "lock": Sole(device_tree.LockFields, "body", Many(FIELDS)),
-    "handshake": Sole(device_tree.HandshakeFields, "body", Many(FIELDS)),
-    "charge": Sole(device_tree.Charge, "body", Many(FIELDS)),
-    "fit": Sole(device_tree.Fit, "body", Many(FIT)),
+    "admit": Sole(device_tree.Admit, "body", Many(ADMIT, block=True)),
+    "request": Sole(device_tree.Request, "body", Many(FIELDS, block=True)),
+    "quota": Sole(device_tree.QuotaFields, "body", Many(FIELDS, block=True)),
+    "lock": Sole(device_tree.LockFields, "body", Many(FIELDS, block=True)),
+    "handshake": Sole(device_tree.HandshakeFields, "body", Many(FIELDS, block=True)),
+    "charge": Sole(device_tree.Charge, "body", Many(FIELDS, block=True)),
+    "fit": Sole(device_tree.Fit, "body", Many(FIT, block=True)),
     "choose": Record(
         device_tree.Choose,
         (
             Field("name", "name", WORD),
             Field("where", "where", EXPRESSION, None),
             Field("else", "reason", REASON, None),
-            Field("fields", "body", Many(FIELDS), ()),
+            Field("fields", "body", Many(FIELDS, block=True), ()),
         ),
     ),
     "annotate": Record(device_tree.Annotate, (Field("key", "key", EXPRESSION), *_VALUE_WHERE)),
@@ -179,7 +184,9 @@ _PROFILE: Mapping[str, Shape] = {
     "queue": Sole(profile_tree.UseQueue, "name", NAME),
     "preemption": Sole(profile_tree.UsePreemption, "name", NAME),
     "devices": Sole(profile_tree.UseDevices, "names", Many(NAME, 1)),
-    "tighten": Record(profile_tree.Tighten, (Field("name", "name", NAME), Field("body", "body", Many(RULE)))),
+    "tighten": Record(
+        profile_tree.Tighten, (Field("name", "name", NAME), Field("body", "body", Many(RULE, block=True)))
+    ),
     "reweight": Record(profile_tree.Reweight, _WEIGHTED),
     "disable": Record(
         profile_tree.Disable, (Field("kind", "kind", member_of(tree.RuleKind)), Field("name", "name", NAME))
@@ -255,22 +262,25 @@ KINDS: Mapping[str, Kind] = {
     "Predicate": Kind(
         tree.Predicate,
         _DECLARED,
-        (Field("mandatory", "mandatory", Flag(), default=False), Field("body", "body", Many(RULE))),
+        (
+            Field("mandatory", "mandatory", Flag(), default=False),
+            Field("body", "body", Many(RULE, block=True)),
+        ),
     ),
-    "Score": Kind(tree.Score, _DECLARED, (Field("body", "body", Many(SCORE)),)),
-    "Queue": Kind(tree.Queue, _DECLARED, (Field("body", "body", Many(QUEUE)),)),
-    "Preemption": Kind(tree.Preemption, _DECLARED, (Field("body", "body", Many(PREEMPTION)),)),
+    "Score": Kind(tree.Score, _DECLARED, (Field("body", "body", Many(SCORE, block=True)),)),
+    "Queue": Kind(tree.Queue, _DECLARED, (Field("body", "body", Many(QUEUE, block=True)),)),
+    "Preemption": Kind(tree.Preemption, _DECLARED, (Field("body", "body", Many(PREEMPTION, block=True)),)),
     "Device": Kind(
         tree.Device,
         _DECLARED,
-        (Field("extends", "extends", NAME, None), Field("body", "body", Many(DEVICE))),
+        (Field("extends", "extends", NAME, None), Field("body", "body", Many(DEVICE, block=True))),
     ),
     "Profile": Kind(
         tree.Profile,
         _DECLARED,
-        (Field("extends", "extends", NAME, None), Field("body", "body", Many(PROFILE))),
+        (Field("extends", "extends", NAME, None), Field("body", "body", Many(PROFILE, block=True))),
     ),
-    "Team": Kind(tree.Team, _DECLARED, (Field("body", "body", Many(TEAM)),)),
+    "Team": Kind(tree.Team, _DECLARED, (Field("body", "body", Many(TEAM, block=True)),)),
 }
 PACKAGE: Final = "Package"
 PACKAGE_METADATA: tuple[Part, ...] = (Field("name", "package", NAME, None),)

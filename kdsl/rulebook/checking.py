@@ -19,10 +19,13 @@ from kdsl.check.names.externals import Externals, without_absent
 from kdsl.check.views.view import load_views
 from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.extensions import bring
+from kdsl.lang.codes import LangCode
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.lang.loader import Program, load_sources
+from kdsl.lang.tree import Profile
 from kdsl.plan.rules.queue import check_backoffs
 from kdsl.rulebook.answer_cache import Verdict, kept_answer
+from kdsl.rulebook.certain import certain_errors
 from kdsl.rulebook.imports import with_imports
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, RuleTexts, read_texts
 
@@ -43,6 +46,15 @@ class CheckedRules:
     def verdict(self) -> Verdict:
         """Return the verdict on these rules."""
         return Verdict(self.diagnostics, self.files, None if self.rules is None else len(self.rules.profiles))
+
+    @property
+    def profiles(self) -> tuple[str, ...] | None:
+        """Return the names of the profiles, usable or not; None if a text could not be read completely."""
+        if any(each.is_error and isinstance(each.code, LangCode) for each in self.diagnostics):
+            return None
+        packages = self.program.packages.values()
+        declared = ((package.name, each) for package in packages for each in package.declarations)
+        return tuple(f"{name}.{each.name.text}" for name, each in declared if isinstance(each, Profile))
 
 
 def check_rules(
@@ -85,9 +97,11 @@ def _check(texts: RuleTexts, plugins: Collection[str], undeclared: Collection[st
     loaded = load_sources(texts.own, texts.libraries)
     diagnostics = (*texts.problems, *loaded.diagnostics)
     files = len(loaded.program.files)
-    if has_errors(diagnostics):
-        return CheckedRules(None, diagnostics, files, loaded.program)
     externals, misfits = bring((*PLACED_PLUGINS, *plugins), load_views(), undeclared)
+    if has_errors(diagnostics):
+        found = check_program(loaded.program, externals=externals).diagnostics
+        certain = certain_errors(found, loaded.program, diagnostics)
+        return CheckedRules(None, (*diagnostics, *misfits, *certain), files, loaded.program)
     rules, problems = check_once(loaded.program, externals)
     problems = without_absent(problems, externals)
     found = (*diagnostics, *misfits, *with_imports(problems, loaded.program, texts.libraries))

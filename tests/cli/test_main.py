@@ -252,3 +252,20 @@ def test_a_document_is_the_same_value_in_every_form(capsys: pytest.CaptureFixtur
         printed = capsys.readouterr().out
         assert all(line.isprintable() for line in printed.split("\n"))
         assert yaml.safe_load(printed) == document
+
+
+def test_all_mistakes_in_options_are_told() -> None:
+    ended = kdsl("simulate", "--profil", "p", "--tie-break", "heep", "--parallelism", "0", "--seed", "x")
+    assert ended.exit_code == 2
+    errors = [line for line in ended.stderr.splitlines() if line.startswith("Error: ")]
+    options = ("--profil", "--cluster", "--seed", "--tie-break", "--parallelism")
+    assert len(errors) == len(options)
+    assert all(any(f"'{option}'" in error for error in errors) for option in options)
+    nested = kdsl("lab", "run", "--processes", "0", "--onn", "x").stderr
+    assert [word in nested for word in ("'--onn'", "'--processes'")] == [True, True]
+
+
+def test_one_mistake_in_the_use_of_options_is_told_once() -> None:
+    assert kdsl("check", "rules", "--profile", "p").stderr.count("Error: ") == 1
+    assert kdsl("check", "--format", "yaml").stderr.count("Error: ") == 1
+    assert kdsl("chekc").stderr.count("Error: ") == 1

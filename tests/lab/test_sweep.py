@@ -289,3 +289,30 @@ def test_the_schema_describes_every_key() -> None:
     )
     with pytest.raises(InvalidInputError, match="cannot read"):
         load_experiment(Path("/nowhere/experiment.yaml"))
+
+
+def test_mistakes_of_traces_and_profiles_are_reported_together(tmp_path: Path) -> None:
+    profiles = {
+        "A": {"profile": "policies.atc23.best_fit.best_fitt"},
+        "B": {
+            "profile": "policies.atc23.fgd.fgd",
+            "set": {"Fragmentation.typicl": 1, "Milli.typical": "1 + 'a'"},
+        },
+    }
+    path = tmp_path / "experiment.yaml"
+    path.write_text(yaml.safe_dump({**EXPERIMENT, "profiles": profiles}), encoding="utf-8")
+    ended = kdsl("lab", "run", str(path), "--out", str(tmp_path / "out"))
+    assert ended.exit_code == 2
+    codes = [line[6:11] for line in ended.stderr.splitlines() if line.startswith("error[")]
+    assert sorted(codes) == ["K0201", "K0301", "K0307", "K1101", "K1101"]
+
+
+def test_mistakes_in_the_form_of_an_experiment_are_reported_together(tmp_path: Path) -> None:
+    traces = {"both": {"nodes": "nodes.csv", "mapping": "m.yaml"}}
+    wrong = {"seeds": [-1], "lods": [1], "traces": traces, "time": {"groups": {"a": {"count": 1}}}}
+    path = tmp_path / "experiment.yaml"
+    path.write_text(yaml.safe_dump({**EXPERIMENT, **wrong}), encoding="utf-8")
+    with pytest.raises(InvalidInputError) as error:
+        load_experiment(path)
+    codes = [each.code for each in error.value.diagnostics]
+    assert sorted(codes) == ["K1131", "K1132", "K1134", "K1135", "K1135", "K1135"]

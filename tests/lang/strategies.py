@@ -191,21 +191,22 @@ device_body = _statements(
     params,
 )
 weights = st.integers(0, 1000)
+numbers = _node(tree.Number, weights)
 profile_body = _statements(
     _node(profile_tree.SchedulerName, strings),
     _node(profile_tree.CheckPredicates, st.booleans()),
     _node(profile_tree.SampleSize, expressions),
     _node(profile_tree.PredicateList, _tuples(qualified)),
-    _node(profile_tree.ScoreList, _tuples(_node(profile_tree.WeightedScore, qualified, weights))),
+    _node(profile_tree.ScoreList, _tuples(_node(profile_tree.WeightedScore, qualified, numbers))),
     _node(profile_tree.UseQueue, qualified),
     _node(profile_tree.UsePreemption, qualified),
     _node(profile_tree.UseDevices, _tuples(qualified, 1)),
     _node(profile_tree.Tighten, qualified, rule_body),
-    _node(profile_tree.Reweight, qualified, weights),
+    _node(profile_tree.Reweight, qualified, numbers),
     _node(profile_tree.Disable, st.sampled_from(tree.RuleKind), qualified),
     _node(profile_tree.AddPredicate, qualified, st.none(), st.none()),
     _node(profile_tree.AddPredicate, qualified, st.sampled_from(profile_tree.Placing), qualified),
-    _node(profile_tree.AddScore, qualified, weights),
+    _node(profile_tree.AddScore, qualified, numbers),
     _node(profile_tree.SetParam, qualified, names, expressions),
 )
 plain_rights = [

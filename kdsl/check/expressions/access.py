@@ -59,7 +59,7 @@ def select(inf: Inference, expr: Select) -> TypedExpr:
             return value
     operand = inf.infer(expr.operand)
     if operand.type == ERROR:
-        return inf.error(expr.span)
+        return _key(inf, operand, expr, ERROR)
     return _optional_field(inf, operand, expr) if expr.optional else _field(inf, operand, expr)
 
 
@@ -67,16 +67,16 @@ def presence(inf: Inference, expr: Select) -> TypedExpr:
     """Type `has(operand.field)`."""
     operand = inf.infer(expr.operand)
     if operand.type == ERROR:
-        return operand
+        return inf.error(expr.span, operand)
     if not inf.views.has_members(operand.type):
         if inf.strict and not _has_keys(operand.type):
-            return inf.fail(_no_fields(operand, expr))
+            return inf.error(expr.span, _refused(inf, operand, expr, _no_fields(operand, expr)))
         return _key(inf, operand, expr, BOOL, test=True)
     member = inf.views.member(operand.type, expr.field)
     if member is None:
-        return inf.fail(unknown_field(inf, operand, expr))
+        return inf.fail(unknown_field(inf, operand, expr), operand)
     if inf.strict and not member.optional:
-        return inf.fail(_always_there(member, expr))
+        return inf.fail(_always_there(member, expr), operand)
     return _is_there(inf, operand, member, expr.span)
 
 
@@ -94,8 +94,15 @@ def _field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
         case _:
             pass
     if inf.strict and operand.type not in (DYN, NOTHING):
-        return inf.fail(_no_fields(operand, expr))
+        return _refused(inf, operand, expr, _no_fields(operand, expr))
     return _key(inf, operand, expr, DYN)
+
+
+def _refused(inf: Inference, operand: TypedExpr, expr: Select, diagnostic: Diagnostic) -> TypedExpr:
+    failed = inf.fail(diagnostic)
+    # In `m.a.b` the key is `a.b`: `a` is no key that may be missing.
+    is_key = isinstance(operand, KeyOf) and operand.type == STRING
+    return failed if is_key else _key(inf, operand, expr, ERROR)
 
 
 def _optional_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
@@ -105,7 +112,7 @@ def _optional_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedEx
     if operand.type.name == "optional" and inf.views.has_members(operand.type.args[0]):
         return _through_optional(inf, operand, operand.type.args[0], expr)
     if inf.strict and not _has_keys(operand.type):
-        return inf.fail(_no_fields(operand, expr))
+        return _refused(inf, operand, expr, _no_fields(operand, expr))
     inner = operand.type.args[0] if operand.type.name == "optional" else operand.type
     return _key(inf, operand, expr, optional_of(_value_type(inner)), optional=True)
 
@@ -115,7 +122,7 @@ def _view_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
     member = inf.views.member(operand.type, expr.field)
     match member:
         case None:
-            return inf.fail(unknown_field(inf, operand, expr))
+            return _refused(inf, operand, expr, unknown_field(inf, operand, expr))
         case Part():
             return replace(_whole(inf, operand), type=member.type, span=expr.span)
     operand = _whole(inf, operand)

@@ -40,7 +40,8 @@ def call(inf: Inference, expr: Call) -> TypedExpr:
         if _is_function(inf, name, path.rooted):
             return _global(inf, expr, name, path.rooted)
         if inf.strict and inf.named(path.root, path.rooted, expr.span) is None:
-            return _unknown_qualified(inf, expr, name, path)
+            args = [inf.infer(arg) for arg in expr.args]
+            return inf.error(expr.span, _unknown_qualified(inf, expr, name, path), *args)
     return _member(inf, expr, inf.infer(expr.target))
 
 
@@ -71,19 +72,19 @@ def _global(inf: Inference, expr: Call, name: str, rooted: bool) -> TypedExpr:
     function = inf.names.function(name, rooted)
     if function is not None:
         if name == "dyn" and inf.strict and not inf.allows_dyn:
-            return inf.fail(mismatch.dyn_in_rule(name_span))
+            return inf.fail(mismatch.dyn_in_rule(name_span), *args)
         return _resolve(inf, function, args, expr.span, name_span, member=False)
     if not inf.strict:
         return inf.dynamic(name, args, expr.span)
     refusal = inf.names.refusal(name, name_span)
-    return inf.fail(refusal or _unknown_function(inf, name, name_span))
+    return inf.fail(refusal or _unknown_function(inf, name, name_span), *args)
 
 
 def _member(inf: Inference, expr: Call, target: TypedExpr) -> TypedExpr:
     args = [inf.infer(arg) for arg in expr.args]
     name, name_span = expr.function, expr.name_span or expr.span
     if target.type == ERROR:
-        return inf.error(expr.span)
+        return inf.error(expr.span, target, *args)
     view = inf.views.types.get(target.type.name)
     if view is not None and name in view.methods:
         return _call_method(inf, view.methods[name], target, args, expr.span)
@@ -92,7 +93,7 @@ def _member(inf: Inference, expr: Call, target: TypedExpr) -> TypedExpr:
         return _resolve(inf, function, [target, *args], expr.span, name_span, member=True)
     if inf.strict and target.type != DYN:
         takes = _function_takes(inf, name, target.type)
-        return inf.fail(mismatch.unknown_member(target, name, name_span, view, takes))
+        return inf.fail(mismatch.unknown_member(target, name, name_span, view, takes), target, *args)
     return inf.dynamic(name, [target, *args], expr.span, member=True)
 
 
@@ -101,8 +102,6 @@ def _resolve(
 ) -> TypedExpr:
     """Choose the overload that takes the arguments; run time decides among several."""
     types = [arg.type for arg in args]
-    if ERROR in types:
-        return inf.error(span)
     offered = [each for each in function.overloads if not (inf.strict and _takes_dyn(each))]
     matches = [
         (overload, result)
@@ -116,13 +115,15 @@ def _resolve(
         ]
         view = next(filter(None, (_view_in(inf, type_) for type_ in compared)), None)
         if view is not None:
-            return inf.fail(mismatch.compared_views(function, view, span))
+            return inf.fail(mismatch.compared_views(function, view, span), *args)
+    if not matches and inf.strict:
+        inf.diagnostics.extend(mismatch.no_overload(inf, function, offered, args, span, name_span, member))
+    if ERROR in types or (not matches and inf.strict):
+        return inf.error(span, *args, function=function.name)
     if not matches:
-        if inf.strict:
-            return inf.fail(mismatch.no_overload(inf, function, offered, args, span, name_span, member))
         return inf.dynamic(function.name, args, span, member)
     if inf.strict and (bad := literals.check(matches[0][0].id, args)) is not None:
-        return inf.fail(bad)
+        return inf.fail(bad, *args)
     results = {result for _, result in matches}
     chosen = matches[0][0].id if len(matches) == 1 and not any(map(_mentions_dyn, types)) else ""
     type_ = results.pop() if len(results) == 1 else DYN
@@ -155,8 +156,7 @@ def _flattened(items: TypedExpr, depth: TypedExpr) -> Type:
 
 
 def _call_fn(inf: Inference, fn: FnSignature, name: str, args: Sequence[TypedExpr], span: Span) -> TypedExpr:
-    if not _takes(inf, name, fn.args, args, span):
-        return inf.error(span)
+    _check_arguments(inf, name, fn.args, args, span)
     own = _reads_of(inf, fn.reads, args)
     # A function reads its arguments only, so its reads of a placed pod are not reads of the pod itself.
     time = max((fn.time if own == fn.reads else time_of(own), *(arg.time for arg in args)))
@@ -169,8 +169,7 @@ def _call_view_function(
 ) -> TypedExpr:
     if function.of:
         return _short_for_method(inf, function, args, span, name_span)
-    if not _takes(inf, function.name, function.args, args, span):
-        return inf.error(span)
+    _check_arguments(inf, function.name, function.args, args, span)
     return CallOf(
         type=function.result,
         function=function.name,
@@ -190,7 +189,7 @@ def _short_for_method(
     method = None if view is None else view.methods.get(function.name)
     if receiver is None or method is None:
         refusal = inf.names.refusal(function.name, span) or inf.names.refusal(function.of, span)
-        return inf.fail(refusal or _without_receiver(function, name_span))
+        return inf.fail(refusal or _without_receiver(function, name_span), *args)
     return _call_method(inf, method, replace(receiver, span=span), args, span)
 
 
@@ -202,8 +201,7 @@ def _without_receiver(function: ViewFunction, span: Span) -> Diagnostic:
 def _call_method(
     inf: Inference, method: Method, target: TypedExpr, args: Sequence[TypedExpr], span: Span
 ) -> TypedExpr:
-    if not _takes(inf, method.name, method.args, args, span):
-        return inf.error(span)
+    _check_arguments(inf, method.name, method.args, args, span)
     parts = [target, *args]
     name = f"{method.view}.{method.name}"
     own = _reads_of(inf, method.reads, parts)
@@ -232,18 +230,15 @@ def _reads_of(inf: Inference, words: frozenset[str], args: Sequence[TypedExpr]) 
     return frozenset(reads)
 
 
-def _takes(inf: Inference, name: str, formals: Sequence[Type], args: Sequence[TypedExpr], span: Span) -> bool:
-    """Check the arguments of a function with one signature; report an argument that does not fit."""
-    if any(arg.type == ERROR for arg in args):
-        return False
+def _check_arguments(
+    inf: Inference, name: str, formals: Sequence[Type], args: Sequence[TypedExpr], span: Span
+) -> None:
+    """Report the arguments that do not fit a function with one signature; its result type is known anyway."""
     if len(formals) != len(args):
         inf.diagnostics.append(mismatch.wrong_count(name, formals, len(args), span))
-        return False
-    fits = [
-        inf.converted(arg, formal, f"argument {number} of `{name}`").type != ERROR
-        for number, (formal, arg) in enumerate(zip(formals, args, strict=True), start=1)
-    ]
-    return all(fits)
+        return
+    for number, (formal, arg) in enumerate(zip(formals, args, strict=True), start=1):
+        inf.converted(arg, formal, f"argument {number} of `{name}`")
 
 
 def _takes_dyn(overload: Overload) -> bool:

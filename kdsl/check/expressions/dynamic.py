@@ -13,7 +13,7 @@ from kdsl.base.span import Span
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, KeyOf, TypedExpr
-from kdsl.check.model.types import DYN, Type
+from kdsl.check.model.types import DYN, ERROR, Type
 from kdsl.lang.tree import Fn, Param, TypeName
 
 _TAKES_ANY = frozenset(
@@ -37,7 +37,7 @@ def undecided(expr: TypedExpr) -> Iterator[Diagnostic]:
     """Yield an error for each outermost part of type `dyn` without a conversion or a `fn` around it."""
     if expr.type == DYN:
         yield _undecided(expr)
-    else:
+    elif expr.type != ERROR:
         yield from _parts(expr)
 
 

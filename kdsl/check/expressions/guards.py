@@ -27,7 +27,7 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.model.types import BOOL, STRING, BindingTime
+from kdsl.check.model.types import BOOL, ERROR, STRING, BindingTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,18 @@ class EachIsKey:
     items: TypedExpr
 
 
-KeyFact = HasKey | EachIsKey
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A condition with a reported error, which may be the proof of any key once it is right."""
+
+
+KeyFact = HasKey | EachIsKey | Unreadable
 KeyFacts = frozenset[KeyFact]
 
 NO_FACTS: KeyFacts = frozenset()
+_UNREADABLE: KeyFacts = frozenset({Unreadable()})
+# An unknown function has no name here, and `m["k"]` may be meant as `"k" in m`.
+_MAYBE_PROOFS = frozenset({"", "hasValue", "_[_]"})
 
 
 @dataclass(slots=True)
@@ -107,7 +115,7 @@ class Guards:
             case CallOf(function=("_&&_" | "_||_") as function, args=(left, right)):
                 one, other = self.when(left, holds), self.when(right, holds)
                 return one | other if holds == (function == "_&&_") else one & other
-            case Var(slot=slot) if slot in self.lets:
+            case Var(slot=slot) if slot in self.lets and expr.type != ERROR:
                 if (slot, holds) not in self._facts_of_lets:
                     self._facts_of_lets[slot, holds] = self.when(self.lets[slot], holds)
                 return self._facts_of_lets[slot, holds]
@@ -115,9 +123,11 @@ class Guards:
                 if holds != (macro is Macro.ALL):
                     return NO_FACTS
                 inner = self.when(expr.body, holds)
-                return frozenset(
+                return inner & _UNREADABLE | frozenset(
                     EachIsKey(map_, self._canonical(expr.iterable)) for map_ in _maps_with_key(item, inner)
                 )
+            case _ if expr.type == ERROR:
+                return NO_FACTS if _proves_nothing(expr) else _UNREADABLE
         return self._direct_facts(expr) if holds else NO_FACTS
 
     def _direct_facts(self, expr: TypedExpr) -> KeyFacts:
@@ -166,6 +176,8 @@ class Guards:
                 key = _text(name, expr)
             case _:
                 return
+        if not facts.isdisjoint(_UNREADABLE):
+            return
         holder, wanted = self._canonical(map_), self._canonical(key)
         if HasKey(holder, wanted) not in facts and not _is_literal_key(holder, wanted):
             self.diagnostics.append(missing_key(expr, map_, key, anchor))
@@ -182,6 +194,18 @@ class Guards:
                 return replace(expr, args=(self._canonical(operand), self._canonical(index)))
             case _:
                 return expr
+
+
+def _proves_nothing(expr: TypedExpr) -> bool:
+    """Return whether an expression with an error is no proof of a key, whatever was meant."""
+    match expr:
+        case CallOf(function="@in", args=(_, container)):
+            return container.type.name not in ("map", "error")
+        case CallOf(function=function):
+            return function not in _MAYBE_PROOFS
+        case KeyOf(test=test):
+            return not test
+    return isinstance(expr, FieldOf)
 
 
 def _maps_with_key(item: Var, facts: KeyFacts) -> Iterator[TypedExpr]:

@@ -3,7 +3,7 @@
 One `Inference` types one expression in one scope. In strict mode (rule files) a mismatch of types is
 reported. Otherwise CEL's dynamic typing applies: the mismatch becomes a call whose overload is chosen, or
 refused, at run time. An expression with a reported error has type `error`; the expressions around it report
-nothing.
+nothing about it, and check their other parts as always.
 """
 
 from __future__ import annotations
@@ -236,30 +236,25 @@ class Inference:
     def _list(self, expr: ListExpr) -> TypedExpr:
         items = [TypedItem(self.infer(item.value), item.optional) for item in expr.items]
         values = [self._item_type(item.value, item.optional) for item in items]
-        if ERROR in values:
-            return self.error(expr.span)
-        joined = self._element(values, [item.value for item in items], "list")
-        if joined == ERROR:
-            return self.error(expr.span)
         parts = [item.value for item in items]
+        joined = self._element(values, parts, "list")
+        if joined == ERROR:
+            return self.error(expr.span, *parts)
         return ListOf(type=list_of(joined), items=tuple(items), **self.parts(parts, expr.span))
 
     def _map(self, expr: MapExpr) -> TypedExpr:
         entries = [TypedEntry(self.infer(e.key), self.infer(e.value), e.optional) for e in expr.entries]
         keys = [entry.key.type for entry in entries]
         values = [self._item_type(entry.value, entry.optional) for entry in entries]
-        if ERROR in keys or ERROR in values:
-            return self.error(expr.span)
-        for entry in entries:
-            if self.strict and entry.key.type.name not in _KEY_TYPES:
-                return self.fail(mismatch.bad_key(entry.key))
+        parts = [part for entry in entries for part in (entry.key, entry.value)]
+        bad = [mismatch.bad_key(e.key) for e in entries if self.strict and e.key.type.name not in _KEY_TYPES]
+        self.diagnostics.extend(bad)
         if self.strict:
             self.diagnostics.extend(mismatch.repeated_keys([entry.key for entry in entries]))
-        key = self._element(keys, [entry.key for entry in entries], "map")
+        key = ERROR if bad else self._element(keys, [entry.key for entry in entries], "map")
         value = self._element(values, [entry.value for entry in entries], "map")
         if ERROR in (key, value):
-            return self.error(expr.span)
-        parts = [part for entry in entries for part in (entry.key, entry.value)]
+            return self.error(expr.span, *parts)
         return MapOf(type=map_of(key, value), entries=tuple(entries), **self.parts(parts, expr.span))
 
     def _item_type(self, value: TypedExpr, optional: bool) -> Type:
@@ -273,12 +268,11 @@ class Inference:
         return self.fail(mismatch.not_optional(value)).type
 
     def _element(self, types: Sequence[Type], exprs: Sequence[TypedExpr], what: str) -> Type:
-        joined = self.unifier.join_all(types)
-        if joined is not None:
-            return joined
-        if self.strict:
-            return self.fail(mismatch.mixed(types, exprs, what, self.unifier)).type
-        return DYN
+        sound = [each for each in zip(types, exprs, strict=True) if each[0] != ERROR]
+        joined = self.unifier.join_all(type_ for type_, _ in sound)
+        if joined is None and self.strict:
+            return self.fail(mismatch.mixed(sound, what, self.unifier)).type
+        return ERROR if len(sound) < len(types) else joined or DYN
 
     # ---- building blocks for the other modules -------------------------------------------------------------
 
@@ -311,23 +305,32 @@ class Inference:
             self.allows_dyn or not dynamic.loses_dyn(type_, expr.type)
         ):
             return expr
-        return self.fail(mismatch.unexpected(expr, type_, what))
+        return self._unfit(expr, type_, what)
 
     def converted(self, expr: TypedExpr, type_: Type, what: str) -> TypedExpr:
         """Return the expression as `expect` does, where no later check follows: `dyn` fits no other type."""
         if self.strict and dynamic.loses_dyn(type_, expr.type):
-            return self.fail(mismatch.unexpected(expr, type_, what))
+            return self._unfit(expr, type_, what)
         return self.expect(expr, type_, what)
 
-    def fail(self, diagnostic: Diagnostic) -> TypedExpr:
+    def _unfit(self, expr: TypedExpr, type_: Type, what: str) -> TypedExpr:
+        self.diagnostics.append(mismatch.unexpected(expr, type_, what))
+        return replace(expr, type=ERROR)
+
+    def fail(self, diagnostic: Diagnostic, *parts: TypedExpr) -> TypedExpr:
         """Report a diagnostic and return an expression of type `error`, which causes no further reports."""
         assert diagnostic.span is not None
         self.diagnostics.append(diagnostic)
-        return self.error(diagnostic.span)
+        return self.error(diagnostic.span, *parts)
 
-    def error(self, span: Span) -> TypedExpr:
-        """Return an expression of type `error`, for a place with a reported error."""
-        return self.constant(None, ERROR, span)
+    def error(self, span: Span, *parts: TypedExpr, function: str = "") -> TypedExpr:
+        """Return an expression of type `error`, for a place with a reported error.
+
+        The checks that follow the types, such as that of keys, still look at its `parts`.
+        """
+        if not parts:
+            return self.constant(None, ERROR, span)
+        return CallOf(type=ERROR, function=function, args=parts, overload="", **self.parts(parts, span))
 
 
 def _declared_later(name: str, span: Span) -> tuple[str, ...]:

@@ -158,7 +158,7 @@ def _bind(inf: Inference, expr: Call) -> TypedExpr:
             variable = declare_variable(inf, inner, name, target.span, bound.type, bound)
             result = inf.within(inner).infer(body)
             if ERROR in (bound.type, result.type):
-                return inf.error(expr.span)
+                return inf.error(expr.span, bound, result)
             parts = inf.parts([bound, result], expr.span)
             return Bind(type=result.type, variable=variable, value=bound, body=result, **parts)
     return _misused(inf, expr, "cel.bind")
@@ -179,12 +179,12 @@ def _optional_map(inf: Inference, expr: Call) -> TypedExpr:
     variable = declare_variable(inf, inner, name, target.span, held, value)
     result = inf.within(inner).infer(body)
     if ERROR in (held, result.type):
-        return inf.error(expr.span)
+        return inf.error(expr.span, value, result)
     type_ = optional_of(result.type)
     if expr.function == "optFlatMap":
         type_ = result.type
         if inf.strict and not inf.unifier.accepts(optional_of(DYN), type_):
-            return inf.fail(_wrong_result(result, expr.function, "an optional"))
+            return inf.fail(_wrong_result(result, expr.function, "an optional"), value, result)
     parts = inf.parts([value, result], expr.span)
     return Bind(type=type_, variable=variable, value=value, body=result, macro=expr.function, **parts)
 
@@ -226,11 +226,11 @@ def _comprehension(inf: Inference, expr: Call, form: _Form) -> TypedExpr:
     if form.macro in _CONDITIONS:
         body = inside.expect(body, BOOL, f"the condition of `{expr.function}`")
     parts = [iterable, body] if where is None else [iterable, where, body]
-    if ERROR in (types[0], *(part.type for part in parts)):
-        return inf.error(expr.span)
-    type_ = _result(form.macro, iterable.type, types, body.type)
+    type_: Type | None = ERROR
+    if ERROR not in (types[0], *(part.type for part in parts)):
+        type_ = _result(form.macro, iterable.type, types, body.type)
     if type_ is None:
-        return inf.fail(_wrong_result(body, expr.function, "a map of one entry"))
+        type_ = inf.fail(_wrong_result(body, expr.function, "a map of one entry")).type
     return Comprehension(
         type=type_,
         macro=form.macro,
@@ -249,7 +249,7 @@ def _sort_by(inf: Inference, expr: Call) -> TypedExpr | None:
     assert expr.target is not None
     items, span = inf.infer(expr.target), expr.target.span
     if inf.strict and items.type.name != "list" and items.type not in (DYN, NOTHING, ERROR):
-        return inf.fail(_sorts_lists(items))
+        items = inf.fail(_sorts_lists(items), items)
     inner = inf.scope.child()
     # Source text cannot spell this name, so it clashes with no other.
     variable = inner.declare("@sorted", items.type, items, span)
@@ -257,9 +257,9 @@ def _sort_by(inf: Inference, expr: Call) -> TypedExpr | None:
     mapping = replace(expr, target=Ident(variable.name, span=span))
     keys = _comprehension(inf.within(inner), mapping, _Form(Macro.MAP, 1))
     if ERROR in (items.type, keys.type):
-        return inf.error(expr.span)
+        return inf.error(expr.span, items, keys)
     if inf.strict and not _is_ordered(keys.type):
-        return inf.fail(_no_order(expr, keys.type))
+        return inf.fail(_no_order(expr, keys.type), items, keys)
     body = calls.apply(inf, "@sortBy", [held, keys], expr.span)
     parts = inf.parts([items, body], expr.span)
     return Bind(type=body.type, variable=variable, value=items, body=body, **parts)
@@ -298,20 +298,22 @@ def _aggregate(inf: Inference, expr: Call) -> TypedExpr:
     assert expr.target is not None and isinstance(expr.args[0], Ident)
     name, name_span = expr.args[0], expr.name_span or expr.span
     target = inf.infer(expr.target)
-    if target.type == ERROR:
-        return target
     view = inf.views.types.get(target.type.name)
-    if view is None or expr.function not in view.macros:
-        return inf.fail(mismatch.unknown_member(target, expr.function, name_span, view, False))
-    macro = view.macros[expr.function]
+    macro = None if view is None else view.macros.get(expr.function)
+    if macro is None and target.type != ERROR:
+        target = inf.fail(mismatch.unknown_member(target, expr.function, name_span, view, False), target)
     inner = inf.scope.child()
-    variable = declare_variable(inf, inner, name.name, name.span, macro.variable, target)
+    ranged = ERROR if macro is None else macro.variable
+    variable = declare_variable(inf, inner, name.name, name.span, ranged, target)
     inside = inf.within(inner)
-    body = inside.expect(inside.infer(expr.args[1]), macro.body, f"what `{expr.function}` asks")
+    body = inside.infer(expr.args[1])
+    if macro is None:
+        return inf.error(expr.span, target, body)
+    body = inside.expect(body, macro.body, f"what `{expr.function}` asks")
     if body.type == ERROR:
-        return inf.error(expr.span)
+        return inf.error(expr.span, target, body)
     if not body.time.is_lasting:
-        return inf.fail(_asks_the_node(body, expr.function))
+        return inf.fail(_asks_the_node(body, expr.function), target, body)
     parts = inf.parts([target, body], expr.span)
     parts["reads"] |= macro.reads
     parts["time"] = max(parts["time"], time_of(macro.reads))

@@ -13,7 +13,7 @@ from kdsl.check.expressions.unify import Unifier
 from kdsl.check.library import LIBRARY, Function, Overload
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.typed import Const, TypedExpr
-from kdsl.check.model.types import BOOL, DOUBLE, INT, Type
+from kdsl.check.model.types import BOOL, DOUBLE, ERROR, INT, Type
 from kdsl.check.views.view import View
 
 if TYPE_CHECKING:
@@ -126,8 +126,9 @@ def not_optional(value: TypedExpr) -> Diagnostic:
     )
 
 
-def mixed(types: Sequence[Type], exprs: Sequence[TypedExpr], what: str, unifier: Unifier) -> Diagnostic:
+def mixed(elements: Sequence[tuple[Type, TypedExpr]], what: str, unifier: Unifier) -> Diagnostic:
     """Return the error for a list or map element that differs in type from those before it."""
+    types, exprs = zip(*elements, strict=True)
     odd = next(at for at in range(1, len(types)) if unifier.join_all(types[: at + 1]) is None)
     before = unifier.join_all(types[:odd])
     assert before is not None
@@ -202,12 +203,28 @@ def no_overload(
     span: Span,
     name_span: Span,
     member: bool,
-) -> Diagnostic:
-    """Return the error where no overload takes the arguments: a wrong form, count or type."""
+) -> Iterator[Diagnostic]:
+    """Yield the errors where no overload takes the arguments: a wrong form, count or type.
+
+    Of arguments with a reported error only those are compared that stand alone, such as operands of `&&`.
+    """
     if function.name in _LOGIC:
-        return unexpected(_first_unfit(inf, args, BOOL), BOOL, f"an operand of `{symbol_of(function.name)}`")
-    if function.name == "_?_:_":
-        return _branches(inf, args)
+        what = f"an operand of `{symbol_of(function.name)}`"
+        yield from (unexpected(arg, BOOL, what) for arg in args if not inf.unifier.accepts(BOOL, arg.type))
+    elif function.name == "_?_:_":
+        yield from _branches(inf, args)
+    elif all(arg.type != ERROR for arg in args):
+        yield _unfit(function, offered, args, span, name_span, member)
+
+
+def _unfit(
+    function: Function,
+    offered: Sequence[Overload],
+    args: Sequence[TypedExpr],
+    span: Span,
+    name_span: Span,
+    member: bool,
+) -> Diagnostic:
     if function.name in ("_[_]", "_[?_]"):
         return _index(args, span)
     symbol = symbol_of(function.name)
@@ -275,12 +292,14 @@ def _index(args: Sequence[TypedExpr], span: Span) -> Diagnostic:
     return Diagnostic(CheckCode.NO_OVERLOAD, title, index.span, f"this is `{index.type}`")
 
 
-def _branches(inf: Inference, args: Sequence[TypedExpr]) -> Diagnostic:
+def _branches(inf: Inference, args: Sequence[TypedExpr]) -> Iterator[Diagnostic]:
     condition, then, otherwise = args
     if not inf.unifier.accepts(BOOL, condition.type):
-        return unexpected(condition, BOOL, "the condition of `?:`")
+        yield unexpected(condition, BOOL, "the condition of `?:`")
+    if inf.unifier.join(then.type, otherwise.type) is not None:
+        return
     fixes = align_fixes(then, otherwise)
-    return Diagnostic(
+    yield Diagnostic(
         CheckCode.NO_OVERLOAD,
         f"the two sides of `?:` have different types: `{then.type}` and `{otherwise.type}`",
         then.span.to(otherwise.span),
@@ -342,10 +361,6 @@ def _form(name: str, overload: Overload) -> str:
     if overload.member:
         return f"{args[0]}.{name}({', '.join(args[1:])}{dots})"
     return f"{name}({', '.join(args)}{dots})"
-
-
-def _first_unfit(inf: Inference, args: Sequence[TypedExpr], wanted: Type) -> TypedExpr:
-    return next(arg for arg in args if not inf.unifier.accepts(wanted, arg.type))
 
 
 def members(type_: Type) -> set[str]:

@@ -54,6 +54,7 @@ class CheckCode(StrEnum):
     TEAM_PROFILE = "K0418"  # a team with several profiles of which none is the default
     LOST_ADMIT = "K0419"  # a team's queue that admits pods that the platform's rejects
     TEAM_GRANT = "K0420"  # a grant without a useful meaning, or a pattern without files
+    SAMPLE_RANGE = "K0422"  # a `sample` of no nodes
 
     TOO_DEEP = "K0501"  # a chain of `let`s, functions or parameters that is too deep
     TOO_LARGE = "K0502"  # a parameter that is built from others and too large

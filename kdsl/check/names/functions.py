@@ -108,10 +108,11 @@ class Functions:
             self._begin(located)
             value = self.param_value(located.declaration, located.home, Frame())
             self._end()
-            if is_too_large(value):
+            is_broken = value.type == ERROR
+            if not is_broken and is_too_large(value):
                 self._diagnostics.append(too_large(f"parameter `{name.text}`", name.span))
-                value = _erroneous(name)
-            self._constants[key] = value
+                is_broken = True
+            self._constants[key] = _erroneous(name) if is_broken else value
         return self._constants[key]
 
     def param_value(self, param: Param, home: Home, frame: Frame) -> TypedExpr:

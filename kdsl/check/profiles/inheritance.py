@@ -53,7 +53,7 @@ from kdsl.lang.profile_tree import (
     UsePreemption,
     UseQueue,
 )
-from kdsl.lang.tree import Name, Param, Predicate, Preemption, Profile, Queue, RuleKind, Score
+from kdsl.lang.tree import Name, Number, Param, Predicate, Preemption, Profile, Queue, RuleKind, Score
 
 MAX_WEIGHT = 2**31 - 1
 """The largest weight of a score, as in kube-scheduler's configuration."""
@@ -172,13 +172,13 @@ class Profiles:
                 for score in (
                     scores if self._is_root(located, statement.span, "scores", "add score X weight 1") else ()
                 ):
-                    weight = self._weight(score.weight, score.span)
+                    weight = self._weight(score.weight)
                     draft = self._add(draft, RuleKind.SCORE, score.name, weight, located, None, None)
                 return draft
             case AddPredicate(name=name, placing=placing, anchor=anchor):
                 return self._add(draft, RuleKind.PREDICATE, name, 0, located, placing, anchor)
             case AddScore(name=name):
-                weight = self._weight(statement.weight, statement.span)
+                weight = self._weight(statement.weight)
                 return self._add(draft, RuleKind.SCORE, name, weight, located, None, None)
             case Reweight():
                 return self._reweight(draft, statement, located)
@@ -252,21 +252,22 @@ class Profiles:
                 at = found if placing is Placing.BEFORE else found + 1
         return draft.put(kind, (*entries[:at], Entry(rule, name, name.span, weight), *entries[at:]))
 
-    def _weight(self, weight: int, span: Span) -> int:
-        if 1 <= weight <= MAX_WEIGHT:
-            return weight
-        title = f"a weight is 1 to {MAX_WEIGHT}, not {weight}"
+    def _weight(self, weight: Number) -> int:
+        if 1 <= weight.value <= MAX_WEIGHT:
+            return weight.value
+        title = f"a weight is 1 to {MAX_WEIGHT}, not {weight.value}"
         help_ = (
             ("a score that shall not count is left out, or taken out by `disable score`",)
-            if weight == 0
+            if weight.value == 0
             else ()
         )
-        self._diagnostics.append(Diagnostic(CheckCode.WEIGHT_RANGE, title, span, "out of range", help=help_))
+        why = "out of range"
+        self._diagnostics.append(Diagnostic(CheckCode.WEIGHT_RANGE, title, weight.span, why, help=help_))
         return 1
 
     def _reweight(self, draft: Draft, statement: Reweight, located: Located[Profile]) -> Draft:
         at = entry_at(draft.scores, statement.name, self._declarations, located.home)
-        weight = self._weight(statement.weight, statement.span)
+        weight = self._weight(statement.weight)
         if at is None:
             self._diagnostics.extend(not_in_profile(draft, RuleKind.SCORE, statement.name, "reweight"))
             return draft

@@ -268,13 +268,13 @@ class Rights:
         grant = self._teams.grant(team, REWEIGHT)
         if grant is None or grant.low is None or grant.high is None:
             return
-        if not grant.low <= statement.weight <= grant.high:
+        if not grant.low <= statement.weight.value <= grant.high:
             self._diagnostics.append(
                 Diagnostic(
                     CheckCode.OUT_OF_RANGE,
                     f"team `{team.name}` may give weights of {grant.low} to {grant.high}, "
-                    f"not {statement.weight}",
-                    statement.span,
+                    f"not {statement.weight.value}",
+                    statement.weight.span,
                     "out of range",
                     secondary=(Label(grant.span, "the range is granted here"),),
                 )

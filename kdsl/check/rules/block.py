@@ -136,9 +136,9 @@ class BlockCheck:
     def expression(self, expr: Expr, wanted: Type | None = None, what: str = "") -> TypedExpr:
         """Check an expression of the rule; with `wanted` it must have that type."""
         typed = self._infer(expr)
+        self.guards.check(typed, self.facts)
         if wanted is not None:
             typed = self.inference.expect(typed, wanted, what)
-        self.guards.check(typed, self.facts)
         self.reads |= typed.reads
         return typed
 

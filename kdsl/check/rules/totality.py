@@ -12,7 +12,7 @@ from kdsl.check.library import LIBRARY
 from kdsl.check.model.rule_set import CheckedFn, Fns
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, Comprehension, Const, Macro, MapOf, TypedExpr, Var
-from kdsl.check.model.types import INT
+from kdsl.check.model.types import ERROR, INT
 from kdsl.check.names.externals import PLUGINS
 from kdsl.check.rules.ranges import stays_in_range
 
@@ -61,6 +61,8 @@ class Totality:
 
     def why_it_may_fail(self, expr: TypedExpr) -> Failing | None:
         """Return the part of the expression that may fail, and the reason; None for a total expression."""
+        if expr.type == ERROR:
+            return None
         for child in children(expr):
             failing = self.why_it_may_fail(child)
             if failing is not None:

@@ -30,9 +30,18 @@ _PLACEHOLDERS: Final[dict[str, object]] = {"str": "", "int": 0, "object": {}, "a
 
 
 def decode(raw: object, into: type[T], problems: Problems) -> T | None:
-    """Convert plain JSON values to a struct; return None where a type is wrong, which `problems` gets.
+    """Convert plain JSON values to a struct; None if any has a wrong type, which is added to `problems`.
 
     Null counts as absent, as it does in Kubernetes.
+    """
+    read = decode_fitting(raw, into, problems)
+    return None if problems.removed else read
+
+
+def decode_fitting(raw: object, into: type[T], problems: Problems) -> T | None:
+    """Convert as `decode` does, but leave values with a wrong type out; None if nothing is left.
+
+    The result is good for finding other mistakes, not for use: `problems.removed` tells the two apart.
     """
     try:
         return msgspec.convert(raw, into)
@@ -41,21 +50,28 @@ def decode(raw: object, into: type[T], problems: Problems) -> T | None:
 
 
 def _decode_again(value: object, into: type[T], problems: Problems) -> T | None:
-    is_clean = True
+    removed: list[Path] = []
     for _ in range(MAX_MISFITS):
         try:
             decoded = msgspec.convert(value, into)
         except msgspec.ValidationError as error:
-            is_clean = False
             message, steps = _split(error)
             path = _resolve(value, into, steps)
             _report(message, path, problems)
             if not path:
                 return None
             _remove(value, path, message)
+            removed.append(path)
         else:
-            return decoded if is_clean else None
+            # The values of one item depend on each other.
+            problems.removed.update(_item_around(path) or path for path in removed)
+            return decoded
     return None
+
+
+def _item_around(path: Path) -> Path:
+    """Return the path of the innermost item of a list that holds a value; () for a value in no list."""
+    return path[: max((at for at, step in enumerate(path, 1) if isinstance(step, int)), default=0)]
 
 
 def _without_nulls(raw: object) -> object:

@@ -38,13 +38,14 @@ class Problems:
     """A list of diagnostics, and the place that new ones are about.
 
     `where` is a file and document such as `nodes.yaml#3`. `base` is the path of the object inside the
-    document, for lists of objects.
+    document, for lists of objects. Nothing more is said about values at or below the paths in `removed`.
     """
 
     found: list[Diagnostic]
     where: str
     base: Path = ()
     paths: set[Path] = field(default_factory=set)
+    removed: set[Path] = field(default_factory=set)
 
     def add(
         self,
@@ -55,7 +56,7 @@ class Problems:
         severity: Severity = Severity.ERROR,
     ) -> None:
         """Report `title` at `path`, unless something was already reported there."""
-        if path in self.paths:
+        if path in self.paths or any(path[: len(each)] == each for each in self.removed):
             return
         self.paths.add(path)
         place = path_text((*self.base, *path))

@@ -18,7 +18,7 @@ from kdsl.base.paths import Path, path_text
 from kdsl.cluster.api.kinds import KINDS, KNOWN_KINDS, CatalogObject, KubeObject
 from kdsl.cluster.api.objects import Node, Pod, PodResourceClaimStatus
 from kdsl.cluster.read.claim_templates import CLAIM, TEMPLATE, ClaimTemplates, with_claims
-from kdsl.cluster.read.decode import decode
+from kdsl.cluster.read.decode import decode_fitting
 from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.read.documents import Document, read_documents
 from kdsl.cluster.read.files import read_files
@@ -130,10 +130,10 @@ class _Reader:
             self._skip(kind, problems)
             return
         before = len(self.found)
-        decoded = decode(raw, into, problems)
+        decoded = decode_fitting(raw, into, problems)
         if decoded is None:
             return
-        for unknown in unknown_fields(raw, into):
+        for unknown in unknown_fields(raw, into) if not problems.removed else ():
             self._count_unknown(kind[1], unknown, problems)
         validate(decoded, problems)
         if has_errors(self.found[before:]):

@@ -124,7 +124,7 @@ def test_what_a_team_added_is_its_own() -> None:
 
 def test_weights_of_added_scores_keep_to_the_range() -> None:
     statement = "add score platform.High weight 10"
-    assert _findings(statement, "add scores, reweight 1 to 9") == [(CheckCode.OUT_OF_RANGE, statement)]
+    assert _findings(statement, "add scores, reweight 1 to 9") == [(CheckCode.OUT_OF_RANGE, "10")]
     around = "disable score Low add score platform.Low weight 10"
     assert _findings(around, "add scores, disable scores, reweight 1 to 9")[0][0] == CheckCode.OUT_OF_RANGE
 

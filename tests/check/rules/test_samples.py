@@ -43,6 +43,9 @@ def test_the_nearest_sample_holds() -> None:
         ("sample cluster.nodeCount", CheckCode.NOT_HERE, "cluster"),
         ("sample nodse", CheckCode.UNKNOWN_NAME, "nodse"),
         ("sample 1 sample 2", CheckCode.WRITTEN_TWICE, "sample 2"),
+        ("sample 0", CheckCode.SAMPLE_RANGE, "0"),
+        ("sample -1", CheckCode.SAMPLE_RANGE, "-1"),
+        ("sample nodes > 9 ? 2 - 2 : -5", CheckCode.SAMPLE_RANGE, "nodes > 9 ? 2 - 2 : -5"),
     ],
 )
 def test_mistakes(body: str, code: CheckCode, marked: str) -> None:

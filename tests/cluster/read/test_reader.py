@@ -155,6 +155,7 @@ metadata: {name: n3, labels: null, creationTimestamp: "2026-01-01T00:00:00Z"}
         ("K1107", "1: metadata.labels.version"),
         ("K1107", "1: metadata.labels.flag"),
         ("K1107", "1: status.images[0].names"),
+        ("K1108", "1: status.allocatable.cpu"),
         ("K1108", "2: status.allocatable.cpu"),
     ]
     assert result.diagnostics[0].title == "expected a string, got a number"
@@ -172,6 +173,21 @@ def test_places_in_maps_lead_to_the_entry() -> None:
         "spec.devices[1].attributes.model.string",
         "spec.devices[1].attributes.size.int",
         "spec.devices[1].capacity.memory.requestPolicy.validRange.min",
+    ]
+
+
+def test_nothing_follows_from_a_value_of_a_wrong_type() -> None:
+    text = """
+apiVersion: v1
+kind: Pod
+metadata: {name: 3}
+spec: {containers: [c], tolerations: [{key: 1}], nodeSelector: x}
+"""
+    assert places(read_text(text)) == [
+        ("K1107", "1: metadata.name"),
+        ("K1107", "1: spec.containers[0]"),
+        ("K1107", "1: spec.tolerations[0].key"),
+        ("K1107", "1: spec.nodeSelector"),
     ]
 
 

@@ -1,0 +1,87 @@
+"""The errors that are certain in rules of which some text could not be read.
+
+What was left out may declare a name or a rule, prove a key, or be the rest of an expression. Errors that may
+come from that are reported once everything can be read.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
+from typing import Final
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Source
+from kdsl.check.model.codes import CheckCode
+from kdsl.lang.codes import LangCode
+from kdsl.lang.loader import Program
+from kdsl.lang.tree import File
+from kdsl.lang.twin import is_twin
+from kdsl.lang.words import TERMINAL_OF_STARTER
+
+_OF_STATEMENTS: Final = frozenset(
+    {
+        *(CheckCode.NO_OVERLOAD, CheckCode.ARGUMENT_COUNT, CheckCode.WRONG_TYPE, CheckCode.MIXED_TYPES),
+        *(CheckCode.BAD_TEXT, CheckCode.NOT_IN_RULES, CheckCode.COMPARED_VIEWS, CheckCode.MACRO_FORM),
+        *(CheckCode.UNKNOWN_TYPE, CheckCode.REPEATED_KEY, CheckCode.TOO_LATE, CheckCode.UNFIT_SORT_KEY),
+        *(CheckCode.NOT_OPTIONAL, CheckCode.NEEDLESS_HAS, CheckCode.UNKNOWN_FIELD),
+        *(CheckCode.WEIGHT_RANGE, CheckCode.SAMPLE_RANGE),
+    }
+)
+"""Errors that depend on their own statement only."""
+_OF_DECLARATIONS: Final = _OF_STATEMENTS | {
+    *(CheckCode.MAY_BE_MISSING, CheckCode.SHADOWING, CheckCode.NOT_HERE, CheckCode.UNTYPED_PARAM),
+    *(CheckCode.WRITTEN_TWICE, CheckCode.MISPLACED),
+}
+"""Errors that depend on their own rule only."""
+_LINE: Final = re.compile(r"^[ \t]*(\w*)", re.MULTILINE)
+_NAMING: Final = re.compile(r"\s*(let|param|for)\b")
+
+
+def certain_errors(
+    found: Iterable[Diagnostic], program: Program, broken: Sequence[Diagnostic]
+) -> Iterator[Diagnostic]:
+    """Yield the errors in `found` that are certain; `broken` are those of the texts left out."""
+    files = {file.span.source.path: _Regions(file, broken) for file in program.files}
+    for each in found:
+        if each.span is not None and each.code in files[each.span.source.path].certain_at(each.span.start):
+            yield each
+
+
+class _Regions:
+    """The declarations and statements of a file, by where they start, and those with a broken text."""
+
+    def __init__(self, file: File, broken: Iterable[Diagnostic]) -> None:
+        source = file.span.source
+        errors = [each for each in broken if each.span is not None and each.span.source.path == source.path]
+        places = [each.span.start for each in errors if each.span is not None]
+        # A misspelled word begins a statement, too: the one before it is whole.
+        words = [each for each in errors if each.fixes and each.code == LangCode.UNKNOWN_KEYWORD]
+        misspelled = (each.span.start for each in words if each.span is not None)
+        self._declarations = [each.span.start for each in file.declarations]
+        self._statements = sorted((*misspelled, *_statements(source)))
+        self._damaged = {bisect(self._declarations, place) for place in places}
+        self._unsure = {bisect(self._statements, place) for place in places}
+        for at in sorted(self._unsure):
+            # The name of a broken value has an unknown type in the rest of the rule.
+            if at and _NAMING.match(source.text, self._statements[at - 1]):
+                self._unsure.update(range(at, bisect(self._statements, self._end(self._statements[at - 1]))))
+
+    def _end(self, place: int) -> float:
+        after = bisect(self._declarations, place)
+        return self._declarations[after] if after < len(self._declarations) else inf
+
+    def certain_at(self, place: int) -> frozenset[CheckCode]:
+        """Return the errors that are certain at a place."""
+        if bisect(self._declarations, place) not in self._damaged:
+            return _OF_DECLARATIONS
+        return frozenset() if bisect(self._statements, place) in self._unsure else _OF_STATEMENTS
+
+
+def _statements(source: Source) -> Iterator[int]:
+    """Yield where statements may start: in YAML at each line, where expressions are whole or left out."""
+    for line in _LINE.finditer(source.text):
+        if is_twin(source.path) or line[1] in TERMINAL_OF_STARTER:
+            yield line.start()
