@@ -166,7 +166,8 @@ def test_places_in_maps_lead_to_the_entry() -> None:
     attributes = {"ok": {"bool": True}, "model": {"string": {}}, "size": {"int": "3"}}
     amount = {"memory": {"value": "1Gi", "requestPolicy": {"validRange": {"min": []}}}}
     device = {"name": "g", "attributes": attributes, "capacity": amount}
-    spec = {"driver": "d", "pool": {"name": "p"}, "devices": [{"name": "f"}, device]}
+    pool = {"name": "p", "resourceSliceCount": 1}
+    spec = {"driver": "d", "pool": pool, "allNodes": True, "devices": [{"name": "f"}, device]}
     kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
     result = read_values([{**kind, "metadata": {"name": "s"}, "spec": spec}])
     assert [place.partition(": ")[2] for _, place in places(result)] == [
