@@ -19,7 +19,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.devices import answers
+from kdsl.plan.devices import answers, inventories
 from kdsl.plan.devices.answers import CardAnswers
 from kdsl.plan.devices.classes import InventoryClasses
 from kdsl.plan.devices.counting import CardCounts
@@ -293,6 +293,19 @@ def test_nodes_that_look_alike_are_asked_once(found: RuleSet, monkeypatch: pytes
     assert [name for name in asked if name.startswith("n")] == ["n0"]
     plugin.answers.column(demand, snapshot, snapshot.order)
     assert len(asked) == len(set(asked))
+
+
+def test_nodes_that_are_gone_are_forgotten(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inventories, "SPARE_NODES", 4)
+    farm = Farm(found, "pack", node("kept"))
+    plugin = devices_of(farm)
+    for number in range(30):
+        farm.cluster.add_node(node(f"n{number}"))
+        check_one(farm, plugin, KINDS["small"])
+        farm.cluster.remove_node(f"n{number}")
+    kept = plugin.inventories
+    assert "kept" in kept._idle and "kept" in kept._used
+    assert max(len(kept._idle), len(kept._used)) < 10
 
 
 def test_annotations_that_devices_do_not_read_make_no_difference(found: RuleSet) -> None:

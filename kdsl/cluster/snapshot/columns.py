@@ -16,6 +16,8 @@ from kdsl.base.resources import capped
 Int64Column: TypeAlias = NDArray[np.int64]
 Bounds: TypeAlias = tuple[int, int]
 """The smallest and the largest possible amount."""
+_SPARE: Final = 64
+"""The columns from which on unused ones are dropped; later twice the used ones more."""
 MAX_SUMMED: Final = 2**48
 """The largest amount of a pod that is summed over columns: sums of as many pods as a node may have fit int64.
 """
@@ -67,10 +69,11 @@ class Columns:
         self._cells: dict[str, Int64Column] = {}
         self._views: dict[str, Int64Column] = {}
         self._zeros = readable(np.zeros(0, np.int64))
+        self._most = _SPARE
 
     @property
     def names(self) -> Iterable[str]:
-        """The resources that some row has or had."""
+        """The resources that some row has, and some that a row had."""
         return self._cells.keys()
 
     def resize(self, rows: int) -> None:
@@ -101,6 +104,8 @@ class Columns:
 
     def _add(self, row: int, amounts: Mapping[str, int]) -> None:
         """Add a column for each resource without one, with its amount in one row."""
+        if len(self._cells) >= self._most:
+            self._drop_unused()
         for name in [name for name in amounts if name not in self._cells]:
             amount = capped(amounts[name])
             self._cells[name] = cells = np.zeros(self._rows, np.int64)
@@ -109,6 +114,13 @@ class Columns:
             elsewhere = 0 if self._holds_zero else amount
             self._bounds[name] = _leap(min(elsewhere, amount), max(elsewhere, amount))
             self._layout.change()
+
+    def _drop_unused(self) -> None:
+        """Drop the columns that are zero everywhere. Pods may name new resources for ever."""
+        for name in [name for name, cells in self._cells.items() if not cells.any()]:
+            del self._cells[name], self._views[name], self._bounds[name]
+        self._layout.change()
+        self._most = _SPARE + 2 * len(self._cells)
 
     def clear(self, row: int) -> None:
         """Set the amounts of an unused row to zero."""

@@ -117,13 +117,16 @@ class StorageIndex:
     def remove(self, kind: str, name: str) -> None:
         """Remove a volume, an attachment or a CSI node, if there is one of that name."""
         if kind == PersistentVolume.KIND and name in self._volumes:
-            del self._classes[self._volumes.pop(name).storage_class_name][name]
+            storage_class = self._volumes.pop(name).storage_class_name
+            del self._classes[storage_class][name]
+            if not self._classes[storage_class]:
+                del self._classes[storage_class]
         elif kind == VolumeAttachment.KIND and name in self._attachments:
             node = self._attachments.pop(name).spec.node_name
             del self._attached[node][name]
             if not self._attached[node]:
                 del self._attached[node]
         elif kind == CSINode.KIND:
-            self._limited.subtract(self._limits.pop(name, _NO_LIMITS).keys())
+            self._limited -= Counter(self._limits.pop(name, _NO_LIMITS).keys())
             self._migrated.pop(name, None)
             self.csi_nodes_version += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Final, TypeAlias
 
 from kdsl.cluster.objects.node import NodeInfo
@@ -76,9 +77,11 @@ def _added_pods(before: NodeInfo | None, node: NodeInfo | None) -> Pods | None:
     """Return the pods that were added to a node; None if more than that changed."""
     if before is None or node is None or before.facts is not node.facts:
         return None
-    # New pods are appended.
+    # New pods are appended. Readers know pods by identity: an equal pod in place of another one is a change.
     known = len(before.pods)
-    return node.pods[known:] if node.pods[:known] == before.pods else None
+    if known > len(node.pods) or not all(map(is_, before.pods, node.pods)):
+        return None
+    return node.pods[known:]
 
 
 def _is_unmoved(before: NodeInfo | None, node: NodeInfo | None) -> bool:

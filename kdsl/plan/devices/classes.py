@@ -111,6 +111,7 @@ class InventoryClasses:
             self._by_answers.clear()
         assert self._by_shapes is not None
         self._by_shapes.refresh()
+        self._inventories.forget_gone(live)
 
     def _reset(self) -> None:
         self._node_shapes = _Numbers[Hashable, NodeShapes]()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from kdsl.base.resources import NOTHING, Resources
 from kdsl.cluster.devices.cards import Card, Shape
@@ -18,6 +19,7 @@ from kdsl.cluster.devices.quota import Quota
 from kdsl.cluster.devices.usage import with_holdings
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.faults import Fault
 from kdsl.plan.devices.device_error import DeviceError, fault_of
@@ -25,6 +27,9 @@ from kdsl.plan.devices.node_inputs import KindsByKey, NodeInputs
 from kdsl.plan.devices.placing import NodeCards
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.records import Records
+
+SPARE_NODES: Final = 1_024
+"""The nodes that are remembered beside twice as many as there are rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,17 @@ class Inventories:
             found = self._read(facts)
         self._idle[facts.name] = (facts, found)
         return found
+
+    def forget_gone(self, live: LiveSnapshot) -> None:
+        """Forget nodes that are gone once they are many: new nodes may have new names for ever."""
+        if max(len(self._idle), len(self._used)) > 2 * len(live.names) + SPARE_NODES:
+            # Copied first: another thread may add a node meanwhile.
+            self._idle = {
+                name: each for name, each in list(self._idle.items()) if live.row_of(name) is not None
+            }
+            self._used = {
+                name: each for name, each in list(self._used.items()) if live.row_of(name) is not None
+            }
 
     def idle(self, node: NodeInfo) -> NodeCards:
         """Return a node with its cards as if it had no pods."""

@@ -271,3 +271,21 @@ def test_an_assumed_pod_is_confirmed_with_the_labels_its_namespace_has_by_then()
     assert not cache.is_assumed("a/p")
     placed = cache.pod("a/p")
     assert placed is not None and placed.namespace_labels["env"] == "dev"
+
+
+def test_an_index_of_storage_forgets_classes_and_drivers_that_are_gone() -> None:
+    catalog = Catalog()
+    for number in range(3):
+        driver = {"name": f"d{number}", "nodeID": "x", "allocatable": {"count": 1}}
+        objects = [
+            read("PersistentVolume", spec={"storageClassName": f"s{number}"}),
+            read("CSINode", spec={"drivers": [driver]}),
+        ]
+        for each in objects:
+            catalog.put(each)
+        assert [volume.name for volume in catalog.storage.of_class(f"s{number}")] == ["x"]
+        assert catalog.storage.is_limited(f"d{number}")
+        for each in objects:
+            catalog.remove(each.KIND, key_of(each))
+    assert not catalog.storage._classes
+    assert not catalog.storage._limited

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kdsl.base.resources import Resources
 from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
@@ -136,3 +138,22 @@ def test_bounds_of_amounts_grow_in_leaps() -> None:
     cache.remove_node("two")
     assert cache.snapshot().live.bounds("requested", "cpu") is asked
     assert cache.snapshot().live.bounds("allocatable", "cpu") is cpus
+
+
+def test_resources_that_no_node_has_any_more_take_no_memory() -> None:
+    cache = ClusterCache()
+    cache.add_node(facts("one"))
+
+    def asked(number: int) -> PodInfo:
+        return PodInfo("p", usage=Resources({"cpu": 5, f"example.com/r{number}": 1}), node_name="one")
+
+    for number in range(500):
+        cache.add_pod(asked(number))
+        snapshot = cache.snapshot().live
+        column = snapshot.requested(f"example.com/r{number}").tolist()
+        assert (column, snapshot.requested("cpu").tolist()) == ([1], [5])
+        cache.remove_pod("default/p")
+    assert len(snapshot.resource_names) < 100
+    assert snapshot.requested("example.com/r0").tolist() == [0]
+    cache.add_pod(asked(0))
+    assert cache.snapshot().requested("example.com/r0").tolist() == [1]

@@ -58,6 +58,16 @@ def test_other_changes_are_logged_without_pods() -> None:
     assert _take(log, cache) == [(cache.snapshot().row_of("b"), None)]
 
 
+def test_a_pod_in_place_of_an_equal_one_is_a_change() -> None:
+    cache, log = _cluster("a"), Arrivals()
+    cache.add_pod(PodInfo("p1", node_name="a"))
+    assert _take(log, cache) is None
+    cache.remove_pod("default/p1")
+    cache.add_pod(PodInfo("p1", node_name="a"))
+    cache.add_pod(PodInfo("p2", node_name="a"))
+    assert _take(log, cache) == [(cache.snapshot().row_of("a"), None)]
+
+
 def test_nodes_that_keep_their_labels_and_pods_are_unmoved() -> None:
     cache, log = _cluster("a", "b"), Arrivals()
     cache.add_pod(PodInfo("p1", node_name="a"))

@@ -7,7 +7,10 @@ from threading import Barrier
 
 import pytest
 from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.api.objects import LabelSelectorSpec, Namespace, ObjectMeta
+from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.eval.scalar.meter import Meter
 from kdsl.plan.counts import store
@@ -113,3 +116,21 @@ def test_threads_that_ask_at_once_find_the_same(known: bool) -> None:
         assert [domains for domains, _ in found] == [number + 2] * len(counts)
         for at, (_, sums) in enumerate(found):
             assert sums is found[at % 3][1]
+
+
+def test_a_pod_is_found_once_after_its_namespace_changed_there_and_back() -> None:
+    cache = _cluster()
+    cache.add_pod(PodInfo("p", node_name="a", labels=FrozenMap({"app": "x"})))
+    selector = LabelSelector.of(LabelSelectorSpec(match_labels={"app": "x"}))
+
+    def found() -> list[PodInfo] | None:
+        matching = TallyStore.of(cache.snapshot()).matching(selector)
+        return None if matching is None else [pod for _, pod in matching]
+
+    assert found() == [cache.pod("default/p")]
+    # Both changes come before the next decision.
+    for labels in ({"team": "y"}, {}):
+        cache.put(Namespace(ObjectMeta("default", labels=labels)))
+    found()
+    cache.remove_pod("default/p")
+    assert found() == []
