@@ -201,7 +201,7 @@ class _Run:
                 yield chooser
         if not statements or statements[-1].where is not None:
             name = self._device.name
-            why = "what to do for the other pods is not said" if statements else "no card would be chosen"
+            why = "no `choose` holds for other pods" if statements else "no card would be chosen"
             incomplete(self._block.diagnostics, "device", name.text, name.span, "choose", why)
 
     def _order(self) -> CheckedOrder:

@@ -177,7 +177,7 @@ class Sections:
                 title = f"an amount must be `int` or `quantity`, not `{value.type}`"
                 block.diagnostics.append(Diagnostic(CheckCode.WRONG_TYPE, title, value.span))
         else:
-            value = block.expression(change.value, STRING, "what admission writes")
+            value = block.expression(change.value, STRING, "the value of an annotation")
         block.facts = facts
         return CheckedChange(target.text, key, value, where, change.span)
 

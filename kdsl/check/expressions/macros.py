@@ -307,11 +307,11 @@ def _aggregate(inf: Inference, expr: Call) -> TypedExpr:
     inner = inf.scope.child()
     variable = declare_variable(inf, inner, name.name, name.span, macro.variable, target)
     inside = inf.within(inner)
-    body = inside.expect(inside.infer(expr.args[1]), macro.body, f"what `{expr.function}` asks")
+    body = inside.expect(inside.infer(expr.args[1]), macro.body, f"the body of `{expr.function}`")
     if body.type == ERROR:
         return inf.error(expr.span)
     if not body.time.is_lasting:
-        return inf.fail(_asks_the_node(body, expr.function))
+        return inf.fail(_reads_node(body, expr.function, name.name))
     parts = inf.parts([target, body], expr.span)
     parts["reads"] |= macro.reads
     parts["time"] = max(parts["time"], time_of(macro.reads))
@@ -326,13 +326,13 @@ def _aggregate(inf: Inference, expr: Call) -> TypedExpr:
     )
 
 
-def _asks_the_node(body: TypedExpr, macro: str) -> Diagnostic:
+def _reads_node(body: TypedExpr, macro: str, variable: str) -> Diagnostic:
     return Diagnostic(
         CheckCode.TOO_LATE,
-        f"what `{macro}` asks must not depend on the node",
+        f"the body of `{macro}` must not depend on `node`",
         body.span,
-        "this depends on the node that is judged",
-        help=(f"`{macro}` is computed once for all nodes: ask its variable, and the node by `.here(node)`",),
+        f"`{macro}` is computed once for all nodes",
+        help=(f"read `{variable}` in place of `node`; `.here(node)` gives the count of the node's domain",),
     )
 
 

@@ -15,6 +15,7 @@ from kdsl.check.lints import (
     constant_score,
     empty_reason,
     integer_plateau,
+    lost_condition,
     plain_hole,
     repeated_condition,
     score_range,
@@ -41,6 +42,7 @@ LINTS: tuple[Lint, ...] = (
     integer_plateau.LINT,
     plain_hole.LINT,
     empty_reason.LINT,
+    lost_condition.LINT,
 )
 
 

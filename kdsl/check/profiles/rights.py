@@ -102,7 +102,7 @@ class Rights:
                 CheckCode.TEAM_BASE,
                 f"profile `{located.name}` of team `{team.name}` extends one that the platform has replaced",
                 name.span,
-                f"it lacks what `{holder.qualified}` adds",
+                f"it lacks the changes of `{holder.qualified}`",
                 secondary=(Label(line, f"`{holder.qualified}` takes the place of `{base.qualified}`"),),
                 help=(f"extend `{holder.qualified}`",),
             )
