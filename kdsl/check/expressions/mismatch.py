@@ -49,7 +49,8 @@ _AS_CONDITION = {
 """Conditions on a value, by its type."""
 
 _FOREIGN_METHODS = {
-    **dict.fromkeys(("len", "length", "count"), "`x.size()` is the number of elements or characters"),
+    **dict.fromkeys(("len", "length"), "`x.size()` is the number of elements or characters"),
+    "count": "`list.filter(x, C).size()` counts the elements for which C holds, `list.size()` all",
     **dict.fromkeys(("has", "includes"), "`x in list` and `key in map` ask for an item and for a key"),
     "any": "`list.exists(x, C)` holds if C holds for an element",
 }

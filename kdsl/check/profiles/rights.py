@@ -247,7 +247,7 @@ class Rights:
     def _refuse_preemption(self, team: Located[Team], span: Span, what: str) -> None:
         """Report a change of preemption: its victims may be other teams' pods, so no right covers it."""
         title = f"team `{team.name}` may not {what}"
-        why = "preemption removes pods of every team: it is the platform's alone"
+        why = "preemption evicts pods of every team: only the platform may change it"
         self._diagnostics.append(
             Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_grants_label(team))
         )
@@ -255,7 +255,7 @@ class Rights:
     def _refuse_sample(self, team: Located[Team], span: Span) -> None:
         """Report a `sample` of a team: it sets the time of a search, which all pods wait for."""
         title = f"team `{team.name}` may not say `sample`"
-        why = "pods of every team wait during a search for nodes: it is the platform's alone"
+        why = "pods of every team wait during a search for nodes: only the platform may change it"
         self._diagnostics.append(
             Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_grants_label(team))
         )
