@@ -182,7 +182,7 @@ class Sections:
         return CheckedChange(target.text, key, value, where, change.span)
 
     def fit(self, statement: Fit | None, span: Span) -> CheckedFit:
-        """Check what must hold of a card."""
+        """Check the conditions on a card."""
         steps: list[FitStep] = []
         with self.within("fit", span) as scope:
             for each in statement.body if statement else ():

@@ -1,9 +1,9 @@
 """Rights: the changes that the profiles of a team may make to the platform's, statement by statement.
 
-With every statement inside the rights, a team's profile rejects at least what the profile it extends rejects.
-The proof is by form: predicates of the platform stay, in full, unless the platform granted `disable
-predicates`. The predicates that a team adds run as well, and a node must pass all. `docs/teams.md` has the
-table.
+With every statement inside the rights, a team's profile rejects at least the nodes that the profile it
+extends rejects. The proof is by form: predicates of the platform stay, in full, unless the platform granted
+`disable predicates`. The predicates that a team adds run as well, and a node must pass all. `docs/teams.md`
+has the table.
 """
 
 from __future__ import annotations
