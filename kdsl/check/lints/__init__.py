@@ -17,6 +17,7 @@ from kdsl.check.lints import (
     integer_plateau,
     lost_condition,
     plain_hole,
+    quadratic_loop,
     repeated_condition,
     score_range,
     shadowed_rule,
@@ -43,6 +44,7 @@ LINTS: tuple[Lint, ...] = (
     plain_hole.LINT,
     empty_reason.LINT,
     lost_condition.LINT,
+    quadratic_loop.LINT,
 )
 
 
