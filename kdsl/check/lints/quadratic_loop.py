@@ -15,7 +15,8 @@ Count pods by [`topology`](language.md#counting-pods). Compute other numbers in 
 `node`: it is computed once for a pod. The example becomes:
 
 `let empty = cluster.nodes.filter(n, n.podCount == 0).map(n, n.labels[?"pool"].orValue(""))`, then
-`require empty.filter(e, e == node.labels[?"pool"].orValue("")).size() > 1`, which loops over empty nodes only.
+`require empty.filter(e, e == node.labels[?"pool"].orValue("")).size() > 1`. This
+loops over empty nodes only.
 """
 
 from __future__ import annotations
@@ -24,33 +25,31 @@ from collections.abc import Iterator
 
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.check.lints.lint import Lint, Subject, conditions, values
+from kdsl.check.model.rule_set import WrittenRule
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Comprehension, FieldOf
+
+_HELP = ("count pods by `topology(…)`", "or compute a list or map in a `let` that does not read `node`")
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
     """Yield a warning for each loop over the cluster that depends on the node."""
-    for rule in (*subject.predicates(), *subject.scores()):
-        for expr in (*values(rule), *(condition for _, condition in conditions(rule))):
-            for part in walk(expr):
-                if isinstance(part, Comprehension) and not part.time.is_lasting:
-                    over = part.iterable
-                    if (
-                        isinstance(over, FieldOf)
-                        and over.view == "Cluster"
-                        and over.field in ("nodes", "pods")
-                    ):
-                        yield Diagnostic(
-                            LINT.code,
-                            f"a loop over all {over.field} runs for each node",
-                            part.span,
-                            "it reads `node`",
-                            Severity.WARNING,
-                            help=(
-                                "count pods by `topology(…)`",
-                                "or compute a list or map in a `let` that does not read `node`",
-                            ),
-                        )
+    for predicate in subject.predicates():
+        yield from _in_rule(predicate)
+    for score in subject.scores():
+        yield from _in_rule(score)
+
+
+def _in_rule(rule: WrittenRule) -> Iterator[Diagnostic]:
+    expressions = (*values(rule), *(condition for _, condition in conditions(rule)))
+    for part in (part for expr in expressions for part in walk(expr)):
+        match part:
+            case Comprehension(iterable=FieldOf(view="Cluster", field="nodes" | "pods" as items)):
+                if not part.time.is_lasting:
+                    title = f"a loop over all {items} runs for each node"
+                    yield Diagnostic(
+                        LINT.code, title, part.span, "it reads `node`", Severity.WARNING, help=_HELP
+                    )
 
 
 LINT = Lint("K0709", "quadratic-loop", find, __doc__)
