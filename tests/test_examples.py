@@ -94,7 +94,13 @@ def test_the_migration_is_what_convert_writes(copy: Path) -> None:
 
 @pytest.mark.parametrize(
     ("page", "count"),
-    [("docs/explain.md", 6), ("docs/language.md", 1), ("examples/gpu-sharing/README.md", 1)],
+    [
+        ("docs/commands.md", 1),
+        ("docs/explain.md", 6),
+        ("docs/language.md", 1),
+        ("docs/simulate.md", 1),
+        ("examples/gpu-sharing/README.md", 1),
+    ],
 )
 def test_the_transcripts_of_the_docs(page: str, count: int, copy: Path) -> None:
     """Lines of the shipped rules move with every edit of them: they are not compared."""

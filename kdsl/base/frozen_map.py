@@ -18,7 +18,7 @@ class FrozenMap(Mapping[K, V]):
     """An immutable, hashable mapping; it keeps the order of its source.
 
     Values must be hashable for its hash. `entries` is its content as a plain mapping, for code that reads one
-    key of many maps. `derived` belongs to `SelectedKeys`, which keeps there what it finds in the content.
+    key of many maps. `derived` belongs to `SelectedKeys`, which keeps there its findings about the content.
     """
 
     __slots__ = ("_hash", "derived", "entries")

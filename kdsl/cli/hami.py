@@ -45,7 +45,11 @@ def _switch(name: str, default: bool, text: str) -> Callable[[Any], Any]:
 
 @click.command("hami", epilog=examples_of("hami"), context_settings=_SETTINGS)
 @click.option(
-    "--http-bind", type=_ADDRESS, default="127.0.0.1:8080", show_default=True, help="Where to listen."
+    "--http-bind",
+    type=_ADDRESS,
+    default="127.0.0.1:8080",
+    show_default=True,
+    help="The address of the extender and the webhook.",
 )
 @click.option("--cert-file", type=GivenPath(), metavar="FILE", help="The certificate; without one: no TLS.")
 @click.option("--key-file", type=GivenPath(), metavar="FILE", help="The key of the certificate.")
@@ -60,36 +64,70 @@ def _switch(name: str, default: bool, text: str) -> Callable[[Any], Any]:
 @click.option(
     "--scheduler-name", default="", help="The schedulerName that the webhook sets for pods with devices."
 )
-@click.option("--node-scheduler-policy", default="binpack", show_default=True, help="How nodes are chosen.")
-@click.option("--gpu-scheduler-policy", default="spread", show_default=True, help="How cards are chosen.")
 @click.option(
-    "--metrics-bind-address", type=_ADDRESS, default=":9395", show_default=True, help="Of /metrics."
+    "--node-scheduler-policy",
+    default="binpack",
+    show_default=True,
+    help="The choice of nodes: binpack or spread.",
 )
-@click.option("--node-label-selector", type=_Read("labels", "node_labels"), default="", help="key=value,…")
 @click.option(
-    "--node-lock-timeout", type=_DURATION, default="5m", show_default=True, help="How long a lock holds."
+    "--gpu-scheduler-policy",
+    default="spread",
+    show_default=True,
+    help="The choice of cards: binpack, spread or topology-aware.",
+)
+@click.option(
+    "--metrics-bind-address",
+    type=_ADDRESS,
+    default=":9395",
+    show_default=True,
+    help="The address of /metrics.",
+)
+@click.option(
+    "--node-label-selector",
+    type=_Read("labels", "node_labels"),
+    default="",
+    help="Use cards of nodes with these labels only: key=value,…",
+)
+@click.option(
+    "--node-lock-timeout",
+    type=_DURATION,
+    default="5m",
+    show_default=True,
+    help="The age at which a lock of a node ends.",
 )
 @click.option(
     "--node-lock-retry-timeout",
     type=_DURATION,
     default="28s",
     show_default=True,
-    help="How long members of pod groups wait for a lock.",
+    help="The time that members of pod groups wait for a lock.",
 )
-@_switch("--force-overwrite-default-scheduler", True, "Whether pods of default-scheduler become ours.")
-@_switch("--leader-elect", False, "Whether the lease of the kube-scheduler beside says who leads.")
-@click.option("--leader-elect-resource-name", "lease", default="", help="The name of that lease.")
-@click.option("--leader-elect-resource-namespace", "lease_namespace", default="", help="Its namespace.")
-@_switch("--enable-ascend", False, "Whether `vnpus` of the device configuration count.")
-@_switch("--enable-iluvatar", False, "Whether `iluvatars` count.")
-@_switch("--legacy-metrics", False, "Whether metrics have their old names, too.")
-@_switch("--debug", False, "Whether to log more.")
-@click.option("--v", "-v", "verbosity", type=_Read("level", "level"), default="0", help="Above 3: log more.")
-@click.option("--kube-qps", type=click.FloatRange(min=0), default=2000.0, help="Requests a second, or 0.")
-@click.option("--kube-burst", type=click.IntRange(min=1), default=4000, help="Requests at once.")
+@_switch("--force-overwrite-default-scheduler", True, "Take over pods of default-scheduler.")
+@_switch("--leader-elect", False, "Lead while the kube-scheduler beside it holds the lease.")
+@click.option("--leader-elect-resource-name", "lease", default="", help="The name of the lease.")
+@click.option(
+    "--leader-elect-resource-namespace", "lease_namespace", default="", help="The namespace of the lease."
+)
+@_switch("--enable-ascend", False, "Use `vnpus` of the device configuration.")
+@_switch("--enable-iluvatar", False, "Use `iluvatars` of the device configuration.")
+@_switch("--legacy-metrics", False, "Serve metrics under their old names, too.")
+@_switch("--debug", False, "Log more.")
+@click.option(
+    "--v",
+    "-v",
+    "verbosity",
+    type=_Read("level", "level"),
+    default="0",
+    help="The log level; above 3 more is logged.",
+)
+@click.option(
+    "--kube-qps", type=click.FloatRange(min=0), default=2000.0, help="Requests per second; 0: no limit."
+)
+@click.option("--kube-burst", type=click.IntRange(min=1), default=4000, help="The most requests in a burst.")
 @click.option("--kube-timeout", type=int, default=0, hidden=True)
-@_switch("--profiling", False, "Accepted, and without effect.")
-@click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The way to the cluster.")
+@_switch("--profiling", False, "Accepted without effect.")
+@click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The kubeconfig of the cluster.")
 def command(
     http_bind: tuple[str, int],
     cert_file: Path | None,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     help="The form of TRACE: a mapping, a folder of snapshots, a watch log, an export.",
 )
 def command(trace: Path, form: str) -> None:
-    """Read TRACE and print what it holds: nodes, pods, times, and how many rows of tables count.
+    """Read TRACE and print its contents: nodes, pods, times, and how many rows of tables count.
 
     Exits with 2 if the trace has mistakes.
     """

@@ -101,5 +101,5 @@ def _welcome(url: str, counts: str, path: Path) -> str:
         "  kubectl get nodes\n"
         "  kubectl apply -f pod.yaml\n"
         "  kubectl get pods -A -w\n\n"
-        "Ctrl-C ends it, and all that is in it."
+        "Ctrl-C ends it and deletes its objects."
     )

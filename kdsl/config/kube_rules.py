@@ -176,6 +176,8 @@ def _profile(name: str, profile: KubeProfile, queue: str, origin: str, samples: 
     lines = [f"scheduler {json.dumps(profile.scheduler, ensure_ascii=False)}"]
     if samples and profile.percentage:
         lines.append(f"sample kubernetes.enoughNodes(nodes, {profile.percentage})")
+    if queue and not profile.enabled.has("SchedulingGates", Point.PRE_ENQUEUE):
+        lines.append("// kdsl: ignore[K0708] the configuration does not run SchedulingGates")
     lines += [f"queue {queue}"] if queue else []
     if not profile.enabled.has("DefaultPreemption", Point.POST_FILTER):
         lines.append("disable preemption LowerPriority")

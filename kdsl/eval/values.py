@@ -1,4 +1,4 @@
-"""Run-time values of expressions, and what every back end must agree on about them.
+"""Run-time values of expressions, and their laws for every back end.
 
 | CEL type | Python value |
 |---|---|

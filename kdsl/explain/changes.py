@@ -252,7 +252,7 @@ def _checked(on: str, rest: str, operation: Operation, value: str | None) -> Cha
 
 
 def _ways(bare: Change) -> str:
-    """Return the help for a field without a value: what can be written to change it."""
+    """Return the help for a field without a value: the ways to change it."""
     place = bare.text.removesuffix(bare.operation.value)
     if not bare.key and bare.field in (*_POD_MAPS, *_NODE_MAPS, *_AMOUNTS):
         place += ".KEY"

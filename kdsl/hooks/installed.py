@@ -142,7 +142,7 @@ def _entry_points(group: str, folders: tuple[tuple[str, int], ...]) -> tuple[met
 
 
 def _name_and_version(distribution: metadata.Distribution | None) -> tuple[str, str]:
-    """Return what the metadata of a distribution says; a line that it lacks is empty."""
+    """Return the lines of a distribution's metadata; a missing line is empty."""
     if distribution is None:
         return "", ""
     lines = distribution.metadata

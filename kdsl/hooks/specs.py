@@ -159,7 +159,8 @@ class SchedulingHooks:
 
     @hookspec
     def hint_signature(self, pod: PodInfo) -> Hashable:
-        """Return what `queueing_hint` reads of `pod`, so that it is asked once for pods with equal values.
+        """Return the values of `pod` that `queueing_hint` reads, so that it is asked once for pods with equal
+        values.
 
         Without this hook, and for None, it is asked about each pod.
         """

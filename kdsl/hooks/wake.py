@@ -23,7 +23,7 @@ QueueingHint = Callable[["PodInfo", "ClusterEvent"], bool]
 @dataclass(frozen=True, slots=True)
 class Wake:
     """The events that can change one plugin's answer, and its hint about them; without a hint all of them
-    count. `signature` returns what the hint reads of a pod.
+    count. `signature` returns the values of a pod that the hint reads.
     """
 
     patterns: tuple[EventPattern, ...] = EVERYTHING

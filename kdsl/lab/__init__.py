@@ -23,7 +23,7 @@ def open(folder: str | Path) -> Results:
 def run(
     experiment: str | Path, folder: str | Path | None = None, processes: int = 1, on: str = "local"
 ) -> Results:
-    """Run what an experiment (a YAML file) has not run yet, and open the results.
+    """Run the missing runs of an experiment (a YAML file), and open the results.
 
     `on` is `local`, or `ray` with the address of a cluster behind a colon. `folder` is by default the name of
     the experiment without its suffix. Raises InvalidInputError if the experiment has mistakes: nothing runs

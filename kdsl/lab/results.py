@@ -1,5 +1,5 @@
 """Results as Parquet files: one for each run, called by a digest of all that it depends on, and a table of
-all runs. Beside them are what reports show: the text of the rules, and the nodes of the traces.
+all runs. Beside them are other inputs of reports: the text of the rules, and the nodes of the traces.
 
 A run whose file is there is not run again. Files are written beside their place and renamed, so a crash
 leaves no half of one. Equal runs give equal bytes.
@@ -82,7 +82,7 @@ class ResultFolder:
         self.put(self.file_of(digest), table.replace_schema_metadata({INPUTS: text.encode()}))
 
     def opened(self, path: Path) -> BinaryIO:
-        """Open a file of the folder. Raises OSError, also for what is no regular file and for a link that
+        """Open a file of the folder. Raises OSError, also for a file that is not regular and for a link that
         leaves the folder it stands in.
         """
         return open_written(self.path, str(path.relative_to(self.path)))

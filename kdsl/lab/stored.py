@@ -1,4 +1,4 @@
-"""The results of an experiment, opened again: what notebooks and reports read.
+"""The results of an experiment, opened again for notebooks and reports.
 
 Tables are pyarrow's. A folder or file that is missing or no such file is a diagnostic.
 """
@@ -242,7 +242,7 @@ def _holds(kind: Any, wanted: str) -> bool:
 
 
 def _opened(folder: Path, path: Path, use: Callable[[Any], Any]) -> Any:
-    """Return what `use` makes of a Parquet file of a folder of results.
+    """Return the result of `use` for a Parquet file of a folder of results.
 
     Raises InvalidInputError if it is none, or a link that leaves its folder.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from lark import Token
@@ -11,6 +12,7 @@ from kdsl.lang.expression_builder import Locate
 from kdsl.lang.scan import CLOSER, Piece, PieceKind, is_first_on_line
 from kdsl.lang.words import STARTERS, STATEMENTS, SYMBOLS, describe_expected
 
+_UNQUOTED = re.compile(r"""[^\s"'{}]*""")
 OPENERS = {terminal: symbol for terminal, symbol in SYMBOLS.items() if symbol in CLOSER}
 
 
@@ -46,6 +48,13 @@ class Problem:
     def word(self) -> str:
         """Return the token's word, if it is one."""
         return self.found.text if self.found and self.found.kind is PieceKind.WORD else ""
+
+    @property
+    def unquoted(self) -> Span:
+        """Return the place of the token and of its rest up to a space, quote or brace, such as `a-b.c`."""
+        start = self.found.start if self.found else self.at
+        rest = _UNQUOTED.match(self.text, start)
+        return self.locate(start, rest.end() if rest else start)
 
     @property
     def is_at_line_start(self) -> bool:

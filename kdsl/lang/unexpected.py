@@ -57,8 +57,9 @@ def unexpected(problem: Problem) -> Diagnostic:
     hints = tuple(_hints(problem))
     near, fixes = suggest(problem.span, problem.word, words) if problem.word and not hints else ((), ())
     if problem.accepts == {"STRING"} and problem.word:
-        quoted = f'"{problem.word}"'
-        fixes = (Fix(f"write `{quoted}`", (Edit(problem.span, quoted),), Applicability.CERTAIN),)
+        bare = problem.unquoted
+        quoted = f'"{bare.text}"'
+        fixes = (Fix(f"write `{quoted}`", (Edit(bare, quoted),), Applicability.CERTAIN),)
     return Diagnostic(
         LangCode.UNEXPECTED,
         f"expected {problem.expected}, found {problem.described}",

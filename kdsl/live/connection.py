@@ -29,7 +29,7 @@ class Connection:
     async def open(options: AccessOptions, clock: Clock | None = None) -> Connection:
         """Find how to reach a cluster. This sends no request to it, but may run credential plugins.
 
-        Raises InvalidInputError with the file, the context and what to do.
+        Raises InvalidInputError with the file, the context and the cure.
         """
         time = clock if clock is not None else SystemClock()
 

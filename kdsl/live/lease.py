@@ -60,7 +60,7 @@ class Lease(Struct, frozen=True, rename="camel"):
 
 
 def read_lease(body: bytes) -> Lease:
-    """Read a lease; raise what `decode.UNREADABLE` lists."""
+    """Read a lease; raise an error of `decode.UNREADABLE`."""
     return _decoder.decode(body)
 
 

@@ -161,7 +161,7 @@ class RunRecord:
     # ---- on other threads --------------------------------------------------------------------------------
 
     def close(self, drain: float = DRAIN) -> None:
-        """Write what waits within `drain` seconds, then the last line; call it after the last decision."""
+        """Write the waiting messages within `drain` seconds, then the last line: no decision may follow."""
         self._is_closing.set()
         self._thread.join(drain)
         if self._thread.is_alive():

@@ -24,7 +24,7 @@ KINDS: Mapping[DifferenceKind, tuple[str, str]] = {
     DifferenceKind.OTHER_CARDS: ("gets other cards", "get other cards"),
     DifferenceKind.OTHER_VICTIMS: ("makes room elsewhere", "make room elsewhere"),
 }
-"""The words for one pod and for several, of what happens to them; the worst first."""
+"""The words for a difference, for one pod and for several; the worst first."""
 
 _SHORT = {
     DifferenceKind.PENDING: "pending",

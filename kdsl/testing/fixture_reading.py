@@ -132,8 +132,7 @@ class _Resolver:
             return None
         manifest = deepcopy(base.manifest)
         manifest.setdefault("metadata", {})["name"] = name
-        for unique in ("uid", "creationTimestamp"):
-            manifest["metadata"].pop(unique, None)
+        manifest["metadata"].pop("uid", None)
         return manifest
 
 

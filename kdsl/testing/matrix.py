@@ -103,6 +103,11 @@ def _target(path: str, span: Span, fixtures: Fixtures, found: list[Diagnostic]) 
         return None
     name = max(names, key=len)
     key, _, inner = rest.removeprefix(f"{name}.").partition(".")
+    if kind is Kind.PODS and key in ("on", "count"):
+        title = f"a matrix cannot change `{key}` of a pod"
+        help_ = ("write another node with its own pods, and choose it with `nodes` of a case",)
+        found.append(Diagnostic(TestCode.BAD_MATRIX, title, span, "fixed for all cases", help=help_))
+        return None
     if key not in kind.edits:
         help_ = did_you_mean(key, kind.edits) or (f"keys of a {kind.noun}: {', '.join(sorted(kind.edits))}",)
         found.append(

@@ -1,4 +1,4 @@
-"""The decisions of a record: what comparisons need of the document, checked."""
+"""The decisions of a record: the parts of the document that comparisons need, checked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _RejectionDocument(Struct, frozen=True):
 
 
 class _DecisionDocument(Struct, frozen=True, rename="camel"):
-    """The fields of a decision that say what became of the pod, and why."""
+    """The fields of a decision with its outcome and the reasons."""
 
     pod: str
     outcome: Outcome

@@ -177,8 +177,10 @@ def test_queues_have_the_back_off() -> None:
     first, second = checked(convert(text))
     assert [each.span.text for each in first.queue.backoff or ()] == ['duration("1s")', 'duration("60s")']
     assert len(first.queue.admit) == 1 and second.queue.admit == ()
-    (plain,) = checked(convert(f"profiles: [{{{ungated}}}]"))
+    converted = convert(f"profiles: [{{{ungated}}}]")
+    (plain,) = checked(converted)
     assert plain.queue.name == "UngatedPrioritySort"
+    assert "// kdsl: ignore[K0708]" in converted.text
 
 
 def test_names_are_words() -> None:

@@ -12,6 +12,7 @@ import pytest
 from kdsl.app import Settings, build_engine, check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.api.kinds import KubeObject
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
@@ -26,9 +27,15 @@ from tests.plan.lab import rules
 
 Json = dict[str, Any]
 NODES, PENDING, CLAIMS = 40, 25, 30
-HUGE = 2**60
-"""An amount that is too large to be summed over columns."""
+HUGE, LARGE = 2**60, 2**50
+"""Amounts that are too large to be summed over columns, of nodes and of pods."""
 APPS, ZONES = "abcdef", "xyz"
+
+
+def objects_of(values: list[Json]) -> tuple[KubeObject, ...]:
+    read = read_values(values)
+    assert not read.diagnostics, read.diagnostics[0]
+    return read.objects
 
 
 def node(random: Random, number: int) -> Json:
@@ -55,7 +62,7 @@ def pod(random: Random, name: str, priority: int, where: str = "") -> Json:
     requests = {"cpu": f"{random.randrange(300, 3_000)}m", "memory": str(random.randrange(2**20, 2**32))}
     container: Json = {"name": "c", "image": "i:1", "resources": {"requests": requests}}
     if random.random() < 0.1:
-        requests["memory"] = str(HUGE // 4)
+        requests["memory"] = str(LARGE)
     if random.random() < 0.2:
         container["ports"] = [{"containerPort": 80, "hostPort": random.choice([8080, 8081])}]
     spec: Json = {"containers": [container], "priority": priority, "nodeName": where}
@@ -238,10 +245,10 @@ def decided(
     for each in [*objects, *pending] if are_related else ():
         if each["kind"] == "Pod" and (random.random() < 0.1 or each in pending):
             relate(random, each)
-    cluster = ClusterCache.of(read_values(objects, "cluster").objects)
+    cluster = ClusterCache.of(objects_of(objects))
     settings = Settings(profile=profile, seed=seed, detail=Detail.FULL)
     with build_engine(checked, cluster, SimulatedBinder(cluster), ManualClock(), settings) as engine:
-        pods = [PodInfo.of(each) for each in read_values(pending, "pods").objects]  # type: ignore[arg-type]
+        pods = [PodInfo.of(each) for each in objects_of(pending)]  # type: ignore[arg-type]
         return list(engine.decisions(pods))
 
 
@@ -308,12 +315,12 @@ def test_dry_runs_do_not_change_the_order_of_later_faults() -> None:
         each["spec"]["containers"][0]["resources"]["requests"]["cpu"] = f"{1001 + number}m"
 
     def last_faults(*pending: Json) -> object:
-        cluster = ClusterCache.of(read_values([*objects, *running], "cluster").objects)
+        cluster = ClusterCache.of(objects_of([*objects, *running]))
         settings = Settings(profile="t.p")
         with build_engine(
             rules(FAILING), cluster, SimulatedBinder(cluster), ManualClock(), settings
         ) as engine:
-            pods = [PodInfo.of(each) for each in read_values(pending, "pods").objects]  # type: ignore[arg-type]
+            pods = [PodInfo.of(each) for each in objects_of(pending)]  # type: ignore[arg-type]
             return list(engine.decisions(pods))[-1].faults
 
     late = pod(Random(2), "late", 0)
@@ -354,10 +361,10 @@ def test_volumes_are_asked_about_by_zone_and_few_times(monkeypatch: pytest.Monke
     count(preempt.Preemption, "_dry_run_all")
     count(preempt.Preemption, "_dry_run")
     count(VolumeNeeds, "on")
-    cluster = ClusterCache.of(read_values([*objects, bound, volume], "cluster").objects)
+    cluster = ClusterCache.of(objects_of([*objects, bound, volume]))
     settings = Settings(profile="kubernetes.v1_36.default")
     with build_engine(shipped(), cluster, SimulatedBinder(cluster), ManualClock(), settings) as engine:
-        (waiting,) = [PodInfo.of(each) for each in read_values([new], "pods").objects]  # type: ignore[arg-type]
+        (waiting,) = [PodInfo.of(each) for each in objects_of([new])]  # type: ignore[arg-type]
         (decision,) = engine.decisions([waiting])
     found = cluster.snapshot().node(decision.nominated)
     assert found is not None and found.labels["zone"] == "zone-3" and len(decision.victims) == 1

@@ -370,3 +370,15 @@ def test_a_fixture_with_a_warning_leaves_no_unknown_name_unsaid(tmp_path: Path) 
     suite = _suite(tmp_path, body)
     assert suite.is_broken
     assert [each.code for each in suite.diagnostics] == [TestCode.BAD_FIXTURE, TestCode.UNKNOWN_FIXTURE]
+
+
+def test_a_fixture_like_another_is_created_at_the_same_time(tmp_path: Path) -> None:
+    rule = 'predicate New {\n  require pod.createdAt > timestamp("2026-01-01T00:00:00Z") else "old"\n}\n'
+    (tmp_path / "new.kdsl").write_text(f"kdsl 1\npackage new\n{rule}")
+    (tmp_path / "new.test.yaml").write_text(
+        "apiVersion: kdsl.dev/v1\nkind: RuleTest\npredicate: New\nfixtures:\n  nodes: {n: {}}\n  pods:\n"
+        '    first: {metadata: {creationTimestamp: "2026-02-01T00:00:00Z"}}\n    other: {like: first}\n'
+        "tests: [{name: new, pod: other, expect: {feasible: [n]}}]\n"
+    )
+    (result,) = run_suite(read_suite([tmp_path / "new.test.yaml"]))
+    assert result.passed

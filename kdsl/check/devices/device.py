@@ -66,8 +66,8 @@ _NEEDED: Final = {
     DeviceKind: "requests for its cards would have no name",
     Record: "nobody would know who has which card",
     Inventory: "no node would have a card",
-    Request: "no container would ask for a card",
-    Charge: "cards would be given away for nothing",
+    Request: "no container would request a card",
+    Charge: "pods would use no part of their cards",
 }
 _KEYS: Final = (INT, DOUBLE, STRING, BOOL)
 _SORTED: Final = (*_KEYS, *map(list_of, _KEYS), ERROR)
@@ -201,7 +201,7 @@ class _Run:
                 yield chooser
         if not statements or statements[-1].where is not None:
             name = self._device.name
-            why = "what to do for the other pods is not said" if statements else "no card would be chosen"
+            why = "no `choose` holds for other pods" if statements else "no card would be chosen"
             incomplete(self._block.diagnostics, "device", name.text, name.span, "choose", why)
 
     def _order(self) -> CheckedOrder:
@@ -239,5 +239,5 @@ class _Run:
 
 def _never_asked(span: Span) -> Diagnostic:
     help_ = ("give the `choose` before it a `where`, or put this one first",)
-    title = "this `choose` is never asked: the one before it always holds"
-    return Diagnostic(CheckCode.MISPLACED, title, span, "never asked", help=help_)
+    title = "this `choose` is never used: the one before it always holds"
+    return Diagnostic(CheckCode.MISPLACED, title, span, "never used", help=help_)

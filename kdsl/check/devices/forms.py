@@ -33,7 +33,7 @@ INVENTORY: Final[Forms] = {
     "attributes": FieldForm(map_of(STRING, DYN), "further values for `fit`, `choose` and `value`"),
 }
 REQUEST: Final[Forms] = {
-    "count": FieldForm(INT, "how many cards; 0 or less asks for none", required=True),
+    "count": FieldForm(INT, "how many cards; 0 or less requests none", required=True),
     "memory": FieldForm(INT, "how much memory of each, in MiB; 0 where it is not set"),
     "percent": FieldForm(INT, "how much of each card's memory, in percent; 0 where it is not set"),
     "cores": FieldForm(INT, "how much compute of each; 0 where it is not set"),

@@ -177,12 +177,12 @@ class Sections:
                 title = f"an amount must be `int` or `quantity`, not `{value.type}`"
                 block.diagnostics.append(Diagnostic(CheckCode.WRONG_TYPE, title, value.span))
         else:
-            value = block.expression(change.value, STRING, "what admission writes")
+            value = block.expression(change.value, STRING, "the value of an annotation")
         block.facts = facts
         return CheckedChange(target.text, key, value, where, change.span)
 
     def fit(self, statement: Fit | None, span: Span) -> CheckedFit:
-        """Check what must hold of a card."""
+        """Check the conditions on a card."""
         steps: list[FitStep] = []
         with self.within("fit", span) as scope:
             for each in statement.body if statement else ():

@@ -305,7 +305,7 @@ def _always_there(member: Field | Part, expr: Select) -> Diagnostic:
     label = "this field is always there: one that is not set reads as its empty value"
     help_ = "compare it with its empty value instead"
     if isinstance(member, Part):
-        label, help_ = "this part is always there", "ask for a field below it"
+        label, help_ = "this part is always there", "test a field below it"
     title = f"`has` is always true for `{expr.span.text}`"
     return Diagnostic(CheckCode.NEEDLESS_HAS, title, expr.span, label, help=(help_,))
 

@@ -309,11 +309,11 @@ def _aggregate(inf: Inference, expr: Call) -> TypedExpr:
     body = inside.infer(expr.args[1])
     if macro is None:
         return inf.error(expr.span, target, body)
-    body = inside.expect(body, macro.body, f"what `{expr.function}` asks")
+    body = inside.expect(body, macro.body, f"the body of `{expr.function}`")
     if body.type == ERROR:
         return inf.error(expr.span, target, body)
     if not body.time.is_lasting:
-        return inf.fail(_asks_the_node(body, expr.function), target, body)
+        return inf.fail(_reads_node(body, expr.function, name.name), target, body)
     parts = inf.parts([target, body], expr.span)
     parts["reads"] |= macro.reads
     parts["time"] = max(parts["time"], time_of(macro.reads))
@@ -328,13 +328,13 @@ def _aggregate(inf: Inference, expr: Call) -> TypedExpr:
     )
 
 
-def _asks_the_node(body: TypedExpr, macro: str) -> Diagnostic:
+def _reads_node(body: TypedExpr, macro: str, variable: str) -> Diagnostic:
     return Diagnostic(
         CheckCode.TOO_LATE,
-        f"what `{macro}` asks must not depend on the node",
+        f"the body of `{macro}` must not depend on `node`",
         body.span,
-        "this depends on the node that is judged",
-        help=(f"`{macro}` is computed once for all nodes: ask its variable, and the node by `.here(node)`",),
+        f"`{macro}` is computed once for all nodes",
+        help=(f"read `{variable}` in place of `node`; `.here(node)` gives the count of the node's domain",),
     )
 
 

@@ -43,14 +43,15 @@ _AS_CONDITION = {
     "double": "compare it with a number, such as `… > 0`",
     "quantity": 'compare it with an amount, such as `… > quantity("1Gi")`',
     "string": 'compare it with a text, such as `… != ""`',
-    "list": "ask `….size() > 0`, or `….exists(x, C)`",
-    "map": 'ask `….size() > 0`, or `"key" in …`',
+    "list": "write `….size() > 0` or `….exists(x, C)`",
+    "map": 'write `….size() > 0` or `"key" in …`',
 }
 """Conditions on a value, by its type."""
 
 _FOREIGN_METHODS = {
-    **dict.fromkeys(("len", "length", "count"), "`x.size()` is the number of elements or characters"),
-    **dict.fromkeys(("has", "includes"), "`x in list` and `key in map` ask for an item and for a key"),
+    **dict.fromkeys(("len", "length"), "`x.size()` is the number of elements or characters"),
+    "count": "`list.filter(x, C).size()` counts the elements for which C holds, `list.size()` all",
+    **dict.fromkeys(("has", "includes"), "`x in list` tests for an item, `key in map` for a key"),
     "any": "`list.exists(x, C)` holds if C holds for an element",
 }
 """Methods of other languages, with those of this one."""
@@ -79,9 +80,7 @@ def null_in_rule(span: Span) -> Diagnostic:
         "`null` has no use in a rule",
         span,
         "no value is ever null",
-        help=(
-            "a field that is not set reads as its empty value; ask `has(x.field)` or compare with that value",
-        ),
+        help=("a field that is not set reads as its empty value; test `has(x.field)` or compare with it",),
     )
 
 

@@ -1,7 +1,7 @@
 """Every function, operator and member that expressions may call, as data.
 
 The checker resolves overloads against it, the evaluator implements each overload by its id, documentation and
-editors list it. Macros are not functions: see `kdsl.check.expressions.macros`. What views offer is in
+editors list it. Macros are not functions: see `kdsl.check.expressions.macros`. The members of views are in
 `kdsl/check/views`.
 """
 

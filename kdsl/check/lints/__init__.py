@@ -15,7 +15,9 @@ from kdsl.check.lints import (
     constant_score,
     empty_reason,
     integer_plateau,
+    lost_condition,
     plain_hole,
+    quadratic_loop,
     repeated_condition,
     score_range,
     shadowed_rule,
@@ -41,6 +43,8 @@ LINTS: tuple[Lint, ...] = (
     integer_plateau.LINT,
     plain_hole.LINT,
     empty_reason.LINT,
+    lost_condition.LINT,
+    quadratic_loop.LINT,
 )
 
 

@@ -44,7 +44,7 @@ def _in_profile(profile: CheckedProfile) -> Iterator[Diagnostic]:
             if owner != predicate.qualified and earlier is not code:
                 yield Diagnostic(
                     LINT.code,
-                    f"the reason `{text}` stands for two codes",
+                    f"the reason `{text}` has two codes",
                     span,
                     f"`{code}` here",
                     Severity.WARNING,

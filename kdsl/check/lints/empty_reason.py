@@ -26,7 +26,12 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
         if all(isinstance(part, str) and not part.strip() for part in reason.parts):
             help_ = ('state the problem, such as `else "Too many pods"`',)
             yield Diagnostic(
-                LINT.code, "this reason is empty", span, "a user sees nothing", Severity.WARNING, help=help_
+                LINT.code,
+                "this reason is empty",
+                span,
+                "nobody learns the reason",
+                Severity.WARNING,
+                help=help_,
             )
 
 

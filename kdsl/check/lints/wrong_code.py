@@ -57,7 +57,7 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
                     LINT.code,
                     "this `require` is `unresolvable`, but eviction may cure it",
                     span,
-                    "this reads what runs on the node",
+                    "this reads the pods on the node",
                     Severity.WARNING,
                     help=() if fixes else ('write `else "…"`, without `unresolvable`',),
                     fixes=fixes,

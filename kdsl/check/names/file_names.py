@@ -65,12 +65,12 @@ _WHY_NOT = {
         "a queue can read `pod`, and `order by` also `now`",
     ),
     Construct.PREEMPTION: (
-        "whether a node does without some of its pods is found by asking the predicates",
-        "a preemption can read `pod`, `victim` and `candidate`",
+        "a preemption compares pods; the predicates decide about the node without the victims",
+        "a preemption can read `pod`, `victim` and `candidate`; a label of the pods can hold another fact",
     ),
-    Construct.TEAM: ("which pods are a team's does not depend on nodes", "`owns` can read `pod`"),
+    Construct.TEAM: ("the owner of a pod does not depend on nodes", "`owns` can read `pod`"),
     Construct.SAMPLE: (
-        "how many nodes are enough is known before any node is evaluated",
+        "the number is computed before any node is evaluated",
         "`sample` can read `nodes` and `percentageOfNodesToScore`",
     ),
     Construct.FN: _NOTHING_ELSE,
@@ -138,26 +138,28 @@ class FileNames:
             )
         if self._construct is Construct.PREDICATE and name == "feasible":
             title = "`feasible` is known in scores only"
-            return Diagnostic(CheckCode.NOT_HERE, title, span, "predicates are what makes nodes feasible")
+            why = "the predicates decide which nodes are feasible"
+            return Diagnostic(CheckCode.NOT_HERE, title, span, why)
         if name in _DEVICE_NAMES:
             title = f"`{name}` is not known here"
             where = "each section of a device has names of its own"
-            help_ = "which names a section has is in docs/devices.md"
+            help_ = "docs/devices.md lists the names of each section"
             return Diagnostic(CheckCode.NOT_HERE, title, span, where, help=(help_,))
         if self._construct is Construct.SCORE and name in _AFTER_SCORING:
             title = f"`{name}` is known in `normalize by` only"
-            return Diagnostic(
-                CheckCode.NOT_HERE, title, span, "nodes are scored one by one, before there is any"
-            )
+            why = "nodes are scored one by one, before the values of all nodes are known"
+            return Diagnostic(CheckCode.NOT_HERE, title, span, why)
         return None
 
     def _no_clock(self, name: str, span: Span) -> Diagnostic:
-        title = f"`{name}` has no place in {self._construct}"
-        why = "an answer by the clock is out of date as soon as it is remembered"
-        help_ = (
-            "for an age, compare time stamps of pods: `pod.createdAt`",
+        title = f"`{name}` is not known in {self._construct}"
+        why = "answers are cached, and an answer by the clock would be out of date"
+        help_: tuple[str, ...] = (
             "for a calendar, let a CronJob taint or label the nodes: examples/calendar",
+            "for an age, compare time stamps of pods: `pod.createdAt`",
         )
+        if self._construct is Construct.PREEMPTION:
+            help_ = ('for the age of a victim: `victim.startedAt < pod.createdAt - duration("10m")`',)
         return Diagnostic(CheckCode.NOT_HERE, title, span, why, help=help_)
 
     def values(self) -> Iterator[str]:

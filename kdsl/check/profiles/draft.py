@@ -259,7 +259,7 @@ def scheduler_taken(
     inherited = scheduler is first
     help_: tuple[str, ...] = ()
     if team:
-        help_ = (f"leave `scheduler` out: pods of team `{team}` get a profile of the team without asking",)
+        help_ = (f"leave `scheduler` out: pods of team `{team}` get a profile of the team without it",)
     elif inherited:
         help_ = ('it is inherited: write a `scheduler "name"` of its own',)
     else:
@@ -269,7 +269,7 @@ def scheduler_taken(
         CheckCode.SCHEDULER_TAKEN,
         title,
         span,
-        "a pod that asks for it could mean both",
-        secondary=(Label(first.span, "the first claim"),),
+        "a pod with this name would have two profiles",
+        secondary=(Label(first.span, "the first is here"),),
         help=help_,
     )

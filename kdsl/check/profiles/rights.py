@@ -1,9 +1,9 @@
 """Rights: the changes that the profiles of a team may make to the platform's, statement by statement.
 
-With every statement inside the rights, a team's profile rejects at least what the profile it extends rejects.
-The proof is by form: predicates of the platform stay, in full, unless the platform granted `disable
-predicates`. The predicates that a team adds run as well, and a node must pass all. `docs/teams.md` has the
-table.
+With every statement inside the rights, a team's profile rejects at least the nodes that the profile it
+extends rejects. The proof is by form: predicates of the platform stay, in full, unless the platform granted
+`disable predicates`. The predicates that a team adds run as well, and a node must pass all. `docs/teams.md`
+has the table.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Rights:
                 CheckCode.TEAM_BASE,
                 f"profile `{located.name}` of team `{team.name}` extends one that the platform has replaced",
                 name.span,
-                f"it lacks what `{holder.qualified}` adds",
+                f"it lacks the changes of `{holder.qualified}`",
                 secondary=(Label(line, f"`{holder.qualified}` takes the place of `{base.qualified}`"),),
                 help=(f"extend `{holder.qualified}`",),
             )
@@ -247,7 +247,7 @@ class Rights:
     def _refuse_preemption(self, team: Located[Team], span: Span, what: str) -> None:
         """Report a change of preemption: its victims may be other teams' pods, so no right covers it."""
         title = f"team `{team.name}` may not {what}"
-        why = "preemption removes pods of every team: it is the platform's alone"
+        why = "preemption evicts pods of every team: only the platform may change it"
         self._diagnostics.append(
             Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_grants_label(team))
         )
@@ -255,7 +255,7 @@ class Rights:
     def _refuse_sample(self, team: Located[Team], span: Span) -> None:
         """Report a `sample` of a team: it sets the time of a search, which all pods wait for."""
         title = f"team `{team.name}` may not say `sample`"
-        why = "pods of every team wait during a search for nodes: it is the platform's alone"
+        why = "pods of every team wait during a search for nodes: only the platform may change it"
         self._diagnostics.append(
             Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_grants_label(team))
         )

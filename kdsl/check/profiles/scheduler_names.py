@@ -70,8 +70,8 @@ def is_name(text: str) -> bool:
 
 
 def no_scheduler_name(located: Located[Profile], scheduler: SchedulerName) -> Diagnostic:
-    """Return the error for a name that no pod can ask for."""
-    title = f"{scheduler.name.raw} is no scheduler name, so no pod can ask for profile `{located.qualified}`"
+    """Return the error for a name that no pod can have."""
+    title = f"{scheduler.name.raw} is no scheduler name, so no pod can select profile `{located.qualified}`"
     help_ = ('write the `schedulerName` of the pods, such as `scheduler "gpu"`',)
     return Diagnostic(CheckCode.INCOMPLETE, title, scheduler.name.span, "not a name", help=help_)
 

@@ -279,7 +279,7 @@ def _borrows(name: Name, profile: Profile, package: str, claim: Claim) -> Diagno
         CheckCode.PLATFORM_ONLY,
         f"team `{claim.team.name}` cannot bring in profile `{profile.name.text}` of `{package}`",
         name.span,
-        "pods of everybody could ask for it",
+        "any pod could select it",
         secondary=(Label(claim.span, "this makes it the team's file"),),
         help=(f"import `{package}` in a file of the platform, which says that its profiles may be used",),
     )

@@ -47,7 +47,7 @@ _PRINTABLE = frozenset(
 )
 _TIMES = {
     BindingTime.NODE: "the node",
-    BindingTime.USAGE: "what runs on the node",
+    BindingTime.USAGE: "the pods on the node",
     BindingTime.QUEUE: "the queue",
     BindingTime.SCORES: "the scores of all nodes",
 }

@@ -39,7 +39,7 @@ class PassingTime:
         """Report `now` in an expression that is evaluated only once."""
         if self._uses_now(expr):
             title = f"{what} cannot depend on the time"
-            why = "this uses `now`: nothing would ask again when it passes"
+            why = "this uses `now`, and no event evaluates it again when time passes"
             help_ = ("`now` is for `order by`, as in `order by now - pod.createdAt desc`",)
             self._diagnostics.append(Diagnostic(CheckCode.TOO_LATE, title, expr.span, why, help=help_))
 

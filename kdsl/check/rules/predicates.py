@@ -135,7 +135,7 @@ class _Body:
         )
 
     def _narrow(self, statement: Narrow) -> CheckedNarrow:
-        names = self._block.expression(statement.names, _NODE_NAMES, "what `narrow to` names")
+        names = self._block.expression(statement.names, _NODE_NAMES, "the list of `narrow to`")
         self._block.known_by(names, BindingTime.CLUSTER, "`narrow to`")
         reason = self._block.template(statement.reason, frozenset())
         for part in reason.parts:

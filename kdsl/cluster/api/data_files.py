@@ -1,6 +1,6 @@
 """Reads YAML files of kdsl's own, beside the module that uses them, into a type.
 
-A mistake in such a file is a developer's and raises ValueError with its place. What users write is read with
+A mistake in such a file is a developer's and raises ValueError with its place. Files of users are read with
 places and all mistakes.
 """
 

@@ -1,7 +1,7 @@
 """Objects of dynamic resource allocation (`resource.k8s.io/v1`), with the fields that kdsl reads.
 
-A claim asks for devices, classes select devices, and slices are what drivers report: the devices of a pool.
-`Catalog` holds them; see `objects` for the way structs are filled.
+A claim asks for devices, classes select devices, and slices are the reports of drivers: the devices of a
+pool. `Catalog` holds them; see `objects` for the way structs are filled.
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeviceContainer:
-    """A container. Fields are those of the view of this name; `env` holds what admission added, in order."""
+    """A container. Fields are those of the view of this name; `env` holds the variables that admission added,
+    in order.
+    """
 
     name: str
     phase: Phase = Phase.APP

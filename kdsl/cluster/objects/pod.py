@@ -226,7 +226,7 @@ class PodInfo(Struct, frozen=True):
 
     @property
     def selected_labels(self) -> tuple[tuple[str, str], ...]:
-        """The labels that a selector may name; the others cannot change what selectors match."""
+        """The labels that a selector may name; no selector depends on the others."""
         return SELECTED_KEYS.among(self.labels)
 
     @property

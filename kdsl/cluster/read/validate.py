@@ -179,7 +179,7 @@ def _check_host_ports(containers: Iterable[Container], problems: Problems) -> No
                 _warn(
                     InputCode.DUPLICATE_VALUE,
                     path,
-                    f"a second port wants host port {port.host_port}",
+                    f"a second port has host port {port.host_port}",
                     problems,
                 )
             taken.add(key)

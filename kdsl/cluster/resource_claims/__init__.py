@@ -1,1 +1,1 @@
-"""Plans of device claims, and what follows from them in memory."""
+"""Plans of device claims, and their consequences in memory."""

@@ -21,7 +21,9 @@ from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 
 
 class SharedState:
-    """The parts of a live snapshot that all nodes share, as they are now: a key of what depends on them."""
+    """The parts of a live snapshot that all nodes share, as they are now: a key of the answers that depend on
+    them.
+    """
 
     __slots__ = ("snapshot",)
 

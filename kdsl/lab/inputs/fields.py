@@ -103,7 +103,7 @@ def _nanoseconds(value: Value, place: str) -> int | None:
 
 
 class PodKinds:
-    """The kinds of the pods of one table: what their fields give for equal values of the columns is kept."""
+    """The kinds of the pods of one table: the values of their fields are kept for equal columns."""
 
     def __init__(self, objects: Objects, kinds: ReadPods) -> None:
         self._kinds = kinds

@@ -28,7 +28,7 @@ Read = Callable[..., tuple[Workload, tuple[Diagnostic, ...]]]
 
 
 def reader_of(form: str) -> Read:
-    """Return the reader of a form of traces, which takes what those of `kdsl.sim.workload` take."""
+    """Return the reader of a form of traces, with the arguments of those of `kdsl.sim.workload`."""
 
     def read(
         cluster: Sequence[str], pods: Sequence[str], *, keeps_manifests: bool = False

@@ -53,7 +53,7 @@ class _Pod:
 
 @dataclass(slots=True)
 class Recording:
-    """Takes what happened in order of time, and returns the workload. `start` is the first time."""
+    """Takes events in order of time, and returns the workload. `start` is the first time."""
 
     start: int
     _pods: dict[str, _Pod] = field(default_factory=dict)

@@ -79,7 +79,7 @@ class Rows:
 def open_rows(table: Table, found: list[Diagnostic]) -> Iterator[Rows | None]:
     """Open a table. None, with the reasons in `found`, where it cannot be opened or lacks a column.
 
-    What makes the rest of it unreadable ends the rows, and is in `found`, too.
+    An error that makes the rest unreadable ends the rows, and is in `found`, too.
     """
     try:
         file = open_written(table.folder, table.file)
@@ -105,7 +105,7 @@ def _unpacked(file: BinaryIO) -> BinaryIO:
 
 
 def _guarded(table: Table, lines: Iterator[tuple[int, Any]], found: list[Diagnostic]) -> Lines:
-    """Yield rows; what breaks the table off becomes a diagnostic."""
+    """Yield rows; an error that ends the table becomes a diagnostic."""
     try:
         yield from lines
     except _BrokenError as error:
@@ -119,7 +119,7 @@ def _guarded(table: Table, lines: Iterator[tuple[int, Any]], found: list[Diagnos
 
 
 class _Lines:
-    """The lines of a text for a CSV reader, with a limit for what one row takes."""
+    """The lines of a text for a CSV reader, with a limit for one row."""
 
     def __init__(self, data: BinaryIO) -> None:
         # Lone surrogates stand for bytes that are no UTF-8: the columns that are read refuse them.

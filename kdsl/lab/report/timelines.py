@@ -54,7 +54,7 @@ class Timeline:
 
 
 def measures_of(series: Any, decisions: Any) -> Measures:
-    """Return the measures of one run; what its tables lack or is no number is left out."""
+    """Return the measures of one run, without those that its tables lack and those that are no numbers."""
     time = _numbers(series, "time")
     found: dict[str, tuple[Floats, Floats]] = {}
     if time is None or not len(time):

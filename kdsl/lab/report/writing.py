@@ -42,7 +42,7 @@ def contents_of(
 
 
 def write_page(contents: Contents, path: Path) -> tuple[Diagnostic, ...]:
-    """Write the page; return what could not be read."""
+    """Write the page; return the files that could not be read."""
     text = page_of(contents)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")

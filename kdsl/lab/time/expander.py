@@ -1,8 +1,8 @@
 """Expanders: expressions of the rule language that choose the node group to grow.
 
 An expression is evaluated for each group that would help; the highest value wins, of equal ones the first
-group of the experiment. What `--expander` of cluster-autoscaler offers is written as `-waste` (least-waste),
-`pods` (most-pods), `-price` (price) and `priority`.
+group of the experiment. The choices of cluster-autoscaler's `--expander` are `-waste` (least-waste), `pods`
+(most-pods), `-price` (price) and `priority`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ class PodLog:
 
     `arrived` is None for a pod that was there from the start. `waiting_since` is the time at which it arrived
     or lost its node, None while it has one or is gone. `life` counts the times it was bound: an event of an
-    earlier life is void. `left` is what remains of its duration.
+    earlier life is void. `left` is the rest of its duration.
     """
 
     pod: PodInfo

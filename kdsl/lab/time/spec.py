@@ -210,7 +210,7 @@ def read_generation(root: YamlNode, trace: str) -> tuple[Generation | None, tupl
 
 
 def _distribution(value: Any) -> Distribution | FitTo:
-    """Return what `arrivals` or `durations` means: `fit`, `{fit: weibull}`, or a distribution."""
+    """Return the meaning of `arrivals` or `durations`: `fit`, `{fit: weibull}`, or a distribution."""
     if value == "fit":
         return FitTo()
     ((name, about),) = value.items()

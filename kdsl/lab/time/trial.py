@@ -60,7 +60,7 @@ class Trial:
         self._stack.close()
 
     def follow(self, source: ClusterCache) -> None:
-        """Take over the state of a cluster; only what has changed since the last time is copied."""
+        """Take over the state of a cluster; only changes since the last time are copied."""
         if self._engine is None or self._has_catalog:
             self._stack.close()
             self._copy = source.copy()

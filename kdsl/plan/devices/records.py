@@ -97,7 +97,7 @@ def _is_there(pod: PodInfo, snapshot: Snapshot) -> bool:
 
 
 def _read(text: str, phases: tuple[Phase, ...]) -> tuple[tuple[DeviceGrant, ...], str]:
-    """Read a record; the text tells what of it counts for nothing, and why."""
+    """Read a record; the text names the parts that do not count, and why."""
     try:
         grants = held(text, phases)
     except ValueError as error:

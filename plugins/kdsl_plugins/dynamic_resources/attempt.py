@@ -1,4 +1,4 @@
-"""The claims of a pod in one attempt, and what nodes have for them."""
+"""The claims of a pod in one attempt, and the devices of nodes for them."""
 
 from __future__ import annotations
 

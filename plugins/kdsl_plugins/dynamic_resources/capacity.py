@@ -20,7 +20,7 @@ _Used = Mapping[str, Quantity]
 
 def share_of(request: DeviceRequest, device: PoolDevice, used: tuple[_Used, ...]) -> _Used | None:
     """Return the capacity that the request consumes, by name; None where the device has too little left or
-    its policy forbids the amount. `used` is what others consume.
+    its policy forbids the amount. `used` is the consumption of others.
     """
     wanted = {} if request.capacity is None else request.capacity.requests
     offered = device.device.capacity

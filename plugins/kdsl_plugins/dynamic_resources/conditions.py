@@ -1,6 +1,6 @@
 """The conditions of an attempt, each compiled once and evaluated once for devices that look alike to it.
 
-What earlier attempts evaluated is kept, and costs each attempt the same steps: no attempt depends on those
+Results of earlier attempts are kept, and cost each attempt the same steps: no attempt depends on those
 before it.
 """
 
@@ -78,7 +78,7 @@ class Conditions:
         return True
 
     def answers(self, texts: Iterable[str], device: PoolDevice) -> tuple[object, ...]:
-        """Return the answers to some conditions; equal ones for devices that no condition tells apart."""
+        """Return the answers to some conditions, equal for devices that no condition separates."""
         known = self._of(device)
         for text in texts:
             if text not in known:

@@ -1,4 +1,4 @@
-"""Devices that look alike to who reads some of their attributes: what they decide is decided once.
+"""Devices that have equal values in the attributes that are read: they are decided about once.
 
 Numbers and answers stay valid as long as the slices do.
 """

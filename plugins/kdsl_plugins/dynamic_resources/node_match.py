@@ -77,6 +77,6 @@ class NodeReads:
         return NodeReads(tuple(sorted(labels)), names)
 
     def key(self, node: NodeInfo) -> NodeKey:
-        """Return equal keys for nodes that the matches do not tell apart."""
+        """Return equal keys for nodes that are equal for all matches."""
         is_read = self.names is None or node.name in self.names
         return (node.name if is_read else "", tuple(map(node.labels.get, self.labels)))

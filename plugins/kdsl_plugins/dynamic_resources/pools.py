@@ -65,7 +65,7 @@ class Pool:
 
 
 class SliceIndex:
-    """All slices of the cluster, by the nodes that can use them, with what is known of their devices.
+    """All slices of the cluster, by the nodes that can use them, with the known facts about their devices.
 
     An index serves all attempts until a slice changes.
     """
@@ -112,7 +112,7 @@ class SliceIndex:
         return looks
 
     def _shared_key(self, node: NodeInfo) -> NodeKey | None:
-        """Return equal keys for nodes that the slices without a node name do not tell apart."""
+        """Return equal keys for nodes that are equal for the slices without a node name."""
         if not self._shared:
             return None
         if self._reads is None:

@@ -176,9 +176,7 @@ def test_two_teams_of_one_name() -> None:
 def test_a_team_cannot_take_the_name_of_a_platforms_profile() -> None:
     (problem,) = _check('scheduler "default-scheduler"').diagnostics
     assert problem.code == CheckCode.SCHEDULER_TAKEN
-    assert problem.help == (
-        "leave `scheduler` out: pods of team `a` get a profile of the team without asking",
-    )
+    assert problem.help == ("leave `scheduler` out: pods of team `a` get a profile of the team without it",)
 
 
 def test_a_file_in_yaml_is_the_teams_as_well() -> None:
