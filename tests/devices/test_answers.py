@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,10 +19,11 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.devices import answers
 from kdsl.plan.devices.answers import CardAnswers
 from kdsl.plan.devices.classes import InventoryClasses
 from kdsl.plan.devices.counting import CardCounts
+from kdsl.plan.devices.fitting import Chooser
+from kdsl.plan.devices.identity import IdentityGroup
 from kdsl.plan.devices.inventories import Inventories, NodeInventory
 from kdsl.plan.devices.placing import NodeCards, Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
@@ -38,12 +39,21 @@ def annotated(name: str, key: str, text: str) -> NodeFacts:
     return node(name, 2, 1000, 4, **{key: text})
 
 
+def linked(name: str, score: object) -> NodeFacts:
+    """Return a node whose first card is linked with the second so well."""
+    rows = [{"uuid": f"{name}-g0", "score": {f"{name}-g1": score}}]
+    return annotated(name, "hami.io/node-nvidia-score", json.dumps(rows))
+
+
 NODES = (
     *[node(f"n{at}") for at in range(4)],
     annotated("cordoned", "hami.io/device-cordon", "cordoned-g1"),
     annotated("same-cordon", "hami.io/device-cordon", "same-cordon-g1"),
     annotated("other-cordon", "hami.io/device-cordon", "other-cordon-g0"),
     node("tight", memory=300),
+    linked("near", 100),
+    linked("far", 10),
+    linked("unreadable", {"is": "no number"}),
     node("instances", is_mig=True),
     annotated("split", REGISTER, json.dumps([
         {"id": f"split-g{at}", "index": at, "count": 4, "devmem": 1000, "devcore": 100, "health": True,
@@ -64,9 +74,17 @@ KINDS: Mapping[str, PodInfo] = {
     "two": pod("two", gpus=2, memory=250),
     "whole": pod("whole", cores=100),
     "named": pod("named", annotations={"nvidia.com/use-gpuuuid": "n1-g0,n2-g1,cordoned-g0"}),
+    "both": pod(
+        "both",
+        annotations={
+            "nvidia.com/use-gpuuuid": "n0-g0,n1-g0,n1-g1",
+            "nvidia.com/nouse-gpuuuid": "n1-g0,n0-g1,x",
+        },
+    ),
     "unnamed": pod("unnamed", annotations={"nvidia.com/nouse-gpuuuid": "n0-g1"}),
     "other": pod("other", annotations={"checksum": "7"}),
     "topology": pod("topology", annotations={"hami.io/gpu-scheduler-policy": "topology-aware"}),
+    "links": pod("links", gpus=2, annotations={"hami.io/gpu-scheduler-policy": "topology-aware"}),
     "bound": pod("bound", gpus=2, annotations={"nvidia.com/numa-bind": "true"}),
     "three": pod("three", gpus=3, memory=50, cores=5),
     "model": pod(
@@ -93,14 +111,6 @@ STEPS = st.lists(
     ),
     max_size=10,
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _counting() -> Iterator[None]:
-    """Count cards for any number of node classes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answers, "MIN_ROWS", 1)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -293,6 +303,56 @@ def test_nodes_that_look_alike_are_asked_once(found: RuleSet, monkeypatch: pytes
     assert [name for name in asked if name.startswith("n")] == ["n0"]
     plugin.answers.column(demand, snapshot, snapshot.order)
     assert len(asked) == len(set(asked))
+
+
+def test_pods_that_name_cards_ask_few_nodes(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    farm = Farm(found, "pack", *[node(f"n{at}") for at in range(40)])
+    plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
+    answers, asked = IdentityGroup.answers, list[str]()
+
+    def counted(self: IdentityGroup, frame: Any, at: Any, cards: Any) -> Any:
+        if not self.reads_node:
+            asked.append(at.name)
+        return answers(self, frame, at, cards)
+
+    monkeypatch.setattr(IdentityGroup, "answers", counted)
+    named = {"nvidia.com/use-gpuuuid": "n3-g0,n7-g0,n9-g1", "nvidia.com/nouse-gpuuuid": "n9-g1,n8-g1"}
+    demand = plugin.demand(pod("p", annotations=named), snapshot)
+    assert isinstance(demand, Demand)
+    column = plugin.answers.column(demand, snapshot, snapshot.order)
+    assert sorted(asked) == ["n0", "n3", "n8", "n9"]
+    fitting = {name for name, number in zip(snapshot.names, column.ids, strict=True) if not number}
+    assert fitting == {"n3", "n7"}
+    # A node with the name of a card of another.
+    farm.cluster.add_node(
+        node("n8", 2, 1000, 4, **{REGISTER: NODES[0].annotations[REGISTER].replace("n0-", "n7-")})
+    )
+    check_one(farm, plugin, pod("p", annotations=named))
+
+
+def test_links_of_cards_are_computed_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    farm = Farm(found, "pack", *NODES)
+    plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
+    asked = list[str]()
+    place = CardAnswers._place
+
+    def counted(self: CardAnswers, demand: Demand, at: NodeCards, *others: Any) -> object:
+        asked.append(at.node.name)
+        return place(self, demand, at, *others)
+
+    monkeypatch.setattr(CardAnswers, "_place", counted)
+    read = Chooser.knows_pairs
+    computed = list[int]()
+    monkeypatch.setattr(
+        Chooser, "knows_pairs", lambda self, cards: computed.append(len(cards)) or read(self, cards)
+    )
+    policy = {"hami.io/gpu-scheduler-policy": "topology-aware"}
+    for memory in (100, 200):
+        demand = plugin.demand(pod("p", 2, memory, annotations=policy), snapshot)
+        assert isinstance(demand, Demand)
+        plugin.answers.column(demand, snapshot, snapshot.order)
+    assert len(computed) == len(NODES)
+    assert "unreadable" in asked and not {"near", "far", "n0", "n1"} & set(asked)
 
 
 def test_annotations_that_devices_do_not_read_make_no_difference(found: RuleSet) -> None:

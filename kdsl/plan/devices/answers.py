@@ -21,9 +21,9 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
-from kdsl.plan.columns.batch import MIN_ROWS
+from kdsl.plan.devices.alike import INT32
 from kdsl.plan.devices.card_memo import CardMemo
-from kdsl.plan.devices.classes import INT32, ClassKey, InventoryClasses
+from kdsl.plan.devices.classes import ClassKey, InventoryClasses
 from kdsl.plan.devices.counting import CardCounts
 from kdsl.plan.devices.device_error import fault_of, rejection
 from kdsl.plan.devices.identity import IdentityAnswers
@@ -244,7 +244,7 @@ class CardAnswers:
         firsts = dict(zip(reversed(keys), reversed(nodes), strict=True))
         new = [key for key in firsts if key is not None and key not in memo.shared]
         # Most often one or two nodes have changed, for which a choice of cards is as fast.
-        if len(new) >= MIN_ROWS:
+        if new:
             self._count(demand, memo, {key: live.info(firsts[key]) for key in new})
         own: dict[int, int] = {}
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Final
 
 from kdsl.base.span import Span
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
 from kdsl.check.model.devices import CheckedChooser, CheckedDevice
 from kdsl.cluster.devices.cards import Card, DeviceGrant
+from kdsl.cluster.devices.pods import DevicePod
+from kdsl.cluster.devices.policy import Policy
+from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.faults import Fault
@@ -19,9 +23,9 @@ from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.card_memo import Verdicts
 from kdsl.plan.devices.card_tests import CardTests, Walk
 from kdsl.plan.devices.choice import CardChoice, CardRefusal
-from kdsl.plan.devices.choosers import CHOOSERS, GREEDY, SILENT
+from kdsl.plan.devices.choosers import CHOOSERS, GREEDY, PAIRED, SILENT
 from kdsl.plan.devices.device_error import fault_of, located
-from kdsl.plan.devices.identity import reads_fixed_cards, reads_identity
+from kdsl.plan.devices.identity import reads_fixed_cards, reads_fixed_fields, reads_identity
 from kdsl.plan.devices.reads import needs
 from kdsl.plan.devices.section import FieldsProgram, Section
 
@@ -50,9 +54,44 @@ class Chooser:
         self.reason = self.gates.template(checked.reason)
         self.fields = FieldsProgram(checked.fields, device, functions)
         self.is_shared = not reads_identity(checked.reason, checked.fields)
-        self.is_counted = checked.name in GREEDY and isinstance(self.reason, str)
-        """Whether a node fits if enough of its cards do, whichever they are."""
+        self.has_fixed_pairs = checked.name in PAIRED and self._reads_fixed_pairs(checked)
+        self.is_counted = isinstance(self.reason, str) and (checked.name in GREEDY or self.has_fixed_pairs)
+        """Whether a node that `knows_pairs` of its cards fits if enough of them do, whichever they are."""
         self.span = checked.span if checked.where is None else checked.where.span
+
+    def _reads_fixed_pairs(self, checked: CheckedChooser) -> bool:
+        """Return whether `affinity` depends on two cards and no pod, and `where` on no node."""
+        scope, lets = checked.fields.scope, [let.variable.slot for let in checked.fields.lets]
+        changing = {checked.scope[name].slot for name in ("node", "request", "devices")}
+        exprs = self.fields.section.exprs
+        return (
+            free_slots(*exprs) <= {scope["device"].slot, scope["other"].slot, *lets}
+            and reads_fixed_fields(exprs)
+            and needs(checked.where, {}).isdisjoint(changing)
+        )
+
+    def may_pair(self, pod: DevicePod, policy: Policy) -> bool:
+        """Return whether it `has_fixed_pairs` and may choose the cards of a pod."""
+        if not self.has_fixed_pairs or self.where is None:
+            return self.has_fixed_pairs
+        try:
+            return bool(self.where(self.gates.frame(pod=pod, policy=policy)))
+        except EvalError:
+            return False
+
+    def knows_pairs(self, cards: Sequence[Card]) -> bool:
+        """Return whether `affinity` has a value for each pair of cards of a node."""
+        section = self.fields.section
+        frame = section.frame()
+        try:
+            for device, other in permutations(cards, 2):
+                section.rewind(frame)
+                section.fill(frame, device=device, other=other)
+                if not isinstance(self.fields.value("affinity", frame, None), int):
+                    return False
+        except EvalError:
+            return False
+        return True
 
 
 class FitProgram:
@@ -99,6 +138,10 @@ class FitProgram:
             for place, each in enumerate(self.choosers)
             if each.where is None or _value(each.where, each.gates.frame(**about), each.span)
         )
+
+    def pairing(self, pod: DevicePod, policy: Policy) -> list[int]:
+        """Return the places of the choosers of which nodes need to know the pairs of their cards."""
+        return [place for place, each in enumerate(self.choosers) if each.may_pair(pod, policy)]
 
     def fit(self, attempt: ContainerAttempt, verdicts: Verdicts, listener: Listener | None = None) -> Fitted:
         """Return the cards of the container, or the reason against the node; see `CardTests.walk`."""
