@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -147,6 +148,30 @@ def check_one(farm: Farm, plugin: DevicesPlugin, wanted: PodInfo) -> None:
             assert (column.table[column.ids[at]], scores[at]) == (said, 0.0)
 
 
+def check_what_ifs(farm: Farm, plugin: DevicesPlugin) -> None:
+    """Compare the answers of nodes without a pod, and with one that is nominated, with those of a plugin that
+    keeps nothing.
+    """
+    snapshot = farm.cluster.snapshot()
+    fresh = CardAnswers(Inventories(plugin.inventories.programs))
+    for row in snapshot.order.tolist():
+        info = snapshot.info(row)
+        nominated = KINDS["two"].on(info.name)
+        for other in (*[info.without_pod(each) for each in info.pods[:1]], info.with_pod(nominated)):
+            overlay, rows = snapshot.overlay(row, other), np.array([row], np.intp)
+            cards = plugin.cards(other, frozenset((nominated.key,)), overlay)
+            for wanted in KINDS.values():
+                demand = plugin.demand(wanted, snapshot)
+                assert isinstance(demand, Demand)
+                said = fresh.ask(demand, other, cards)
+                column = plugin.answers.column(demand, overlay, rows, [cards])
+                score = plugin.answers.scores(demand, overlay, rows, [cards])[0]
+                if isinstance(said, Placed):
+                    assert (column.ids[0], score) == (0, float(said.score))
+                else:
+                    assert (column.table[column.ids[0]], score) == (said, 0.0)
+
+
 @pytest.mark.parametrize("profile", ["pack", "spread"])
 @settings(max_examples=5, deadline=None)
 @given(steps=STEPS)
@@ -176,6 +201,7 @@ def test_kept_answers_are_those_of_the_nodes(
         elif what == "update":
             farm.cluster.add_node(node(f"n{which % 4}", 2, 1000, 4, **UPDATES[which // 4]))
         check(farm, plugin)
+        check_what_ifs(farm, plugin)
 
 
 def test_only_what_devices_read_of_nodes_is_read_again(
@@ -328,6 +354,27 @@ def test_pods_that_name_cards_ask_few_nodes(found: RuleSet, monkeypatch: pytest.
         node("n8", 2, 1000, 4, **{REGISTER: NODES[0].annotations[REGISTER].replace("n0-", "n7-")})
     )
     check_one(farm, plugin, pod("p", annotations=named))
+
+
+def test_equal_what_ifs_are_asked_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    farm = Farm(found, "pack", *[node(f"n{at}") for at in range(20)])
+    plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
+    asked, place = list[str](), CardAnswers._place
+
+    def counted(self: CardAnswers, demand: Demand, at: NodeCards, *others: Any) -> object:
+        asked.append(at.node.name)
+        return place(self, demand, at, *others)
+
+    monkeypatch.setattr(CardAnswers, "_place", counted)
+    demand, nominated = plugin.demand(KINDS["small"], snapshot), KINDS["two"]
+    assert isinstance(demand, Demand)
+    for row in snapshot.order.tolist():
+        info = snapshot.info(row).with_pod(nominated.on(snapshot.names[row]))
+        overlay = snapshot.overlay(row, info)
+        cards = plugin.cards(info, frozenset((nominated.key,)), overlay)
+        plugin.answers.column(demand, overlay, np.array([row], np.intp), [cards])
+    # Each nominated pod gets its cards, and one node stands for all.
+    assert len(asked) == 20 + 1
 
 
 def test_links_of_cards_are_computed_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from kdsl.cluster.snapshot.changed_rows import Changes
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.devices.alike import INT32, AlikeRows, RowCards
+from kdsl.plan.devices.fullness import node_score
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.node_inputs import NodeChanges
@@ -138,7 +139,9 @@ class InventoryClasses:
             return [None] * len(rows)
 
         def shapes(missing: Rows) -> NDArray[Any]:
-            return np.array([self._shapes_number(live.info(row)) for row in missing.tolist()], np.int32)
+            nodes = [live.info(row) for row in missing.tolist()]
+            cards = self._inventories.cards
+            return np.array([self.shapes_number(node, cards(node)) for node in nodes], np.int32)
 
         columns = [self._by_shapes.get(rows, shapes)[0].tolist()]
         columns += [self._answer_numbers(demand, kind, live, rows) for kind in demand.kinds]
@@ -261,17 +264,18 @@ class InventoryClasses:
     def _answer_number(self, answer: IdentityAnswer) -> int:
         return self._card_answers.of(answer, lambda: answer)
 
-    def _shapes_number(self, node: NodeInfo) -> int:
-        at, faults = self._inventories.at(node), self._inventories.inventory(node.facts).faults
+    def shapes_number(self, node: NodeInfo, cards: tuple[Card, ...]) -> int:
+        """Return the number of the shapes of the cards of a node, which may be those of a what-if."""
 
         def made() -> NodeShapes:
             return NodeShapes(
-                at.fullness,
-                tuple([card.type for card in at.cards]),
-                np.array([self._card_number(card) for card in at.cards], np.int64),
+                node_score(cards),
+                tuple([card.type for card in cards]),
+                np.array([self._card_number(card) for card in cards], np.int64),
             )
 
-        return self._node_shapes.of((tuple(faults.items()), tuple([card.shape for card in at.cards])), made)
+        faults = self._inventories.inventory(node.facts).faults
+        return self._node_shapes.of((tuple(faults.items()), tuple([card.shape for card in cards])), made)
 
     def _card_number(self, card: Card) -> int:
         # The pods of a card stay in memory no longer than they are there.
