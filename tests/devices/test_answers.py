@@ -377,6 +377,24 @@ def test_equal_what_ifs_are_asked_once(found: RuleSet, monkeypatch: pytest.Monke
     assert len(asked) == 20 + 1
 
 
+def test_profiles_of_cards_are_read_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    farm = Farm(found, "pack", *[node(f"n{at}", memory=1000 + at, is_mig=True) for at in range(5)])
+    snapshot = farm.cluster.snapshot()
+    read, computed = Chooser._value_of, list[str]()
+
+    def counted(self: Chooser, name: str, attributes: Any) -> Any:
+        computed.append(name)
+        return read(self, name, attributes)
+
+    monkeypatch.setattr(Chooser, "_value_of", counted)
+    plugin = devices_of(farm)
+    for memory in (100, 120, 140):
+        demand = plugin.demand(pod("p", memory=memory, cores=0), snapshot)
+        assert isinstance(demand, Demand)
+        plugin.answers.column(demand, snapshot, snapshot.order)
+    assert computed == ["profiles"] * 5
+
+
 def test_links_of_cards_are_computed_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
     farm = Farm(found, "pack", *NODES)
     plugin, snapshot = devices_of(farm), farm.cluster.snapshot()

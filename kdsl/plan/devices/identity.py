@@ -67,6 +67,8 @@ _OTHERS: Final = frozenset(
 _FIXED: Final = frozenset(
     ("id", "index", "kind", "type", "numa", "mode", "healthy", "slots", "memory", "cores")
 )
+"""Fields of `Device` that no pod changes, and that are equal in cards of one shape, but for the name."""
+FIXED_FIELDS: Final = _FIXED | {"attributes"}
 """Fields of `Device` that no pod changes."""
 _POD: Final = frozenset(("name", "namespace", "uid", "labels", "annotations", "runtimeClass", "requests"))
 
@@ -238,10 +240,10 @@ def reads_fixed_cards(condition: TypedExpr | None, cards: int) -> bool:
     return read == unordered
 
 
-def reads_fixed_fields(exprs: Sequence[TypedExpr]) -> bool:
-    """Return whether expressions read of cards only what no pod changes."""
+def reads_only(exprs: Sequence[TypedExpr], fields: Collection[str]) -> bool:
+    """Return whether expressions read only these fields of cards."""
     for part in parts(exprs):
-        if _is_of_card(part) and part.field not in _FIXED | {"attributes"}:
+        if _is_of_card(part) and part.field not in fields:
             return False
         if isinstance(part, CallFn) and _hands_over(part.args):
             return False
