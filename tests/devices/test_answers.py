@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,10 +20,12 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.devices import answers, inventories
+from kdsl.plan.devices import inventories
 from kdsl.plan.devices.answers import CardAnswers
 from kdsl.plan.devices.classes import InventoryClasses
 from kdsl.plan.devices.counting import CardCounts
+from kdsl.plan.devices.fitting import Chooser
+from kdsl.plan.devices.identity import IdentityGroup
 from kdsl.plan.devices.inventories import Inventories, NodeInventory
 from kdsl.plan.devices.placing import NodeCards, Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
@@ -38,12 +41,21 @@ def annotated(name: str, key: str, text: str) -> NodeFacts:
     return node(name, 2, 1000, 4, **{key: text})
 
 
+def linked(name: str, score: object) -> NodeFacts:
+    """Return a node whose first card is linked with the second so well."""
+    rows = [{"uuid": f"{name}-g0", "score": {f"{name}-g1": score}}]
+    return annotated(name, "hami.io/node-nvidia-score", json.dumps(rows))
+
+
 NODES = (
     *[node(f"n{at}") for at in range(4)],
     annotated("cordoned", "hami.io/device-cordon", "cordoned-g1"),
     annotated("same-cordon", "hami.io/device-cordon", "same-cordon-g1"),
     annotated("other-cordon", "hami.io/device-cordon", "other-cordon-g0"),
     node("tight", memory=300),
+    linked("near", 100),
+    linked("far", 10),
+    linked("unreadable", {"is": "no number"}),
     node("instances", is_mig=True),
     annotated("split", REGISTER, json.dumps([
         {"id": f"split-g{at}", "index": at, "count": 4, "devmem": 1000, "devcore": 100, "health": True,
@@ -64,9 +76,17 @@ KINDS: Mapping[str, PodInfo] = {
     "two": pod("two", gpus=2, memory=250),
     "whole": pod("whole", cores=100),
     "named": pod("named", annotations={"nvidia.com/use-gpuuuid": "n1-g0,n2-g1,cordoned-g0"}),
+    "both": pod(
+        "both",
+        annotations={
+            "nvidia.com/use-gpuuuid": "n0-g0,n1-g0,n1-g1",
+            "nvidia.com/nouse-gpuuuid": "n1-g0,n0-g1,x",
+        },
+    ),
     "unnamed": pod("unnamed", annotations={"nvidia.com/nouse-gpuuuid": "n0-g1"}),
     "other": pod("other", annotations={"checksum": "7"}),
     "topology": pod("topology", annotations={"hami.io/gpu-scheduler-policy": "topology-aware"}),
+    "links": pod("links", gpus=2, annotations={"hami.io/gpu-scheduler-policy": "topology-aware"}),
     "bound": pod("bound", gpus=2, annotations={"nvidia.com/numa-bind": "true"}),
     "three": pod("three", gpus=3, memory=50, cores=5),
     "model": pod(
@@ -93,14 +113,6 @@ STEPS = st.lists(
     ),
     max_size=10,
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _counting() -> Iterator[None]:
-    """Count cards for any number of node classes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answers, "MIN_ROWS", 1)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +149,30 @@ def check_one(farm: Farm, plugin: DevicesPlugin, wanted: PodInfo) -> None:
             assert (column.table[column.ids[at]], scores[at]) == (said, 0.0)
 
 
+def check_what_ifs(farm: Farm, plugin: DevicesPlugin) -> None:
+    """Compare the answers of nodes without a pod, and with one that is nominated, with those of a plugin that
+    keeps nothing.
+    """
+    snapshot = farm.cluster.snapshot()
+    fresh = CardAnswers(Inventories(plugin.inventories.programs))
+    for row in snapshot.order.tolist():
+        info = snapshot.info(row)
+        nominated = KINDS["two"].on(info.name)
+        for other in (*[info.without_pod(each) for each in info.pods[:1]], info.with_pod(nominated)):
+            overlay, rows = snapshot.overlay(row, other), np.array([row], np.intp)
+            cards = plugin.cards(other, frozenset((nominated.key,)), overlay)
+            for wanted in KINDS.values():
+                demand = plugin.demand(wanted, snapshot)
+                assert isinstance(demand, Demand)
+                said = fresh.ask(demand, other, cards)
+                column = plugin.answers.column(demand, overlay, rows, [cards])
+                score = plugin.answers.scores(demand, overlay, rows, [cards])[0]
+                if isinstance(said, Placed):
+                    assert (column.ids[0], score) == (0, float(said.score))
+                else:
+                    assert (column.table[column.ids[0]], score) == (said, 0.0)
+
+
 @pytest.mark.parametrize("profile", ["pack", "spread"])
 @settings(max_examples=5, deadline=None)
 @given(steps=STEPS)
@@ -166,6 +202,7 @@ def test_kept_answers_are_those_of_the_nodes(
         elif what == "update":
             farm.cluster.add_node(node(f"n{which % 4}", 2, 1000, 4, **UPDATES[which // 4]))
         check(farm, plugin)
+        check_what_ifs(farm, plugin)
 
 
 def test_only_what_devices_read_of_nodes_is_read_again(
@@ -306,6 +343,95 @@ def test_nodes_that_are_gone_are_forgotten(found: RuleSet, monkeypatch: pytest.M
     kept = plugin.inventories
     assert "kept" in kept._idle and "kept" in kept._used
     assert max(len(kept._idle), len(kept._used)) < 10
+
+
+def test_pods_that_name_cards_ask_few_nodes(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    farm = Farm(found, "pack", *[node(f"n{at}") for at in range(40)])
+    plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
+    answers, asked = IdentityGroup.answers, list[str]()
+
+    def counted(self: IdentityGroup, frame: Any, at: Any, cards: Any) -> Any:
+        if not self.reads_node:
+            asked.append(at.name)
+        return answers(self, frame, at, cards)
+
+    monkeypatch.setattr(IdentityGroup, "answers", counted)
+    named = {"nvidia.com/use-gpuuuid": "n3-g0,n7-g0,n9-g1", "nvidia.com/nouse-gpuuuid": "n9-g1,n8-g1"}
+    demand = plugin.demand(pod("p", annotations=named), snapshot)
+    assert isinstance(demand, Demand)
+    column = plugin.answers.column(demand, snapshot, snapshot.order)
+    assert sorted(asked) == ["n0", "n3", "n8", "n9"]
+    fitting = {name for name, number in zip(snapshot.names, column.ids, strict=True) if not number}
+    assert fitting == {"n3", "n7"}
+    # A node with the name of a card of another.
+    farm.cluster.add_node(
+        node("n8", 2, 1000, 4, **{REGISTER: NODES[0].annotations[REGISTER].replace("n0-", "n7-")})
+    )
+    check_one(farm, plugin, pod("p", annotations=named))
+
+
+def test_equal_what_ifs_are_asked_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    farm = Farm(found, "pack", *[node(f"n{at}") for at in range(20)])
+    plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
+    asked, place = list[str](), CardAnswers._place
+
+    def counted(self: CardAnswers, demand: Demand, at: NodeCards, *others: Any) -> object:
+        asked.append(at.node.name)
+        return place(self, demand, at, *others)
+
+    monkeypatch.setattr(CardAnswers, "_place", counted)
+    demand, nominated = plugin.demand(KINDS["small"], snapshot), KINDS["two"]
+    assert isinstance(demand, Demand)
+    for row in snapshot.order.tolist():
+        info = snapshot.info(row).with_pod(nominated.on(snapshot.names[row]))
+        overlay = snapshot.overlay(row, info)
+        cards = plugin.cards(info, frozenset((nominated.key,)), overlay)
+        plugin.answers.column(demand, overlay, np.array([row], np.intp), [cards])
+    # Each nominated pod gets its cards, and one node stands for all.
+    assert len(asked) == 20 + 1
+
+
+def test_profiles_of_cards_are_read_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    farm = Farm(found, "pack", *[node(f"n{at}", memory=1000 + at, is_mig=True) for at in range(5)])
+    snapshot = farm.cluster.snapshot()
+    read, computed = Chooser._value_of, list[str]()
+
+    def counted(self: Chooser, name: str, attributes: Any) -> Any:
+        computed.append(name)
+        return read(self, name, attributes)
+
+    monkeypatch.setattr(Chooser, "_value_of", counted)
+    plugin = devices_of(farm)
+    for memory in (100, 120, 140):
+        demand = plugin.demand(pod("p", memory=memory, cores=0), snapshot)
+        assert isinstance(demand, Demand)
+        plugin.answers.column(demand, snapshot, snapshot.order)
+    assert computed == ["profiles"] * 5
+
+
+def test_links_of_cards_are_computed_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    farm = Farm(found, "pack", *NODES)
+    plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
+    asked = list[str]()
+    place = CardAnswers._place
+
+    def counted(self: CardAnswers, demand: Demand, at: NodeCards, *others: Any) -> object:
+        asked.append(at.node.name)
+        return place(self, demand, at, *others)
+
+    monkeypatch.setattr(CardAnswers, "_place", counted)
+    read = Chooser.knows_pairs
+    computed = list[int]()
+    monkeypatch.setattr(
+        Chooser, "knows_pairs", lambda self, cards: computed.append(len(cards)) or read(self, cards)
+    )
+    policy = {"hami.io/gpu-scheduler-policy": "topology-aware"}
+    for memory in (100, 200):
+        demand = plugin.demand(pod("p", 2, memory, annotations=policy), snapshot)
+        assert isinstance(demand, Demand)
+        plugin.answers.column(demand, snapshot, snapshot.order)
+    assert len(computed) == len(NODES)
+    assert "unreadable" in asked and not {"near", "far", "n0", "n1"} & set(asked)
 
 
 def test_annotations_that_devices_do_not_read_make_no_difference(found: RuleSet) -> None:

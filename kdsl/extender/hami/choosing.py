@@ -131,11 +131,12 @@ class Chooser:
         node = found.ranking.best
         row = snapshot.row_of(node)
         assert row is not None
-        placed = self._devices.answers.grant(demand, snapshot, row)
+        info = snapshot.info(row)
+        placed = self._devices.answers.grant(demand, snapshot, info)
         if isinstance(placed, Status):
             return Answer(problem=placed.message)
         try:
-            written = self._devices.annotations_for(demand, snapshot.info(row), placed)
+            written = self._devices.annotations_for(demand, info, placed)
         except EvalError as error:
             return Answer(problem=told(error))
         annotated = pod.with_fields(annotations=FrozenMap({**pod.annotations, **written}))

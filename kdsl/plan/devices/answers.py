@@ -6,7 +6,7 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final
@@ -21,9 +21,9 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
-from kdsl.plan.columns.batch import MIN_ROWS
+from kdsl.plan.devices.alike import INT32
 from kdsl.plan.devices.card_memo import CardMemo
-from kdsl.plan.devices.classes import INT32, ClassKey, InventoryClasses
+from kdsl.plan.devices.classes import ClassKey, InventoryClasses
 from kdsl.plan.devices.counting import CardCounts
 from kdsl.plan.devices.device_error import fault_of, rejection
 from kdsl.plan.devices.identity import IdentityAnswers
@@ -41,6 +41,8 @@ MAX_SHAPES: Final = 32_768
 """The memo of cards of a signature holds so many shapes; then it is emptied."""
 _ANSWER_BYTES: Final = 200
 """About the size of an answer for a class."""
+WhatIfCards = Sequence[tuple[Card, ...]] | None
+"""The cards of each node of a what-if; None for nodes as they are."""
 _IdleKey = tuple[tuple[Shape, ...], ClassKey]
 """The shapes of idle cards, and the numbers of the answers of identity tests."""
 
@@ -113,14 +115,18 @@ class CardAnswers:
         self._cards: Memo[CardMemo] = Memo()
         self._lock = Lock()
 
-    def column(self, demand: Demand, snapshot: Snapshot, rows: Rows) -> StatusColumn:
-        """Return the status of each node of some rows of the live snapshot."""
-        memo, numbers = self._numbers(demand, snapshot.live, rows)
+    def column(
+        self, demand: Demand, snapshot: Snapshot, rows: Rows, cards: WhatIfCards = None
+    ) -> StatusColumn:
+        """Return the status of each node of some rows; the nodes of a what-if have these `cards`."""
+        memo, numbers = self._numbers(demand, snapshot, rows, cards)
         return StatusColumn(np.maximum(-numbers, 0), memo.statuses.copy())
 
-    def scores(self, demand: Demand, snapshot: Snapshot, rows: Rows) -> NDArray[np.float64]:
-        """Return the score of each node of some rows of the live snapshot; 0 for a node without cards."""
-        memo, numbers = self._numbers(demand, snapshot.live, rows)
+    def scores(
+        self, demand: Demand, snapshot: Snapshot, rows: Rows, cards: WhatIfCards = None
+    ) -> NDArray[np.float64]:
+        """Return the score of each node of some rows, 0 for a node without cards; `cards` as in `column`."""
+        memo, numbers = self._numbers(demand, snapshot, rows, cards)
         return memo.scores(numbers)
 
     def ask(self, demand: Demand, node: NodeInfo, cards: tuple[Card, ...] | None = None) -> Placed | Status:
@@ -130,13 +136,17 @@ class CardAnswers:
         """
         return self._ask(demand, node, cards)[0]
 
-    def grant(self, demand: Demand, snapshot: Snapshot, row: int) -> Placed | Status:
-        """Return the cards of a pod on a node of the live snapshot, or the reason why it gets none."""
-        live = snapshot.live
+    def grant(
+        self, demand: Demand, snapshot: Snapshot, node: NodeInfo, cards: tuple[Card, ...] | None = None
+    ) -> Placed | Status:
+        """Return the cards of a pod on a node, perhaps with other `cards`, or the reason why it gets none."""
+        row = snapshot.row_of(node.name)
         with self._lock:
-            self._classes.refresh(live)
-            key = self._classes.keys(demand, np.array([row], np.intp))[0]
-            return self._ask(demand, live.info(row), known=self._known(demand, live.info(row), key, {}))[0]
+            self._classes.refresh(snapshot.live)
+            key = None if row is None else self._classes.keys(demand, np.array([row], np.intp))[0]
+            if key is not None and row is not None and snapshot.live.info(row).facts is not node.facts:
+                key = None
+            return self._ask(demand, node, cards, self._known(demand, node, key, {}))[0]
 
     def _known(
         self, demand: Demand, node: NodeInfo, key: ClassKey | None, idle: dict[_IdleKey, bool]
@@ -218,8 +228,11 @@ class CardAnswers:
     def _memo(self, demand: Demand) -> CardMemo:
         return self._cards.get(demand.pod_signature, lambda known: len(known) < MAX_SHAPES, CardMemo)
 
-    def _numbers(self, demand: Demand, live: LiveSnapshot, rows: Rows) -> tuple[_Memo, NDArray[np.int32]]:
+    def _numbers(
+        self, demand: Demand, snapshot: Snapshot, rows: Rows, cards: WhatIfCards
+    ) -> tuple[_Memo, NDArray[np.int32]]:
         """Return the numbers of the outcomes of some rows."""
+        live = snapshot.live
         with self._lock:
             classes = self._classes
             classes.refresh(live)
@@ -229,12 +242,49 @@ class CardAnswers:
                 lambda memo: memo.generation == classes.generation and memo.size < most,
                 lambda: _Memo(classes.generation, ByRow(live, INT32, classes.changes, live.usage_changes)),
             )
+            if cards is not None:
+                return memo, self._what_ifs(demand, memo, snapshot, rows, cards)
             memo.rows.refresh()
 
             def compute(missing: Rows) -> NDArray[Any]:
                 return self._outcomes(demand, memo, live, missing)
 
             return memo, memo.rows.get(rows, compute)[0]
+
+    def _what_ifs(
+        self,
+        demand: Demand,
+        memo: _Memo,
+        snapshot: Snapshot,
+        rows: Rows,
+        cards: Sequence[tuple[Card, ...]],
+    ) -> NDArray[np.int32]:
+        """Return the numbers of the outcomes of some rows with other cards: those of their classes."""
+        numbers, live = [], snapshot.live
+        for row, key, own in zip(rows.tolist(), self._classes.keys(demand, rows), cards, strict=True):
+            node = snapshot.info(row)
+            if key is not None:
+                is_known = live.info(row).facts is node.facts
+                key = (self._classes.shapes_number(node, own), *key[1:]) if is_known else None
+            number = memo.shared.get(key)
+            numbers.append(self._asked(demand, memo, node, key, own) if number is None else number)
+        return np.array(numbers, np.int32)
+
+    def _asked(
+        self,
+        demand: Demand,
+        memo: _Memo,
+        node: NodeInfo,
+        key: ClassKey | None,
+        cards: tuple[Card, ...] | None = None,
+    ) -> int:
+        """Ask a node of a class, and return the number of the outcome."""
+        known = self._known(demand, node, key, memo.idle)
+        outcome, is_shared = self._ask(demand, node, cards, known)
+        number = memo.number(outcome if isinstance(outcome, Status) else outcome.score)
+        if key is not None and is_shared:
+            memo.shared[key] = number
+        return number
 
     def _outcomes(self, demand: Demand, memo: _Memo, live: LiveSnapshot, rows: Rows) -> NDArray[np.int32]:
         """Return the numbers of the outcomes of some rows; the first node of a class is asked for the others,
@@ -244,28 +294,22 @@ class CardAnswers:
         firsts = dict(zip(reversed(keys), reversed(nodes), strict=True))
         new = [key for key in firsts if key is not None and key not in memo.shared]
         # Most often one or two nodes have changed, for which a choice of cards is as fast.
-        if len(new) >= MIN_ROWS:
+        if new:
             self._count(demand, memo, {key: live.info(firsts[key]) for key in new})
         own: dict[int, int] = {}
-
-        def ask(row: int, key: ClassKey | None) -> int:
-            node = live.info(row)
-            outcome, is_shared = self._ask(demand, node, known=self._known(demand, node, key, memo.idle))
-            number = own[row] = memo.number(outcome if isinstance(outcome, Status) else outcome.score)
-            if key is not None and is_shared:
-                memo.shared[key] = number
-            return number
-
         # In visiting order.
         for key in dict.fromkeys(keys):
             if key not in memo.shared:
-                ask(firsts[key], key)
+                row = firsts[key]
+                own[row] = self._asked(demand, memo, live.info(row), key)
         numbers = list(map(memo.shared.get, keys))
         if None in numbers:
             for at, (row, key) in enumerate(zip(nodes, keys, strict=True)):
                 if numbers[at] is None:
                     known = own.get(row, memo.shared.get(key))
-                    numbers[at] = ask(row, key) if known is None else known
+                    if known is None:
+                        known = self._asked(demand, memo, live.info(row), key)
+                    numbers[at] = known
         return np.array(numbers, np.int32)
 
     def _count(self, demand: Demand, memo: _Memo, firsts: Mapping[ClassKey, NodeInfo]) -> None:

@@ -75,5 +75,7 @@ CHOOSERS: Final[Mapping[str, Chooser]] = {
 }
 GREEDY: Final = frozenset({"first"})
 """Choosers that need no more cards than are asked for: those behind are not tried."""
+PAIRED: Final = frozenset({"pairs"})
+"""Choosers that find cards whenever enough fit, if `affinity` has a value for each pair."""
 SILENT: Final = frozenset({"intervals", "pairs"})
 """Choosers that do not count cards given back: `intervals` counts parts, HAMi none for pairs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from operator import add
 from typing import Any, Final, Generic, TypeVar
@@ -17,6 +17,8 @@ from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import Changes
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
+from kdsl.plan.devices.alike import INT32, AlikeRows, RowCards
+from kdsl.plan.devices.fullness import node_score
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.node_inputs import NodeChanges
@@ -30,8 +32,6 @@ NO_CLASS: Final = -1
 SPARE_CLASSES: Final = 16_384
 """The memo holds so many classes and twice as many as there are rows. A class takes about 200 bytes per card.
 """
-INT32: Final = np.dtype(np.int32)
-
 _TENANT: Final = Tenant("", "", NO_ATTRIBUTES, 0, 0)
 
 K = TypeVar("K", bound=Hashable)
@@ -76,6 +76,9 @@ class _Numbers(Generic[K, V]):
         self.objects: list[V] = []
         self._numbers: dict[K, int] = {}
 
+    def __len__(self) -> int:
+        return len(self.objects)
+
     def of(self, value: K, make: Callable[[], V]) -> int:
         """Return the number of a value; a new value gets the next one."""
         number = self._numbers.get(value)
@@ -99,8 +102,9 @@ class InventoryClasses:
 
     def refresh(self, live: LiveSnapshot) -> None:
         """Take in the changes since the last time."""
-        numbers = self._node_shapes, self._card_shapes, self._node_answers, self._card_answers
-        is_full = max(len(each.objects) for each in numbers) > _most(live)
+        numbers: list[Sized] = [self._node_shapes, self._card_shapes, self._node_answers]
+        numbers += [self._card_answers, *self._alike.values()]
+        is_full = max(map(len, numbers)) > _most(live)
         changes = self._changes
         if changes is None or live is not self._live or is_full or not changes.refresh():
             self.generation += 1
@@ -119,6 +123,8 @@ class InventoryClasses:
         self._node_answers = _Numbers[tuple[IdentityAnswer, ...], NodeAnswers]()
         self._card_answers = _Numbers[IdentityAnswer, IdentityAnswer]()
         self._own = dict[str, ByIdentity[NodeCards, tuple[IdentityAnswer, ...]]]()
+        self._alike = dict[str, AlikeRows]()
+        self._by_pairs = dict[tuple[str, int], ByRow]()
 
     @property
     def changes(self) -> Changes:
@@ -134,7 +140,9 @@ class InventoryClasses:
             return [None] * len(rows)
 
         def shapes(missing: Rows) -> NDArray[Any]:
-            return np.array([self._shapes_number(live.info(row)) for row in missing.tolist()], np.int32)
+            nodes = [live.info(row) for row in missing.tolist()]
+            cards = self._inventories.cards
+            return np.array([self.shapes_number(node, cards(node)) for node in nodes], np.int32)
 
         columns = [self._by_shapes.get(rows, shapes)[0].tolist()]
         columns += [self._answer_numbers(demand, kind, live, rows) for kind in demand.kinds]
@@ -173,38 +181,77 @@ class InventoryClasses:
         return np.array([len(each) for each in found], np.int64), cards, places
 
     def _answer_numbers(self, demand: Demand, kind: str, live: LiveSnapshot, rows: Rows) -> list[int]:
-        """Return the number of the answers of identity tests for each row; `NO_CLASS` if a test fails."""
-        asked = self._inventories.programs[kind].fitting.cards.identity.asked
+        """Return the number of the answers of identity tests for each row; `NO_CLASS` if a test fails, or a
+        pair of cards has no value.
+        """
+        fitting = self._inventories.programs[kind].fitting
+        asked = fitting.cards.identity.asked
+        read = demand.read.get(kind)
+        if read is None:
+            pairing = tuple(fitting.pairing(demand.pod, demand.policy))
+            read = demand.read[kind] = asked.signature(demand.pod, demand.policy), pairing
+        signature, pairing = read
         known = self._by_answers.get(
-            (kind, asked.signature(demand.pod, demand.policy)),
-            lambda known: True,
-            lambda: ByRow(live, INT32, self.changes),
+            (kind, signature, pairing), lambda known: True, lambda: ByRow(live, INT32, self.changes)
         )
         known.refresh()
 
         def compute(missing: Rows) -> NDArray[Any]:
-            own, frame = self._own_answers(kind, live), asked.frame(demand.pod, demand.policy)
+            frame = asked.frame(demand.pod, demand.policy)
+            sought = asked.sought(frame)
+            if sought is None:
+                alike = np.arange(len(missing))
+            else:
+                alike = self._alike_rows(kind, live).numbers(missing, sought)
+            _, firsts, places = np.unique(alike, return_index=True, return_inverse=True)
             numbers = []
-            for row in missing.tolist():
+            for row in missing[firsts].tolist():
                 at = self._inventories.idle(live.info(row))
+                own = self._own_answers(kind, at, live)
                 found = asked.answers(frame, at.node, of_kind(at.cards, kind))
-                numbers.append(self._number(tuple(map(add, own.of(at), found))))
-            return np.array(numbers, np.int32)
+                numbers.append(self._number(tuple(map(add, own, found))))
+            of_rows = np.array(numbers, np.int32)[places]
+            for place in pairing:
+                of_rows[~self._known_pairs(kind, place, live, missing)] = NO_CLASS
+            return of_rows
 
         numbers: list[int] = known.get(rows, compute)[0].tolist()
         return numbers
 
-    def _own_answers(
-        self, kind: str, live: LiveSnapshot
-    ) -> ByIdentity[NodeCards, tuple[IdentityAnswer, ...]]:
-        """Return the answers of the identity tests that do not read the pod, by node."""
+    def _known_pairs(self, kind: str, place: int, live: LiveSnapshot, rows: Rows) -> NDArray[np.bool_]:
+        """Return for each row whether a chooser `knows_pairs` of its cards."""
+        if (kind, place) not in self._by_pairs:
+            self._by_pairs[kind, place] = ByRow(live, np.dtype(np.bool_), self.changes)
+        known, chooser = self._by_pairs[kind, place], self._inventories.programs[kind].fitting.choosers[place]
+        known.refresh()
+
+        def compute(missing: Rows) -> NDArray[np.bool_]:
+            cards = [self._inventories.idle(live.info(row)).cards for row in missing.tolist()]
+            return np.array([chooser.knows_pairs(of_kind(each, kind)) for each in cards], np.bool_)
+
+        found: NDArray[np.bool_] = known.get(rows, compute)[0]
+        return found
+
+    def _own_answers(self, kind: str, at: NodeCards, live: LiveSnapshot) -> tuple[IdentityAnswer, ...]:
+        """Return the answers of the identity tests that do not read the pod."""
         if kind not in self._own:
             own = self._inventories.programs[kind].fitting.cards.identity.own
             frame = own.section.frame()
             self._own[kind] = ByIdentity(
                 lambda at: own.answers(frame, at.node, of_kind(at.cards, kind)), _most(live)
             )
-        return self._own[kind]
+        return self._own[kind].of(at)
+
+    def _alike_rows(self, kind: str, live: LiveSnapshot) -> AlikeRows:
+        if kind not in self._alike:
+            fields = self._inventories.programs[kind].fitting.cards.identity.asked.fields
+
+            def cards(row: int) -> RowCards:
+                at = self._inventories.idle(live.info(row))
+                return of_kind(at.cards, kind), self._own_answers(kind, at, live)
+
+            self._alike[kind] = AlikeRows(live, self.changes, fields, cards)
+        return self._alike[kind]
 
     def _number(self, answers: tuple[IdentityAnswer, ...]) -> int:
         if any(isinstance(each, str) for answer in answers for each in answer):
@@ -218,17 +265,18 @@ class InventoryClasses:
     def _answer_number(self, answer: IdentityAnswer) -> int:
         return self._card_answers.of(answer, lambda: answer)
 
-    def _shapes_number(self, node: NodeInfo) -> int:
-        at, faults = self._inventories.at(node), self._inventories.inventory(node.facts).faults
+    def shapes_number(self, node: NodeInfo, cards: tuple[Card, ...]) -> int:
+        """Return the number of the shapes of the cards of a node, which may be those of a what-if."""
 
         def made() -> NodeShapes:
             return NodeShapes(
-                at.fullness,
-                tuple([card.type for card in at.cards]),
-                np.array([self._card_number(card) for card in at.cards], np.int64),
+                node_score(cards),
+                tuple([card.type for card in cards]),
+                np.array([self._card_number(card) for card in cards], np.int64),
             )
 
-        return self._node_shapes.of((tuple(faults.items()), tuple([card.shape for card in at.cards])), made)
+        faults = self._inventories.inventory(node.facts).faults
+        return self._node_shapes.of((tuple(faults.items()), tuple([card.shape for card in cards])), made)
 
     def _card_number(self, card: Card) -> int:
         # The pods of a card stay in memory no longer than they are there.

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import permutations
 from typing import Final
 
+from kdsl.base.by_identity import ByIdentity
 from kdsl.base.span import Span
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
 from kdsl.check.model.devices import CheckedChooser, CheckedDevice
-from kdsl.cluster.devices.cards import Card, DeviceGrant
+from kdsl.cluster.devices.cards import Attributes, Card, DeviceGrant
+from kdsl.cluster.devices.pods import DevicePod
+from kdsl.cluster.devices.policy import Policy
+from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.faults import Fault
@@ -19,13 +25,16 @@ from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.card_memo import Verdicts
 from kdsl.plan.devices.card_tests import CardTests, Walk
 from kdsl.plan.devices.choice import CardChoice, CardRefusal
-from kdsl.plan.devices.choosers import CHOOSERS, GREEDY, SILENT
+from kdsl.plan.devices.choosers import CHOOSERS, GREEDY, PAIRED, SILENT
 from kdsl.plan.devices.device_error import fault_of, located
-from kdsl.plan.devices.identity import reads_fixed_cards, reads_identity
+from kdsl.plan.devices.identity import FIXED_FIELDS, reads_fixed_cards, reads_identity, reads_only
 from kdsl.plan.devices.reads import needs
 from kdsl.plan.devices.section import FieldsProgram, Section
 
 INSUFFICIENT: Final = "NodeInsufficientDevice"
+MOST_ATTRIBUTES: Final = 65_536
+"""The most cards for which a field of a chooser is kept, if it reads nothing but attributes."""
+_ATTRIBUTES: Final = frozenset({"attributes"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +59,63 @@ class Chooser:
         self.reason = self.gates.template(checked.reason)
         self.fields = FieldsProgram(checked.fields, device, functions)
         self.is_shared = not reads_identity(checked.reason, checked.fields)
-        self.is_counted = checked.name in GREEDY and isinstance(self.reason, str)
-        """Whether a node fits if enough of its cards do, whichever they are."""
+        self.has_fixed_pairs = checked.name in PAIRED and self._reads_fixed_pairs(checked)
+        self.is_counted = isinstance(self.reason, str) and (checked.name in GREEDY or self.has_fixed_pairs)
+        """Whether a node that `knows_pairs` of its cards fits if enough of them do, whichever they are."""
         self.span = checked.span if checked.where is None else checked.where.span
+        exprs = self.fields.section.exprs[len(checked.fields.lets) :]
+        slot = checked.fields.scope["device"].slot
+        self._of_attributes = {
+            name: ByIdentity[Attributes, Value](partial(self._value_of, name), MOST_ATTRIBUTES)
+            for name, expr in zip(checked.fields.values, exprs, strict=True)
+            # A probe must see every computation.
+            if functions.probe is None and free_slots(expr) == {slot} and reads_only([expr], _ATTRIBUTES)
+        }
+
+    def value(self, name: str, device: Card | None, about: Mapping[str, Value]) -> Value:
+        """Return a field of the chooser; `about` are the values of the names it may read beside the card."""
+        known = self._of_attributes.get(name)
+        if known is not None and device is not None:
+            return known.of(device.attributes)
+        return self.fields.value(name, self.fields.section.frame(**about, device=device), None)
+
+    def _value_of(self, name: str, attributes: Attributes) -> Value:
+        device = Card("", "", "", 0, 0, 0, attributes=attributes)
+        return self.fields.value(name, self.fields.section.frame(device=device), None)
+
+    def _reads_fixed_pairs(self, checked: CheckedChooser) -> bool:
+        """Return whether `affinity` depends on two cards and no pod, and `where` on no node."""
+        scope, lets = checked.fields.scope, [let.variable.slot for let in checked.fields.lets]
+        changing = {checked.scope[name].slot for name in ("node", "request", "devices")}
+        exprs = self.fields.section.exprs
+        return (
+            free_slots(*exprs) <= {scope["device"].slot, scope["other"].slot, *lets}
+            and reads_only(exprs, FIXED_FIELDS)
+            and needs(checked.where, {}).isdisjoint(changing)
+        )
+
+    def may_pair(self, pod: DevicePod, policy: Policy) -> bool:
+        """Return whether it `has_fixed_pairs` and may choose the cards of a pod."""
+        if not self.has_fixed_pairs or self.where is None:
+            return self.has_fixed_pairs
+        try:
+            return bool(self.where(self.gates.frame(pod=pod, policy=policy)))
+        except EvalError:
+            return False
+
+    def knows_pairs(self, cards: Sequence[Card]) -> bool:
+        """Return whether `affinity` has a value for each pair of cards of a node."""
+        section = self.fields.section
+        frame = section.frame()
+        try:
+            for device, other in permutations(cards, 2):
+                section.rewind(frame)
+                section.fill(frame, device=device, other=other)
+                if not isinstance(self.fields.value("affinity", frame, None), int):
+                    return False
+        except EvalError:
+            return False
+        return True
 
 
 class FitProgram:
@@ -100,6 +163,10 @@ class FitProgram:
             if each.where is None or _value(each.where, each.gates.frame(**about), each.span)
         )
 
+    def pairing(self, pod: DevicePod, policy: Policy) -> list[int]:
+        """Return the places of the choosers of which nodes need to know the pairs of their cards."""
+        return [place for place, each in enumerate(self.choosers) if each.may_pair(pod, policy)]
+
     def fit(self, attempt: ContainerAttempt, verdicts: Verdicts, listener: Listener | None = None) -> Fitted:
         """Return the cards of the container, or the reason against the node; see `CardTests.walk`."""
         is_shared = self.is_shared
@@ -129,8 +196,7 @@ class FitProgram:
         names = {**about, "fitting": tuple(one.place for one in walk.taken), "allocated": attempt.allocated}
 
         def read(name: str, device: Card | None = None, other: Card | None = None) -> Value:
-            frame = chooser.fields.section.frame(**names, device=device, other=other)
-            return chooser.fields.value(name, frame, None)
+            return chooser.value(name, device, {**names, "other": other})
 
         rejected = walk.rejected.copy()
         if chooser.name not in SILENT:

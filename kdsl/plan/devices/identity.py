@@ -9,13 +9,14 @@ answers: see `classes`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeGuard
 
 from kdsl.check.model.devices import CheckedDevice, CheckedTest, FitStep
 from kdsl.check.model.rule_set import CheckedLet
+from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import (
     CallFn,
     CallOf,
@@ -33,8 +34,9 @@ from kdsl.check.model.types import BindingTime, Type
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
+from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Frame
-from kdsl.eval.values import EvalError
+from kdsl.eval.values import EvalError, Value
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.pod_part import PodPart
 from kdsl.plan.devices.reads import parts
@@ -65,17 +67,25 @@ _OTHERS: Final = frozenset(
 _FIXED: Final = frozenset(
     ("id", "index", "kind", "type", "numa", "mode", "healthy", "slots", "memory", "cores")
 )
+"""Fields of `Device` that no pod changes, and that are equal in cards of one shape, but for the name."""
+FIXED_FIELDS: Final = _FIXED | {"attributes"}
 """Fields of `Device` that no pod changes."""
 _POD: Final = frozenset(("name", "namespace", "uid", "labels", "annotations", "runtimeClass", "requests"))
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityGroup:
-    """Compiled identity tests. `part` is the part of a pod that they read."""
+    """Compiled identity tests. `part` is the part of a pod that they read, `fields` those of a card.
+
+    `lists` are the lists of the pod in which they look for the name of a card; None if they do more with it,
+    or read the node.
+    """
 
     section: Section
     tests: tuple[Closure, ...]
     part: PodPart
+    fields: tuple[str, ...]
+    lists: tuple[Closure, ...] | None
     reads_policy: bool
     reads_node: bool
 
@@ -90,8 +100,30 @@ class IdentityGroup:
         names = {**scope, "node": replace(scope["node"], time=BindingTime.POD)} if reads_node else scope
         section = Section(names, device, functions)
         compiled = tuple([section.compile(test.condition) for test in tests])
-        part = PodPart.read_by(section.exprs)
-        return IdentityGroup(section, compiled, part, scope["policy"].slot in read, reads_node)
+        exprs = tuple(section.exprs)
+        of_pod = frozenset((scope["pod"].slot, scope["policy"].slot))
+        lists = [each for expr in exprs for each in _lists(expr, of_pod)]
+        known = [section.compile(each) for each in lists if each is not None]
+        return IdentityGroup(
+            section,
+            compiled,
+            PodPart.read_by(exprs),
+            tuple(sorted({part.field for part in parts(exprs) if _is_of_card(part)} - {"id"})),
+            None if reads_node or None in lists else tuple(known),
+            scope["policy"].slot in read,
+            reads_node,
+        )
+
+    def sought(self, frame: Frame) -> list[Iterable[Value]] | None:
+        """Return the `lists` of a pod; None where they do not decide, or one has no value."""
+        found: list[Iterable[Value]] = []
+        try:
+            for each in self.lists or ():
+                self.section.rewind(frame)
+                found.append(each(frame))
+        except EvalError:
+            return None
+        return None if self.lists is None else found
 
     def signature(self, pod: DevicePod, policy: Policy) -> Hashable:
         """Return the values of the pod that decide about the answers."""
@@ -161,6 +193,26 @@ class IdentityTests:
         return {card.id: one + other for card, one, other in zip(cards, own, asked, strict=True)}
 
 
+def _lists(expr: TypedExpr, of_pod: frozenset[int]) -> Iterator[TypedExpr | None]:
+    """Yield the lists, from these slots alone, in which an expression looks for the name of a card; None for
+    another use of the name.
+    """
+    match expr:
+        case CallOf(function="@in", args=(FieldOf(field="id") as name, items)) if (
+            _is_of_card(name) and items.type.name in ("list", "map") and free_slots(items) <= of_pod
+        ):
+            yield items
+        case FieldOf(field="id") | HasField(field="id") if _is_of_card(expr):
+            yield None
+        case _:
+            for part in children(expr):
+                yield from _lists(part, of_pod)
+
+
+def _is_of_card(part: Typed) -> TypeGuard[FieldOf | HasField]:
+    return isinstance(part, FieldOf | HasField) and part.view == "Device"
+
+
 def _slots(test: CheckedTest) -> frozenset[int]:
     return frozenset(part.slot for part in parts(test.condition) if isinstance(part, Var))
 
@@ -186,6 +238,16 @@ def reads_fixed_cards(condition: TypedExpr | None, cards: int) -> bool:
             case FieldOf() | HasField() if part.view == "Device" and part.field not in _FIXED:
                 return False
     return read == unordered
+
+
+def reads_only(exprs: Sequence[TypedExpr], fields: Collection[str]) -> bool:
+    """Return whether expressions read only these fields of cards."""
+    for part in parts(exprs):
+        if _is_of_card(part) and part.field not in fields:
+            return False
+        if isinstance(part, CallFn) and _hands_over(part.args):
+            return False
+    return True
 
 
 def _is_identity_test(test: CheckedTest, scope: Mapping[str, Var], lets: Collection[int]) -> bool:

@@ -101,6 +101,7 @@ class DevicesPlugin:
         self._attributes = tuple(sorted(frozenset[str]().union(*read)))
         self._keys = {program.kind: program.annotations_read("DevicePod") for program in programs}
         self.records = tuple(program.record for program in programs)
+        self._record_keys = frozenset(self.records)
         self._reviews = Reviews(tuple(self._programs.values()))
         self._admitted = Reviews(tuple(self._programs.values()), review_admitted)
         self.inventories = Inventories(self._programs)
@@ -168,18 +169,18 @@ class DevicesPlugin:
         if not isinstance(attempt, _Attempt) or self._asks_chosen:
             return None
         snapshot, demand = nodes.snapshot, attempt.demand
+        column = self.answers.column(demand, snapshot, nodes.rows, self._what_if(state, nodes))
         if not snapshot.is_overlay:
-            column = self.answers.column(demand, snapshot, nodes.rows)
             self._report(state, snapshot)
-            return column
-        answers = self._ask_each(state, demand, nodes)
-        return StatusColumn.of([None if isinstance(each, Placed) else each for each in answers])
+        return column
 
-    def _ask_each(self, state: CycleState, demand: Demand, nodes: NodeSet) -> list[Placed | Status]:
-        """Ask the nodes of a what-if one by one."""
+    def _what_if(self, state: CycleState, nodes: NodeSet) -> list[tuple[Card, ...]] | None:
+        """Return the cards of the nodes of a what-if, None for nodes as they are."""
+        snapshot = nodes.snapshot
+        if not snapshot.is_overlay:
+            return None
         nominated = self._nominated(state)
-        infos = map(nodes.snapshot.info, nodes.rows.tolist())
-        return [self.answers.ask(demand, node, self.cards(node, nominated, nodes.snapshot)) for node in infos]
+        return [self.cards(node, nominated, snapshot) for node in map(snapshot.info, nodes.rows.tolist())]
 
     def _report(self, state: CycleState, snapshot: Snapshot) -> None:
         """Report the unreadable records of cards; they change no outcome by themselves."""
@@ -206,12 +207,14 @@ class DevicesPlugin:
     def cards(self, node: NodeInfo, nominated: frozenset[str], snapshot: Snapshot) -> tuple[Card, ...]:
         """Return the cards of a node after its nominated pods, by key, have got theirs."""
         cards = self.inventories.cards(node)
-        for pod in node.pods:
-            if pod.key not in nominated or any(record in pod.annotations for record in self.records):
+        for pod in node.pods if nominated else ():
+            if pod.key not in nominated or self._is_recorded(pod):
                 continue
             demand = self.demand(pod, snapshot)
-            found = self.answers.ask(demand, node, cards) if isinstance(demand, Demand) else None
-            if isinstance(found, Placed) and isinstance(demand, Demand):
+            if not isinstance(demand, Demand):
+                continue
+            found = self.answers.grant(demand, snapshot, node, cards)
+            if isinstance(found, Placed):
                 grants = {
                     kind: collapse([one.cards for one in allocation.containers], demand.pod.phases)
                     for kind, allocation in found.allocations.items()
@@ -232,11 +235,7 @@ class DevicesPlugin:
         attempt = state.values.get(self.key)
         if not isinstance(attempt, _Attempt):
             return np.zeros(len(nodes), np.int64)
-        demand, snapshot = attempt.demand, nodes.snapshot
-        if not snapshot.is_overlay:
-            return self.answers.scores(demand, snapshot, nodes.rows)
-        answers = self._ask_each(state, demand, nodes)
-        return np.array([float(each.score) if isinstance(each, Placed) else 0.0 for each in answers])
+        return self.answers.scores(attempt.demand, nodes.snapshot, nodes.rows, self._what_if(state, nodes))
 
     @hookimpl
     def normalize_score(
@@ -263,11 +262,12 @@ class DevicesPlugin:
         row = attempt.snapshot.row_of(node)
         if row is None:
             return Status(Code.UNSCHEDULABLE, (f"node {node} is gone",))
-        found = self.answers.grant(attempt.demand, attempt.snapshot, row)
+        info = attempt.snapshot.info(row)
+        found = self.answers.grant(attempt.demand, attempt.snapshot, info)
         if isinstance(found, Status):
             return Status(Code.UNSCHEDULABLE, found.reasons)
         try:
-            written = self.annotations_for(attempt.demand, attempt.snapshot.info(row), found)
+            written = self.annotations_for(attempt.demand, info, found)
         except EvalError as error:
             return rejection(Code.UNSCHEDULABLE, fault_of(error))
         state.values[f"{self.key}/written"] = written
@@ -351,7 +351,11 @@ class DevicesPlugin:
         if event.resource is not Resource.ASSIGNED_POD:
             return True
         before = event.before
-        return isinstance(before, PodInfo) and any(record in before.annotations for record in self.records)
+        return isinstance(before, PodInfo) and self._is_recorded(before)
+
+    def _is_recorded(self, pod: PodInfo) -> bool:
+        """Return whether a pod has cards."""
+        return not self._record_keys.isdisjoint(pod.annotations)
 
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> tuple[()]:

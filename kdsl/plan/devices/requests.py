@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kdsl.cluster.devices.cards import DeviceGrant
 from kdsl.cluster.devices.codec import encode
@@ -41,6 +41,8 @@ class Demand:
     quota: Quota | None
     signature: Hashable
     pod_signature: Hashable
+    read: dict[str, tuple[Hashable, tuple[int, ...]]] = field(default_factory=dict, compare=False)
+    """For each kind, once computed: the part of the pod that identity tests read, and `FitProgram.pairing`."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
