@@ -26,7 +26,7 @@ INT32 = np.dtype(np.int32)
 
 
 class AlikeRows:
-    """The rows of a live snapshot, by the fields of their cards that tests read beside names; cards by name."""
+    """Rows of a live snapshot by the fields of their cards that tests read beside names; cards by name."""
 
     def __init__(
         self, live: LiveSnapshot, log: Changes, fields: Sequence[str], cards: Callable[[int], RowCards]

@@ -42,7 +42,7 @@ class Demand:
     signature: Hashable
     pod_signature: Hashable
     read: dict[str, tuple[Hashable, tuple[int, ...]]] = field(default_factory=dict, compare=False)
-    """For each kind, once computed: the part of the pod that identity tests read, and `FitProgram.pairing`."""
+    """For each kind, once computed: the part of the pod that identity tests read; `FitProgram.pairing`."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
