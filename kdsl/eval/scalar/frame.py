@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kdsl.eval.values import EvalError, Value
 
@@ -53,9 +53,6 @@ def is_failure(value: Value) -> bool:
 PENDING: Final = frozenset((_Unset, _Failed))
 """The classes of what a slot of a lazy variable holds in place of a value."""
 
-_MOST_ITEMS: Final = 1024
-"""The most combinations of loop items whose values are kept."""
-
 
 def value_or_failure(compute: Closure, frame: Frame) -> Value:
     """Return the content of a lazy variable's slot: a value, or a failure."""
@@ -94,7 +91,28 @@ def failing(message: str) -> Closure:
     return fail
 
 
-def renewing(slot: int, items: list[Closure], compute: Closure) -> Closure:
+class Limit(NamedTuple):
+    """The most combinations of loop items whose values are kept; `parts` is their number, None for one."""
+
+    parts: Closure | None
+    most: int
+
+    def holds(self, frame: Frame) -> bool:
+        """Return whether there are no more combinations; else each is computed for each node (`lasting`)."""
+        if self.parts is None:
+            return True
+        meter = frame[-1]
+        left = meter.left
+        try:
+            return bool(self.parts(frame) <= self.most)
+        except EvalError:
+            return False
+        finally:
+            # Only the first node counts them.
+            meter.left = left
+
+
+def renewing(slot: int, items: list[Closure], compute: Closure, limit: Limit) -> Closure:
     """Compute counts once per combination of loop items; later attempts update them.
 
     The slot keeps them from one attempt to the next: the count itself if there are no items, else all counts
@@ -120,9 +138,10 @@ def renewing(slot: int, items: list[Closure], compute: Closure) -> Closure:
         count = None if entry is None else renewed(entry[0], frame[-1])
         if count is None:
             count = compute(frame)
-        if len(known) >= _MOST_ITEMS:
-            known.clear()
-        known[key] = (count, values)
+        if entry is not None or limit.holds(frame):
+            if len(known) >= limit.most:
+                known.clear()
+            known[key] = (count, values)
         return count
 
     return read_by_item if items else read
@@ -137,15 +156,15 @@ def renewed(count: Value, meter: Value) -> Value:
     return None if None in counts else counts
 
 
-def item_reader(slot: int, items: Sequence[int], compute: Closure) -> Closure:
+def item_reader(slot: int, items: Sequence[int], compute: Closure, limit: Limit) -> Closure:
     """Read a value that depends on the loop items in some slots, computed once per combination of them, by
-    identity.
+    identity, unless they are more than the `limit`.
 
     The slot holds the values of the attempt, with their items, so that no other object can have an item's
     identity.
     """
     if len(items) == 1:
-        return _reader_of_item(slot, items[0], compute)
+        return _reader_of_item(slot, items[0], compute, limit)
 
     def read(frame: Frame) -> Value:
         known = frame[slot]
@@ -155,9 +174,11 @@ def item_reader(slot: int, items: Sequence[int], compute: Closure) -> Closure:
         key = tuple(map(id, values))
         entry = known.get(key)
         if entry is None:
-            if len(known) >= _MOST_ITEMS:
-                known.clear()
-            entry = known[key] = (value_or_failure(compute, frame), values)
+            entry = (value_or_failure(compute, frame), values)
+            if limit.holds(frame):
+                if len(known) >= limit.most:
+                    known.clear()
+                known[key] = entry
         if entry[0].__class__ is _Failed:
             raise entry[0].error
         return entry[0]
@@ -165,7 +186,7 @@ def item_reader(slot: int, items: Sequence[int], compute: Closure) -> Closure:
     return read
 
 
-def _reader_of_item(slot: int, item: int, compute: Closure) -> Closure:
+def _reader_of_item(slot: int, item: int, compute: Closure, limit: Limit) -> Closure:
     """Do as `item_reader` for one item: most values depend on one."""
 
     def read(frame: Frame) -> Value:
@@ -176,10 +197,11 @@ def _reader_of_item(slot: int, item: int, compute: Closure) -> Closure:
         try:
             found = known[id(value)][0]
         except KeyError:
-            if len(known) >= _MOST_ITEMS:
-                known.clear()
             found = value_or_failure(compute, frame)
-            known[id(value)] = found, value
+            if limit.holds(frame):
+                if len(known) >= limit.most:
+                    known.clear()
+                known[id(value)] = found, value
         if found.__class__ is _Failed:
             raise found.error
         return found

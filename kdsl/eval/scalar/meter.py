@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import Struct
 
@@ -27,6 +27,10 @@ from kdsl.eval.values import BudgetError, EvalError, Optional, OutOfSteps, Value
 if TYPE_CHECKING:
     from kdsl.eval.scalar.compiler import Compiler
 
+MOST_PARTS: Final = 65_536
+"""The most combinations of loop items whose values are kept for a pod."""
+MOST_COUNTS: Final = 1_024
+"""The most combinations of loop items whose counts are kept: a count has an amount for each domain."""
 NODE_STEPS = 20_000
 """The steps of a rule for one node, or for one constant: about 10 ms. A rule that runs out rejects nodes, so
 this is above the worst case of shipped rules; `limits.nodeSteps` of a configuration lowers it.
@@ -71,12 +75,15 @@ DEFAULT_STEPS = Steps()
 class Meter(Struct, eq=False, gc=False):
     """Counts down; `left` is the rest of `limit`, which may be a share of a common budget.
 
+    `is_of_each` holds for the share of each of many nodes: if one runs out, the answers of all are useless.
+
     The hot path sets both itself: every value of a pod has a meter.
     """
 
     limit: int
     left: int
     is_share: bool = False
+    is_of_each: bool = False
     shortages: ClassVar[int] = 0
     """The number of times that any meter ran out."""
 
@@ -114,11 +121,14 @@ def spend(frame: Frame, steps: int) -> None:
     frame[-1].spend(steps)
 
 
-def lasting(compute: Closure, own: Callable[[int], Meter], parts: Closure | None = None) -> Closure:
+def lasting(
+    compute: Closure, own: Callable[[int], Meter], parts: Closure | None = None, most: int = MOST_PARTS
+) -> Closure:
     """Compute a value of a pod with its `own` meter: one of `parts` shares if it is computed per combination
     of loop items.
 
-    Otherwise the first node that reads it would pay, and results would depend on the order of nodes.
+    Otherwise the first node that reads it would pay, and results would depend on the order of nodes. Of more
+    parts than `most`, none is kept: each is computed anew for each node, and the node pays.
     """
 
     def measured(frame: Frame) -> Value:
@@ -128,7 +138,9 @@ def lasting(compute: Closure, own: Callable[[int], Meter], parts: Closure | None
             if parts is not None:
                 count = parts(frame)
                 whole.left = whole.limit
-                if count > 1:
+                if count > most:
+                    frame[-1] = meter
+                elif count > 1:
                     frame[-1] = own(count)
             return compute(frame)
         finally:

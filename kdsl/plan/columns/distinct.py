@@ -26,6 +26,7 @@ from kdsl.plan.columns.column import (
     Column,
     ColumnValue,
     NotColumnar,
+    OutOfSteps,
     Same,
     either,
     encoded,
@@ -133,7 +134,9 @@ class Spending:
         return self
 
     def next(self) -> None:
-        """Begin with another row."""
+        """Begin with another row; OutOfSteps if the last one ran out, and that makes all others useless."""
+        if self._meter.left < 0 and self._outer.is_of_each:
+            raise OutOfSteps
         self._least = min(self._least, self._meter.left)
         self._meter.left = self._meter.limit
 

@@ -159,15 +159,16 @@ def _evaluate(body: ColumnClosure, nodes: NodeSet, frame: Frame) -> ColumnValue 
     """Return the value of the body for each node; None if unknown. All nodes pay the highest cost of one."""
     outer: Meter = frame[-1]
     share = outer.left // len(nodes) - 1
-    own = frame[-1] = Meter.of(max(share, 0))
+    if share < 1:
+        # Almost nothing is left. One by one, no node is visited without a step for it.
+        return None
+    own = frame[-1] = Meter(share, share, is_of_each=True)
     try:
         value = body(batch_of(nodes, frame))
     except (AllBad, NotColumnar):
         return None
     finally:
         frame[-1] = outer
-    if share < 0:
-        return None
     spend(frame, len(nodes) * (1 + own.limit - own.left))
     return value
 

@@ -18,8 +18,8 @@ from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, Const, Macro, TypedExpr, Var
 from kdsl.eval.ir import free_slots, map_children, shape
 from kdsl.eval.scalar import UNSET, Closure, Compiler, Frame
-from kdsl.eval.scalar.frame import Compile, item_reader, lazy_reader, renewing
-from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps, lasting
+from kdsl.eval.scalar.frame import Compile, Limit, item_reader, lazy_reader, renewing
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, MOST_COUNTS, MOST_PARTS, Meter, Steps, lasting
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.scalar.probe import Probe, ProbedCompiler
 from kdsl.eval.values import EvalError, Value
@@ -166,7 +166,9 @@ class RuleScope:
         slot = variable.slot
         self._compiler.follows[slot] = self.needs(expr) & self.items
         items = sorted(self._deciding_items(free_slots(expr) & self.items))
-        self._compiler.by_item[slot] = item_reader(slot, items, self._lasting(expr, self._combinations(expr)))
+        parts = self._combinations(expr)
+        value = self._lasting(expr, parts)
+        self._compiler.by_item[slot] = item_reader(slot, items, value, Limit(parts, MOST_PARTS))
         self._mark_transient(slot, expr)
         self._mark_fixed(slot, expr)
         return variable
@@ -198,10 +200,10 @@ class RuleScope:
         # Reading a variable takes no steps, and a lasting variable has its own meter.
         return compute if isinstance(expr, Var) else self._measured(compute, parts)
 
-    def _measured(self, compute: Closure, parts: Closure | None = None) -> Closure:
+    def _measured(self, compute: Closure, parts: Closure | None = None, most: int = MOST_PARTS) -> Closure:
         """Return a closure that computes a lasting value with its own meter; see `lasting`."""
         self.share.add_value()
-        return lasting(compute, self.share.value_meter, parts)
+        return lasting(compute, self.share.value_meter, parts, most)
 
     def _combinations(self, expr: TypedExpr) -> Closure | None:
         """Return the number of combinations of loop items as a closure; None without items."""
@@ -209,13 +211,10 @@ class RuleScope:
         for _, source in self._sources_of(free_slots(expr) & self.items, through_lists=True):
             if source.is_ranged:
                 lists.setdefault(id(source.expr), self._compiler.compile(self._list_once(source.expr)))
-        match list(lists.values()):
-            case []:
-                return None
-            case [only]:
-                return lambda frame: len(only(frame))
-            case found:
-                return lambda frame: prod([len(each(frame)) for each in found])
+        found = tuple(lists.values())
+        if len(found) < 2:
+            return (lambda frame: len(found[0](frame))) if found else None
+        return lambda frame: prod([len(each(frame)) for each in found])
 
     def _list_once(self, iterable: TypedExpr) -> TypedExpr:
         """Return the list of a loop as a hoisted variable, if it lasts."""
@@ -238,8 +237,9 @@ class RuleScope:
             found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
             items = [self._compiler.compile(found[each]) for each in sorted(free - self.lasting)]
             self._compiler.follows[variable.slot] = self.needs(expr) - self.lasting
-            count = renewing(variable.slot, items, self._compiler.compile(expr))
-            self._compiler.by_item[variable.slot] = self._measured(count, self._combinations(expr))
+            parts = self._combinations(expr)
+            count = renewing(variable.slot, items, self._compiler.compile(expr), Limit(parts, MOST_COUNTS))
+            self._compiler.by_item[variable.slot] = self._measured(count, parts, MOST_COUNTS)
             return variable
         if is_stable(expr) and not is_cheap(expr) and free_slots(expr) <= self.lasting:
             return self.hoist(expr)

@@ -16,9 +16,9 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.nodelist import NodeList, StringList
-from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps
 from kdsl.plan.cluster_view import ClusterView
-from kdsl.plan.columns.nodes import lower_macro
+from kdsl.plan.columns.nodes import _evaluate, lower_macro
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.score import NO_SCORE_INT, ScoreProgram
 
@@ -267,3 +267,32 @@ def test_a_variable_of_the_outer_node_is_paid_by_it(items: int, condition: str) 
         """
     )
     assert statuses(rule, PodInfo("p"), nodes) == {}
+
+
+def test_nodes_are_not_visited_at_once_without_steps_for_them() -> None:
+    """Such an attempt would be made for each node, and nobody would pay for it."""
+    nodes = nodes_of(cluster(20).snapshot())
+
+    def body(batch: object) -> None:
+        raise AssertionError("visited")
+
+    assert _evaluate(body, nodes, [Meter.of(2 * len(nodes) - 1)]) is None
+    with pytest.raises(AssertionError, match="visited"):
+        _evaluate(body, nodes, [Meter.of(2 * len(nodes))])
+
+
+def test_nodes_at_once_stop_at_the_first_that_runs_out() -> None:
+    nodes = nodes_of(cluster(20).snapshot())
+    visited = 0
+
+    def costly(frame: Frame) -> bool:
+        nonlocal visited
+        visited += 1
+        frame[-1].spend(5)
+        return True
+
+    body = Fallback(costly, BOOL, (), NodeSlots(0, ()), None)
+    assert _evaluate(body, nodes, [None, Meter.of(4 * len(nodes))]) is None
+    assert visited == 1
+    found = _evaluate(body, nodes, [None, Meter.of(6 * len(nodes))])
+    assert isinstance(found, Same) and found.value is True and visited == 1 + len(nodes)
