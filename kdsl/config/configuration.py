@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kdsl.base import paths
-from kdsl.base.diagnostic import Diagnostic, Label, has_errors
+from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source, Span
 from kdsl.base.undecodable import undecodable
@@ -173,13 +173,20 @@ def read_configuration(source: Source, folder: Path = Path()) -> ConfigurationRe
         return ConfigurationResult(None, found)
     readable = _configuration(part, folder)
     found = (*found, *_listed_twice(readable), *_odd_backoff(readable.backoff))
-    names_rules = all(_plain_at(part, key) == _plain_at(root, key) for key in ("rules", "plugins"))
-    return ConfigurationResult(None if found else readable, found, readable, names_rules)
+    return ConfigurationResult(None if found else readable, found, readable, _names_rules(part, root, schema))
 
 
-def _plain_at(root: YamlNode, key: str) -> object:
-    node = root.get(key) if isinstance(root, YamlMapping) else None
-    return None if node is None else to_plain(node)
+def _names_rules(part: YamlMapping, root: YamlNode, schema: Mapping[str, Any]) -> bool:
+    """Return whether a readable part has all rule files and plugins of the whole."""
+    assert isinstance(root, YamlMapping)
+    unknown = [key.text for key, _ in root.entries if key.text not in schema["properties"]]
+    for key in ("rules", "plugins"):
+        whole, read = root.get(key), part.get(key)
+        if whole is None and any(did_you_mean(each, [key]) for each in unknown):
+            return False
+        if whole is not None and (read is None or to_plain(read) != to_plain(whole)):
+            return False
+    return True
 
 
 def _refused(diagnostic: Diagnostic) -> ConfigurationResult:

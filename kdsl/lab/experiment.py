@@ -134,7 +134,10 @@ def load_experiment(path: Path) -> Experiment:
 def _fits(root: YamlNode, key: str, found: Iterable[Diagnostic]) -> bool:
     """Return whether the key is absent, or its value has no mistake in its form."""
     node = root.get(key) if isinstance(root, YamlMapping) else None
-    return node is None or not any(each.span and each.span.begins_in(node.span) for each in found)
+    # An empty value has a place without characters.
+    return node is None or not any(
+        each.span and (each.span == node.span or each.span.begins_in(node.span)) for each in found
+    )
 
 
 def _generations(root: YamlNode) -> tuple[dict[str, Generation], list[Diagnostic]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 
 from kdsl.base.span import Position, Source, Span
@@ -71,9 +72,9 @@ def draw(source: Source, marks: Sequence[Mark]) -> Iterator[Row]:
 def _draw_line(line: str, number: int, ranges: Sequence[tuple[int, int | None, Mark]]) -> Iterator[Row]:
     """Draw one line. A range has a first column (0: the start of the text) and a last one (None: the end)."""
     line = line.rstrip("\r")
-    cells = [_cell(character) for character in line]
+    cells, columns = _cells(line)
     indent = len(line) - len(line.lstrip())
-    low, high = _window(cells, min(max(first - 1, indent) for first, _, _ in ranges))
+    low, high = _window(cells, columns, min(max(first - 1, indent) for first, _, _ in ranges))
     shown = "".join(cell for cell, _ in cells[low:high])
     lead = _CUT if low else ""
     yield Row(number, f"{lead}{shown}{_CUT if high < len(cells) else ''}".rstrip())
@@ -84,6 +85,13 @@ def _draw_line(line: str, number: int, ranges: Sequence[tuple[int, int | None, M
         marker = ("^" if mark.is_primary else "-") * max(end - start, 1)
         text = "" if last is None else visible(mark.text)
         yield Row(None, f"{' ' * start}{marker} {text}".rstrip(), mark.is_primary)
+
+
+@lru_cache(maxsize=8)
+def _cells(line: str) -> tuple[Sequence[tuple[str, int]], int]:
+    """Return the cells of a line and its number of columns; a long line may have thousands of errors."""
+    cells = [_cell(character) for character in line]
+    return cells, sum(width for _, width in cells)
 
 
 def _cell(character: str) -> tuple[str, int]:
@@ -97,9 +105,9 @@ def _cell(character: str) -> tuple[str, int]:
     return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _window(cells: Sequence[tuple[str, int]], focus: int) -> tuple[int, int]:
+def _window(cells: Sequence[tuple[str, int]], columns: int, focus: int) -> tuple[int, int]:
     """Return the visible part of a long line, around the character `focus`."""
-    if sum(width for _, width in cells) <= MAX_COLUMNS:
+    if columns <= MAX_COLUMNS:
         return 0, len(cells)
     low = 0 if focus <= MAX_COLUMNS - _CONTEXT else focus - _CONTEXT
     high, room = low, MAX_COLUMNS

@@ -24,7 +24,7 @@ from kdsl.lang.loader import Program
 from kdsl.testing.cases import Arrival, Case, PodCase, PropertyCase, QueueCase, RuleTest
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place, read_document
-from kdsl.testing.fixture_reading import read_fixtures
+from kdsl.testing.fixture_reading import check_fixture, read_fixtures
 from kdsl.testing.fixtures import Fixtures, Kind
 from kdsl.testing.laws import read_law
 from kdsl.testing.matrix import read_matrix
@@ -350,7 +350,10 @@ class _CaseReader:
             title = "the subject of the test shares no devices, so no pod gets cards"
             help_ = ("`device: NAME` tests a device, `profile: NAME` a profile with some",)
             self.found.append(Diagnostic(TestCode.WRONG_VALUE, title, place.span, "of no device", help=help_))
-        elif pod in self.fixtures.of[Kind.PODS]:
+            return
+        fixture = self.fixtures.of[Kind.PODS].get(pod)
+        # The errors of a fixture are reported already.
+        if fixture is not None and check_fixture(fixture, []):
             known = [each.name for each in self.fixtures.pod(pod).device_containers]
             for container, _ in _entries(place):
                 self._in_case("container", container, known)

@@ -59,6 +59,9 @@ def found(folder: Path, body: str, rules: str = RULES, head: str = HEAD) -> list
         ("rules: {paths: [rules]}\nprofiles: [team.p, p, kubernetes]\n", ["kdsl.yaml:4:23 K0301", FIELD]),
         # Which rules and plugins are meant is not known: nothing is said about them and their profiles.
         ("rules: {paths: rules}\nprofile: team.q\n", ["kdsl.yaml:3:16 K1133"]),
+        ("rulez: {paths: [rules]}\nprofile: team.q\n", ["kdsl.yaml:3:1 K1131"]),
+        ("rules:\nprofile: team.q\n", ["kdsl.yaml:3:7 K1133"]),
+        ("rules: {paths: [rules]}\nplugin: []\nprofile: team.q\n", ["kdsl.yaml:4:1 K1131"]),
         (
             "rules: {paths: [rules]}\nprofile: team.q\nplugins: [{nme: x}, {name: default-bindr}]\n",
             ["kdsl.yaml:5:12 K1131", "kdsl.yaml:5:12 K1132", "kdsl.yaml:5:28 K1001"],

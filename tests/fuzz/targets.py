@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from kdsl.app import DEFAULT_SETTINGS, activate, shipped_rules
+from kdsl.app import DEFAULT_SETTINGS, activate, check_loaded, shipped_rules
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.edits import apply, certain_fixes
+from kdsl.base.errors import InvalidInputError
 from kdsl.base.file_policy import named_file
 from kdsl.base.span import Source
 from kdsl.check.checker import check_program
@@ -22,6 +23,7 @@ from kdsl.check.model.types import DYN, INT, STRING, list_of, map_of
 from kdsl.config.configuration import read_configuration
 from kdsl.config.imports import import_configuration
 from kdsl.eval.values import EvalError
+from kdsl.lab.experiment import load_experiment
 from kdsl.lang.discovery import read_source
 from kdsl.lang.formatter import format_source
 from kdsl.lang.loader import load_sources
@@ -29,6 +31,7 @@ from kdsl.lang.parser import parse_expression
 from kdsl.lang.twin import convert
 from kdsl.plan.compile.expression import compile_expression
 from kdsl.report.findings import MACHINE_FORMATS, render_findings
+from kdsl.rulebook.certain import certain_errors
 from kdsl.testing.cases import PropertyCase
 from kdsl.testing.reading import read_test
 from kdsl.testing.render import results_text
@@ -93,9 +96,10 @@ def rules(name: str) -> Callable[[bytes], None]:
             format_source(source)
         loaded = load_sources([source], lambda: [_shipped()])
         _report(loaded.diagnostics)
-        if any(finding.is_error for finding in loaded.diagnostics):
-            return
         checked = check_program(loaded.program, externals=_library().plugins.externals)
+        if has_errors(loaded.diagnostics):
+            _report(list(certain_errors(checked.diagnostics, loaded.program, loaded.diagnostics)))
+            return
         _report(checked.diagnostics)
         if checked.rules is not None:
             _report(lint(loaded.program, checked.rules))
@@ -164,9 +168,23 @@ def imported(data: bytes) -> None:
 
 
 def configuration(data: bytes) -> None:
-    """Read a configuration."""
+    """Read a configuration, and check its parts; a broken one always has an error."""
     with suppress(UnicodeDecodeError):
-        _report(read_configuration(Source("kdsl.yaml", data.decode())).diagnostics)
+        read = read_configuration(Source("kdsl.yaml", data.decode()))
+        checked = check_loaded(read)
+        _report(checked.diagnostics)
+        assert read.configuration is not None or has_errors(checked.diagnostics)
+
+
+def experiment(data: bytes) -> None:
+    """Read an experiment."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "experiment.yaml"
+        path.write_bytes(data)
+        try:
+            load_experiment(path)
+        except InvalidInputError as error:
+            _report(error.diagnostics)
 
 
 def rule_test(data: bytes) -> None:
@@ -227,6 +245,7 @@ TARGETS: Mapping[str, Target] = {
             ],
             configuration,
         ),
+        Target("experiment", _texts("examples/lab/*/*.yaml"), experiment),
         Target(
             "test",
             _texts("tests/rules/*.test.yaml", "tests/testing/**/*.test.yaml", "examples/**/*.test.yaml"),

@@ -316,3 +316,12 @@ def test_mistakes_in_the_form_of_an_experiment_are_reported_together(tmp_path: P
         load_experiment(path)
     codes = [each.code for each in error.value.diagnostics]
     assert sorted(codes) == ["K1131", "K1132", "K1134", "K1135", "K1135", "K1135"]
+
+
+@pytest.mark.parametrize("key", ["traces", "time"])
+def test_an_empty_key_of_an_experiment_is_a_mistake(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "experiment.yaml"
+    path.write_text(yaml.safe_dump({**EXPERIMENT, key: None}).replace("null", ""), encoding="utf-8")
+    with pytest.raises(InvalidInputError) as error:
+        load_experiment(path)
+    assert f"`{key}` must be a mapping" in str(error.value)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from kdsl.base.diagnostic import Diagnostic, Fix, Label, Severity
 from kdsl.base.span import Source, Span
+from kdsl.report import snippet
 from kdsl.report.diagnostics import render, summary
 
 
@@ -140,6 +141,16 @@ def test_a_mark_longer_than_the_screen_stays_on_it() -> None:
 def test_line_numbers_widen_the_gutter() -> None:
     rendered = render([Diagnostic("K1", "t", span(Source("f", "\n" * 1233 + "x"), "x"))]).split("\n")
     assert rendered[1:5] == ["    --> f:1234:1", "     |", "1234 | x", "     | ^"]
+
+
+def test_a_long_line_is_measured_once_for_all_its_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[str] = []
+    cell = snippet._cell
+    monkeypatch.setattr(snippet, "_cell", lambda each: measured.append(each) or cell(each))
+    source = Source("f", ", ".join(f"a{at}" for at in range(500)))
+    found = [Diagnostic("K1", "t", Span(source, at, at + 1)) for at in range(0, 1000, 4)]
+    assert render(found).count("^") == len(found)
+    assert len(measured) == len(source.text)
 
 
 def test_texts_cannot_steer_the_terminal() -> None:

@@ -382,3 +382,16 @@ def test_a_fixture_like_another_is_created_at_the_same_time(tmp_path: Path) -> N
     )
     (result,) = run_suite(read_suite([tmp_path / "new.test.yaml"]))
     assert result.passed
+
+
+def test_cards_of_a_pod_with_a_mistake(tmp_path: Path) -> None:
+    pod = "{cpu: '1', memory: lots, requests: {nvidia.com/gpu-milli: '500'}}"
+    (tmp_path / "a.test.yaml").write_text(
+        f"apiVersion: kdsl.dev/v1\nkind: RuleTest\nprofile: policies.atc23.best_fit.best_fit\n"
+        f"rules: [{ROOT / 'rules'}]\n"
+        f"fixtures: {{nodes: {{a: {{cpu: '4', memory: 4Gi}}}}, pods: {{p: {pod}}}}}\n"
+        "tests: [{name: t, pod: p, expect: {picks: a, cards: [a-0]}}]\n"
+    )
+    suite = read_suite([tmp_path / "a.test.yaml"])
+    (only,) = suite.diagnostics
+    assert only.title.startswith("`lots` is not a quantity")
