@@ -13,8 +13,11 @@ from typing import Final
 
 from kdsl.app import Scheduler
 from kdsl.base.clock import Clock, SystemClock
+from kdsl.base.events import Action, Resource
+from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.bindings import Reserved
 from kdsl.cycle.decision import Decision
 from kdsl.cycle.engine import Engine
@@ -106,7 +109,7 @@ class LiveScheduler:
         self._permits = LivePermits(lambda: inbox.post(_wake))
         self._nodes = PortNodeAnnotations(self._bridge, self.known, writers.annotations)
         self._claims = PortClaims(
-            self._bridge, self.cache, writers.api, options.wall, self._waits, inbox.post
+            self._bridge, self.cache, writers.api, options.wall, self._waits, self._wake_waiting
         )
         self.context = PluginContext(
             PortBinder(self._bridge, writers.requests),
@@ -216,6 +219,11 @@ class LiveScheduler:
 
     def _is_stopped(self, pod: str) -> bool:
         return self.binder.is_stopped(pod)
+
+    def _wake_waiting(self, claim: ResourceClaim) -> None:
+        # As if the claim were gone, but for the queue alone: a record must not lose it.
+        event = ClusterEvent(Resource.RESOURCE_CLAIM, Action.DELETE, claim)
+        self._inbox.post(lambda: self.engine.queue.notice(event))
 
     def _note_gated(self, decision: Decision, pod: PodInfo) -> None:
         self.outlets.publish(decision, pod, "")

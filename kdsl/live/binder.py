@@ -61,6 +61,7 @@ class _Task(Struct, eq=False):
 
     reserved: Reserved
     works: Calls[OnNode]
+    has_started: bool = False
     is_stopped: bool = False
     has_begun: bool = False
 
@@ -103,6 +104,7 @@ class LiveBinder:
         self._tasks: dict[int, _Task] = {}
         self._with_works = 0
         self._stopped: set[str] = set()
+        self._ending: deque[_Task] = deque()
         self._lock = threading.Lock()
         self._doorbell = Doorbell(self._start_waiting)
         self._plain = _Shift(Crew("binding", in_flight, self._start_waiting))
@@ -116,8 +118,12 @@ class LiveBinder:
     async def close(self) -> None:
         """Abandon the bindings under way: the API server may still carry them out."""
         self._doorbell.disconnect()
-        await self._plain.crew.close()
-        await self._long.crew.close()
+        shifts = (self._plain, self._long)
+        # No binding begins because another one ends.
+        for shift in shifts:
+            shift.waiting.clear()
+        for shift in shifts:
+            await shift.crew.close()
 
     # ---- on the scheduling thread ------------------------------------------------------------------------
 
@@ -154,6 +160,8 @@ class LiveBinder:
             task.is_stopped = True
             self._stopped.add(reserved.attempt.pod.uid)
         self._gates.stopped(reserved.attempt.pod.uid)
+        self._ending.append(task)
+        self._doorbell.ring()
         return True
 
     def is_stopped(self, pod: str) -> bool:
@@ -163,9 +171,17 @@ class LiveBinder:
     # ---- on the event loop -------------------------------------------------------------------------------
 
     def _start_waiting(self) -> None:
+        while self._ending:
+            # It ends at once, and need not wait for its turn.
+            self._start(self._long, self._ending.popleft())
         for shift in (self._plain, self._long):
             while shift.waiting and shift.crew.has_room:
-                shift.crew.start(self._run(shift.waiting.popleft()))
+                self._start(shift, shift.waiting.popleft())
+
+    def _start(self, shift: _Shift, task: _Task) -> None:
+        if not task.has_started:
+            task.has_started = True
+            shift.crew.start(self._run(task))
 
     async def _run(self, task: _Task) -> None:
         reserved = task.reserved

@@ -52,27 +52,31 @@ class Waits:
             self._changed.add(key)
         self._doorbell.ring()
 
-    async def settle(self, pod: str, checks: dict[str, Check], seconds: float) -> None:
+    async def settle(
+        self, pod: str, checks: dict[str, Check], seconds: float, changed: asyncio.Event
+    ) -> None:
         """Wait until all checks are true, `seconds` at most, and remove those from `checks` that are.
 
-        Raises StoppedError if the pod with the uid `pod` was stopped.
+        `changed` is from `listening`. Raises StoppedError if the pod with the uid `pod` was stopped.
         """
         clock = asyncio.get_running_loop().time
         end, pause = clock() + seconds, FIRST_PAUSE
-        with self._listening((*checks, pod)) as changed:
-            while checks and (left := end - clock()) > 0:
-                if self._is_stopped(pod):
-                    raise StoppedError
-                if not await _comes(changed, min(pause, left)):
-                    pause = min(2 * pause, LONGEST_PAUSE)
-                changed.clear()
-                for key in [key for key, check in checks.items() if await check()]:
-                    del checks[key]
+        while checks and (left := end - clock()) > 0:
+            if self._is_stopped(pod):
+                raise StoppedError
+            if not await _comes(changed, min(pause, left)):
+                pause = min(2 * pause, LONGEST_PAUSE)
+            changed.clear()
+            for key in [key for key, check in checks.items() if await check()]:
+                del checks[key]
 
     @contextmanager
-    def _listening(self, keys: Iterable[str]) -> Iterator[asyncio.Event]:
-        """Yield an event that is set when one of the claims or pods changes."""
-        changed, keys = asyncio.Event(), tuple(keys)
+    def listening(self, pod: str, claims: Iterable[str]) -> Iterator[asyncio.Event]:
+        """Yield an event that is set when one of the claims changes or the pod is stopped.
+
+        Begin before claims are read for the first time: a change after that must not be missed.
+        """
+        changed, keys = asyncio.Event(), (pod, *claims)
         with self._lock:
             for key in keys:
                 self._waiting.setdefault(key, []).append(changed)

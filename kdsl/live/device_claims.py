@@ -114,11 +114,13 @@ class DeviceClaims:
     async def _wait_until_ready(self, claims: Iterable[ResourceClaim], pod: str) -> None:
         """Wait until drivers report the binding conditions of the claims' devices, ten minutes at most."""
         checks: dict[str, Check] = {}
-        for claim in claims:
-            # Devices without conditions are ready at once.
-            if not (is_ready(claim) or await self._is_ready(claim)):
-                checks[key_of(claim)] = partial(self._is_ready, claim)
-        await self._waits.settle(pod, checks, READY_TIMEOUT)
+        # Devices without conditions are ready at once.
+        waiting = [claim for claim in claims if not is_ready(claim)]
+        with self._waits.listening(pod, map(key_of, waiting)) as changed:
+            for claim in waiting:
+                if not await self._is_ready(claim):
+                    checks[key_of(claim)] = partial(self._is_ready, claim)
+            await self._waits.settle(pod, checks, READY_TIMEOUT, changed)
         if checks:
             raise _ClaimError("device binding timeout")
 

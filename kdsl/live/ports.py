@@ -7,13 +7,11 @@ limit.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import partial
 from typing import Any, Final, Protocol
 
 import msgspec
 
 from kdsl.base.clock import Clock
-from kdsl.base.events import Resource
 from kdsl.cluster.api.device_objects import ResourceClaim
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
@@ -22,7 +20,6 @@ from kdsl.cluster.resource_claims.pending_claims import PendingClaims
 from kdsl.cluster.resource_claims.readiness import READY_TIMEOUT
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.catalog import key_of
-from kdsl.cluster.snapshot.events import object_event
 from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.cycle.bindings import BindingEnd
 from kdsl.cycle.decision import Condition
@@ -82,8 +79,8 @@ class PortVolumes:
 class PortClaims(PendingClaims):
     """Keeps devices for pods, and writes the claims of plans.
 
-    An allocation is `pending` from its assumption on, until the watch shows it or something newer. `post` has
-    the scheduling thread call a function.
+    An allocation is `pending` from its assumption on, until the watch shows it or something newer. `wake` has
+    pods tried again that wait for a claim or its devices, from any thread: no change of the claim wakes them.
     """
 
     def __init__(
@@ -93,10 +90,10 @@ class PortClaims(PendingClaims):
         api: Api,
         clock: Clock,
         waits: Waits,
-        post: Callable[[Callable[[], None]], None],
+        wake: Callable[[ResourceClaim], None],
     ) -> None:
         super().__init__(cache)
-        self._bridge, self._post = bridge, post
+        self._bridge, self._wake = bridge, wake
         notes = ClaimNotes(self._note_written, self._note_created)
         self._claims = DeviceClaims(api, clock, waits, notes)
         self._versions: dict[str, str] = {}
@@ -143,12 +140,8 @@ class PortClaims(PendingClaims):
     ) -> Status | None:
         problem = await work(claim)
         if problem is not None:
-            self._post(partial(self._wake, claim))
+            self._wake(claim)
         return problem
-
-    def _wake(self, claim: ResourceClaim) -> None:
-        """Have pods tried again that wait for a claim, or its devices: no change of it tells them."""
-        self.cluster.announce(object_event(Resource.RESOURCE_CLAIM, claim, None))
 
     def _note_written(self, key: str, version: str) -> None:
         if key in self._pending:

@@ -45,16 +45,18 @@ class Volumes:
 
     async def _bind(self, plan: VolumePlan, pod: str) -> None:
         checks: dict[str, Check] = {}
-        for binding in plan.bindings:
-            if await self._set_aside(binding):
-                checks[_key(binding.claim)] = partial(self._is_joined, binding)
-        for claim in plan.provisions:
-            if await self._select(claim, plan.node):
-                checks[_key(claim)] = partial(self._is_made, claim, plan.node)
-        await self._waits.settle(pod, checks, self._timeout)
+        claims = (*[binding.claim for binding in plan.bindings], *plan.provisions)
+        with self._waits.listening(pod, map(_key, claims)) as changed:
+            for binding in plan.bindings:
+                if await self._set_aside(binding):
+                    checks[_key(binding.claim)] = partial(self._is_joined, binding)
+            for claim in plan.provisions:
+                if await self._select(claim, plan.node):
+                    checks[_key(claim)] = partial(self._is_made, claim, plan.node)
+            await self._waits.settle(pod, checks, self._timeout, changed)
         if checks:
-            claims = ", ".join(f'"{key.partition("/")[2]}"' for key in checks)
-            raise _VolumeError(f"not bound within {self._timeout:g} s: {claims}")
+            names = ", ".join(f'"{key.partition("/")[2]}"' for key in checks)
+            raise _VolumeError(f"not bound within {self._timeout:g} s: {names}")
 
     async def _set_aside(self, binding: Binding) -> bool:
         """Reserve a volume for its claim; return False if the claim is bound already."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.specs import Wait
 from kdsl.hooks.status import Code, Status
+from kdsl.live import binder
 
 from tests.cycle.world import plugin
 from tests.live.cluster_api import Fault, node, pod
@@ -213,6 +215,49 @@ def test_a_binding_in_its_pre_bind_hooks_can_be_stopped() -> None:
         assert world.api.condition("default/a")["message"] == "preempted"
 
     live(scenario, make=profile_of(P=logged.build))
+
+
+def test_a_binding_that_waits_for_its_turn_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binder, "PREPARED", 1)
+    logged = Logged()
+    logged.gate.clear()
+
+    async def scenario(world: World) -> None:
+        world.api.create("nodes", node("n1"))
+        for name in ("a", "b"):
+            world.api.create("pods", pod(name))
+        await world.run(0.3)
+        placer = world.scheduler.engine._placer
+        assert set(placer.under_way) == {"default/a", "default/b"}
+        assert world.scheduler.binder.stop(placer.under_way["default/b"])
+        await world.run(0.3)
+        assert world.api.condition("default/b")["message"] == "preempted"
+        assert "default/a" in placer.under_way and logged.log.count("pre_bind") == 1
+        logged.gate.set()
+        await world.run(2.0)
+        assert world.api.node_of("default/a") == world.api.node_of("default/b") == "n1"
+
+    live(scenario, make=profile_of(P=logged.build), in_flight=1)
+
+
+def test_no_binding_begins_once_the_binder_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binder, "PREPARED", 1)
+    logged = Logged()
+    logged.gate.clear()
+
+    async def scenario(world: World) -> None:
+        world.api.create("nodes", node("n1"))
+        for name in ("a", "b"):
+            world.api.create("pods", pod(name))
+        await world.run(0.3)
+        await world.scheduler.binder.close()
+        world.scheduler.binder._start_waiting()
+        assert not world.scheduler.binder._long.crew._tasks
+        logged.gate.set()
+        await world.run(0.3)
+        assert logged.log.count("pre_bind") == 1
+
+    live(scenario, make=profile_of(P=logged.build), in_flight=1)
 
 
 def test_rules_that_change_decide_the_next_pod_and_those_before_end_what_they_began() -> None:

@@ -23,6 +23,7 @@ from kdsl.cluster.api.device_objects import (
 from kdsl.cluster.api.objects import ObjectMeta
 from kdsl.cluster.resource_claims.claim_plan import ClaimPlan, Reservation, user_of
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.hooks.status import Status
 from kdsl.live.api import Api
 from kdsl.live.bridge import Bridge
@@ -293,7 +294,7 @@ def test_devices_with_binding_conditions_are_waited_for() -> None:
 
     found, _, time = held_after(3)
     assert found is None and round(time) == 3
-    # The watch tells sooner than reading again.
+    # The watch reports sooner than reading again.
     waits, stopped = Waits(lambda pod: pod in stopped), set[str]()
 
     def noticed(key: str) -> float:
@@ -338,7 +339,9 @@ def test_a_claim_with_a_new_user_is_not_deallocated() -> None:
 
 def test_devices_are_kept_until_the_watch_shows_the_allocation() -> None:
     api = Api(Script(Server().answer))
-    claims = PortClaims(Bridge(), ClusterCache(), api, ManualClock(), Waits(), lambda message: None)
+    cache, woken, changes = ClusterCache(), list[ResourceClaim](), list[ClusterEvent]()
+    cache.observe(changes.append)
+    claims = PortClaims(Bridge(), cache, api, ManualClock(), Waits(), woken.append)
     made = plan(NEW)
     allocated = made.changed(NEW)
 
@@ -358,3 +361,5 @@ def test_devices_are_kept_until_the_watch_shows_the_allocation() -> None:
     claims.assume(made)
     claims.forget(made)
     assert claims.pending() == {}
+    # Pods that wait for the claim are woken, but it is not gone: a record of the cluster has it.
+    assert woken == [allocated] and changes == []

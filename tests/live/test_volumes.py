@@ -273,3 +273,26 @@ def test_a_pod_that_is_stopped_waits_no_longer() -> None:
     problem, time = run(go())
     assert problem is not None and problem.message.endswith("the pod is not to be bound any more")
     assert time < 5.1
+
+
+def test_a_change_before_the_wait_is_not_missed() -> None:
+    async def go() -> tuple[Status | None, float]:
+        waits, storage, volume = Waits(), Storage(), PersistentVolume(ObjectMeta("pv2", "", "uid-pv2"))
+        other = PersistentVolumeClaim(ObjectMeta("d", "ns", "uid-d"))
+        waits.start()
+
+        def answer(request: Request) -> Answer | NoAnswerError:
+            if request.path == f"{CLAIM_PATH[:-1]}d":
+                # The first claim is bound while the second one is read, which is bound already.
+                storage.bind()
+                waits.notice("ns/c")
+                claim = json.loads(json.dumps(storage.things[CLAIM_PATH]).replace("uid-c", "uid-d"))
+                return Answer(200, json.dumps(claim).encode())
+            return storage.answer(request)
+
+        plan = VolumePlan("n1", bindings=(*BINDING.bindings, Binding(other, volume)))
+        problem = await Volumes(Api(Script(answer)), waits).bind(plan, POD)
+        return problem, asyncio.get_running_loop().time()
+
+    problem, time = run(go())
+    assert problem is None and time < 0.5

@@ -58,12 +58,6 @@ class ClusterCache:
         """
         self._observers.append((observer, listens))
 
-    def announce(self, event: ClusterEvent | None) -> None:
-        """Pass a change to the observers; None for no change."""
-        if event is not None:
-            for observer, _ in self._observers:
-                observer(event)
-
     @staticmethod
     def of(objects: Iterable[KubeObject]) -> ClusterCache:
         """Return a cache that holds `objects`, added in their order, without pods that are not placed."""
@@ -108,14 +102,14 @@ class ClusterCache:
         before = self._catalog.find(api_object.KIND, key)
         if self._catalog.put(api_object):
             self._follow_catalog(api_object.KIND, api_object.metadata.name)
-            self.announce(object_event(Resource(api_object.KIND), before, api_object))
+            self._publish(object_event(Resource(api_object.KIND), before, api_object))
 
     def remove(self, kind: str, key: str) -> None:
         """Remove an object of the catalog, identified by its `key_of`."""
         before = self._catalog.find(kind, key)
         if self._catalog.remove(kind, key):
             self._follow_catalog(kind, key)
-            self.announce(object_event(Resource(kind), before, None))
+            self._publish(object_event(Resource(kind), before, None))
 
     def assume_object(self, api_object: CatalogObject) -> None:
         """Assume the future state of an object of the catalog, until it is put, removed or forgotten."""
@@ -148,7 +142,7 @@ class ClusterCache:
         self._dirty_facts[name] = None
         self._zones.put(name, facts.labels)
         self._spread.update(name, NO_SIZES if before is None else before.facts.image_sizes, facts.image_sizes)
-        self.announce(node_event(before, self._nodes[name]))
+        self._publish(node_event(before, self._nodes[name]))
 
     update_node = add_node
 
@@ -164,7 +158,7 @@ class ClusterCache:
         self._dirty_usage.pop(name, None)
         self._zones.remove(name)
         self._spread.update(name, info.facts.image_sizes, NO_SIZES)
-        self.announce(node_event(info, None))
+        self._publish(node_event(info, None))
 
     def add_pod(self, pod: PodInfo) -> None:
         """Add or update a pod. A placed pod confirms its assumption."""
@@ -313,11 +307,16 @@ class ClusterCache:
             self._put(key, after)
         if interested:
             for event in assigned_pod_events(before, after, nodes, self._nodes_of(before, after)):
-                self.announce(event)
+                self._publish(event)
 
     def _nodes_of(self, *pods: PodInfo | None) -> dict[str, NodeInfo | None]:
         """Return the nodes of pods, by name; None for an unknown node."""
         return {pod.node_name: self._nodes.get(pod.node_name) for pod in pods if pod is not None}
+
+    def _publish(self, event: ClusterEvent | None) -> None:
+        if event is not None:
+            for observer, _ in self._observers:
+                observer(event)
 
     def _put(self, key: str, pod: PodInfo) -> None:
         name = pod.node_name

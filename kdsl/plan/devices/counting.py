@@ -59,7 +59,7 @@ class CardCounts:
         self, classes: InventoryClasses, keys: Sequence[ClassKey], inventories: Sequence[NodeInventory]
     ) -> list[str | None]:
         """Return the reason against a node of each class, empty if the pod fits; None if only a choice of
-        cards can tell. `inventories` are those of the nodes.
+        cards decides. `inventories` are those of the nodes.
         """
         request = self._attempt.request
         sizes, cards, places = classes.card_classes(request.kind, keys)
