@@ -11,13 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.check.model.rule_set import CheckedScore
+from kdsl.check.model.types import BOOL
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.nodelist import NodeList, StringList
+from kdsl.eval.scalar import Frame
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps
 from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.columns.column import Column
+from kdsl.plan.columns.distinct import Fallback, NodeSlots
 from kdsl.plan.columns.nodes import _evaluate, lower_macro
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.score import NO_SCORE_INT, ScoreProgram
@@ -271,7 +275,7 @@ def test_a_variable_of_the_outer_node_is_paid_by_it(items: int, condition: str) 
 
 def test_nodes_are_not_visited_at_once_without_steps_for_them() -> None:
     """Such an attempt would be made for each node, and nobody would pay for it."""
-    nodes = nodes_of(cluster(20).snapshot())
+    nodes = nodes_of(*[node(f"n{number}") for number in range(20)])
 
     def body(batch: object) -> None:
         raise AssertionError("visited")
@@ -282,7 +286,7 @@ def test_nodes_are_not_visited_at_once_without_steps_for_them() -> None:
 
 
 def test_nodes_at_once_stop_at_the_first_that_runs_out() -> None:
-    nodes = nodes_of(cluster(20).snapshot())
+    nodes = nodes_of(*[node(f"n{number}") for number in range(20)])
     visited = 0
 
     def costly(frame: Frame) -> bool:
@@ -295,4 +299,4 @@ def test_nodes_at_once_stop_at_the_first_that_runs_out() -> None:
     assert _evaluate(body, nodes, [None, Meter.of(4 * len(nodes))]) is None
     assert visited == 1
     found = _evaluate(body, nodes, [None, Meter.of(6 * len(nodes))])
-    assert isinstance(found, Same) and found.value is True and visited == 1 + len(nodes)
+    assert isinstance(found, Column) and found.values.all() and visited == 1 + len(nodes)
