@@ -87,7 +87,7 @@ class DeviceClaims:
         self._notes.created(reservation.key, key_of(claim))
         named = Reservation(claim, reservation.allocation)
         self._notes.written(reservation.key, _version_of(await self._write(named, plan)))
-        await self._tell_pod(reservation, claim, plan)
+        await self._write_pod_status(reservation, claim, plan)
         return plan.changed(named)
 
     async def _create(self, reservation: Reservation) -> ResourceClaim:
@@ -97,7 +97,7 @@ class DeviceClaims:
         found = await self._api.create_device_claim(namespace, body)
         return _decoded(_done(found, "create claim for extended resources", f"{namespace}/"))
 
-    async def _tell_pod(self, reservation: Reservation, claim: ResourceClaim, plan: ClaimPlan) -> None:
+    async def _write_pod_status(self, reservation: Reservation, claim: ResourceClaim, plan: ClaimPlan) -> None:
         """Write into the pod's status which request gives devices to which container."""
         pod = PodInfo(plan.user.name, claim.metadata.namespace, plan.user.uid)
         mappings = [
