@@ -12,7 +12,7 @@ from functools import reduce
 from operator import getitem
 from typing import TYPE_CHECKING, Any, Final
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean, suggest
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, nearest, suggest
 from kdsl.base.paths import Path, path_text
 from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
@@ -113,7 +113,10 @@ def _describe(root: YamlNode, error: ValidationError, schema: Mapping[str, Any])
         case "additionalProperties":
             yield from _unknown_keys(root, path, error)
         case "required":
-            yield from _missing_keys(root, path, rule, value)
+            known: Iterable[str] = (
+                error.schema.get("properties", ()) if isinstance(error.schema, Mapping) else ()
+            )
+            yield from _missing_keys(root, path, rule, value, known)
         case "not":
             yield from _conflict(root, path, rule["required"])
         case "uniqueItems":
@@ -222,12 +225,14 @@ def _unknown_keys(root: YamlNode, path: Path, error: ValidationError) -> Iterato
 
 
 def _missing_keys(
-    root: YamlNode, path: Path, required: Iterable[str], present: Mapping[str, object]
+    root: YamlNode, path: Path, required: Iterable[str], present: Mapping[str, object], known: Iterable[str]
 ) -> Iterator[Diagnostic]:
     node = _at(root, path)
     first = node.entries[0][0].span if isinstance(node, YamlMapping) and node.entries else node.span
+    # A misspelled key is reported as an unknown one.
+    meant = {nearest(key, known) for key in present if key not in known}
     for key in required:
-        if key not in present:
+        if key not in present and key not in meant:
             title = f"the key `{path_text((*path, key))}` is missing"
             yield Diagnostic(ConfigCode.MISSING_KEY, title, first, help=(f"add `{key}: …` here",))
 

@@ -97,7 +97,9 @@ class DeviceClaims:
         found = await self._api.create_device_claim(namespace, body)
         return _decoded(_done(found, "create claim for extended resources", f"{namespace}/"))
 
-    async def _write_pod_status(self, reservation: Reservation, claim: ResourceClaim, plan: ClaimPlan) -> None:
+    async def _write_pod_status(
+        self, reservation: Reservation, claim: ResourceClaim, plan: ClaimPlan
+    ) -> None:
         """Write into the pod's status which request gives devices to which container."""
         pod = PodInfo(plan.user.name, claim.metadata.namespace, plan.user.uid)
         mappings = [

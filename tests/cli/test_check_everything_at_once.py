@@ -64,7 +64,7 @@ def found(folder: Path, body: str, rules: str = RULES, head: str = HEAD) -> list
         ("rules: {paths: [rules]}\nplugin: []\nprofile: team.q\n", ["kdsl.yaml:4:1 K1131"]),
         (
             "rules: {paths: [rules]}\nprofile: team.q\nplugins: [{nme: x}, {name: default-bindr}]\n",
-            ["kdsl.yaml:5:12 K1131", "kdsl.yaml:5:12 K1132", "kdsl.yaml:5:28 K1001"],
+            ["kdsl.yaml:5:12 K1131", "kdsl.yaml:5:28 K1001"],
         ),
     ],
 )

@@ -205,9 +205,10 @@ error[K1134]: `tieBreak` must be one of `heap`, `first`, `random`
         ("seed: x\nrules: []\n", ["3:7 `seed` must be a whole number", "4:8 `rules` must be a mapping"]),
         ("rules: {}\n", ["3:8 the key `rules.paths` is missing"]),
         ("rules: {paths: []}\n", ["3:16 `rules.paths` is empty"]),
+        ("plugins:\n- nmae: x\n", ["4:3 unknown key `plugins[0].nmae`"]),
         (
-            "plugins:\n- nmae: x\n",
-            ["4:3 the key `plugins[0].name` is missing", "4:3 unknown key `plugins[0].nmae`"],
+            "plugins:\n- other: x\n",
+            ["4:3 the key `plugins[0].name` is missing", "4:3 unknown key `plugins[0].other`"],
         ),
         ("plugins: [{name: a}, {name: a}]\n", ["3:29 plugin `a` is listed twice"]),
         ("profiles: [a, a]\n", ["3:15 `profiles` holds `a` twice"]),
