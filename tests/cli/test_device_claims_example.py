@@ -22,7 +22,7 @@ def test_the_output_in_the_docs_is_real(
         (ROOT / "docs/simulate.md")
         .read_text(encoding="utf-8")
         .split(f"$ kdsl {COMMAND}\n")[1]
-        .split("```")[0]
+        .split("…\n```")[0]
     )
     assert printed.out.startswith(shown)
     assert shown.count("\n") == 8

@@ -37,7 +37,8 @@ def test_the_page_of_a_code() -> None:
         "K0107: an operator of another language: `=`, `&`, `and`\n"
         "\n"
         "Section:    Syntax\n"
-        "Why:        A file with syntax errors cannot be checked any further. Other errors are reported once these are fixed.\n"
+        "Why:        The rest of a statement with a syntax error cannot be understood. All other statements are still"
+        " checked.\n"
         "How to fix: write `==`, `&&`, `||`\n"
         f"See:        {module.PAGE}#syntax"
     )
