@@ -57,7 +57,7 @@ def found(folder: Path, body: str, rules: str = RULES, head: str = HEAD) -> list
         ),
         # The name of a profile is right, though its rules are not.
         ("rules: {paths: [rules]}\nprofiles: [team.p, p, kubernetes]\n", ["kdsl.yaml:4:23 K0301", FIELD]),
-        # Which rules and plugins are meant is not known: nothing is said about them and their profiles.
+        # The rules and plugins are unknown: nothing is said about them and their profiles.
         ("rules: {paths: rules}\nprofile: team.q\n", ["kdsl.yaml:3:16 K1133"]),
         ("rulez: {paths: [rules]}\nprofile: team.q\n", ["kdsl.yaml:3:1 K1131"]),
         ("rules:\nprofile: team.q\n", ["kdsl.yaml:3:7 K1133"]),

@@ -83,7 +83,7 @@ def _check(folder: Path) -> tuple[Diagnostic, ...]:
             }""",
             ["4 K0302", "5 K0104"],
         ),
-        # What it would declare is not known, in this rule and in others.
+        # Its declarations are unknown, in this rule and in others.
         (
             """\
             predicate P {

@@ -293,7 +293,6 @@ class CardAnswers:
         nodes, keys = rows.tolist(), self._classes.keys(demand, rows)
         firsts = dict(zip(reversed(keys), reversed(nodes), strict=True))
         new = [key for key in firsts if key is not None and key not in memo.shared]
-        # Most often one or two nodes have changed, for which a choice of cards is as fast.
         if new:
             self._count(demand, memo, {key: live.info(firsts[key]) for key in new})
         own: dict[int, int] = {}

@@ -19,7 +19,7 @@ CONDITIONS = {
     "pod.priority && pod.name && pod.foo": [(WRONG, "pod.priority"), (WRONG, "pod.name"), (FIELD, "foo")],
     'pod.priority ? 1 : "a"': [(WRONG, "pod.priority"), (TYPES, '1 : "a"')],
     "pod.priority ? true : pod.foo": [(WRONG, "pod.priority"), (FIELD, "foo")],
-    # What is written in brackets is checked, whatever they belong to.
+    # The text in brackets is checked, whatever they belong to.
     'bogus(pod.foo, "a" + 1)': [("K0303", "bogus"), (FIELD, "foo"), (TYPES, '"a" + 1')],
     "bogus.f(pod.foo)": [("K0301", "bogus"), (FIELD, "foo")],
     "[pod.foo, 1, 'a'].size() > 1": [(FIELD, "foo"), ("K0205", "'a'")],
