@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from kdsl.base.visible import visible
 from kdsl.extender import protocol
 from kdsl.extender.gate import FullError, Gate
 from kdsl.extender.ports import Behaviour, NotReadyError, RefusedError
@@ -162,7 +163,8 @@ def _refusal(verb: Verb, text: str) -> Response:
 
 
 def _failure(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
-    body = protocol.write({"Error": text})
+    # kube-scheduler shows the text in events and logs; parts of it are the caller's.
+    body = protocol.write({"Error": visible(text)})
     return Response(body, status, headers, media_type="application/json")
 
 

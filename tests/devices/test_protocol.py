@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from kdsl.base.clock import ManualClock
+from kdsl.base.errors import KdslError
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
 from kdsl.check.model.rule_set import RuleSet
@@ -14,6 +15,7 @@ from kdsl.cluster.devices.pods import Phase
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cycle.decision import Outcome
 from kdsl.hooks.context import NO_ANNOTATIONS
+from kdsl.hooks.status import Status
 from kdsl.plan.devices.handshakes import Handshake, Handshakes
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.locks import Locks, NodeLock
@@ -176,6 +178,22 @@ def test_only_ones_own_lock_is_given_back(nodes: ApiNodes) -> None:
     assert locks.release([lock], "n", "default/there") is None
     assert LOCK not in (nodes.read("n") or {})
     assert locks.acquire([lock], "nowhere", "default/me") is not None
+
+
+class Breaking(ApiNodes):
+    """Annotations of nodes whose server is gone when the lock `second` is taken."""
+
+    def write(self, node: str, key: str, value: str, was: str) -> Status | None:
+        if key == "second":
+            raise KdslError("the server is gone")
+        return super().write(node, key, value, was)
+
+
+def test_no_lock_is_left_where_taking_the_next_one_raises(found: RuleSet) -> None:
+    nodes = Breaking(farm_of(found).cluster)
+    with pytest.raises(KdslError):
+        Locks(nodes, ManualClock(NOW)).acquire([NodeLock(LOCK), NodeLock("second")], "n", "default/a")
+    assert LOCK not in (nodes.read("n") or {})
 
 
 # ---- handshakes ------------------------------------------------------------------------------------------

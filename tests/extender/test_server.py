@@ -283,3 +283,12 @@ def test_two_hundred_calls_at_once_are_answered_a_few_at_a_time() -> None:
             assert told.most <= gate.limits.at_once and gate.calls == gate.bytes == 0
 
     run(scenario)
+
+
+def test_texts_of_callers_change_no_terminal() -> None:
+    async def scenario() -> None:
+        async with serving() as (told, _, port):
+            told.error = RefusedError("node \x1b[2J\u202e")
+            assert (await post(port, "/bind", BODIES["bind"])).json == {"Error": r"node \x1b[2J\u202e"}
+
+    run(scenario)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -73,13 +74,15 @@ class HamiBehaviour:
         self._live.loop.before_each(self.reservations.apply)
         self._use(self._rules)
         self._binding = Binding(host, self._writes, self._events, options)
+        # The pods of calls under way, by `namespace/name`.
+        self._busy: set[str] = set()
         self.roles = Roles(host.sender, options.replica, time.monotonic)
         self.sweeper = Sweeper(
             host,
             self._writes,
             options,
             lambda: self._rules.locks,
-            self._binding.under_way,
+            self._busy,
             lambda: self.roles.leads,
         )
         where = options.metrics
@@ -136,7 +139,11 @@ class HamiBehaviour:
         if args.nodes is not None:
             return await self._simulate(pod, args)
         self._check_ready()
-        return await self._complete(self._filter(pod, args.node_names or ()))
+        return await self._complete(self._filter_alone(pod, args.node_names or ()))
+
+    async def _filter_alone(self, pod: PodInfo, names: tuple[str, ...]) -> ExtenderFilterResult:
+        with self._alone(pod.key):
+            return await self._filter(pod, names)
 
     async def _filter(self, pod: PodInfo, names: tuple[str, ...]) -> ExtenderFilterResult:
         chooser, record = self._chooser, self._live.record_plainly
@@ -201,8 +208,9 @@ class HamiBehaviour:
 
     async def _bind(self, args: ExtenderBindingArgs) -> ExtenderBindingResult:
         check = self._check
-        bindable = await self._ask(lambda: check.check(args))
-        problem = await self._binding.bind(bindable, args.node)
+        with self._alone(f"{args.namespace}/{args.name}"):
+            bindable = await self._ask(lambda: check.check(args))
+            problem = await self._binding.bind(bindable, args.node)
         if problem:
             raise RefusedError(problem)
         return ExtenderBindingResult()
@@ -243,6 +251,21 @@ class HamiBehaviour:
         return await asyncio.to_thread(metrics.families)
 
     # ---- tasks -------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _alone(self, pod: str) -> Iterator[None]:
+        """Refuse further calls about a pod until this one ends.
+
+        kube-scheduler calls again after its time limit, while the first call goes on: the pod would be bound
+        to one node with the cards of another.
+        """
+        if pod in self._busy:
+            raise RefusedError(f"another call about pod {pod} is under way")
+        self._busy.add(pod)
+        try:
+            yield
+        finally:
+            self._busy.discard(pod)
 
     async def _complete(self, work: Coroutine[Any, Any, T]) -> T:
         """Complete the work even if the caller disconnects: half of it could leave a lock behind."""

@@ -116,21 +116,13 @@ class Binding:
         self._options, self._sleep = options, sleep
         # Bindings to one node take its lock in sequence, so the second one reads the lock of the first.
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self.under_way: set[str] = set()
-        """The pods with a binding under way, by `namespace/name`."""
 
     async def bind(self, bindable: Bindable, node: str) -> str:
         """Bind a pod and record the event; return the error, empty for a bound pod."""
         pod = bindable.pod
         if pod is None:
             return bindable.refusal
-        if pod.key in self.under_way:
-            return f"pod {pod.key} is being bound already"
-        self.under_way.add(pod.key)
-        try:
-            problem = bindable.refusal or await self._locked(pod, bindable.locks, node)
-        finally:
-            self.under_way.discard(pod.key)
+        problem = bindable.refusal or await self._locked(pod, bindable.locks, node)
         event = self._events.bind_failed(pod, problem) if problem else self._events.bound(pod, node)
         self._live.record_plainly(event)
         return problem
@@ -181,10 +173,7 @@ class Binding:
         return ""
 
     async def _release(self, pod: PodInfo, locks: tuple[NodeLock, ...], node: str) -> None:
-        try:
-            await self._writes.on_thread(self._writes.locks.release, locks, node, pod.key)
-        except BridgeError:
-            return  # the sweeper releases it later
+        await self._writes.release(locks, node, pod.key)
 
 
 def _is_of_group(pod: PodInfo) -> bool:

@@ -12,6 +12,8 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.eval.values import EvalError
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.patches import patch_of
+from kdsl.extender.objects import UNUSABLE
+from kdsl.extender.protocol import UnreadableError
 from kdsl.plan.devices.device_error import told
 from kdsl.plan.devices.plugin import BIND_PHASE, BIND_TIME, CHOSEN_AT, CHOSEN_NODE, DevicesPlugin
 from kdsl.plan.router import DEFAULT_SCHEDULER
@@ -41,7 +43,10 @@ class Webhook:
         self._ours = frozenset((*_OURS, *devices.records, *map(_to_allocate, devices.records)))
 
     def review(self, raw: dict[str, Any], pod: Pod, namespace: str) -> Verdict:
-        """Review a pod: `raw` is its JSON, `pod` its decoded form, `namespace` its namespace."""
+        """Review a pod: `raw` is its JSON, `pod` its decoded form, `namespace` its namespace.
+
+        Raises UnreadableError.
+        """
         if not pod.spec.containers:
             return Verdict(message="pod has no containers", code=_DENIED)
         forged = _first(self._ours & pod.metadata.annotations.keys())
@@ -50,7 +55,10 @@ class Webhook:
         if self._is_of_others(pod.spec.scheduler_name):
             return Verdict(message=OTHER_SCHEDULER)
         runtime_class = str((raw.get("spec") or {}).get("runtimeClassName") or "")
-        before = replace(DevicePod.of(pod), namespace=namespace, runtime_class=runtime_class)
+        try:
+            before = replace(DevicePod.of(pod), namespace=namespace, runtime_class=runtime_class)
+        except UNUSABLE as error:
+            raise UnreadableError(f"the pod cannot be used: {error}") from None
         try:
             reviewed, _ = self._devices.review(before, self._cache.snapshot())
         except EvalError as error:

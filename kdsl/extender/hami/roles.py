@@ -14,8 +14,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from kdsl.live.http import MERGE_PATCH, NoAnswerError, Request, Sender
+from kdsl.live.http import MERGE_PATCH, Answer, NoAnswerError, Request, Sender
 from kdsl.live.lease import Lease
+from kdsl.live.outcomes import Refused
 
 ROLE: Final = "hami.io/scheduler-role"
 LEADER, FOLLOWER = "leader", "follower"
@@ -48,6 +49,7 @@ class Roles:
     def __init__(self, sender: Sender, replica: Replica, now: Callable[[], float]) -> None:
         self._sender, self._replica, self._now = sender, replica, now
         self._renewed, self._seen_at = "", 0.0
+        self._logged: set[str] = set()
         self.leads = not replica.lease
 
     async def run(self) -> None:
@@ -72,8 +74,8 @@ class Roles:
         """Return whether our kube-scheduler holds the lease: its identity is `POD_…`."""
         replica = self._replica
         path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(replica.lease_namespace, safe='')}/leases"
-        answer = await self._sender.send(Request("GET", f"{path}/{quote(replica.lease, safe='')}"))
-        if not answer.is_success:
+        answer = await self._sent(Request("GET", f"{path}/{quote(replica.lease, safe='')}"))
+        if answer is None:
             return False
         lease = msgspec.json.decode(answer.body, type=Lease)
         spec = lease.spec
@@ -87,11 +89,22 @@ class Roles:
         replica = self._replica
         path = f"/api/v1/namespaces/{quote(replica.namespace, safe='')}/pods"
         query = (("labelSelector", "=".join(COMPONENT)),)
-        answer = await self._sender.send(Request("GET", path, query=query))
-        pods: list[dict[str, Any]] = msgspec.json.decode(answer.body)["items"] if answer.is_success else []
+        answer = await self._sent(Request("GET", path, query=query))
+        pods: list[dict[str, Any]] = msgspec.json.decode(answer.body)["items"] if answer is not None else []
         for meta in (pod["metadata"] for pod in pods):
             role = LEADER if meta["name"] == replica.pod else FOLLOWER
             if (meta.get("labels") or {}).get(ROLE) != role:
                 body = msgspec.json.encode({"metadata": {"labels": {ROLE: role}}})
                 request = Request("PATCH", f"{path}/{quote(meta['name'], safe='')}", body, MERGE_PATCH)
-                await self._sender.send(request)
+                await self._sent(request)
+
+    async def _sent(self, request: Request) -> Answer | None:
+        """Return the answer to a request; None for a refusal, which is logged once."""
+        answer = await self._sender.send(request)
+        if answer.is_success:
+            return answer
+        text = f"{request.method} {request.path}: {Refused.of(answer).text}"
+        if text not in self._logged:
+            self._logged.add(text)
+            _LOG.warning("the leading replica cannot be told: %s", text)
+        return None

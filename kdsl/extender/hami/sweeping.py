@@ -33,7 +33,7 @@ class Stray:
 
 
 class Sweeper:
-    """Releases stray locks. `busy` are the pods that this process is binding."""
+    """Releases stray locks. `busy` are the pods of calls under way."""
 
     def __init__(
         self,
@@ -62,11 +62,14 @@ class Sweeper:
         if not (self._leads() and self._host.is_ready()):
             return 0
         strays = await self._host.ask(lambda: list(self._strays()))
+        released = 0
         for stray in strays:
-            if stray.pod not in self._busy:
-                _LOG.info("node %s: the lock of pod %s is released", stray.node, visible(stray.pod))
-                await self._writes.on_thread(self._writes.locks.release, [stray.lock], stray.node, stray.pod)
-        return len(strays)
+            if stray.pod not in self._busy and await self._writes.release(
+                [stray.lock], stray.node, stray.pod
+            ):
+                _LOG.info("node %s: the lock of pod %s was released", stray.node, visible(stray.pod))
+                released += 1
+        return released
 
     def _strays(self) -> Iterator[Stray]:
         owned = [lock for lock in self._kinds() if lock.is_owned]

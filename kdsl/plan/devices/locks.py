@@ -37,10 +37,17 @@ class Locks:
         self._nodes, self._clock = nodes, clock
 
     def acquire(self, locks: Iterable[NodeLock], node: str, pod: str) -> Status | None:
-        """Take all locks for the pod `namespace/name`; or take none and return the reason."""
+        """Take all locks for the pod `namespace/name`; or take none and return the reason.
+
+        An error of the annotator is passed on, after the taken locks were given back.
+        """
         taken: list[NodeLock] = []
         for lock in dict.fromkeys(locks):
-            problem = self._take(lock, node, pod)
+            try:
+                problem = self._take(lock, node, pod)
+            except Exception:
+                self.release(taken, node, pod)
+                raise
             if problem is not None:
                 self.release(taken, node, pod)
                 return problem

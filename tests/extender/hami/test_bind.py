@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from kdsl.sandbox.faults import Answer, LoseRequest
+from kdsl.sandbox.faults import Answer, Delay, LoseRequest
 
 from tests.extender.hami.life import Life, play
-from tests.extender.hami.test_filter import told
-from tests.extender.hami.vendors import NVIDIA, PHASE
-from tests.extender.hami.world import Json
+from tests.extender.hami.test_filter import _is_patch_of_a_pod, told
+from tests.extender.hami.vendors import CHOSEN_NODE, NVIDIA, PHASE
+from tests.extender.hami.world import Extender, Json
 
 SMALL = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}
 
@@ -148,6 +148,24 @@ def test_a_lock_of_an_extender_that_was_killed_before_it_bound_is_given_back() -
     play("nvidia", scenario, registers=True)
 
 
+def test_a_lock_that_cannot_be_given_back_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(life: Life) -> None:
+        pod = await chosen(life, "a")
+        faults = life.cluster.world.sandbox.faults
+        faults.once(_is_binding, Answer(403))
+        faults.times(2, lambda request: request.method == "PATCH" and b"null" in request.body, Answer(403))
+        assert "a fault of the sandbox" in await life.extender.bind(pod, "n1")
+        told = "node n1: the lock of pod default/a stays: a fault of the sandbox: Forbidden"
+        assert told in caplog.text
+        caplog.clear()
+        await life.cluster.seen_by(life.extender)
+        sweeper = life.extender.behaviour.sweeper
+        assert (await sweeper.round(), told in caplog.text) == (0, True)
+        assert (await sweeper.round(), await life.locks()) == (1, [])
+
+    play("nvidia", scenario, registers=True)
+
+
 def test_young_locks_are_left_alone() -> None:
     async def scenario(life: Life) -> None:
         await chosen(life, "a")
@@ -175,3 +193,28 @@ def test_cards_that_two_pods_say_they_have_are_bound_to_one_of_them() -> None:
         assert await life.extender.bind(second, "n1") == ""
 
     play("nvidia", scenario, registers=True)
+
+
+@pytest.mark.parametrize("first", ["filter", "bind"])
+def test_a_pod_gets_no_other_cards_while_a_call_about_it_goes_on(first: str) -> None:
+    """So it may be after a call that took longer than kube-scheduler waits."""
+
+    async def scenario(life: Life) -> None:
+        pod = await chosen(life, "a")
+        faults = life.cluster.world.sandbox.faults
+        slow = faults.once(_is_binding if first == "bind" else _is_patch_of_a_pod, Delay(0.3))
+        other = Extender(life.extender.instance, life.extender.behaviour)
+        calls = {"bind": lambda: life.extender.bind(pod, "n1"), "filter": lambda: life.filter(pod)}
+        call = asyncio.create_task(calls[first]())
+        while not slow.used:
+            await asyncio.sleep(0.001)
+        said = "another call about pod default/a is under way"
+        assert (await other.filter(pod, ["n2"]))["Error"] == said
+        assert await other.bind(pod, "n1") == said
+        await other.hang_up()
+        assert await call in ("", {"NodeNames": ["n1"]})
+        assert first == "bind" or await life.extender.bind(pod, "n1") == ""
+        there = await life.cluster.pod("a")
+        assert there["spec"]["nodeName"] == there["metadata"]["annotations"][CHOSEN_NODE] == "n1"
+
+    play("nvidia", scenario, ("n1", "n2"), registers=True)

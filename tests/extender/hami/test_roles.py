@@ -15,13 +15,17 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/hami-schedul
 
 
 class Server:
-    """Answers with a lease and two pods."""
+    """Answers with a lease and two pods. Requests of the `refused` method are answered with 403."""
+
+    refused = ""
 
     def __init__(self, holder: str = "") -> None:
         self.holder, self.renewed = holder, "1"
         self.roles: dict[str, str] = {}
 
     async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+        if request.method == self.refused:
+            return Answer(403)
         if request.path == LEASE:
             if not self.holder:
                 return Answer(404)
@@ -80,3 +84,21 @@ def test_a_lease_that_is_not_renewed_is_no_lease() -> None:
     server.renewed = "2"
     asyncio.run(found.round())
     assert found.leads
+
+
+def test_refusals_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Without the label HAMi's Service has no pod, and nobody gets the calls."""
+    server = Server("pod-1_abc")
+    server.refused = "PATCH"
+    found = roles(server)
+    for _ in range(2):
+        asyncio.run(found.round())
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the leading replica cannot be told: PATCH {PODS}/{name}: 403: the server answered 403"
+        for name in ("pod-1", "pod-10")
+    ]
+    caplog.clear()
+    server.refused = "GET"
+    asyncio.run(found.round())
+    assert not found.leads
+    assert LEASE in caplog.text

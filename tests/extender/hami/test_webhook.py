@@ -11,6 +11,7 @@ import pytest
 from tests.extender.hami.life import Life, play
 from tests.extender.hami.vendors import ACME, ASCEND, NVIDIA
 from tests.extender.hami.world import Json
+from tests.extender.site import post
 
 GPU = {"nvidia.com/gpu": "1"}
 
@@ -195,3 +196,25 @@ def test_quotas_are_kept() -> None:
         assert "ResourceQuotaNotFit" in answer["FailedNodes"]["n1"]
 
     play("nvidia", scenario, registers=True)
+
+
+def test_an_amount_that_is_none_is_the_callers_mistake(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(life: Life) -> None:
+        endpoints = life.extender.instance.process.endpoints
+        assert endpoints is not None
+        for amount, said in (
+            ("9223372036854775808", "is beyond 2^63 - 1"),
+            ("\x1b[2J", r"`\x1b[2J` is not a"),
+        ):
+            kind = {"group": "", "version": "v1", "kind": "Pod"}
+            request = {
+                "uid": "u",
+                "kind": kind,
+                "object": NVIDIA.pod("a", {**GPU, "nvidia.com/gpumem": amount}),
+            }
+            review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+            reply = await post(endpoints.port, "/webhook", review)
+            assert (reply.status, said in reply.json["Error"]) == (400, True), reply
+        assert not [record for record in caplog.records if record.exc_info]
+
+    play("nvidia", scenario)
