@@ -145,18 +145,21 @@ def _run(args: Sequence[str], name: str) -> int:
     except KdslError as error:
         emit(f"error: {error}", to_stderr=True)
     except OSError as error:
-        return _not_written(error)
+        if not isinstance(error, FileNotFoundError) or error.filename is not None:
+            return _not_written(error)
+        emit("error: the current folder does not exist any more", to_stderr=True)
     return 2
 
 
 def _not_written(error: OSError | ValueError) -> int:
-    """Report a failed write; failed reads are reported by their readers."""
+    """Report a failed write; most failed reads are reported by their readers."""
     # Stdout may be the full file.
     abandon(sys.stdout)
-    place, reason = "", str(error)
+    doing, reason = "write", str(error)
     if isinstance(error, OSError):
-        place, reason = f" `{error.filename}`" if error.filename else "", error.strerror or reason
-    emit(f"error: cannot write{place}: {reason.lower()}", to_stderr=True)
+        doing = f"read or write `{error.filename}`" if error.filename else doing
+        reason = error.strerror or reason
+    emit(f"error: cannot {doing}: {reason.lower()}", to_stderr=True)
     return 2
 
 

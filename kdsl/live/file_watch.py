@@ -11,6 +11,7 @@ are not read here either, and a folder is visited once even if several paths lea
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -64,7 +65,7 @@ class FileWatch:
 
     def _files(self, problems: list[OSError]) -> Iterator[FoundFile]:
         for path in self._paths():
-            if path.is_dir():
+            if os.path.isdir(path):  # noqa: PTH112 - that raises in folders without rights
                 yield from files_below(path, self._wants, problems)
             else:
                 # Named files count regardless of their name.

@@ -7,6 +7,7 @@ result between two decisions. After an error the last good set stays in use.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ EVERY: Final = 2.0
 """Seconds between two polls. The kubelet updates a mounted ConfigMap within about a minute."""
 SETTLED_AFTER: Final = 1
 """Polls without a further change before files are read: an editor or `kubectl cp` may still be writing."""
+
+_LOG: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -97,4 +100,7 @@ async def keep_polling(poll: Callable[[], bool], every: float = EVERY) -> None:
     """Call `poll` every few seconds, on a thread beside the event loop, until cancelled."""
     while True:
         await asyncio.sleep(every)
-        await asyncio.to_thread(poll)
+        try:
+            await asyncio.to_thread(poll)
+        except Exception:  # noqa: BLE001 - no file may end a running scheduler
+            _LOG.exception("changed rules or configuration cannot be looked at: the last good ones stay")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -27,15 +28,21 @@ def find_test_files(paths: Iterable[Path], found: list[Diagnostic]) -> list[Foun
     paths = list(paths)
     files: list[FoundFile] = []
     for path in paths:
-        if path.is_dir():
+        try:
+            is_folder = stat.S_ISDIR(path.stat().st_mode)
+        except (FileNotFoundError, ValueError):
+            title = f"there is no file or folder `{path}`"
+            found.append(Diagnostic(TestCode.UNREADABLE, title, where=str(path)))
+            continue
+        except OSError as error:
+            found.append(_unreadable(error))
+            continue
+        if is_folder:
             problems: list[OSError] = []
             files += files_below(path, _is_test_name, problems)
             found += [_unreadable(error) for error in problems]
-        elif path.exists():
-            files.append(named_file(path))
         else:
-            title = f"there is no file or folder `{path}`"
-            found.append(Diagnostic(TestCode.UNREADABLE, title, where=str(path)))
+            files.append(named_file(path))
     if not files and not found:
         where = ", ".join(map(str, paths))
         help_ = (f"the name of a test ends in {' or '.join(f'`{suffix}`' for suffix in SUFFIXES[:2])}",)

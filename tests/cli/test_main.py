@@ -269,3 +269,31 @@ def test_one_mistake_in_the_use_of_options_is_told_once() -> None:
     assert kdsl("check", "rules", "--profile", "p").stderr.count("Error: ") == 1
     assert kdsl("check", "--format", "yaml").stderr.count("Error: ") == 1
     assert kdsl("chekc").stderr.count("Error: ") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "test {}",
+        "test --rules rules {}",
+        "explain a --cluster {}",
+        "eval pod --pod {}",
+        "diff {} {}",
+        "check {}",
+    ],
+)
+def test_a_path_that_cannot_be_looked_at_is_not_written(command: str) -> None:
+    """A name that is too long fails even for root, as a folder without rights does for others."""
+    ended = kdsl(*command.format(*2 * ["x" * 300]).split())
+    assert ended.exit_code == 2
+    said = ended.stdout + ended.stderr
+    assert "cannot read" in said and "cannot write" not in said, said
+
+
+def test_a_current_folder_that_is_gone_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    ended = kdsl("simulate", "--cluster", str(ROOT / "examples/quickstart/cluster.yaml"))
+    assert (ended.exit_code, ended.stderr) == (2, "error: the current folder does not exist any more\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.lang.discovery import find_rule_files
 from kdsl.live.file_watch import FileWatch
-from kdsl.live.reloading import Loaded, Reloader
+from kdsl.live.reloading import Loaded, Reloader, keep_polling
 from kdsl.reload import Reloaded, load_scheduler
 
 from tests.attacks.layouts import soon
@@ -132,6 +133,28 @@ def test_files_that_change_while_they_are_read_are_read_again(tmp_path: Path) ->
     file.write_text("2 ")
     assert [reloader.poll() for _ in range(4)] == [False, False, True, False]
     assert listener.applied_sets == ["three"] and listener.refusals == []
+
+
+def test_no_error_of_a_poll_ends_the_polling(caplog: pytest.LogCaptureFixture) -> None:
+    polls: list[str] = []
+
+    def poll() -> bool:
+        polls.append("")
+        raise OSError(36, "File name too long")
+
+    async def play() -> None:
+        polling = asyncio.create_task(keep_polling(poll, 0.001))
+        while len(polls) < 2:
+            await asyncio.sleep(0.001)
+        polling.cancel()
+
+    asyncio.run(play())
+    assert "the last good ones stay" in caplog.text
+
+
+def test_a_path_that_cannot_be_looked_at_is_the_loaders_to_report(tmp_path: Path) -> None:
+    watch = _watch(tmp_path / ("x" * 300))
+    assert not watch.has_changed()
 
 
 def test_what_is_the_same_is_no_change(tmp_path: Path) -> None:

@@ -80,8 +80,8 @@ def read_written_file(folder: Path, name: str, found: list[Diagnostic]) -> Input
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except ValueError:
-        # A path with a null byte: reading it reports that.
+    except (ValueError, OSError):
+        # A path with a null byte, or in a folder without rights: reading it reports that.
         return False
 
 
