@@ -15,8 +15,10 @@ from msgspec import Raw, Struct, field
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.cluster.api.kinds import KubeObject
 from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.api.storage_objects import PersistentVolume
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.volumes import VolumeInfo
 from kdsl.cluster.read.decode import decode
 from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.read.problems import Problems
@@ -220,6 +222,8 @@ class ObjectDecoder:
                 return slim(PodInfo.of(thing), identity)
             if isinstance(thing, Node):
                 return LiveNode(NodeFacts.of(thing), identity.uid, identity.version)
+            if isinstance(thing, PersistentVolume):
+                VolumeInfo.of(thing)  # the cache makes it as well, when it is too late to refuse the object
             return thing
         except (ValueError, ArithmeticError, TypeError, LookupError) as error:
             # The API server accepts such values, so this is no bug of kdsl, but they cannot be used.

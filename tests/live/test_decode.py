@@ -118,6 +118,13 @@ def test_what_cannot_be_read_says_why(thing: object, text: str) -> None:
         decoded("pods", thing)
 
 
+def test_a_volume_that_the_cache_could_not_take_is_malformed() -> None:
+    """The API server takes decimal quantities beyond int64."""
+    volume = {"metadata": META, "spec": {"capacity": {"storage": "100E"}}}
+    with pytest.raises(MalformedError, match=r"persistentvolumes a: quantity `100E` is beyond 2\^63 - 1"):
+        decoded("persistentvolumes", volume)
+
+
 @pytest.mark.parametrize("data", [b"", b"[" * 100_000, b"[]", b"\xff", b'{"metadata":"\xff", "type":1}'])
 def test_bytes_of_any_kind_are_malformed_at_worst(data: bytes) -> None:
     for read in (read_frame, read_page, read_bookmark, ObjectDecoder(RESOURCES["pods"]).identify):

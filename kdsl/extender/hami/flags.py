@@ -6,6 +6,7 @@ So kdsl's image can replace HAMi's in its Deployment, and nothing else changes.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,10 @@ from kdsl.reload import Reloaded, Sources
 POLICIES: Final = {"node_policy": "nodePolicy", "card_policy": "cardPolicy"}
 _NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_PART: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ms|h|m|s)")
+_DURATION: Final = re.compile(f"(?:{_PART.pattern})+")
+_LONGEST: Final = 2.0**63 / 10**9
+"""The seconds of Go's longest duration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +81,11 @@ def node_labels(text: str) -> Mapping[str, str]:
 
 def duration(text: str) -> float:
     """Return the seconds of a duration in Go's notation, `5m` or `1m30s`; raise ValueError."""
-    rest, seconds = text.strip(), 0.0
-    while rest:
-        digits = len(rest) - len(rest.lstrip("0123456789."))
-        unit = next((each for each in ("ms", "h", "m", "s") if rest[digits:].startswith(each)), "")
-        if not digits or (not unit and rest != "0"):
-            raise ValueError(f"`{text}` is no duration such as 5m or 28s")
-        seconds += float(rest[:digits]) * _UNITS.get(unit, 0.0)
-        rest = rest[digits + len(unit) :]
+    if text.strip() == "0":
+        return 0.0
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    if not _DURATION.fullmatch(text.strip()) or seconds > _LONGEST:
+        raise ValueError(f"`{text}` is no duration such as 5m or 28s")
     return seconds
 
 

@@ -51,7 +51,7 @@ def test_durations(text: str, seconds: float) -> None:
     assert flags.duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["5", "m", "5x", "5m 3"])
+@pytest.mark.parametrize("text", ["5", "m", "5x", "5m 3", "", "5m0", "1.2.3s", "9" * 400 + "h"])
 def test_durations_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match="no duration"):
         flags.duration(text)
