@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from kdsl.app import Scheduler, build_scheduler, check_loaded, configured
 from kdsl.base.diagnostic import Diagnostic, has_errors
@@ -14,6 +15,9 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.config.configuration import DEFAULTS, KdslConfiguration, OnInvalid, load_configuration
 from kdsl.hooks.context import PluginContext
+
+_NO_PROFILE: Final = "the rules have no profile: they decide about no pod"
+_A_PROFILE: Final = 'add one, such as `profile mine extends kubernetes.default { scheduler "mine" }`'
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,14 @@ class Sources:
             names = settings.profiles or _profiles_in(self.rules or read.configuration.rules, checked.rules)
             settings = replace(settings, profile=names[0]) if len(names) == 1 else settings
         made = build_scheduler(checked.rules, context, settings)
+        paths = self._paths(read.configuration)
+        if not made.tables:
+            where = ", ".join(map(str, paths))
+            raise InvalidInputError(
+                [*found, Diagnostic("K0301", _NO_PROFILE, where=where, help=(_A_PROFILE,))]
+            )
         made = replace(made, on_invalid=read.configuration.on_invalid)
-        return Reloaded(made, found, self._paths(read.configuration))
+        return Reloaded(made, found, paths)
 
     def _paths(self, configuration: KdslConfiguration) -> tuple[Path, ...]:
         named = () if self.configuration is None else (self.configuration,)

@@ -158,3 +158,12 @@ def test_backoff_of_the_configuration_goes_before_that_of_the_queue(tmp_path: Pa
     world.adopt()
     (table,) = world.scheduler.tables
     assert (table.backoff.initial, table.backoff.maximum) == (500_000_000, 120 * 10**9)
+
+
+def test_rules_without_a_profile_are_no_rules_to_run(tmp_path: Path) -> None:
+    """Nobody would notice that no pod is scheduled any more."""
+    world = World(tmp_path)
+    (tmp_path / "a.kdsl").write_text("kdsl 1\npackage mine\n")
+    (found,) = reload(world.scheduler, world.path).diagnostics
+    assert (found.code, found.title) == ("K0301", "the rules have no profile: they decide about no pod")
+    assert reload(world.scheduler, world.path).scheduler is world.scheduler

@@ -35,13 +35,15 @@ def about(**fields: object) -> dict[str, Any]:
 
 
 def configure(form: LogFormat, level: int = logging.INFO, stream: TextIO | None = None) -> logging.Handler:
-    """Make all loggers of kdsl and of the HTTP server write in this form to `stream`."""
+    """Make all loggers of kdsl, of the event loop and of the HTTP server write in this form to `stream`."""
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
     handler.setFormatter(JsonLines() if form is LogFormat.JSON else TextLines())
-    for name, least in ((ROOT, level), ("uvicorn", max(level, logging.WARNING))):
+    # The HTTP server warns of each request that is none: anybody could fill the log.
+    least = {ROOT: level, "asyncio": max(level, logging.WARNING), "uvicorn": max(level, logging.ERROR)}
+    for name, own in least.items():
         logger = logging.getLogger(name)
         logger.handlers = [handler]
-        logger.setLevel(least)
+        logger.setLevel(own)
         logger.propagate = False
     return handler
 

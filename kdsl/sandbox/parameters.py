@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from kdsl.sandbox.call import Call, decode_document
 from kdsl.sandbox.errors import ApiError, Causes, Json, bad_request, invalid, status
 
@@ -39,6 +41,18 @@ class DeleteOptions:
     version: str = ""
 
 
+class _SentPreconditions(msgspec.Struct, frozen=True, rename="camel"):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _SentOptions(msgspec.Struct, frozen=True, rename="camel"):
+    grace_period_seconds: int | None = None
+    dry_run: list[str] | None = None
+    propagation_policy: str | None = None
+    preconditions: _SentPreconditions | None = None
+
+
 def write_options(call: Call, kind: str) -> WriteOptions:
     """Read the options of a create, update or patch; raises 422 for an unknown one."""
     query = call.query
@@ -70,22 +84,24 @@ def delete_options(call: Call) -> DeleteOptions:
 
 
 def read_delete_options(body: Json, query: Mapping[str, str]) -> DeleteOptions:
-    """Read `DeleteOptions`; raises 422 for an unknown one."""
-    grace = body.get("gracePeriodSeconds")
+    """Read `DeleteOptions`; raises 400 for values of wrong types, 422 for unknown ones."""
+    try:
+        sent = msgspec.convert(body, _SentOptions)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"the object provided is unrecognized: {error}") from None
+    grace = sent.grace_period_seconds
     if grace is None and "gracePeriodSeconds" in query:
         grace = integer(query["gracePeriodSeconds"])
-    dry = body.get("dryRun") or ([query["dryRun"]] if "dryRun" in query else [])
-    policy = body.get("propagationPolicy") or query.get("propagationPolicy", "")
+    dry = sent.dry_run or ([query["dryRun"]] if "dryRun" in query else [])
+    policy = sent.propagation_policy or query.get("propagationPolicy", "")
     causes = Causes()
     _check_dry(dry, causes)
     if policy and policy not in _POLICIES:
         causes.unsupported("propagationPolicy", f'"{policy}"', _POLICIES)
     if causes.found:
         raise invalid(_META, "DeleteOptions", "", causes)
-    preconditions = body.get("preconditions") or {}
-    return DeleteOptions(
-        bool(dry), grace, policy, preconditions.get("uid", ""), preconditions.get("resourceVersion", "")
-    )
+    only = sent.preconditions or _SentPreconditions()
+    return DeleteOptions(bool(dry), grace, policy, only.uid or "", only.resource_version or "")
 
 
 def integer(text: str) -> int:

@@ -51,16 +51,16 @@ def _node(body: Json, now: datetime) -> Cells:
     name, made = _base(body, now)
     status = body["status"]
     words = [
-        "Ready" if item["status"] == "True" else "NotReady"
+        "Ready" if item.get("status") == "True" else "NotReady"
         for item in status.get("conditions", ())
-        if item["type"] == "Ready"
+        if item.get("type") == "Ready"
     ] or ["Unknown"]
     if body["spec"].get("unschedulable"):
         words.append("SchedulingDisabled")
     labels = body["metadata"].get("labels") or {}
     roles = sorted(label.removeprefix(_ROLE) for label in labels if label.startswith(_ROLE))
     facts = status["nodeInfo"]
-    addresses = {item["type"]: item["address"] for item in reversed(status.get("addresses", ()))}
+    addresses = {item.get("type"): item.get("address", "") for item in reversed(status.get("addresses", ()))}
     return [
         name,
         ",".join(words),

@@ -52,7 +52,7 @@ _QUANTITY_MAPS: Final = frozenset(
     | {"default", "defaultRequest", "maxLimitRequestRatio"}
 )
 _STRING_MAPS: Final = frozenset(
-    {"labels", "annotations", "nodeSelector", "matchLabels", "parameters", "data", "binaryData"}
+    {"labels", "annotations", "nodeSelector", "matchLabels", "selector", "parameters", "data", "binaryData"}
 )
 _MICRO_TIMES: Final = frozenset({"eventTime", "lastObservedTime", "acquireTime", "renewTime"})
 _CAPACITY_LISTS: Final = frozenset({"PersistentVolumeSpec", "NodeStatus", "PersistentVolumeClaimStatus"})

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from kdsl.obs.logs import MOST, LogFormat, about, configure
 
-LOGGERS = ("kdsl", "uvicorn")
+LOGGERS = ("kdsl", "asyncio", "uvicorn")
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +50,17 @@ def test_a_line_of_text() -> None:
     (line,) = stream.getvalue().splitlines()
     assert ' error   it\\x1b broke pod=a/b reason="no room" error="Traceback' in line
     assert "two\\nlines" in line
+
+
+def test_lines_of_the_event_loop_and_of_the_http_server() -> None:
+    stream = io.StringIO()
+    configure(LogFormat.JSON, stream=stream)
+    logging.getLogger("asyncio").error("a task failed\nat\x1b[2J")
+    # There is one for each request that is none, whoever sends it.
+    logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")
+    logging.getLogger("uvicorn.error").error("an answer failed")
+    lines = [json.loads(line)["message"] for line in stream.getvalue().splitlines()]
+    assert lines == ["a task failed\nat\x1b[2J", "an answer failed"]
 
 
 def test_a_value_has_a_bound() -> None:

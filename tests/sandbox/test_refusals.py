@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -175,6 +176,28 @@ def test_bodies_that_are_no_json(body: str, wanted: str) -> None:
     assert (status, answer["message"]) == (400, f"{start}; json parse error: {wanted}")
 
 
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"preconditions": 5}, "$.preconditions"),
+        ({"preconditions": {"uid": 5}}, "$.preconditions.uid"),
+        ({"dryRun": True}, "$.dryRun"),
+        ({"gracePeriodSeconds": "5"}, "$.gracePeriodSeconds"),
+        ({"propagationPolicy": []}, "$.propagationPolicy"),
+    ],
+)
+def test_options_of_a_delete_of_wrong_types(options: dict[str, Any], wanted: str) -> None:
+    made, (code, answer) = ask(("POST", PODS, pod({})), ("DELETE", f"{PODS}/a", options))
+    assert (made[0], code, answer["reason"]) == (201, 400, "BadRequest")
+    assert wanted in answer["message"]
+
+
+def test_a_selector_of_a_service_holds_texts() -> None:
+    body = {"metadata": {"name": "a"}, "spec": {"selector": {"app": 5}}}
+    ((code, answer),) = ask(("POST", "/api/v1/namespaces/default/services", body))
+    assert (code, answer["reason"]) == (400, "BadRequest")
+
+
 def test_patches_that_are_none() -> None:
     _, merge, strategic = ask(
         ("POST", PODS, pod({})),
@@ -196,3 +219,16 @@ def test_services_get_addresses_and_secrets_data() -> None:
     assert [answer["spec"]["clusterIPs"] for _, answer in (one, two)] == [["10.96.0.10"], ["10.96.0.11"]]
     assert (put[0], put[1]["spec"]["clusterIP"]) == (201, "None")
     assert (secret[1]["type"], secret[1]["data"]) == ("Opaque", {"a": "Yg=="})
+
+
+def test_a_node_whose_parts_lack_fields_is_printed() -> None:
+    async def scenario() -> bytes:
+        async with talking(records=0) as talk:
+            status = {"conditions": [{"status": "True"}, {"type": "Ready"}], "addresses": [{}]}
+            await talk("POST", "/api/v1/nodes", {"metadata": {"name": "n"}, "status": status})
+            table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+            headers = {"authorization": f"Bearer {talk.token}", "accept": table}
+            return (await talk._client.request("GET", "/api/v1/nodes", {}, headers, None)).body
+
+    (row,) = json.loads(asyncio.run(scenario()))["rows"]
+    assert row["cells"][:2] == ["n", "NotReady"]
