@@ -38,12 +38,6 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     return Tree(root, home)
 
 
-@pytest.fixture(scope="module")
-def imports() -> Imports:
-    """The imports of this checkout: reading them parses every file."""
-    return Imports.of(CHECKOUT)
-
-
 def mutant(after: str) -> Mutant:
     (found,) = [one for one in mutants_of("thing.py", SOURCE.encode()) if one.after == after]
     return found
@@ -134,7 +128,8 @@ def test_tests_are_the_nearest_by_imports(tmp_path: Path) -> None:
     assert imports.distances("kdsl.app") == {"tests/plan/test_a.py": 1}
 
 
-def test_every_module_of_kdsl_has_tests_that_import_it(imports: Imports) -> None:
+def test_every_module_of_kdsl_has_tests_that_import_it() -> None:
+    imports = Imports.of(CHECKOUT)
     for package in command.PACKAGES:
         for file in (CHECKOUT / "kdsl" / package).rglob("*.py"):
             if file.name == "__init__.py" and "def " not in file.read_text():
@@ -151,7 +146,7 @@ def test_decisions_are_tests_that_there_are() -> None:
 
 
 def test_what_makes_no_difference_is_asked_of_the_nearest_tests_only(
-    imports: Imports, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[int] = []
 
@@ -162,7 +157,7 @@ def test_what_makes_no_difference_is_asked_of_the_nearest_tests_only(
     monkeypatch.setattr(Tree, "judge", judge)
     first, second = command.sample("cycle", 1, 2)
     monkeypatch.setattr(command, "read_equivalent", lambda: {command.change_of(first): "a reason"})
-    command.run_package(Tree(Path("root"), Path("home")), imports, [first, second], 8)
+    command.run_package(Tree(Path("root"), Path("home")), Imports.of(CHECKOUT), [first, second], 8)
     assert asked == [1, 3]
 
 
