@@ -44,8 +44,11 @@ def keys(schema: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 def codes() -> dict[str, set[str]]:
     """Return the codes that stand in the source, each with the names of its members of enums."""
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for path in (path for top in ("kdsl", "plugins") for path in (ROOT / top).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    files = (path for top in ("kdsl", "plugins") for path in (ROOT / top).rglob("*.py"))
+    texts = (path.read_text(encoding="utf-8") for path in files)
+    # Parsing all files takes seconds.
+    for text in filter(CODE.search, texts):
+        for node in ast.walk(ast.parse(text)):
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(code))):
                     if CODE.fullmatch(code):

@@ -135,8 +135,10 @@ def kept_answer(
     if any(each.name in active and each.distribution != _OWN for each in installed):
         return KeptAnswer()
     shelves = (texts.own, *texts.libraries())
+    paths = [each.path for shelf in shelves for each in shelf if not isinstance(each, Diagnostic)]
     # The path of a file decides whether it belongs to a library.
-    parts = [sys.version, _code(), str(Path.cwd()), *sorted(active), "undeclared", *sorted(undeclared)]
+    folder = "" if all(map(os.path.isabs, paths)) else str(Path.cwd())
+    parts = [sys.version, _code(), folder, *sorted(active), "undeclared", *sorted(undeclared)]
     parts += [part for plugin in installed for part in _identity(plugin, plugin.name in active)]
     parts += [str(rules) for rules in installed_rules()]
     for shelf in shelves:

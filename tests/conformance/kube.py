@@ -13,7 +13,7 @@ import gc
 import gzip
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -177,17 +177,30 @@ def run_vector(vector: Json, parallelism: int = 1, back_end: BackEnd = BackEnd.A
     read = read_values([*vector["objects"], vector["pod"]], vector["id"])
     if has_errors(read.diagnostics):
         return [f"unreadable: {problem.where}: {problem.title}" for problem in read.diagnostics]
-    *others, last = read.objects
+    return compared(vector, *decided(table, read.objects, parallelism, back_end), back_end)
+
+
+def decided(
+    table: HookTable, objects: Sequence[object], parallelism: int = 1, back_end: BackEnd = BackEnd.AUTO
+) -> tuple[Decision, Attempt]:
+    """Return the decision about the last object, a pod, and the attempt on the snapshot of the others."""
+    *others, last = objects
     assert isinstance(last, Pod)
     cluster, pod = ClusterCache.of(others), PodInfo.of(last)
     options = EngineOptions(detail=Detail.FULL, parallelism=parallelism)
     attempt = Attempt(replace(table, scheduler=pod.scheduler_name), pod, cluster.snapshot())
+    with judged_by(back_end), Engine([attempt.table], cluster, ManualClock(), options) as engine:
+        for other in others:
+            if isinstance(other, Pod):
+                engine.nominator.add(PodInfo.of(other))
+        return engine.schedule_one(pod), attempt
+
+
+def compared(
+    vector: Json, decision: Decision, attempt: Attempt, back_end: BackEnd = BackEnd.AUTO
+) -> list[str]:
+    """Return how a decision differs from the reference's answer to a vector."""
     with judged_by(back_end):
-        with Engine([attempt.table], cluster, ManualClock(), options) as engine:
-            for other in others:
-                if isinstance(other, Pod):
-                    engine.nominator.add(PodInfo.of(other))
-            decision = engine.schedule_one(pod)
         answer = _answer(decision, attempt)
     return sorted(
         [*not_compared(vector["expected"], STATED), *differences(_expected(vector["expected"]), answer)]

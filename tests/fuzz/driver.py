@@ -46,8 +46,9 @@ def feed(target: Target, data: bytes) -> Fault | None:
 
 def inputs(target: Target, random: Random) -> Iterator[bytes]:
     """Make mutated inputs for a target without end."""
+    seeds = target.seeds()
     while True:
-        yield mutated(random, random.choice(target.seeds), target.seeds)
+        yield mutated(random, random.choice(seeds), seeds)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from kdsl.app import DEFAULT_SETTINGS, activate, check_loaded, shipped_rules
@@ -46,18 +46,22 @@ ROOT = Path(__file__).parent.parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Something that reads files. `seeds` are the texts that mutations start from."""
+    """Something that reads files. `seeds` returns the texts that mutations start from: pytest need not read them to
+    know the targets.
+    """
 
     name: str
-    seeds: Sequence[str]
+    seeds: Callable[[], Sequence[str]]
     feed: Callable[[bytes], None]
 
 
+@cache
 def _texts(*patterns: str) -> list[str]:
     paths = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
     return [path.read_text(encoding="utf-8") for path in paths]
 
 
+@cache
 def _twins(*patterns: str) -> list[str]:
     """Return the YAML form of rule files."""
     converted = (convert(Source("a.kdsl", text), to_twin=True)[0] for text in _texts(*patterns))
@@ -218,7 +222,8 @@ TARGETS: Mapping[str, Target] = {
     for target in (
         Target(
             "rules",
-            _texts(
+            partial(
+                _texts,
                 "rules/**/*.kdsl",
                 "examples/**/*.kdsl",
                 "examples/**/*.broken",
@@ -227,16 +232,16 @@ TARGETS: Mapping[str, Target] = {
             ),
             rules("a.kdsl"),
         ),
-        Target("twin", _twins("rules/**/*.kdsl", "tests/lang/samples/*.kdsl"), rules("a.kdsl.yaml")),
-        Target("expression", _EXPRESSIONS, expression),
+        Target("twin", partial(_twins, "rules/**/*.kdsl", "tests/lang/samples/*.kdsl"), rules("a.kdsl.yaml")),
+        Target("expression", lambda: _EXPRESSIONS, expression),
         Target(
             "imported",
-            [*_texts("examples/migrate-from-kube-scheduler/scheduler.yaml"), *_CONFIGURATIONS],
+            lambda: [*_texts("examples/migrate-from-kube-scheduler/scheduler.yaml"), *_CONFIGURATIONS],
             imported,
         ),
         Target(
             "configuration",
-            [
+            lambda: [
                 "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\nrules:\n  paths: [rules]\n"
                 "profiles: [default]\nplugins:\n- name: default-binder\n  args: {a: 1}\nparallelism: 4\n"
                 "limits: {ruleFiles: 3, nodeSteps: 5, podSteps: 9, ruleCost: 7, profileCost: 8}\ntieBreak: heap\nseed: 7\n"
@@ -245,10 +250,12 @@ TARGETS: Mapping[str, Target] = {
             ],
             configuration,
         ),
-        Target("experiment", _texts("examples/lab/*/*.yaml"), experiment),
+        Target("experiment", partial(_texts, "examples/lab/*/*.yaml"), experiment),
         Target(
             "test",
-            _texts("tests/rules/*.test.yaml", "tests/testing/**/*.test.yaml", "examples/**/*.test.yaml"),
+            partial(
+                _texts, "tests/rules/*.test.yaml", "tests/testing/**/*.test.yaml", "examples/**/*.test.yaml"
+            ),
             rule_test,
         ),
     )

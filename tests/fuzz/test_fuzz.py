@@ -19,7 +19,7 @@ from tests.lang.strategies import files
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_but_diagnostics_comes_out(name: str) -> None:
     target = TARGETS[name]
-    assert target.seeds
+    assert target.seeds()
     faults = [feed(target, data) for data in islice(inputs(target, Random(f"1 {name}")), 12)]
     assert [fault for fault in faults if fault is not None] == []
 
@@ -31,5 +31,5 @@ def test_random_rules(file: tree.File) -> None:
 
 
 def test_a_fault_is_told() -> None:
-    fault = feed(Target("bad", ["x"], lambda data: stay_within_bounds(None, "")), b"x")  # type: ignore[arg-type]
+    fault = feed(Target("bad", lambda: ["x"], lambda data: stay_within_bounds(None, "")), b"x")  # type: ignore[arg-type]
     assert fault is not None and fault.error.startswith("AttributeError")

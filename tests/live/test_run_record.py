@@ -36,6 +36,8 @@ from tests.cli.live_site import PODS, Site
 from tests.test_examples import ROOT
 
 SECRET = "s3cr3t"
+DEFAULT = Settings(profiles=("kubernetes.v1_36.default",))
+"""The profile of all pods here. Compiling the shipped profiles with devices as well takes seconds."""
 MORE = "".join(
     f"""---
 apiVersion: v1
@@ -125,9 +127,7 @@ class Running:
         for number in range(3):
             self.add_node(f"n{number}")
         record.attach(self.cache, self.known, clock)
-        engine = build_engine(
-            rules, self.cache, SimulatedBinder(self.cache), clock, Settings(), tracer=record
-        )
+        engine = build_engine(rules, self.cache, SimulatedBinder(self.cache), clock, DEFAULT, tracer=record)
         record.follow(engine)
         self.engine: Engine = engine
 
@@ -204,7 +204,7 @@ def test_decisions_are_left_out_and_counted_while_the_writer_is_behind(
     assert gaps == [8] and lines[-1]["cycles"] == 22
     survey = Survey.of(file := InputFile(str(path), path.read_bytes()))
     assert (survey.dropped, survey.is_whole) == (8, True)
-    found = replayed(Mode.INDEPENDENT, None, Side(rules, Settings()), file, survey)
+    found = replayed(Mode.INDEPENDENT, None, Side(rules, DEFAULT), file, survey)
     assert (found.counts.decided, found.counts.different, found.counts.dropped) == (14, 0, 8)
     assert found.notes == ("the record lacks 8 decisions that came faster than they were written",)
 
@@ -281,7 +281,7 @@ def test_a_record_ends_at_its_largest_size_and_the_scheduler_goes_on(
     assert 0 < len(data) <= 9_000 and "the record ends here" in caplog.text
     survey = Survey.of(file := InputFile(str(path), data))
     assert not survey.is_whole and survey.attempts.total() >= 2
-    assert replayed(Mode.INDEPENDENT, None, Side(rules, Settings()), file, survey).differences == ()
+    assert replayed(Mode.INDEPENDENT, None, Side(rules, DEFAULT), file, survey).differences == ()
 
 
 def test_an_attempt_that_crashes_loses_no_change(rules: RuleSet, tmp_path: Path) -> None:

@@ -117,6 +117,19 @@ def test_another_question_has_another_answer(
     assert name() not in (before, "")
 
 
+def test_the_current_folder_matters_only_to_relative_paths(
+    rules: Path, disk: DiskCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: dict[Path, set[str]] = {rules: set(), rules.relative_to(tmp_path): set()}
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rules").symlink_to(rules.parent)
+        monkeypatch.chdir(tmp_path / folder)
+        for path, found in names.items():
+            found.add(kept_answer(disk, read_texts([path])).name)
+    assert [len(found) for found in names.values()] == [1, 2]
+
+
 def test_nothing_is_kept_without_a_folder_or_of_files_that_cannot_be_read(
     rules: Path, disk: DiskCache
 ) -> None:
