@@ -41,10 +41,10 @@ class Known(Const):
     value: Value
 
     @staticmethod
-    def of(expr: TypedExpr, value: Value, type_: Type | None = None) -> Known:
-        """Return a value in place of `expr`, of its type by default."""
+    def of(expr: TypedExpr, value: Value) -> Known:
+        """Return a value in place of `expr`."""
         return Known(
-            type=type_ or expr.type,
+            type=expr.type,
             time=BindingTime.STATIC,
             reads=frozenset(),
             span=expr.span,

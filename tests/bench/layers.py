@@ -23,7 +23,6 @@ from kdsl.eval.scalar import aggregate
 from kdsl.plan.columns import batch, programs
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.tape import Tapes
-from kdsl.plan.counts.terms import TermIndex
 from kdsl.plan.memo import answers, predicate_rules, scores
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
@@ -97,7 +96,6 @@ LAYERS: Final[dict[str, Callable[[], None]]] = {
         programs.DistinctPredicate, "statuses", lambda self, nodes, numbers, scalar: scalar(nodes)
     ),
     "first counts of a selector": _set(counts_store, "sums_of_selected", lambda *_: None),
-    "moves of terms by label": _set(TermIndex, "is_unmoved", lambda *_: False),
     "terms by label": _set(SelectorIndex, "matching", lambda self, labels: iter(self._required)),
     "selectors that decide counts": _set(aggregate, "selector_of", lambda *_: None),
     "answers of counts by pod": _set(aggregate, "pod_key_of", lambda *_: None),

@@ -10,6 +10,7 @@ from kdsl.check.model.types import STRING, Type
 from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.scalar.logic import deciding, is_sure_condition, truth, undecided
 from kdsl.eval.scalar.meter import Meter, paying, spend, spending
+from kdsl.eval.scalar.program import NamedObjects
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value, from_key, keys_of, kind_of, overflow, to_key
 
 if TYPE_CHECKING:
@@ -86,15 +87,22 @@ def slots_text(variables: Sequence[Var]) -> str:
 
 def loop_lines(iterable: TypedExpr, variables: Sequence[Var], out: Compiler) -> list[str]:
     """Write the head of a loop of one or two variables over elements, keys or pairs, paid for."""
-    names, count = slots_text(variables), len(variables)
-    if not _is_plain(iterable.type):
-        return [f"for {names} in {_elements_text(iterable, count, out)}:"]
+    return _loop(out.text(iterable), iterable.type, slots_text(variables), len(variables), out)
+
+
+def each_of(type_: Type, iterable: Closure, slots: Sequence[int]) -> Each:
+    """Return a binder of one variable (element or key) or two (index and element, or key and value)."""
+    out = NamedObjects()
+    names = ", ".join([f"f[{slot}]" for slot in slots])
+    loop = _loop(f"{out.name(iterable)}(f)", type_, names, len(slots), out)
+    return out.function([*loop, "  yield"])
+
+
+def _loop(values: str, type_: Type, names: str, count: int, out: Compiler | NamedObjects) -> list[str]:
+    if not _is_plain(type_):
+        return [f"for {names} in {out.name(paid_elements if count == 1 else paid_pairs)}(f, {values}):"]
     steps = ["m = f[-1]", *spending("len(v)")]
-    return [
-        f"v = {out.text(iterable)}",
-        *steps,
-        f"for {names} in {_plain_elements('v', iterable.type, count)}:",
-    ]
+    return [f"v = {values}", *steps, f"for {names} in {_plain_elements('v', type_, count)}:"]
 
 
 def _elements_text(iterable: TypedExpr, variables: int, out: Compiler) -> str:
@@ -137,56 +145,9 @@ def paid_pairs(frame: Frame, values: Value) -> Iterable[tuple[Value, Value]]:
     return listed
 
 
-def each_of(type_: Type, iterable: Closure, slots: tuple[int, ...]) -> Each:
-    """Return a binder of one variable (element or key) or two (index and element, or key and value)."""
-    if len(slots) == 1:
-        (slot,) = slots
-        elements = elements_of(type_)
-
-        def one(frame: Frame) -> Iterator[None]:
-            values = iterable(frame)
-            listed = elements(values)
-            # INVARIANT: the last element of a frame is its meter.
-            frame[-1].spend(len(values))
-            for value in listed:
-                frame[slot] = value
-                yield
-
-        return one
-    first, second = slots
-    entries = pairs_of(type_)
-
-    def two(frame: Frame) -> Iterator[None]:
-        values = iterable(frame)
-        listed = entries(values)
-        spend(frame, len(values))
-        for key, value in listed:
-            frame[first], frame[second] = key, value
-            yield
-
-    return two
-
-
-def elements_of(type_: Type) -> Callable[[Value], Iterable[Value]]:
-    """Return a function that lists the elements or keys of a value of the type."""
-    return iter if _is_plain(type_) else elements
-
-
-def pairs_of(type_: Type) -> Callable[[Value], Iterable[tuple[Value, Value]]]:
-    """Return a function that lists indices and elements, or keys and values, of a value of the type."""
-    if type_.name == "list":
-        return enumerate
-    return _items if _is_plain(type_) else pairs
-
-
 def _is_plain(type_: Type) -> bool:
     """Return whether values of a type list their elements, or keys and values, as Python does."""
     return type_.name in ("list", "resources") or (type_.name == "map" and type_.args[:1] == (STRING,))
-
-
-def _items(value: Value) -> Iterable[tuple[Value, Value]]:
-    items: Iterable[tuple[Value, Value]] = value.items()
-    return items
 
 
 def elements(value: Value) -> Iterable[Value]:
@@ -206,7 +167,8 @@ def pairs(value: Value) -> Iterable[tuple[Value, Value]]:
         case "list":
             return enumerate(value)
         case "resources":
-            return _items(value)
+            items: Iterable[tuple[Value, Value]] = value.items()
+            return items
         case "map":
             return ((from_key(key), item) for key, item in value.items())
     raise EvalError(f"no such overload: a macro over {kind_of(value)}")

@@ -11,7 +11,6 @@ from kdsl.check.model.typed import CallOf, TypedExpr
 from kdsl.check.model.types import BOOL, BYTES, DURATION, INT, QUANTITY, RESOURCES, STRING, TIMESTAMP, UINT
 from kdsl.eval.functions.operators import not_equals
 from kdsl.eval.ir import Known
-from kdsl.eval.scalar.amounts import call_on_amounts
 from kdsl.eval.scalar.meter import has_weight, metered
 from kdsl.eval.values import EvalError, Value, checked_int, equals
 from kdsl.eval.views import method_name
@@ -29,9 +28,8 @@ _ARITHMETIC: Final = {"add_int64": "+", "subtract_int64": "-", "multiply_int64":
 
 def fast_call(expr: CallOf, out: Compiler) -> str | None:
     """Write a call in a special form; None if there is none."""
-    on_amounts = call_on_amounts(expr, out)
-    if on_amounts is not None or len(expr.args) != 2:
-        return on_amounts
+    if len(expr.args) != 2:
+        return None
     left, right = expr.args
     match expr.overload:
         case "add_int64" | "subtract_int64" | "multiply_int64":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from kdsl.eval.values import EvalError, Value
 
@@ -33,7 +33,7 @@ UNSET: Final = _Unset()
 
 
 @dataclass(frozen=True, slots=True)
-class _Failed:
+class Failed:
     """The content of a failed lazy variable: the error, and the lines of a plugin that raised."""
 
     kind: type[EvalError]
@@ -47,10 +47,10 @@ class _Failed:
 
 def is_failure(value: Value) -> bool:
     """Return whether the slot of a lazy variable holds a failure."""
-    return value.__class__ is _Failed
+    return value.__class__ is Failed
 
 
-PENDING: Final = frozenset((_Unset, _Failed))
+PENDING: Final = frozenset((_Unset, Failed))
 """The classes of what a slot of a lazy variable holds in place of a value."""
 
 
@@ -59,11 +59,12 @@ def value_or_failure(compute: Closure, frame: Frame) -> Value:
     try:
         return compute(frame)
     except EvalError as error:
-        return _failure(error)
+        return failure(error)
 
 
-def _failure(error: EvalError) -> _Failed:
-    return _Failed(error.__class__, error.message, error.code)
+def failure(error: EvalError) -> Failed:
+    """Return the content of a lazy variable that failed."""
+    return Failed(error.__class__, error.message, error.code)
 
 
 def lazy_reader(slot: int, compute: Closure) -> Closure:
@@ -75,9 +76,9 @@ def lazy_reader(slot: int, compute: Closure) -> Closure:
             try:
                 value = frame[slot] = compute(frame)
             except EvalError as error:
-                frame[slot] = _failure(error)
+                frame[slot] = failure(error)
                 raise
-        elif value.__class__ is _Failed:
+        elif value.__class__ is Failed:
             raise value.error
         return value
 
@@ -89,121 +90,3 @@ def failing(message: str) -> Closure:
         raise EvalError(message)
 
     return fail
-
-
-class Limit(NamedTuple):
-    """The most combinations of loop items whose values are kept; `parts` is their number, None for one."""
-
-    parts: Closure | None
-    most: int
-
-    def holds(self, frame: Frame) -> bool:
-        """Return whether there are no more combinations; else each is computed for each node (`lasting`)."""
-        if self.parts is None:
-            return True
-        meter = frame[-1]
-        left = meter.left
-        try:
-            return bool(self.parts(frame) <= self.most)
-        except EvalError:
-            return False
-        finally:
-            # Only the first node counts them.
-            meter.left = left
-
-
-def renewing(slot: int, items: list[Closure], compute: Closure, limit: Limit) -> Closure:
-    """Compute counts once per combination of loop items; later attempts update them.
-
-    The slot keeps them from one attempt to the next: the count itself if there are no items, else all counts
-    with their items, as in `item_reader`.
-    """
-
-    def read(frame: Frame) -> Value:
-        count = frame[slot]
-        if count is not UNSET:
-            count = renewed(count, frame[-1])
-        if count is UNSET or count is None:
-            count = compute(frame)
-        frame[slot] = count
-        return count
-
-    def read_by_item(frame: Frame) -> Value:
-        known = frame[slot]
-        if known is UNSET:
-            known = frame[slot] = {}
-        values = [value_or_failure(item, frame) for item in items]
-        key = tuple(map(id, values))
-        entry = known.get(key)
-        count = None if entry is None else renewed(entry[0], frame[-1])
-        if count is None:
-            count = compute(frame)
-        if entry is not None or limit.holds(frame):
-            if len(known) >= limit.most:
-                known.clear()
-            known[key] = (count, values)
-        return count
-
-    return read_by_item if items else read
-
-
-def renewed(count: Value, meter: Value) -> Value:
-    """Update a count, or a list of counts; None if it has to be computed again."""
-    if count.__class__ is not tuple:
-        return count.renewed(meter)
-    meter.spend(len(count))
-    counts = tuple([each.renewed(meter) for each in count])
-    return None if None in counts else counts
-
-
-def item_reader(slot: int, items: Sequence[int], compute: Closure, limit: Limit) -> Closure:
-    """Read a value that depends on the loop items in some slots, computed once per combination of them, by
-    identity, unless they are more than the `limit`.
-
-    The slot holds the values of the attempt, with their items, so that no other object can have an item's
-    identity.
-    """
-    if len(items) == 1:
-        return _reader_of_item(slot, items[0], compute, limit)
-
-    def read(frame: Frame) -> Value:
-        known = frame[slot]
-        if known is UNSET:
-            known = frame[slot] = {}
-        values = [frame[item] for item in items]
-        key = tuple(map(id, values))
-        entry = known.get(key)
-        if entry is None:
-            entry = (value_or_failure(compute, frame), values)
-            if limit.holds(frame):
-                if len(known) >= limit.most:
-                    known.clear()
-                known[key] = entry
-        if entry[0].__class__ is _Failed:
-            raise entry[0].error
-        return entry[0]
-
-    return read
-
-
-def _reader_of_item(slot: int, item: int, compute: Closure, limit: Limit) -> Closure:
-    """Do as `item_reader` for one item: most values depend on one."""
-
-    def read(frame: Frame) -> Value:
-        known = frame[slot]
-        if known is UNSET:
-            known = frame[slot] = {}
-        value = frame[item]
-        try:
-            found = known[id(value)][0]
-        except KeyError:
-            found = value_or_failure(compute, frame)
-            if limit.holds(frame):
-                if len(known) >= limit.most:
-                    known.clear()
-                known[id(value)] = found, value
-        if found.__class__ is _Failed:
-            raise found.error
-        return found
-
-    return read

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
@@ -21,16 +21,12 @@ from kdsl.base.frozen_map import FrozenMap
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import Type
 from kdsl.eval.nodelist import NodeList, StringList
-from kdsl.eval.scalar.frame import Closure, Frame
+from kdsl.eval.scalar.frame import Frame
 from kdsl.eval.values import BudgetError, EvalError, Optional, OutOfSteps, Value
 
 if TYPE_CHECKING:
     from kdsl.eval.scalar.compiler import Compiler
 
-MOST_PARTS: Final = 65_536
-"""The most combinations of loop items whose values are kept for a pod."""
-MOST_COUNTS: Final = 1_024
-"""The most combinations of loop items whose counts are kept: a count has an amount for each domain."""
 NODE_STEPS = 20_000
 """The steps of a rule for one node, or for one constant: about 10 ms. A rule that runs out rejects nodes, so
 this is above the worst case of shipped rules; `limits.nodeSteps` of a configuration lowers it.
@@ -119,34 +115,6 @@ def spend(frame: Frame, steps: int) -> None:
     """Take steps from the meter of a frame."""
     # INVARIANT: the last element of a frame is its meter.
     frame[-1].spend(steps)
-
-
-def lasting(
-    compute: Closure, own: Callable[[int], Meter], parts: Closure | None = None, most: int = MOST_PARTS
-) -> Closure:
-    """Compute a value of a pod with its `own` meter: one of `parts` shares if it is computed per combination
-    of loop items.
-
-    Otherwise the first node that reads it would pay, and results would depend on the order of nodes. Of more
-    parts than `most`, none is kept: each is computed anew for each node, and the node pays.
-    """
-
-    def measured(frame: Frame) -> Value:
-        meter = frame[-1]
-        whole = frame[-1] = own(1)
-        try:
-            if parts is not None:
-                count = parts(frame)
-                whole.left = whole.limit
-                if count > most:
-                    frame[-1] = meter
-                elif count > 1:
-                    frame[-1] = own(count)
-            return compute(frame)
-        finally:
-            frame[-1] = meter
-
-    return measured
 
 
 def has_weight(function: str, types: Iterable[Type]) -> bool:

@@ -59,7 +59,8 @@ class Frames:
         """
         # A view that records reads must see all of them.
         if self._signature_of is None or cluster.__class__ is not ClusterView:
-            frame = self._of_pod(pod)
+            frame = self._blank.copy()
+            frame[self._pod] = pod
         else:
             frame = self._kept_frame(self._signature_of(pod), pod, cluster.snapshot)
         frame[self._cluster], frame[-1] = cluster, Meter(self._steps, self._steps)

@@ -18,8 +18,9 @@ from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, Const, Macro, TypedExpr, Var
 from kdsl.eval.ir import free_slots, map_children, shape
 from kdsl.eval.scalar import UNSET, Closure, Compiler, Frame
-from kdsl.eval.scalar.frame import Compile, Limit, item_reader, lazy_reader, renewing
-from kdsl.eval.scalar.meter import DEFAULT_STEPS, MOST_COUNTS, MOST_PARTS, Meter, Steps, lasting
+from kdsl.eval.scalar.frame import Compile, lazy_reader
+from kdsl.eval.scalar.lasting import MOST_COUNTS, MOST_PARTS, Parts, item_reader, lasting, renewing
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.scalar.probe import Probe, ProbedCompiler
 from kdsl.eval.values import EvalError, Value
@@ -166,9 +167,9 @@ class RuleScope:
         slot = variable.slot
         self._compiler.follows[slot] = self.needs(expr) & self.items
         items = sorted(self._deciding_items(free_slots(expr) & self.items))
-        parts = self._combinations(expr)
-        value = self._lasting(expr, parts)
-        self._compiler.by_item[slot] = item_reader(slot, items, value, Limit(parts, MOST_PARTS))
+        parts = Parts(self._combinations(expr), MOST_PARTS, self.share.value_meter)
+        value = self._lasting(expr, has_parts=True)
+        self._compiler.by_item[slot] = item_reader(slot, items, value, parts)
         self._mark_transient(slot, expr)
         self._mark_fixed(slot, expr)
         return variable
@@ -193,17 +194,15 @@ class RuleScope:
                 pending += free_slots(source.expr) & self.items
             yield slot, source
 
-    def _lasting(self, expr: TypedExpr, parts: Closure | None = None) -> Closure:
-        """Compile a value that is computed once per pod, or once per pod and combination of loop items."""
+    def _lasting(self, expr: TypedExpr, has_parts: bool = False) -> Closure:
+        """Compile a value that is computed once per pod; `Parts` measure one that `has_parts`."""
         expr = expr if is_stable(expr) else self._with_kept(expr)
         compute = self._compiler.compile(expr)
         # Reading a variable takes no steps, and a lasting variable has its own meter.
-        return compute if isinstance(expr, Var) else self._measured(compute, parts)
-
-    def _measured(self, compute: Closure, parts: Closure | None = None, most: int = MOST_PARTS) -> Closure:
-        """Return a closure that computes a lasting value with its own meter; see `lasting`."""
+        if isinstance(expr, Var):
+            return compute
         self.share.add_value()
-        return lasting(compute, self.share.value_meter, parts, most)
+        return compute if has_parts else lasting(compute, self.share.value_meter)
 
     def _combinations(self, expr: TypedExpr) -> Closure | None:
         """Return the number of combinations of loop items as a closure; None without items."""
@@ -237,9 +236,10 @@ class RuleScope:
             found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
             items = [self._compiler.compile(found[each]) for each in sorted(free - self.lasting)]
             self._compiler.follows[variable.slot] = self.needs(expr) - self.lasting
-            parts = self._combinations(expr)
-            count = renewing(variable.slot, items, self._compiler.compile(expr), Limit(parts, MOST_COUNTS))
-            self._compiler.by_item[variable.slot] = self._measured(count, parts, MOST_COUNTS)
+            parts = Parts(self._combinations(expr), MOST_COUNTS, self.share.value_meter)
+            count = renewing(variable.slot, items, self._compiler.compile(expr), parts)
+            self.share.add_value()
+            self._compiler.by_item[variable.slot] = count
             return variable
         if is_stable(expr) and not is_cheap(expr) and free_slots(expr) <= self.lasting:
             return self.hoist(expr)
@@ -301,7 +301,8 @@ class RuleScope:
         """Return a closure that computes once per attempt, at first use; `exprs` are its expressions."""
         slot = self._new_slot()
         self._mark_transient(slot, *exprs)
-        return lazy_reader(slot, self._measured(compute))
+        self.share.add_value()
+        return lazy_reader(slot, lasting(compute, self.share.value_meter))
 
     def is_lasting(self, *exprs: TypedExpr | None, bound: Iterable[int] = ()) -> bool:
         """Return whether expressions, inside a loop over the slots `bound`, are the same for all nodes."""

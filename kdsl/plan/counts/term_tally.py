@@ -137,10 +137,7 @@ class TermTally(StoredTally):
 
     def _refresh(self, index: TermIndex, count_term: CountTerm) -> None:
         pod = count_term.selecting
-        if pod is not None and index.is_unmoved(self._position, pod.labels.entries):
-            moves: list[Move] | None = []
-        else:
-            moves = index.since(self._position)
+        moves = index.since(self._position)
         self._position = index.position
         if moves is not None and self._growth != index.growth:
             for key, amounts in self.latest.by_key.items():

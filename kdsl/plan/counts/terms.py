@@ -6,7 +6,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
-from kdsl.cluster.objects.selector_index import RequiredLabel, RequiredLabels, SelectorIndex
+from kdsl.cluster.objects.selector_index import RequiredLabels, SelectorIndex
 from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival
@@ -22,8 +22,6 @@ from kdsl.plan.counts.sums import NO_DOMAIN, domains_of
 
 _SPARE: Final = 1024
 """The least number of moves to keep; otherwise one per term of a pod."""
-_MAX_LABELS: Final = 65536
-"""The most labels whose last moves are remembered; beyond that readers start over."""
 
 
 class TermKind(StrEnum):
@@ -79,25 +77,11 @@ class TermIndex:
         self._moves: list[Move] = []
         # The number of dropped moves.
         self._first = 0
-        # The position after the last move of a term, by each label that it requires (None: it requires none).
-        self._moved_labels: dict[RequiredLabel, int] = {}
         self._live = live
 
     def since(self, position: int) -> list[Move] | None:
         """Return the moves after a position; None if they were dropped."""
         return None if position < self._first else self._moves[position - self._first :]
-
-    def is_unmoved(self, position: int, labels: Mapping[str, str]) -> bool:
-        """Return whether no term that may match a pod with these labels moved after a position; false if that
-        is not known any more.
-        """
-        moved = self._moved_labels
-        if position < self._first or moved.get(None, 0) > position:
-            return False
-        for label in labels.items():  # noqa: SIM110 - the hot path
-            if moved.get(label, 0) > position:
-                return False
-        return True
 
     def refresh(self, arrived: Sequence[Arrival] | None) -> None:
         """Apply the arrivals at rows; None means all rows."""
@@ -147,7 +131,7 @@ class TermIndex:
 
     def _begin(self) -> None:
         self.count = 0
-        for known in (self._rows, self.domains, self._columns, self._moves, self._moved_labels):
+        for known in (self._rows, self.domains, self._columns, self._moves):
             known.clear()
         self.labels.clear()
         rows = self._live.pod_counts.nonzero()[0]
@@ -181,17 +165,10 @@ class TermIndex:
         self.count += pods
         self.position += 1
         self._moves.append(Move(term, required, number, pods, is_first_or_last))
-        for label in required:
-            self._moved_labels[label] = self.position
-        if len(self._moved_labels) > _MAX_LABELS:
-            self._moved_labels.clear()
-            self._drop(len(self._moves))
-        elif len(self._moves) > 2 * (self.count + _SPARE):
-            self._drop(len(self._moves) // 2)
-
-    def _drop(self, moves: int) -> None:
-        del self._moves[:moves]
-        self._first += moves
+        if len(self._moves) > 2 * (self.count + _SPARE):
+            dropped = len(self._moves) // 2
+            del self._moves[:dropped]
+            self._first += dropped
 
 
 def placed_terms(

@@ -187,7 +187,7 @@ class PredicateMemo:
             if only is None:
                 if isinstance(answers, Uncached):
                     for part in parts:
-                        ask = partial(part.plugin.statuses_of, pod, numbers=entry.table.of(part.name))
+                        ask = partial(part.plugin.statuses_of, pod, numbers=entry.table.numbers[part.name])
                         statuses.ask(part.position, ask)
                     continue
                 evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table)
@@ -224,7 +224,7 @@ class PredicateMemo:
         table = statuses.table
         for each in self._uncached:
             if each.plugin.name not in state.skipped_filters:
-                ask = partial(each.plugin.statuses, state, pod, numbers=table.of(each.plugin.name))
+                ask = partial(each.plugin.statuses, state, pod, numbers=table.numbers[each.plugin.name])
                 statuses.ask(each.position, ask)
         return None if statuses.ids is None else StatusColumn(statuses.ids, table.statuses)
 
@@ -244,7 +244,7 @@ class PredicateMemo:
             if answer is not None:
                 answers[each.plugin.name] = answer
                 if isinstance(answer, Status) and answer.code.is_rejection:
-                    rejections.append(self._table.of(each.plugin.name).number(answer))
+                    rejections.append(self._table.numbers[each.plugin.name].number(answer))
             for part, kept in rule.parts:
                 if is_new and kept is not None:
                     verdicts.append(((part,), kept))
@@ -272,7 +272,7 @@ class PredicateMemo:
         """Run one predicate after the other, for a snapshot without a memo."""
         table = self._table
         predicates = (
-            partial(plugin.statuses, state, pod, numbers=table.of(plugin.name))
+            partial(plugin.statuses, state, pod, numbers=table.numbers[plugin.name])
             for plugin in self._plugins
             if plugin.name not in state.skipped_filters
         )
@@ -289,7 +289,7 @@ def _evaluate(
 ) -> NDArray[np.int32]:
     """Return the status of each row by these parts."""
     predicates = (
-        partial(part.plugin.statuses_of, pod, numbers=table.of(part.name), what_ifs=what_ifs)
+        partial(part.plugin.statuses_of, pod, numbers=table.numbers[part.name], what_ifs=what_ifs)
         for part in parts
     )
     return first_rejections(NodeSet(snapshot, rows), predicates)

@@ -20,21 +20,19 @@ MAX_STATUSES: Final = 4096
 
 
 class JoinedStatuses:
-    """The statuses of the predicates `names`, by number, and the position of the predicate of each."""
+    """The statuses of the predicates `names`, by number, and the position of the predicate of each. `numbers`
+    has the numbering of each predicate's statuses.
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         self.statuses = StatusTable()
         self._positions = {name: position for position, name in enumerate(names)}
-        self._verdicts = {name: StatusNumbers(self.statuses, name) for name in self._positions}
+        self.numbers = {name: StatusNumbers(self.statuses, name) for name in self._positions}
         self._column = np.array([_LAST], _IDS)
 
     @property
     def is_full(self) -> bool:
         return len(self.statuses) >= MAX_STATUSES
-
-    def of(self, name: str) -> StatusNumbers:
-        """Return the numbering of one predicate's statuses."""
-        return self._verdicts[name]
 
     def positions(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the positions of the predicates of these statuses; success is last."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -10,10 +10,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kdsl.base.events import EventPattern
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import Frame
@@ -97,14 +95,14 @@ class _NodeRule(Generic[R, P]):
             self._program.frames.keep(signatures.signature(dependencies), Epochs(dependencies.versions))
 
 
-class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram]):
+class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHints):
     """A predicate."""
 
     def __init__(self, rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> None:
         super().__init__(rule, key, functions)
         self._program = PredicateProgram(rule, functions)
         self.hint_rule = HintRule(rule, self._program, functions.fns)
-        self._hints = QueueingHints((self.hint_rule,))
+        QueueingHints.__init__(self, (self.hint_rule,))
 
     @property
     def is_columnar(self) -> bool:
@@ -130,18 +128,6 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram]):
         attempt = self._begin(pod, ClusterView(nodes.snapshot))
         state.values[self.key] = attempt
         return self._program.decide(attempt.frame)
-
-    @hookimpl
-    def events(self) -> tuple[EventPattern, ...]:
-        return self._hints.events()
-
-    @hookimpl
-    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        return self._hints.is_cured(pod, event)
-
-    @hookimpl
-    def hint_signature(self, pod: PodInfo) -> Hashable:
-        return self._hints.signature(pod)
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
@@ -239,9 +225,8 @@ class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
         if not self.rule.applies:
             return None
-        attempt = self._begin(pod, nodes)
-        state.values[self.key] = attempt
-        return None if self._program.applies(attempt.frame, nodes) else SKIP
+        attempt = state.values[self.key] = _Attempt(nodes.snapshot, self._frame(pod, nodes))
+        return None if self._program.is_for(attempt.frame) else SKIP
 
     @hookimpl
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Scores:
@@ -267,22 +252,19 @@ class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
         """Return whether the conditions of `applies when` hold for a pod; they must not read `feasible`."""
-        return self._program.is_for(self._program.begin(pod, view, NodeSet.all(view.snapshot)))
+        return self._program.is_for(self._program.frames.begin(pod, view))
 
     def points_of(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | Grouped[int]:
         """Return the normalised scores."""
-        attempt = self._attempt(state, pod, nodes)
-        return self._program.points(attempt.frame, nodes)
+        return self._program.points(self._attempt(state, pod, nodes).frame, nodes)
 
     def raw_of(self, pod: PodInfo, nodes: NodeSet) -> Scores:
         """Return the raw score of each node, with the mark of no score if it failed or is ignored."""
-        attempt = self._begin(pod, nodes)
-        return self._program.raw_scores(attempt.frame, nodes)
+        return self._program.raw_scores(self._frame(pod, nodes), nodes)
 
     def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
         """Normalise the result of `raw_of` for the same nodes."""
-        attempt = self._begin(pod, nodes)
-        return self._program.normalized(attempt.frame, raw, self._program.missing(raw))
+        return self._program.normalized(self._frame(pod, nodes), raw, self._program.missing(raw))
 
     def close_normalized(self, raw: Scores) -> tuple[Sequence[int], NDArray[np.int64]] | None:
         """Normalise integers that are close to each other, see `normalize_close`; None for other scores."""
@@ -290,18 +272,15 @@ class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
 
     def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
         """Return the errors in scoring these nodes."""
-        frame = self._program.begin(pod, ClusterView(nodes.snapshot), nodes)
-        return self._program.faults(frame, nodes)
+        return self._program.faults(self._frame(pod, nodes), nodes)
 
-    def _begin(self, pod: PodInfo, nodes: NodeSet) -> _Attempt:
-        frame = self._program.begin(pod, ClusterView(nodes.snapshot), nodes)
-        return _Attempt(nodes.snapshot, frame)
+    def _frame(self, pod: PodInfo, nodes: NodeSet) -> Frame:
+        return self._program.begin(pod, ClusterView(nodes.snapshot), nodes)
 
     def _attempt(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> _Attempt:
         attempt = state.values.get(self.key)
         if not isinstance(attempt, _Attempt) or attempt.snapshot is not nodes.snapshot:
-            attempt = self._begin(pod, nodes)
-            self._program.fill(attempt.frame, nodes)
+            return _Attempt(nodes.snapshot, self._frame(pod, nodes))
         return attempt
 
 

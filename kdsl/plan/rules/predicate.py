@@ -81,32 +81,27 @@ class PredicateProgram:
         self._node_statements = others
         self.scalar_parts: list[ScalarPart] = []
         self._tapes: RuleTapes | None = None
+        self.applies_by_node = bool(self._node_applies)
+        """Whether a condition of `applies when` reads the node."""
         self.columns = self._over_columns(scope, functions)
         self.frames = Frames(scope, self._resets, functions.steps.pod)
+        self.begin = self.frames.begin
+        """Returns the frame of one pod over the snapshot that a cluster view shows."""
 
     def _over_columns(
         self, scope: RuleScope, functions: CompiledFunctions
     ) -> DistinctPredicate | ColumnPredicate | None:
         """Compile the statements that are decided per node for many nodes at once, if they have that form."""
         stays_narrow = self._narrow is not None and not self._narrows_in_pre_filter
-        if functions.probe is not None or self._node_applies or stays_narrow:
+        if functions.probe is not None or self.applies_by_node or stays_narrow:
             return None
         compiler = ColumnCompiler(scope, functions, self._node, self._resets)
         self.scalar_parts, self._tapes = compiler.scalar_parts, compiler.tapes
         return column_predicate(self.rule, self._node_statements, scope, compiler, self._on_error)
 
-    @property
-    def applies_by_node(self) -> bool:
-        """Return whether a condition of `applies when` reads the node."""
-        return bool(self._node_applies)
-
-    def begin(self, pod: Value, cluster: Value) -> Frame:
-        """Return the frame of one pod over the snapshot that `cluster` views."""
-        return self.frames.begin(pod, cluster)
-
     def decide(self, frame: Frame) -> Status | Narrowed | None:
         """Decide for all nodes: skip, reject the pod, narrow the candidates, or go on."""
-        if not self.is_for(frame):
+        if not self._applies.hold(frame):
             return SKIP
         failures: list[Failure] = []
         if self._early.run(frame, failures):
@@ -134,7 +129,7 @@ class PredicateProgram:
     def faults_at(self, frame: Frame, nodes: Iterable[Value]) -> tuple[Fault, ...]:
         """Return the errors in conditions of `applies when` that depend on nodes; answers have the others."""
         log = FaultLog(self.rule.name)
-        if self._node_applies and self.is_for(frame):
+        if self.applies_by_node and self.is_for(frame):
             meter = frame[-1] = self._share.meter_over(frame[self._cluster])
             for node in nodes:
                 frame[self._node], meter.left = node, meter.limit
@@ -177,7 +172,7 @@ class PredicateProgram:
         """
         failures: list[Failure] = []
         run, node_slot, resets = self._block.run, self._node, self._resets
-        applies = self._node_applies if self._node_applies else None
+        applies = self._node_applies if self.applies_by_node else None
         if meter is None:
             meter = self._share.meter_over(frame[self._cluster])
         frame[-1] = meter

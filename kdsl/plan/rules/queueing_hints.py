@@ -17,7 +17,7 @@ from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.eval.scalar import Frame
-from kdsl.hooks.specs import Narrowed
+from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.plan.compile.failures import Failure, StatusNumbers
 from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.reads.dependencies import Dependencies
@@ -67,42 +67,40 @@ class HintRule:
 
 
 class QueueingHints:
-    """A predicate with its tightenings: it is cured if all of them pass and did not before."""
+    """The hints of a predicate with its tightenings: it is cured if all of them pass and did not before."""
 
     def __init__(self, rules: Iterable[HintRule]) -> None:
-        self._rules = tuple(rules)
-        self._is_local = all(rule.cures.is_local for rule in self._rules)
+        self._hint_rules = tuple(rules)
+        self._is_local = all(rule.cures.is_local for rule in self._hint_rules)
         # By the identity of pods: one that sleeps is asked about again, event by event.
         self._known: dict[int, tuple[PodInfo, WhatIfs]] = {}
 
+    @hookimpl
     def events(self) -> tuple[EventPattern, ...]:
         """Return the events that can cure a rejection."""
-        return merged(pattern for rule in self._rules for pattern in rule.cures.patterns)
+        return merged(pattern for rule in self._hint_rules for pattern in rule.cures.patterns)
 
-    def is_cured(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    @hookimpl
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether the event may have cured the rejection of `pod`."""
-        if not self._is_local or event.node_after is None or event.resource is Resource.TARGET_POD:
+        after, before = event.node_after, event.node_before
+        if not self._is_local or after is None or event.resource is Resource.TARGET_POD:
             return True
-        return self._flips(pod, event)
+        known = self._known_of(pod)
+        return self._pass(pod, after, known) and (before is None or not self._pass(pod, before, known))
 
-    def signature(self, pod: PodInfo) -> tuple[Hashable, ...] | None:
-        """Return what `is_cured` reads of a pod; None if no two pods share it."""
+    @hookimpl
+    def hint_signature(self, pod: PodInfo) -> Hashable:
+        """Return what `queueing_hint` reads of a pod; None if no two pods share it."""
         if not self._is_local:
             return ()
-        known = [rule.dependencies for rule in self._rules if rule.dependencies is not None]
-        if len(known) < len(self._rules):
+        known = [rule.dependencies for rule in self._hint_rules if rule.dependencies is not None]
+        if len(known) < len(self._hint_rules):
             return None
         return tuple(dependencies.signature(pod) for dependencies in known)
 
-    def _flips(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        after, before = event.node_after, event.node_before
-        known = self._known_of(pod)
-        if after is None or not self._pass(pod, after, known):
-            return False
-        return before is None or not self._pass(pod, before, known)
-
     def _pass(self, pod: PodInfo, node: NodeInfo, known: WhatIfs) -> bool:
-        return all(rule.passes(pod, node, known) for rule in self._rules)
+        return all(rule.passes(pod, node, known) for rule in self._hint_rules)
 
     def _known_of(self, pod: PodInfo) -> WhatIfs:
         of, known = self._known.get(id(pod), (None, {}))

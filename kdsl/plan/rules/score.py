@@ -66,7 +66,6 @@ class ScoreProgram:
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
         self._feasible = scope.slot_of("feasible")
         self._reads_feasible = "feasible" in rule.reads
-        self._applies_to_feasible = any("feasible" in each.reads for each in rule.applies)
         self._range = tuple(map(scope.slot_of, ("value", "min", "max")))
         self._resets = [slot for slot in map(scope.let, rule.lets) if slot is not None]
         self._applies = Conditions(rule.applies, scope, rule.qualified, functions.erred)
@@ -88,27 +87,17 @@ class ScoreProgram:
         return ColumnScore(compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing)
 
     def begin(self, pod: Value, cluster: Value, feasible: NodeSet) -> Frame:
-        """Return the frame of one pod over the snapshot that `cluster` views."""
+        """Return the frame of one pod over the snapshot that `cluster` views, with the feasible nodes if the
+        score reads them.
+        """
         frame = self.frames.begin(pod, cluster)
-        if self._applies_to_feasible:
-            self.fill(frame, feasible)
+        if self._reads_feasible:
+            frame[self._feasible] = NodeList(feasible)
         return frame
 
     def is_for(self, frame: Frame, log: FaultLog | None = None) -> bool:
         """Return whether all conditions of `applies when` that do not depend on nodes hold."""
         return self._applies.hold(frame, None if log is None else log.add)
-
-    def fill(self, frame: Frame, feasible: NodeSet) -> None:
-        """Put the feasible nodes in the frame, if the score reads them."""
-        if self._reads_feasible and frame[self._feasible] is UNSET:
-            frame[self._feasible] = NodeList(feasible)
-
-    def applies(self, frame: Frame, feasible: NodeSet) -> bool:
-        """Return whether the score applies to this pod. `feasible` is the argument of `begin`."""
-        if not self.is_for(frame):
-            return False
-        self.fill(frame, feasible)
-        return True
 
     def raw_scores(self, frame: Frame, nodes: NodeSet) -> Scores:
         """Return the raw score of each node, as `scalar_scores` gives it."""
@@ -145,7 +134,6 @@ class ScoreProgram:
         log = FaultLog(self.rule.name)
         if not self.is_for(frame, log):
             return log.take()
-        self.fill(frame, nodes)
         if self._ignores:
             raw = np.fromiter(self.scalar_scores(frame, nodes.nodes(), log), self.dtype, len(nodes))
             missing = self.missing(raw)

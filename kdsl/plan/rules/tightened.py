@@ -6,16 +6,14 @@ not apply would skip the others; so this plugin runs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.base.events import EventPattern
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
@@ -31,14 +29,14 @@ Ask = Callable[[NodeSet], NDArray[np.int32] | None]
 """Returns the number of each node's status by one predicate; None if all pass."""
 
 
-class TightenedPlugin:
+class TightenedPlugin(QueueingHints):
     """A predicate with its tightenings, in order. The first part gives key, name and site."""
 
     def __init__(self, parts: tuple[PredicatePlugin, ...]) -> None:
         self.parts = parts
         self.key, self.name, self.site = parts[0].key, parts[0].name, parts[0].site
         self._skips = f"{self.key}/skipped"
-        self._hints = QueueingHints(part.hint_rule for part in parts)
+        super().__init__(part.hint_rule for part in parts)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
@@ -63,18 +61,6 @@ class TightenedPlugin:
         if not isinstance(skipped, frozenset):
             return self.parts
         return tuple(part for part in self.parts if part.key not in skipped)
-
-    @hookimpl
-    def events(self) -> tuple[EventPattern, ...]:
-        return self._hints.events()
-
-    @hookimpl
-    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        return self._hints.is_cured(pod, event)
-
-    @hookimpl
-    def hint_signature(self, pod: PodInfo) -> Hashable:
-        return self._hints.signature(pod)
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kdsl.eval.scalar.frame import UNSET, Frame, Limit, item_reader
-from kdsl.eval.scalar.meter import Meter, lasting
+from kdsl.eval.scalar.frame import UNSET, Frame
+from kdsl.eval.scalar.lasting import Parts, item_reader
+from kdsl.eval.scalar.meter import Meter
 
 ITEM, SLOT = 0, 1
 STEPS = 5
@@ -23,8 +24,8 @@ def read_twice(items: list[str], most: int) -> tuple[int, list[int]]:
         frame[-1].spend(1)
         return len(items)
 
-    value = lasting(compute, lambda parts: Meter.of(100 // parts), number, most)
-    read = item_reader(SLOT, [ITEM], value, Limit(number, most))
+    parts = Parts(number, most, lambda count: Meter.of(100 // count))
+    read = item_reader(SLOT, [ITEM], compute, parts)
     frame: Frame = [UNSET, UNSET, None]
     taken = []
     for _ in range(2):

@@ -82,9 +82,7 @@ def both_scores(program: ScoreProgram, pod: PodInfo, nodes: NodeSet) -> tuple[li
     assert len(nodes) >= MIN_ROWS
 
     def begin() -> list[object]:
-        frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
-        program.applies(frame, nodes)
-        return frame
+        return program.begin(pod, ClusterView(nodes.snapshot), nodes)
 
     columns = program.raw_scores(begin(), nodes).tolist()
     return [repr(one) for one in columns], [

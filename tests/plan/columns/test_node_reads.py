@@ -130,9 +130,7 @@ def test_points_of_groups_are_the_normalised_scores_of_nodes(
     program = score_program(f"let found = {first}\nignore when found == {second}\n{end}", FNS)
 
     def begin() -> Frame:
-        frame = program.begin(pod, ClusterView(candidates.snapshot), candidates)
-        program.applies(frame, candidates)
-        return frame
+        return program.begin(pod, ClusterView(candidates.snapshot), candidates)
 
     points = program.points(begin(), candidates)
     frame = begin()

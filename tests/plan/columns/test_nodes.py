@@ -96,7 +96,6 @@ def scores(
     assert isinstance(rule, CheckedScore)
     program = ScoreProgram(rule, CompiledFunctions(found.fns, None, steps, lower_macro if at_once else None))
     frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
-    program.applies(frame, nodes)
     return list(program.scalar_scores(frame, nodes.nodes()))
 
 
