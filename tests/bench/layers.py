@@ -98,7 +98,7 @@ LAYERS: Final[dict[str, Callable[[], None]]] = {
     ),
     "first counts of a selector": _set(counts_store, "sums_of_selected", lambda *_: None),
     "moves of terms by label": _set(TermIndex, "is_unmoved", lambda *_: False),
-    "terms by label": _set(SelectorIndex, "matching", lambda self, labels: iter(self._required)),
+    "terms by label": _set(SelectorIndex, "matching", lambda self, labels, scopes=(): list(self._required)),
     "selectors that decide counts": _set(aggregate, "selector_of", lambda *_: None),
     "answers of counts by pod": _set(aggregate, "pod_key_of", lambda *_: None),
     "direct forms of calls": _set(scalar_compiler, "fast_call", lambda *_: None),

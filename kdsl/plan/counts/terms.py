@@ -6,7 +6,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -14,7 +14,14 @@ from typing import Final, NamedTuple
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
-from kdsl.cluster.objects.selector_index import RequiredLabel, RequiredLabels, SelectorIndex
+from kdsl.cluster.objects.selector_index import (
+    RequiredLabel,
+    RequiredLabels,
+    Scope,
+    SelectorIndex,
+    scopes_of,
+    scopes_of_pod,
+)
 from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival
@@ -50,6 +57,7 @@ class Move(NamedTuple):
 
     term: PodAffinityTerm
     required: RequiredLabels
+    scopes: Collection[Scope]
     number: int
     pods: int
     is_first_or_last: bool
@@ -79,25 +87,31 @@ class TermIndex:
         self._moves: list[Move] = []
         # The number of dropped moves.
         self._first = 0
-        # The position after the last move of a term, by each label that it requires (None: it requires none).
+        # The position after the last move of a term, by each label that it requires (None: it requires none),
+        # and by label and scope.
         self._moved_labels: dict[RequiredLabel, int] = {}
+        self._moved_scopes: dict[tuple[RequiredLabel, Scope], int] = {}
         self._live = live
 
     def since(self, position: int) -> list[Move] | None:
         """Return the moves after a position; None if they were dropped."""
         return None if position < self._first else self._moves[position - self._first :]
 
-    def is_unmoved(self, position: int, labels: Mapping[str, str]) -> bool:
-        """Return whether no term that may match a pod with these labels moved after a position; false if that
-        is not known any more.
+    def is_unmoved(self, position: int, pod: PodInfo) -> bool:
+        """Return whether no term that may match a pod moved after a position; false if that is not known any
+        more.
         """
         moved = self._moved_labels
-        if position < self._first or moved.get(None, 0) > position:
+        if position < self._first or (moved.get(None, 0) > position and self._moved(None, position, pod)):
             return False
-        for label in labels.items():  # noqa: SIM110 - the hot path
-            if moved.get(label, 0) > position:
+        for label in pod.labels.entries.items():
+            if moved.get(label, 0) > position and self._moved(label, position, pod):
                 return False
         return True
+
+    def _moved(self, label: RequiredLabel, position: int, pod: PodInfo) -> bool:
+        moved = self._moved_scopes
+        return max([moved.get((label, scope), 0) for scope in scopes_of_pod(pod)]) > position
 
     def refresh(self, arrived: Sequence[Arrival] | None) -> None:
         """Apply the arrivals at rows; None means all rows."""
@@ -147,8 +161,9 @@ class TermIndex:
 
     def _begin(self) -> None:
         self.count = 0
-        for known in (self._rows, self.domains, self._columns, self._moves, self._moved_labels):
+        for known in (self._rows, self.domains, self._columns, self._moves):
             known.clear()
+        self._forget_labels()
         self.labels.clear()
         rows = self._live.pod_counts.nonzero()[0]
         for row, node in zip(rows.tolist(), self._live.infos(rows), strict=True):
@@ -166,8 +181,9 @@ class TermIndex:
         is_first_or_last = domains is None
         if domains is None:
             domains = self.domains[term] = {}
-            self.labels.put(term, term.selector)
-        required = self.labels.required_by(term)
+            scopes = scopes_of(term.namespaces, term.namespace_selector)
+            self.labels.put(term, term.selector, scopes)
+        required, scopes = self.labels.required_by(term)
         domains[number] = domains.get(number, 0) + pods
         if not domains[number]:
             del domains[number]
@@ -180,14 +196,20 @@ class TermIndex:
             self.distinct_changed_at = self._live.version
         self.count += pods
         self.position += 1
-        self._moves.append(Move(term, required, number, pods, is_first_or_last))
+        self._moves.append(Move(term, required, scopes, number, pods, is_first_or_last))
         for label in required:
             self._moved_labels[label] = self.position
-        if len(self._moved_labels) > _MAX_LABELS:
-            self._moved_labels.clear()
+            for scope in scopes:
+                self._moved_scopes[label, scope] = self.position
+        if len(self._moved_scopes) > _MAX_LABELS:
+            self._forget_labels()
             self._drop(len(self._moves))
         elif len(self._moves) > 2 * (self.count + _SPARE):
             self._drop(len(self._moves) // 2)
+
+    def _forget_labels(self) -> None:
+        self._moved_labels.clear()
+        self._moved_scopes.clear()
 
     def _drop(self, moves: int) -> None:
         del self._moves[:moves]
