@@ -111,7 +111,10 @@ class TermIndex:
 
     def _moved(self, label: RequiredLabel, position: int, pod: PodInfo) -> bool:
         moved = self._moved_scopes
-        return max([moved.get((label, scope), 0) for scope in scopes_of_pod(pod)]) > position
+        for scope in scopes_of_pod(pod):  # noqa: SIM110 - the hot path
+            if moved.get((label, scope), 0) > position:
+                return True
+        return False
 
     def refresh(self, arrived: Sequence[Arrival] | None) -> None:
         """Apply the arrivals at rows; None means all rows."""
