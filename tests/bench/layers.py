@@ -96,7 +96,7 @@ LAYERS: Final[dict[str, Callable[[], None]]] = {
         programs.DistinctPredicate, "statuses", lambda self, nodes, numbers, scalar: scalar(nodes)
     ),
     "first counts of a selector": _set(counts_store, "sums_of_selected", lambda *_: None),
-    "terms by label": _set(SelectorIndex, "matching", lambda self, labels: iter(self._required)),
+    "terms by label": _set(SelectorIndex, "matching", lambda self, labels, scopes=(): list(self._required)),
     "selectors that decide counts": _set(aggregate, "selector_of", lambda *_: None),
     "answers of counts by pod": _set(aggregate, "pod_key_of", lambda *_: None),
     "direct forms of calls": _set(scalar_compiler, "fast_call", lambda *_: None),

@@ -5,10 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.quantity import Quantity
+from kdsl.cluster.api.objects import LabelSelectorSpec, ObjectMeta
+from kdsl.cluster.api.storage_objects import (
+    CSIDriver,
+    CSIDriverSpec,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
+from kdsl.cluster.snapshot.cache import ClusterCache
 
-from kdsl_plugins.volume_binding.provisioning import Pool, Provisioner
+from kdsl_plugins.volume_binding.provisioning import Pool, Provisioner, Provisioners
 
 KEYS = st.sampled_from("ab")
 VALUES = st.sampled_from("xyz")
@@ -59,3 +68,30 @@ def test_room_is_unknown_without_reports_or_a_size() -> None:
     assert Provisioner(True, (), None).has_room(Quantity(1), {})
     assert Provisioner(True, (), ()).has_room(None, {})
     assert not Provisioner(True, (), ()).has_room(Quantity(1), {})
+
+
+def test_capacities_are_read_again_where_one_changed() -> None:
+    cluster = ClusterCache()
+    cluster.put(StorageClass(metadata=ObjectMeta("local"), provisioner="driver"))
+    cluster.put(CSIDriver(metadata=ObjectMeta("driver"), spec=CSIDriverSpec(storage_capacity=True)))
+    provisioners = Provisioners()
+
+    def reported(amount: str) -> Provisioner:
+        cluster.put(
+            CSIStorageCapacity(
+                metadata=ObjectMeta("on-a", namespace="default"),
+                storage_class_name="local",
+                capacity=amount,
+                node_topology=LabelSelectorSpec(match_labels={"host": "a"}),
+            )
+        )
+        return provisioners.of("local", cluster.snapshot().catalog)
+
+    first = reported("1Gi")
+    cluster.put(PersistentVolumeClaim(metadata=ObjectMeta("other", namespace="default")))
+    assert provisioners.of("local", cluster.snapshot().catalog) is first
+    assert [pool.limit for pool in first.pools or ()] == [Quantity.of(2**30)]
+    assert [pool.limit for pool in reported("2Gi").pools or ()] == [Quantity.of(2**31)]
+    assert first.label_keys == {"host"}
+    cluster.put(CSIDriver(metadata=ObjectMeta("driver"), spec=CSIDriverSpec()))
+    assert provisioners.of("local", cluster.snapshot().catalog).pools is None

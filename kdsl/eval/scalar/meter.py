@@ -159,6 +159,10 @@ def _weight(name: str, type_: Type) -> str | None:
         return ""
     if type_.name == "list" and not may_be_large(type_.args[0]):
         return f"len({name})"
+    if type_.name == "optional" and type_.args[0].name in _TEXTS:
+        return f"len({name}.value or '') // {CHARACTERS}"
+    if type_.name == "optional" and type_.args[0].name in _SCALARS:
+        return ""
     return None
 
 

@@ -31,7 +31,7 @@ from kdsl.plan.columns.logic import Operand
 
 MAX_CONDITIONS: Final = 64
 """The most conditions on items alone whose results are kept."""
-MAX_ITEMS: Final = 4096
+MAX_ITEMS: Final = 65_536
 """The most distinct items of a list for columns."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
@@ -73,9 +73,14 @@ class Measure:
     def selected(self, index: PodIndex) -> Sequence[tuple[int, PodInfo]] | None:
         """Return the pods that may count, with rows; others count 0 for equal steps. None if unknown."""
         selecting = self.question.selecting
-        if not isinstance(selecting, (PodAffinityTerm, SpreadConstraint)):
+        namespaces: Collection[str] | None
+        if isinstance(selecting, SpreadConstraint):
+            namespaces = (selecting.namespace,)
+        elif isinstance(selecting, PodAffinityTerm):
+            namespaces = selecting.namespaces if selecting.namespace_selector is None else None
+        else:
             return None
-        return () if selecting.selector is None else index.matching(selecting.selector)
+        return () if selecting.selector is None else index.matching(selecting.selector, namespaces)
 
     def count_node(self, node: NodeInfo, answers: PodAnswers) -> NodeCount:
         """Count a node with all its pods."""

@@ -13,6 +13,7 @@ from msgspec import Struct
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.selector_index import scopes_of_pod
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.aggregate import Question
 from kdsl.eval.values import INT_MAX, EvalError
@@ -174,9 +175,13 @@ class TermTally(StoredTally):
         """
         terms = index.count + len(moves)
         if pod is not None and moves:
-            labels = {None, *pod.labels.entries.items()}
-            moves = [move for move in moves if not labels.isdisjoint(move.required)]
-        for term, _, number, pods, is_first_or_last in moves:
+            labels, scopes = {None, *pod.labels.entries.items()}, set(scopes_of_pod(pod))
+            moves = [
+                move
+                for move in moves
+                if not (labels.isdisjoint(move.required) or scopes.isdisjoint(move.scopes))
+            ]
+        for term, _, _, number, pods, is_first_or_last in moves:
             count = self._count_of(term, count_term)
             if is_first_or_last:
                 self._steps += pods * count.steps
@@ -194,7 +199,8 @@ class TermTally(StoredTally):
     def _rebuild(self, index: TermIndex, pod: PodInfo | None, count_term: CountTerm) -> None:
         """Recompute the sums; `pod` decides first, if any."""
         known, self._counts, self._largest = self._counts, {}, 0
-        asked = list(index.domains if pod is None else index.labels.matching(pod.labels))
+        matching = index.labels.matching
+        asked = list(index.domains if pod is None else matching(pod.labels, scopes_of_pod(pod)))
         for term in asked:
             count = self._counts[term] = known.get(term) or count_term(term)
             self._largest = max(self._largest, abs(count.amount))

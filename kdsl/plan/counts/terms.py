@@ -6,7 +6,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
-from kdsl.cluster.objects.selector_index import RequiredLabels, SelectorIndex
+from kdsl.cluster.objects.selector_index import RequiredLabels, Scope, SelectorIndex, scopes_of
 from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival
@@ -48,6 +48,7 @@ class Move(NamedTuple):
 
     term: PodAffinityTerm
     required: RequiredLabels
+    scopes: Collection[Scope]
     number: int
     pods: int
     is_first_or_last: bool
@@ -150,8 +151,9 @@ class TermIndex:
         is_first_or_last = domains is None
         if domains is None:
             domains = self.domains[term] = {}
-            self.labels.put(term, term.selector)
-        required = self.labels.required_by(term)
+            scopes = scopes_of(term.namespaces, term.namespace_selector)
+            self.labels.put(term, term.selector, scopes)
+        required, scopes = self.labels.required_by(term)
         domains[number] = domains.get(number, 0) + pods
         if not domains[number]:
             del domains[number]
@@ -164,7 +166,7 @@ class TermIndex:
             self.distinct_changed_at = self._live.version
         self.count += pods
         self.position += 1
-        self._moves.append(Move(term, required, number, pods, is_first_or_last))
+        self._moves.append(Move(term, required, scopes, number, pods, is_first_or_last))
         if len(self._moves) > 2 * (self.count + _SPARE):
             dropped = len(self._moves) // 2
             del self._moves[:dropped]

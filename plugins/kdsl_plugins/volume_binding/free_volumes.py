@@ -24,7 +24,7 @@ class FreeVolumes:
     """Volumes, smallest first, each under labels of which every node that can reach it has one."""
 
     def __init__(self, volumes: Iterable[VolumeInfo]) -> None:
-        self.in_order = tuple(sorted(volumes, key=lambda volume: (volume.capacity, volume.name)))
+        self.in_order = tuple(sorted(volumes, key=lambda volume: (volume.capacity.nanos, volume.name)))
         self._by_label: dict[tuple[str, str], list[int]] = {}
         # Volumes that may be in reach of any node.
         self._others: list[int] = []

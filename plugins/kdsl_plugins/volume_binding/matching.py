@@ -69,7 +69,7 @@ def requested_by(claim: PersistentVolumeClaim) -> Quantity:
 def _could_hold(volume: VolumeInfo, claim: PersistentVolumeClaim, requested: Quantity) -> bool:
     thing = volume.thing
     return (
-        volume.capacity >= requested
+        volume.capacity.nanos >= requested.nanos
         and thing.spec.volume_mode == claim.spec.volume_mode
         and thing.spec.volume_attributes_class_name == claim.spec.volume_attributes_class_name
         and thing.metadata.deletion_timestamp is None

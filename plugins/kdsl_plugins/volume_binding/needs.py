@@ -16,7 +16,7 @@ from kdsl.cluster.storage.claims import SELECTED_NODE, PodClaim, class_of
 from kdsl.cluster.storage.volume_plan import Binding, VolumePlan
 
 from kdsl_plugins.volume_binding.matching import Candidates, requested_by
-from kdsl_plugins.volume_binding.provisioning import Provisioner
+from kdsl_plugins.volume_binding.provisioning import Provisioner, Provisioners
 
 if TYPE_CHECKING:
     from kdsl.cluster.objects.node import NodeInfo
@@ -41,7 +41,7 @@ class Wanted:
     provisioner: Provisioner
 
     @staticmethod
-    def of(claim: PersistentVolumeClaim, catalog: Catalog) -> Wanted:
+    def of(claim: PersistentVolumeClaim, catalog: Catalog, provisioners: Provisioners) -> Wanted:
         """Read a claim whose storage class exists."""
         storage_class = class_of(claim)
         return Wanted(
@@ -49,7 +49,7 @@ class Wanted:
             requested=requested_by(claim) if STORAGE in claim.spec.resources.requests else None,
             selected=claim.metadata.annotations.get(SELECTED_NODE),
             candidates=Candidates.of(claim, catalog.storage.of_class(storage_class)),
-            provisioner=Provisioner.of(catalog.storage_classes[storage_class], catalog),
+            provisioner=provisioners.of(storage_class, catalog),
         )
 
     @property
@@ -79,10 +79,13 @@ class VolumeNeeds:
 
     @staticmethod
     def of(
-        bound: Iterable[PodClaim], unbound: Iterable[PersistentVolumeClaim], catalog: Catalog
+        bound: Iterable[PodClaim],
+        unbound: Iterable[PersistentVolumeClaim],
+        catalog: Catalog,
+        provisioners: Provisioners,
     ) -> VolumeNeeds:
         """Read the claims of a pod."""
-        wanted = [Wanted.of(claim, catalog) for claim in unbound]
+        wanted = [Wanted.of(claim, catalog, provisioners) for claim in unbound]
         return VolumeNeeds(
             bound=tuple(claim.volume for claim in bound),
             selected=tuple(one for one in wanted if one.selected is not None),

@@ -16,6 +16,7 @@ from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
 from kdsl_plugins.volume_binding.needs import VolumeNeeds
+from kdsl_plugins.volume_binding.provisioning import Provisioners
 
 if TYPE_CHECKING:
     from kdsl.cluster.objects.pod import PodInfo
@@ -57,6 +58,7 @@ class VolumeBinding:
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
         self._volumes = context.volumes
+        self._provisioners = Provisioners()
 
     @hookimpl
     def events(self) -> Collection[EventPattern]:
@@ -77,7 +79,7 @@ class VolumeBinding:
         if not all(map(_waits_for_node, unbound)):
             return Status(Code.UNRESOLVABLE, (UNBOUND,))
         bound = [claim for claim in claims if is_bound(_thing(claim))]
-        needs = VolumeNeeds.of(bound, _distinct(unbound), catalog)
+        needs = VolumeNeeds.of(bound, _distinct(unbound), catalog, self._provisioners)
         keys = needs.label_keys
         state.podless_filters.add(_STATE)
         state.values[_STATE] = _Attempt(needs, None if keys is None else tuple(sorted(keys)), nodes.snapshot)

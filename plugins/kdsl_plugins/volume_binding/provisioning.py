@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -36,32 +36,30 @@ class Provisioner:
     topologies: tuple[TopologyTerm, ...]
     pools: tuple[Pool, ...] | None
     nodes: SelectorIndex[int] = field(init=False, repr=False, compare=False)
+    label_keys: frozenset[str] = field(init=False, repr=False, compare=False)
+    """The labels of nodes that decide whether a volume can be made."""
 
     def __post_init__(self) -> None:
+        allowed = [one.key for term in self.topologies for one in term.match_label_expressions]
+        reported = [one.key for pool in self.pools or () for one in pool.nodes.requirements]
+        object.__setattr__(self, "label_keys", frozenset([*allowed, *reported]))
         object.__setattr__(self, "nodes", SelectorIndex())
         for place, pool in enumerate(self.pools or ()):
             self.nodes.put(place, pool.nodes)
 
     @staticmethod
-    def of(storage_class: StorageClass, catalog: Catalog) -> Provisioner:
-        """Read a storage class and its capacities."""
-        name, driver = storage_class.provisioner, catalog.csi_drivers.get(storage_class.provisioner)
+    def of(storage_class: StorageClass, capacities: Iterable[CSIStorageCapacity] | None) -> Provisioner:
+        """Read a storage class and the capacities of all classes; None if its driver does not report any."""
         pools: tuple[Pool, ...] | None = None
-        if driver is not None and driver.spec.storage_capacity:
+        if capacities is not None:
             found = (
                 _pool(capacity)
-                for capacity in catalog.storage_capacities.values()
+                for capacity in capacities
                 if capacity.storage_class_name == storage_class.metadata.name
             )
             pools = tuple(pool for pool in found if pool is not None)
-        return Provisioner(name not in ("", NO_PROVISIONER), tuple(storage_class.allowed_topologies), pools)
-
-    @property
-    def label_keys(self) -> frozenset[str]:
-        """The labels of nodes that decide whether a volume can be made."""
-        allowed = [one.key for term in self.topologies for one in term.match_label_expressions]
-        reported = [one.key for pool in self.pools or () for one in pool.nodes.requirements]
-        return frozenset([*allowed, *reported])
+        can_provision = storage_class.provisioner not in ("", NO_PROVISIONER)
+        return Provisioner(can_provision, tuple(storage_class.allowed_topologies), pools)
 
     def serves(self, labels: Mapping[str, str]) -> bool:
         """Return whether the class allows volumes for a node with `labels`."""
@@ -82,6 +80,27 @@ class Provisioner:
             if pool.limit.value() >= size and pool.nodes.matches(labels):
                 return True
         return False
+
+
+class Provisioners:
+    """The provisioner of each storage class, read again where its objects changed.
+
+    With local storage there is a capacity for each node, and pods with claims ask one after the other.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[object, Provisioner]] = {}
+
+    def of(self, name: str, catalog: Catalog) -> Provisioner:
+        """Return the provisioner of a class that exists."""
+        storage_class = catalog.storage_classes[name]
+        driver = catalog.csi_drivers.get(storage_class.provisioner)
+        reports = driver is not None and driver.spec.storage_capacity
+        source = storage_class, tuple(catalog.storage_capacities.values()) if reports else None
+        known = self._known.get(name)
+        if known is None or known[0] != source:
+            known = self._known[name] = source, Provisioner.of(*source)
+        return known[1]
 
 
 def _pool(capacity: CSIStorageCapacity) -> Pool | None:

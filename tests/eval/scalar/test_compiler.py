@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import FrameType
 
 import pytest
 from hypothesis import given
@@ -11,13 +13,24 @@ from kdsl.base.quantity import INT64_MAX, NANOS_PER_UNIT, Quantity
 from kdsl.base.resources import Resources
 from kdsl.check.model.rule_set import CheckedFn
 from kdsl.check.model.typed import CallOf
-from kdsl.check.model.types import BOOL, DOUBLE, DYN, INT, QUANTITY, RESOURCES, STRING, list_of, map_of
+from kdsl.check.model.types import (
+    BOOL,
+    DOUBLE,
+    DYN,
+    INT,
+    QUANTITY,
+    RESOURCES,
+    STRING,
+    list_of,
+    map_of,
+    optional_of,
+)
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.functions.dispatch import dispatcher
 from kdsl.eval.scalar import Compiler
 from kdsl.eval.scalar.fast import fast_call
-from kdsl.eval.scalar.meter import Meter
-from kdsl.eval.values import EvalError, Value
+from kdsl.eval.scalar.meter import Meter, spend_on
+from kdsl.eval.values import NONE, EvalError, Optional, Value
 
 from tests.plan.lab import check, evaluate, rules
 
@@ -116,6 +129,33 @@ def test_map_forms(key: str, entries: dict[str, int]) -> None:
     for text in ("m[k]", "k in m", "m[?k].orValue(0)"):
         fast, slow = evaluate(text, types, key, entries), evaluate(text, dynamic, key, entries)
         assert str(fast) == str(slow)
+
+
+optional_texts = st.one_of(st.just(NONE), st.text("ab", max_size=70).map(Optional))
+
+
+@pytest.mark.parametrize("text", ["x == y", "x != y"])
+@given(optional_texts, optional_texts)
+def test_optional_texts(text: str, left: Optional, right: Optional) -> None:
+    call = check(text, {"x": optional_of(STRING), "y": optional_of(STRING)})
+    assert isinstance(call, CallOf)
+    spent, wanted = Meter.of(100), Meter.of(100)
+    calls = 0
+
+    def count(frame: FrameType, event: str, value: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    compiled = Compiler({}, {}).compile(call)
+    sys.setprofile(count)
+    try:
+        found = compiled([left, right, spent])
+    finally:
+        sys.setprofile(None)
+    assert found is IMPLEMENTATIONS[call.overload](left, right)
+    spend_on([wanted], [left, right])
+    assert spent.left == wanted.left
+    assert calls < 12
 
 
 def test_the_special_forms_are_used() -> None:

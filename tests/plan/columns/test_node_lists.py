@@ -256,3 +256,22 @@ def test_threads_that_ask_at_once_find_the_same_items() -> None:
             assert items.count(np.ones(501, np.bool_)).tolist() == [0] + [2] * 500
     finally:
         sys.setswitchinterval(before)
+
+
+def test_thousands_of_ports_are_asked_at_once() -> None:
+    facts = [NodeFacts(f"n{at}") for at in range(MIN_ROWS)]
+    users = [
+        PodInfo(
+            f"u{at}",
+            node_name=f"n{at}",
+            host_ports=tuple(HostPort("0.0.0.0", "TCP", 1_000 * at + port) for port in range(1_000)),
+        )
+        for at in range(MIN_ROWS)
+    ]
+    program = predicate_program(USED_PREDICATES[0])
+    nodes = NodeSet.all(cluster(facts, users).snapshot())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Fallback, "__call__", lambda *_: pytest.fail("asked one by one"))
+        pod = PodInfo("p", host_ports=(HostPort("0.0.0.0", "TCP", 4_007),))
+        ids = program.statuses(program.begin(pod, ClusterView(nodes.snapshot)), nodes, StatusNumbers())
+    assert (ids > 0).tolist() == [at == 4 for at in range(MIN_ROWS)]

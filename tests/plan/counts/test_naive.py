@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.api.objects import Namespace, ObjectMeta
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
@@ -24,7 +25,7 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.pod_keys import PodKey
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.counts import measures, store, tally
+from kdsl.plan.counts import measures, pod_index, store, tally
 from kdsl.plan.counts.arrivals import Arrivals
 from kdsl.plan.counts.measures import Measure, PodAnswers
 from kdsl.plan.counts.store import TallyStore
@@ -45,18 +46,38 @@ SELECTORS: Final = (
     LabelSelector(frozenset({LabelRequirement("app", Operator.NOT_IN, frozenset({"b"}))})),
     LabelSelector(frozenset({LabelRequirement("run", Operator.EXISTS)})),
 )
-TERMS: Final = tuple(
-    PodAffinityTerm(key, weight, selector, frozenset({"default"}), None)
-    for key in KEYS
-    for weight in (0, 3)
-    for selector in SELECTORS
+_OF_APP_A: Final = SELECTORS[2]
+NAMESPACES: Final = {"default": "a", "other": "b", "bare": ""}
+"""The label `team` of each namespace; empty if it has none."""
+ELSEWHERE: Final = tuple(
+    PodAffinityTerm("zone", 0, selector, frozenset(names), among)
+    for selector in (LabelSelector(), _OF_APP_A, SELECTORS[5])
+    for names, among in (
+        (("other",), None),
+        (("bare",), LabelSelector.of_labels({"team": "a"})),
+        ((), LabelSelector.of_labels({"team": "b"})),
+        ((), LabelSelector(frozenset({LabelRequirement("team", Operator.NOT_IN, frozenset({"a"}))}))),
+    )
+)
+"""Terms about the pods of other namespaces."""
+TERMS: Final = (
+    *(
+        PodAffinityTerm(key, weight, selector, frozenset({"default"}), None)
+        for key in KEYS
+        for weight in (0, 3)
+        for selector in SELECTORS
+    ),
+    *ELSEWHERE,
 )
 LABELS: Final = st.builds(
     lambda app, run: FrozenMap(({"app": app} if app else {}) | ({"run": run} if run else {})),
     st.sampled_from(("", "a", "b", "c")),
     st.sampled_from(("", "1", "2")),
 )
-ASKING: Final = PodInfo("counter", labels=FrozenMap({"app": "a", "run": "1"}))
+ASKING: Final = PodInfo(
+    "counter", labels=FrozenMap({"app": "a", "run": "1"}), namespace_labels=FrozenMap({"team": "a"})
+)
+ASKING_ELSEWHERE: Final = ASKING.with_fields(namespace="other", namespace_labels=FrozenMap({"team": "b"}))
 NODES: Final = st.builds(
     lambda name, zone, cordoned: NodeFacts(
         f"n{name}",
@@ -70,6 +91,7 @@ NODES: Final = st.builds(
 PODS: Final = st.builds(
     lambda name, node, priority, terms, labels: PodInfo(
         f"p{name}",
+        namespace=[*NAMESPACES][max(0, name - 7)],
         node_name=f"n{node}",
         priority=priority,
         required_anti_affinity=tuple(terms),
@@ -163,7 +185,7 @@ class SelectingQuestion(Question):
 
 
 def class_of(pod: PodInfo) -> object:
-    return pod.priority, pod.labels
+    return pod.priority, pod.labels, pod.namespace, pod.namespace_labels
 
 
 class ClassQuestion(SelectingQuestion):
@@ -184,13 +206,18 @@ class ClassQuestion(SelectingQuestion):
 class MatchingQuestion(Question):
     """Asks for the weight, and one more, of the terms that match a pod; any other term costs one step more."""
 
+    def __init__(self, pod: PodInfo) -> None:
+        super().__init__(f"matching weight {pod.key}")
+        self.pod, self.asked = pod, 0
+
     @property
     def selecting(self) -> object:
-        return ASKING
+        return self.pod
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
         for value in values:
-            matches = value.matches(ASKING)
+            self.asked += 1
+            matches = value.matches(self.pod)
             meter.spend(1 if matches else 2)
             yield value.weight + 1 if matches else 0
 
@@ -276,7 +303,7 @@ def check(snapshot: Snapshot) -> None:
                 column = found.here_column
                 assert (column is None) is snapshot.is_overlay
                 assert column is None or np.asarray(column(snapshot.order)).tolist() == here
-        for term in TERMS[: len(SELECTORS)]:
+        for term in (*TERMS[: len(SELECTORS)], *ELSEWHERE):
             wanted, steps = naive_selected(snapshot, key, term)
             here = [wanted.get(node.labels.get(key, ""), 0) for node in nodes]
             for selecting in (SelectingQuestion(term), ClassQuestion(term)):
@@ -284,7 +311,8 @@ def check(snapshot: Snapshot) -> None:
                 assert found.total() == sum(wanted.values())
                 assert ([found.here(node) for node in nodes], found.sums.steps) == (here, steps)
     check_terms(snapshot, Question("weight"), lambda term: True)
-    check_terms(snapshot, MatchingQuestion("matching weight"), lambda term: term.matches(ASKING))
+    for pod in (ASKING, ASKING_ELSEWHERE):
+        check_terms(snapshot, MatchingQuestion(pod), lambda term, pod=pod: term.matches(pod))
 
 
 def check_terms(snapshot: Snapshot, question: Question, matches: Callable[[PodAffinityTerm], bool]) -> None:
@@ -300,7 +328,7 @@ def check_terms(snapshot: Snapshot, question: Question, matches: Callable[[PodAf
             for term in pod.required_anti_affinity
             if term.topology_key in node.labels
         }
-        asked = question.key == "matching weight"
+        asked = isinstance(question, MatchingQuestion)
         assert terms.sums.steps == sum(2 if asked and not matches(term) else 1 for term in placed)
     here = [sum(wanted_terms.get(pair, 0) for pair in node.labels.items()) for node in nodes]
     assert [terms.here(node) for node in nodes] == here
@@ -320,8 +348,8 @@ def happen(cache: ClusterCache, events: list[tuple[str, Value]]) -> None:
                 cache.add_node(what)
             case "pod":
                 cache.add_pod(what)
-            case "gone" if cache.pod(f"default/p{what}") is not None:
-                cache.remove_pod(f"default/p{what}")
+            case "gone" if cache.pod(key := f"{[*NAMESPACES][max(0, what - 7)]}/p{what}") is not None:
+                cache.remove_pod(key)
             case "no node" if cache.snapshot().row_of(f"n{what}") is not None:
                 cache.remove_node(f"n{what}")
             case _:
@@ -402,7 +430,11 @@ def test_counts_are_those_of_counting_anew(
     history: list[tuple[list[tuple[str, Value]], list[tuple[int, PodInfo | NodeFacts]]]],
 ) -> None:
     cache = ClusterCache()
+    for name, team in NAMESPACES.items():
+        cache.put(Namespace(ObjectMeta(name, labels={"team": team} if team else {})))
     with pytest.MonkeyPatch.context() as patch:
+        # Few pods are enough to look for those of a namespace.
+        patch.setattr(pod_index, "MANY", 2)
         # Few nodes are enough for updated sums.
         patch.setattr(tally, "_REBUILD", 0)
         forget(patch)
@@ -633,3 +665,30 @@ def test_only_pods_that_a_selector_may_match_are_asked_about() -> None:
         cache.add_pod(PodInfo(name, node_name="a", labels=labels))
         count = Topology(cache.snapshot(), "zone").sum(again, Meter.of(1000))
         assert (count.total(), again.asked) == (total, asked)
+
+
+def test_pods_and_terms_of_other_namespaces_are_not_asked_about() -> None:
+    cache = ClusterCache()
+    _zone(cache, "a", "b")
+    everyone = LabelSelector(frozenset({LabelRequirement("app", Operator.EXISTS)}))
+    for number in range(400):
+        namespace = f"n{number % 20}"
+        term = PodAffinityTerm("zone", number, everyone, frozenset({namespace}), None)
+        cache.add_pod(
+            PodInfo(
+                f"p{number}",
+                namespace=namespace,
+                node_name="ab"[number % 2],
+                priority=1,
+                labels=FrozenMap({"app": "a"}),
+                required_anti_affinity=(term,),
+            )
+        )
+    snapshot = cache.snapshot()
+    question = SelectingQuestion(PodAffinityTerm("zone", 0, everyone, frozenset({"n3"}), None))
+    assert Topology(snapshot, "zone").sum(question, Meter.of(1000)).total() == 20
+    assert question.asked == 21
+    asking = MatchingQuestion(ASKING.with_fields(namespace="n3"))
+    terms = PodTerms(snapshot, TermKind.REQUIRED_ANTI_AFFINITY).sum(asking, Meter.of(1000))
+    assert terms.total() == sum(range(3, 400, 20)) + 20
+    assert asking.asked == 21
