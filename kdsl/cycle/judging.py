@@ -88,12 +88,6 @@ class Judge(Struct, frozen=True, eq=False):
         """
         return self.joined is not None and all(each in self.state.podless_filters for each, _ in self.lone)
 
-    @property
-    def is_about_single_nodes(self) -> bool:
-        """Return whether the status of a node depends on no other node and no pod elsewhere."""
-        joined = self.joined
-        return joined is not None and self.takes_what_ifs and joined.is_about_single_nodes(self.state)
-
     def judge(self, rows: NDArray[np.intp]) -> Judged:
         """Judge nodes: the first filter that rejects a node decides its status, and later filters do not get
         it.
@@ -193,10 +187,11 @@ class Judge(Struct, frozen=True, eq=False):
         if len(rows) == 1 and int(rows[0]) not in self.contested:
             return found, None  # a dry run, most often
         places = np.flatnonzero(np.isin(rows, list(self.contested)))
-        at_once = self._contested_at_once(rows[places]) if len(places) > 1 else None
-        if at_once is not None:
-            found.ids[places] = at_once.ids
-            return StatusColumn(found.ids, at_once.table), None
+        at_once = self._places_at_once(rows, places)
+        judged = self._with_nominated_at_once(rows[at_once]) if len(at_once) > 1 else None
+        if judged is not None:
+            found.ids[at_once] = table.translate(judged)
+            places = np.setdiff1d(places, at_once)
         for at in places:
             row = int(rows[at])
             try:
@@ -207,20 +202,21 @@ class Judge(Struct, frozen=True, eq=False):
                 found.ids[at] = table.number(status)
         return found, None
 
-    def _contested_at_once(self, rows: NDArray[np.intp]) -> StatusColumn | None:
-        """Judge nodes as if their nominated pods ran on them; None if each has to be judged by itself, as its
-        status depends on more than the node, or one fails.
-        """
+    def _places_at_once(self, rows: NDArray[np.intp], places: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return those places of nodes with nominated pods that may be judged at once."""
         skipped = self.state.skipped_filters
-        if not self.is_about_single_nodes or any(plugin not in skipped for plugin, _ in self.add_pods):
-            return None
-        infos: dict[int, NodeInfo] = {}
-        for row in rows.tolist():
-            node = self.snapshot.info(row)
-            for pod in self.contested[row]:
-                node = node.with_pod(pod.on(node.name))
-            infos[row] = node
-        what_if = self.over(self.snapshot.with_other_pods(NodesWithPods(infos)), self.state)
+        is_told = any(plugin not in skipped for plugin, _ in self.add_pods)
+        if len(places) < 2 or is_told or not self.takes_what_ifs:
+            return places[:0]
+        # Terms that come with a pod are counted for one what-if only.
+        pods = map(self.contested.__getitem__, rows[places].tolist())
+        return places[[not any(pod.has_affinity_terms for pod in each) for each in pods]]
+
+    def _with_nominated_at_once(self, rows: NDArray[np.intp]) -> StatusColumn | None:
+        """Judge each node as if its nominated pods ran on it; None if a filter fails on one."""
+        names = self.snapshot.names
+        more = {row: [pod.on(names[row]) for pod in self.contested[row]] for row in rows.tolist()}
+        what_if = self.over(self.snapshot.with_what_ifs(NodesWithPods(self.snapshot, more)), self.state)
         judged = replace(what_if, contested={}).judge(rows)
         return judged.column if judged.error is None else None
 
@@ -232,7 +228,7 @@ class Judge(Struct, frozen=True, eq=False):
             added = pod.on(node.name)
             node = node.with_pod(added)
             account_for("add_pod", self.add_pods, state, self.pod, added, node)
-        what_if = replace(self.over(self.snapshot.overlay(row, node), state), contested={})
+        what_if = replace(self.over(self.snapshot.about_one.overlay(row, node), state), contested={})
         judged = what_if.judge(np.array([row], dtype=np.intp))
         if judged.error is not None:
             raise judged.error

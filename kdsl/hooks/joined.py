@@ -78,10 +78,6 @@ class JoinedPredicates(Protocol):
         """
         ...
 
-    def is_about_single_nodes(self, state: CycleState) -> bool:
-        """Return whether the status of a node depends on no other node and no pod elsewhere."""
-        ...
-
 
 class JoinedScores(Protocol):
     """Scores `names` of a profile, in any places."""

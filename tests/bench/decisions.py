@@ -118,6 +118,8 @@ def _prepared(
     engine = build_engine(checked.rules, cluster, binder, clock, settings, annotator=annotator)
     with engine, settled_heap():
         cluster.snapshot()
+        for promised in _read(full.nominated_pods(nodes) if shape == full.NOMINATED else iter(())):
+            engine.nominator.add(PodInfo.of(promised))
         yield engine, pending, cluster
 
 
@@ -176,8 +178,8 @@ def _read(objects: Iterator[Json]) -> Iterator[Any]:
     "--shape",
     "names",
     multiple=True,
-    type=click.Choice([*shapes.NAMES, *full.SHAPES, *features.FEATURES]),
-    help="By default all but full clusters and those with one more feature (`unlike+…`).",
+    type=click.Choice([*shapes.NAMES, *full.SHAPES, full.NOMINATED, *features.FEATURES]),
+    help="By default all but full clusters, nominated pods, and pods with one more feature (`unlike+…`).",
 )
 @click.option("--nodes", "sizes", multiple=True, type=int, default=(5_000,), show_default=True)
 @click.option("--pods", default=1_000, show_default=True)

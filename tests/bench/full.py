@@ -1,7 +1,10 @@
 """Full clusters: every node is full of pods with low priority, so that each pending pod needs victims.
 
 In `full` nodes are equal, and so are the pending pods. In `related-full` they also require spread, affinity or
-anti-affinity, about pods that may be victims. In `unlike-full` no two nodes and no two pods are alike.
+anti-affinity, about pods that may be victims. In `unlike-full` no two nodes and no two pods are alike. In `stuck-full`
+pending pods have the priority of the running ones, so that there are no victims.
+
+In `nominated`, the pods are those of the shape `mixed` and have room, while 500 others are nominated for nodes.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ from typing import Any
 from tests.bench import unlike
 
 Json = dict[str, Any]
-FULL, RELATED_FULL, UNLIKE_FULL = SHAPES = "full", "related-full", "unlike-full"
+FULL, RELATED_FULL, UNLIKE_FULL, STUCK_FULL = SHAPES = "full", "related-full", "unlike-full", "stuck-full"
+NOMINATED, NOMINATED_PODS = "nominated", 500
 PRIORITY = 10_000
 """The priority of pending pods, above that of all pods that run."""
 _PODS_PER_NODE = 5
@@ -54,9 +58,17 @@ def pending_pods(shape: str, count: int) -> Iterator[Json]:
         container = pod["spec"]["containers"][0]
         cpu = random.randrange(1_000, 9_000) if shape == UNLIKE_FULL else 6_000
         container["resources"]["requests"]["cpu"] = f"{cpu}m"
-        pod["spec"]["priority"] = PRIORITY
+        pod["spec"]["priority"] = 0 if shape == STUCK_FULL else PRIORITY
         if shape == RELATED_FULL:
             pod["spec"] |= _relation(random)
+        yield pod
+
+
+def nominated_pods(cluster_size: int) -> Iterator[Json]:
+    """Yield pending pods of high priority that are nominated for nodes, spread evenly."""
+    for number, pod in enumerate(unlike.plain_pods("nominated", NOMINATED_PODS)):
+        pod["spec"]["priority"] = PRIORITY
+        pod["status"] = {"nominatedNodeName": f"node-{number * cluster_size // NOMINATED_PODS}"}
         yield pod
 
 

@@ -82,7 +82,7 @@ def _pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
 
 
 def _repeated_pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
-    parts = SHAPES[shape]
+    parts = SHAPES["mixed" if shape == full.NOMINATED else shape]
     for number, part in enumerate(islice(_repeated(parts), count)):
         name = f"{prefix}-{number}"
         resources: Json = {"requests": {"cpu": "100m", "memory": "500Mi"}}

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
+from kdsl.cluster.objects.label_selectors import EVERYTHING
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.judging import Judge
@@ -24,6 +26,7 @@ from tests.plan.lab import compile_rules
 from tests.plan.memo.test_joined import profile_of
 
 NODES = 6
+TERMS = (PodAffinityTerm("z", 0, EVERYTHING, frozenset({"default"}), None),)
 BODIES = st.sampled_from(
     [
         'require node.podCount < 3 else "full"',
@@ -34,6 +37,9 @@ BODIES = st.sampled_from(
         'on error reject "failed"\nrequire 6 / (node.podCount - 1) > 0 else "no"',
         'require cluster.pods.size() < 4 else "many"',
         'require topology("z").count(p, p.priority > 4).here(node) == 0 else "near"',
+        'require topology("z").sum(p, p.priority - 4).least(1) < 3 else "${node.podCount} here"',
+        'require topology("z").count(p, p.namespace == pod.namespace).total() % 3 != 1 else "one more"',
+        'require cluster.requiredAntiAffinityTerms.count(t, t.matches(pod)).here(node) < 1 else "kept away"',
     ]
 )
 
@@ -43,7 +49,10 @@ def pods(draw: st.DrawFn) -> PodInfo:
     """A pod with a priority, and a request that may not fit."""
     name = draw(st.sampled_from("abcdefgh"))
     cpu = Resources({"cpu": draw(st.sampled_from([0, 1000, 3000]))})
-    return PodInfo(name, priority=draw(st.integers(0, 9)), requests=cpu, usage=cpu)
+    terms = draw(st.sampled_from([(), (), TERMS]))
+    return PodInfo(
+        name, priority=draw(st.integers(0, 9)), requests=cpu, usage=cpu, required_anti_affinity=terms
+    )
 
 
 def world(placed: list[tuple[PodInfo, int]]) -> ClusterCache:
@@ -86,16 +95,16 @@ def test_nodes_are_judged_at_once_as_one_by_one(
     judge = Judge.of(attempt, nominated)
     found = judged(judge)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Judge, "is_about_single_nodes", False)
+        patch.setattr(Judge, "takes_what_ifs", False)
         assert judged(judge) == found
 
 
-def asked_of(frozen: Any, pod: PodInfo) -> int:
-    """Return how many nodes are judged by themselves."""
+def asked_of(frozen: Any, pod: PodInfo, **fields: Any) -> int:
+    """Return how many of four nodes are judged by themselves; their nominated pods have these fields."""
     alone: list[int] = []
     attempt = Attempt(frozen, pod, world([]).snapshot())
     run_pre_filters(attempt)
-    judge = Judge.of(attempt, {row: [PodInfo(f"q{row}")] for row in range(4)})
+    judge = Judge.of(attempt, {row: [PodInfo(f"q{row}", **fields)] for row in range(4)})
     original = Judge._with_nominated
 
     def counted(self: Judge, row: int, nominated: Any) -> Status | None:
@@ -108,11 +117,12 @@ def asked_of(frozen: Any, pod: PodInfo) -> int:
     return len(alone)
 
 
-def test_rules_about_the_node_are_asked_at_once() -> None:
+def test_rules_about_the_node_and_counts_are_asked_at_once() -> None:
     near = 'require topology("z").count(p, p.priority > 4).here(node) == 0 else "near"'
-    for body, alone in (('require node.podCount < 3 else "full"', 0), (near, 4)):
+    for body in ('require node.podCount < 3 else "full"', near):
         (rule,) = compile_rules(profile_of([body])).predicates
-        assert asked_of(joined({"P0": rule})[1], PodInfo("p")) == alone
+        assert asked_of(joined({"P0": rule})[1], PodInfo("p")) == 0
+        assert asked_of(joined({"P0": rule})[1], PodInfo("p"), required_anti_affinity=TERMS) == 4
 
 
 def test_a_plugin_is_told_of_each_pod() -> None:

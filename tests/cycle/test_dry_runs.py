@@ -18,6 +18,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Detail
+from kdsl.cycle.judging import Judge
 from kdsl.cycle.preemption import preempt
 from kdsl.cycle.preemption.thinned import ThinnedNodes
 from kdsl.sim.run import SimulatedBinder
@@ -288,6 +289,8 @@ def assert_equal(run: Callable[[], list[Decision]], monkeypatch: pytest.MonkeyPa
     assert max(calls) > 12 and any(decision.victims for decision in together)
     calls.clear()
     monkeypatch.setattr(preempt, "_MANY", NODES + 1)
+    # No nominated pods are added to many nodes at once, either.
+    monkeypatch.setattr(Judge, "_places_at_once", lambda judge, rows, places: places[:0])
     assert run() == together
     assert not calls
 

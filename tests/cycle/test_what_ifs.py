@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.cluster.snapshot.snapshot import NodesWithPods, Snapshot
 from kdsl.cycle.preemption.thinned import ThinnedNodes
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.hooks.state import CycleState
@@ -40,6 +40,7 @@ from tests.plan.memo.test_joined import (
 )
 
 SIZE = 6
+NO_MORE: Mapping[int, Sequence[PodInfo]] = {}
 ALIKE = 'p, p.labels[?"k"] == pod.labels[?"k"]'
 COUNTS = st.sampled_from(
     [
@@ -93,18 +94,46 @@ def clusters(draw: st.DrawFn) -> tuple[Snapshot, list[list[PodInfo]]]:
     return snapshot, [chosen[snapshot.names[row]] for row in snapshot.order.tolist()]
 
 
-def together(nodes: ThinnedNodes) -> NodeSet:
-    """Return all nodes, each in its own what-if."""
-    live = nodes.snapshot
-    return NodeSet(live.with_what_ifs(nodes.part(np.arange(len(live)))), live.order)
+@st.composite
+def more_pods(draw: st.DrawFn, live: Snapshot) -> dict[int, list[PodInfo]]:
+    """Pods without terms that come to some nodes, by row."""
+    chosen = draw(st.lists(st.sampled_from(live.order.tolist()), min_size=1, unique=True))
+    pods = st.lists(PODS, min_size=1, max_size=3)
+    return {
+        row: [
+            pod.with_fields(
+                name=f"m{row}-{at}",
+                node_name=live.names[row],
+                required_affinity=(),
+                required_anti_affinity=(),
+                preferred_affinity=(),
+                preferred_anti_affinity=(),
+            )
+            for at, pod in enumerate(draw(pods))
+        ]
+        for row in chosen
+    }
 
 
-def alone(nodes: ThinnedNodes) -> list[NodeSet]:
-    """Return each node in a snapshot of its own."""
+def together(nodes: ThinnedNodes, more: Mapping[int, Sequence[PodInfo]] = NO_MORE) -> NodeSet:
+    """Return all nodes, each in its own what-if; if they get more pods, those that do."""
     live = nodes.snapshot
-    return [
-        NodeSet(live.overlay(row, nodes.info(row)), np.array([row], np.intp)) for row in live.order.tolist()
-    ]
+    thinned = live.with_what_ifs(nodes.part(np.arange(len(live))))
+    if not more:
+        return NodeSet(thinned, live.order)
+    joined = NodesWithPods(thinned, more)
+    return NodeSet(thinned.with_what_ifs(joined), joined.rows)
+
+
+def alone(nodes: ThinnedNodes, more: Mapping[int, Sequence[PodInfo]] = NO_MORE) -> list[NodeSet]:
+    """Return each of these nodes in a snapshot of its own."""
+    live, found = nodes.snapshot, list[NodeSet]()
+    for row in more or live.order.tolist():
+        info = nodes.info(row)
+        for pod in more.get(row, ()):
+            info = info.with_pod(pod)
+        found.append(NodeSet(live.overlay(row, info), np.array([row], np.intp)))
+    return found
 
 
 def judged(plugins: Sequence[Any], pod: PodInfo, live: Snapshot, others: Sequence[NodeSet]) -> list[Any]:
@@ -142,8 +171,9 @@ def test_what_ifs_are_judged_at_once_as_one_by_one(
     nodes = ThinnedNodes(live, live.order, pods)
     are_absent = data.draw(st.lists(st.booleans(), min_size=12, max_size=12))
     nodes.absent &= np.array(are_absent)[: nodes.absent.shape[1]]
-    expected = judged(compiled().predicates, pod, live, alone(nodes))
-    assert judged(compiled().predicates, pod, live, [together(nodes)]) == expected
+    for more in (NO_MORE, data.draw(more_pods(live))):
+        expected = judged(compiled().predicates, pod, live, alone(nodes, more))
+        assert judged(compiled().predicates, pod, live, [together(nodes, more)]) == expected
 
 
 def crowded(pods: int, labels: int) -> tuple[ThinnedNodes, PodInfo]:
@@ -176,6 +206,29 @@ def test_steps_run_out_as_in_each_what_if() -> None:
         assert judged(compiled().predicates, pod, nodes.snapshot, [together(nodes)]) == expected
     # Elsewhere all nodes have enough steps, or none.
     assert unequal == 4
+
+
+def test_steps_run_out_with_more_pods_as_in_each_what_if() -> None:
+    """With more pods a count takes more steps, which may be too many."""
+    cache = ClusterCache()
+    for at in range(20):
+        cache.add_node(NodeFacts(f"n{at}", labels=FrozenMap({"zone": f"z{at % 4}"})))
+    live = cache.snapshot()
+    nodes = ThinnedNodes(live, live.order, [()] * 20)
+    more = {
+        row: [PodInfo(f"m{at}", node_name=live.names[row]) for at in range(200 * (row % 2 + 1))]
+        for row in range(20)
+    }
+    # Of 20 nodes without pods, the limit of a node is the whole share.
+    count = 'topology("zone").count(p, p.priority > pod.labels.size() + cluster.nodeCount)'
+    found = rules(profile_of([f'require {count}.total() + node.podCount > 0 else "no"']))
+    unequal = 0
+    for limit in range(20, 60):
+        compiled = partial(compile_profile, found, found.profiles["t.p"], steps=Steps(pod=limit))
+        expected = judged(compiled().predicates, PodInfo("new"), live, alone(nodes, more))
+        unequal += len({*map(str, expected)}) > 1
+        assert judged(compiled().predicates, PodInfo("new"), live, [together(nodes, more)]) == expected
+    assert unequal
 
 
 @pytest.mark.parametrize(

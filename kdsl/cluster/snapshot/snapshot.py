@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,16 @@ from numpy.typing import NDArray
 from kdsl.base.resources import Resources, resource_order
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.catalog import Catalog
-from kdsl.cluster.snapshot.columns import Int64Column
+from kdsl.cluster.snapshot.columns import MAX_SUMMED, Int64Column
 
 if TYPE_CHECKING:
     from kdsl.cluster.objects.pod import PodInfo
     from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 
 Rows: TypeAlias = NDArray[np.intp]
+
+REQUESTS: Final = {"requested": "usage", "scored_requests": "scored_usage"}
+"""The attribute of pods that adds up to each family of amounts."""
 
 
 class Snapshot(ABC):
@@ -55,7 +58,7 @@ class Snapshot(ABC):
     catalog: Catalog
     """The objects that are neither nodes nor pods; overlays share it."""
     what_ifs: WhatIfNodes | None = None
-    """The nodes of many what-ifs, each with fewer pods in its own one; None for one cluster."""
+    """The nodes of many what-ifs, each with other pods in its own one; None for one cluster."""
 
     @property
     @abstractmethod
@@ -127,10 +130,6 @@ class Snapshot(ABC):
             raise ValueError(f"row {row} is node {before.name}, not {info.name}")
         return _Overlay(self, _OneNode(row, info), has_new_facts=before.facts != info.facts)
 
-    def with_other_pods(self, nodes: OtherNodes) -> Snapshot:
-        """Return this snapshot with `nodes` in place of the same nodes with other pods."""
-        return _Overlay(self, nodes, has_new_facts=False)
-
     def with_what_ifs(self, nodes: WhatIfNodes) -> Snapshot:
         """Return this snapshot for many what-ifs at once: in each, one of `nodes` stands in, and no other.
 
@@ -142,8 +141,12 @@ class Snapshot(ABC):
 
     def what_if(self, row: int) -> Snapshot:
         """Return the snapshot of the what-if about the node of a row."""
-        assert self.what_ifs is not None
-        return self.what_ifs.base.with_other_pods(_OneNode(row, self.what_ifs.info(row)))
+        return self.about_one.overlay(row, self.info(row))
+
+    @property
+    def about_one(self) -> Snapshot:
+        """The snapshot that what-ifs are about, of which each has one other node."""
+        return self if self.what_ifs is None else self.what_ifs.base
 
 
 class OtherNodes(Protocol):
@@ -163,20 +166,25 @@ class OtherNodes(Protocol):
 
 
 class WhatIfNodes(OtherNodes, Protocol):
-    """Nodes without some of their pods, each in a what-if of its own about the snapshot `base`."""
+    """Nodes without some of their pods or with further ones, each in a what-if of its own about the snapshot
+    `base`. `has_more`: some have further pods.
+    """
 
     base: Snapshot
+    has_more: bool
 
     def removed(self, key: Hashable, amounts_of: AmountsOf) -> Int64Column:
-        """Return the sum of amounts of the pods that each of the rows lacks.
+        """Return the sum of amounts of the pods that each of the rows lacks, less that of its further pods.
 
-        `key` stands for `amounts_of`, which is asked once about each row.
+        `key` stands for `amounts_of`, which is asked once about the pods of each row.
         """
         ...
 
 
-AmountsOf: TypeAlias = Callable[[int, Sequence["PodInfo"]], Sequence[int]]
-"""Returns the amount of each of some pods on a row; an empty list if all are 0."""
+AmountsOf: TypeAlias = Callable[[int, Sequence["PodInfo"], bool], Sequence[int]]
+"""Returns the amount of each of some pods on a row; an empty list if all are 0. The pods are further ones if
+the last argument is true, else they are on the row.
+"""
 
 
 class _OneNode:
@@ -194,17 +202,52 @@ class _OneNode:
 
 
 class NodesWithPods:
-    """Nodes with other pods, by row, in place of the same nodes."""
+    """Nodes of a snapshot with further `pods`, by row, each in a what-if of its own. If nodes of the snapshot
+    are what-ifs themselves, the pods come in addition.
+    """
 
-    def __init__(self, infos: Mapping[int, NodeInfo]) -> None:
-        self.rows: Rows = np.fromiter(infos, np.intp, len(infos))
-        self._infos = infos
+    has_more = True
+
+    def __init__(self, snapshot: Snapshot, pods: Mapping[int, Sequence[PodInfo]]) -> None:
+        self.base = snapshot.about_one
+        self.rows: Rows = np.fromiter(pods, np.intp, len(pods))
+        self._snapshot = snapshot
+        self._pods = pods
+        self._infos: dict[int, NodeInfo] = {}
+        self._removed: dict[Hashable, Int64Column] = {}
 
     def info(self, row: int) -> NodeInfo:
-        return self._infos[row]
+        node = self._infos.get(row)
+        if node is None:
+            node = self._snapshot.info(row)
+            for pod in self._pods[row]:
+                node = node.with_pod(pod)
+            self._infos[row] = node
+        return node
 
     def cells(self, family: str, name: str) -> Int64Column:
-        return np.array([_cell(info, family, name) for info in self._infos.values()], np.int64)
+        pods = self._pods.values()
+        if family == "pods":
+            return self._snapshot.pod_counts[self.rows] + np.fromiter(map(len, pods), np.int64, len(pods))
+        before: Int64Column = getattr(self._snapshot, family)(name)[self.rows]
+        if family not in REQUESTS:
+            return before
+        amounts = [[getattr(pod, REQUESTS[family]).amount(name) for pod in each] for each in pods]
+        if max(before.max(initial=0), *map(max, amounts)) > MAX_SUMMED:
+            return np.array([_cell(self.info(row), family, name) for row in self.rows.tolist()], np.int64)
+        return before + np.fromiter(map(sum, amounts), np.int64, len(amounts))
+
+    def removed(self, key: Hashable, amounts_of: AmountsOf) -> Int64Column:
+        found = self._removed.get(key)
+        if found is None:
+            added = [sum(amounts_of(row, pods, True)) for row, pods in self._pods.items()]
+            found = self._removed[key] = -np.array(added, np.int64)
+            inner = self._snapshot.what_ifs
+            if inner is not None:
+                lacking = np.zeros(len(self.base.names), np.int64)
+                lacking[inner.rows] = inner.removed(key, amounts_of)
+                found += lacking[self.rows]
+        return found
 
 
 def _cell(node: NodeInfo, family: str, name: str) -> int:

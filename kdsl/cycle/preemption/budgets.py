@@ -66,6 +66,8 @@ class DisruptionBudgets:
         Every pod takes one disruption from each budget that counts it; a pod for which a budget has none left
         violates it.
         """
+        if not self._budgets:
+            return [], list(pods)
         left: dict[int, int] = {}
         violating: list[PodInfo] = []
         others: list[PodInfo] = []

@@ -11,7 +11,6 @@ from random import Random
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kdsl.cluster.objects.pod import PodInfo
@@ -50,9 +49,11 @@ class _Victims(NamedTuple):
     in_order: tuple[PodInfo, ...]
 
     def candidate(self, gone: Sequence[PodInfo]) -> Candidate | Status:
-        """Return the node as a candidate without the pods `gone`."""
+        """Return the node as a candidate without the pods `gone`, which are in the order of `in_order`."""
         if not gone:
             return Status(Code.ERROR, (f'expected at least one victim pod on node "{self.node}"',))
+        if not self.violating:
+            return Candidate(self.node, tuple(gone), 0)
         keys = {pod.key for pod in gone}
         victims = tuple([pod for pod in self.potential if pod.key in keys])
         return Candidate(self.node, victims, sum([pod.key in keys for pod in self.violating]))
@@ -155,8 +156,7 @@ class Preemption:
             size = max(needed, min(at, needed * at // max(len(found), 1))) if is_alone else 1
             chosen = rows[at : at + size]
             at += len(chosen)
-            free = [row for row in chosen if row not in self.judge.contested]
-            answers = self._dry_run_all(free) if len(free) >= _MANY else {}
+            answers = self._dry_run_all(chosen) if len(chosen) >= _MANY else {}
             for row in chosen:
                 yield row, answers.get(row) or self._dry_run(row)
 
@@ -179,14 +179,12 @@ class Preemption:
         found: dict[int, Candidate | Status] = dict.fromkeys(rows, NO_VICTIMS)
         tried = {row: victims for row in rows if (victims := self._victims(row)) is not None}
         snapshot, state = self.judge.snapshot, self.judge.state.clone()
-        # No pod is nominated for one of these nodes.
-        uncontested = replace(self.judge, contested={})
         pods = [victims.in_order for victims in tried.values()]
         nodes = ThinnedNodes(snapshot, np.array([*tried], np.intp), pods)
 
         def statuses(places: NDArray[np.intp]) -> StatusColumn:
             part = nodes.part(places)
-            judged = uncontested.over(snapshot.with_what_ifs(part), state).judge(part.rows)
+            judged = self.judge.over(snapshot.with_what_ifs(part), state).judge(part.rows)
             if judged.error is not None:
                 raise judged.error
             return judged.column

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Final
+from itertools import chain
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +13,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.columns import MAX_SUMMED, Int64Column
-from kdsl.cluster.snapshot.snapshot import AmountsOf, Rows, Snapshot
-
-_REQUESTS: Final = {"requested": "usage", "scored_requests": "scored_usage"}
-"""The attribute of pods that adds up to each family of amounts."""
+from kdsl.cluster.snapshot.snapshot import REQUESTS, AmountsOf, Rows, Snapshot
 
 
 class ThinnedNodes:
@@ -29,7 +27,9 @@ class ThinnedNodes:
         self.rows = rows
         self.pods = pods
         self.counts = np.array([len(each) for each in pods], np.int64)
-        self.absent = np.arange(self.counts.max(initial=0)) < self.counts[:, np.newaxis]
+        # Whether there is a pod, like `absent`.
+        self._places = np.arange(self.counts.max(initial=0)) < self.counts[:, np.newaxis]
+        self.absent = self._places.copy()
         self._amounts: dict[tuple[str, str], NDArray[np.int64] | None] = {}
         self._counted: dict[Hashable, NDArray[np.int64]] = {}
         # The nodes without any of the pods, by place.
@@ -62,7 +62,7 @@ class ThinnedNodes:
         """Return the amounts of a resource of all pods, like `absent`; None if some are too large to sum."""
         place = family, name
         if place not in self._amounts:
-            self._amounts[place] = self._read(_REQUESTS[family], name)
+            self._amounts[place] = self._read(REQUESTS[family], name)
         return self._amounts[place]
 
     def counted(self, key: Hashable, amounts_of: AmountsOf) -> NDArray[np.int64]:
@@ -71,7 +71,7 @@ class ThinnedNodes:
         if found is None:
             found = np.zeros(self.absent.shape, np.int64)
             for place, (row, pods) in enumerate(zip(self.rows.tolist(), self.pods, strict=True)):
-                amounts = amounts_of(row, pods)
+                amounts = amounts_of(row, pods, False)
                 if amounts:
                     found[place, : len(pods)] = amounts
             self._counted[key] = found
@@ -79,16 +79,20 @@ class ThinnedNodes:
 
     def _read(self, attribute: str, name: str) -> NDArray[np.int64] | None:
         found = np.zeros(self.absent.shape, np.int64)
-        for place, pods in enumerate(self.pods):
-            amounts = [getattr(pod, attribute).amount(name) for pod in pods]
-            if max(amounts, default=0) > MAX_SUMMED:
-                return None
-            found[place, : len(amounts)] = amounts
+        requests = list(map(attrgetter(attribute), chain.from_iterable(self.pods)))
+        # Many pods share one object. Hashing its amounts would take longer than reading them.
+        known = dict(zip(map(id, requests), requests, strict=True))
+        amounts = {key: each.amounts().get(name, 0) for key, each in known.items()}
+        if max(amounts.values(), default=0) > MAX_SUMMED:
+            return None
+        found[self._places] = list(map(amounts.__getitem__, map(id, requests)))
         return found
 
 
 class ThinnedPart:
     """Some of the nodes, each in a what-if of its own."""
+
+    has_more = False
 
     def __init__(self, nodes: ThinnedNodes, places: NDArray[np.intp]) -> None:
         self.base = nodes.snapshot
@@ -111,7 +115,7 @@ class ThinnedPart:
             counts: Int64Column = nodes.snapshot.pod_counts[rows] - absent.sum(axis=1)
             return counts
         before: Int64Column = getattr(nodes.snapshot, family)(name)[rows]
-        if family not in _REQUESTS:
+        if family not in REQUESTS:
             return before
         amounts = nodes.amounts(family, name)
         if amounts is None or before.max(initial=0) > MAX_SUMMED:

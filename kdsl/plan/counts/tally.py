@@ -82,15 +82,19 @@ class Tally(StoredTally):
         """The number of the domain of each row; `NO_DOMAIN` if a row takes no part."""
         return self._domains
 
-    def amounts_of(self, row: int, pods: Sequence[PodInfo], measure: Measure, is_sum: bool) -> Sequence[int]:
-        """Return the amount of each of some pods on a row, of a sum or a number of pods; nothing if all are
-        0. EvalError if one is unknown or very large.
+    def amounts_of(
+        self, row: int, pods: Sequence[PodInfo], are_more: bool, measure: Measure, is_sum: bool
+    ) -> Sequence[int]:
+        """Return the amount of each of some pods, of a sum or a number of pods; nothing if all are 0. The
+        pods are on a row, or come in addition. EvalError if one is unknown or very large.
         """
-        if self._domains.item(row) == NO_DOMAIN or not (is_sum or self.amounts.item(row)):
+        if self._domains.item(row) == NO_DOMAIN or not (is_sum or are_more or self.amounts.item(row)):
             return ()
         counts = measure.counts_of(pods, {} if measure.pod_key is None else self._answers)
         if counts is None:
             raise EvalError("a pod could not be counted")
+        if are_more and self._steps.item(row) + sum([steps for _, steps in counts]) > measure.limit:
+            raise EvalError("the node has too many pods for the steps")
         amounts = [amount for amount, _ in counts]
         if is_sum and max(map(abs, amounts), default=0) > MAX_SUMMED:
             raise EvalError("integer overflow")

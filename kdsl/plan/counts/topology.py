@@ -27,7 +27,7 @@ NO_DOMAINS: Final = 2147483647
 """The least count without any domain: kube-scheduler's MaxInt32."""
 FEW_DOMAINS: Final = 8
 """The most domains that are compared one by one, by label instead of by count."""
-_SHARED_STEPS: Final = 16
+SHARED_STEPS: Final = 16
 """The steps of counting that cost the asking rule one step: counts are shared."""
 
 
@@ -74,7 +74,7 @@ class TopologyCounter(Struct, frozen=True, eq=False):
     def sums(self, meter: Meter) -> Sums:
         sums = self.store.sums(self.snapshot, self.key, self.measure)
         # The same, whether it was counted now or before.
-        meter.spend(len(self.snapshot.order) + sums.steps // _SHARED_STEPS)
+        meter.spend(len(self.snapshot.order) + sums.steps // SHARED_STEPS)
         return sums
 
 

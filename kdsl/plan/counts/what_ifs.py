@@ -1,8 +1,8 @@
-"""Counts over what-ifs at once: in each of them, one node lacks some of its pods.
+"""Counts over what-ifs at once: in each of them, one node lacks some of its pods, or has further ones.
 
-In a node's own what-if, the number of its domain is that of the live snapshot without the removed pods. So
-`here` is known for all nodes together. Numbers that are not about a node are those of one what-if, which hold
-for all what-ifs with the same ones.
+In a node's own what-if, the number of its domain is that of the live snapshot without the removed pods, and
+with the further ones, whose amounts are removed as negative ones. So `here` is known for all nodes together.
+Numbers that are not about a node are those of one what-if, which hold for all what-ifs with the same ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,14 @@ from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.counts.stored import TallyKey
 from kdsl.plan.counts.sums import Sums
-from kdsl.plan.counts.topology import HereColumn, PodTermCount, PodTerms, Topology, TopologyCount
+from kdsl.plan.counts.topology import (
+    SHARED_STEPS,
+    HereColumn,
+    PodTermCount,
+    PodTerms,
+    Topology,
+    TopologyCount,
+)
 
 
 class NotTogether(Exception):  # noqa: N818 - no error: the what-ifs are judged one by one
@@ -46,8 +53,13 @@ class WhatIfCounts:
             raise NotTogether
         return self._what_ifs.base
 
+    @property
+    def have_more(self) -> bool:
+        """Return whether nodes have further pods."""
+        return self._what_ifs.has_more
+
     def removed(self, key: TallyKey, amounts_of: AmountsOf) -> Int64Column:
-        """Return the amounts of the pods that nodes lack, by row."""
+        """Return the amounts of the pods that nodes lack, less those of their further pods, by row."""
         found = np.zeros(len(self.live.names), np.int64)
         found[self._what_ifs.rows] = self._what_ifs.removed(key, amounts_of)
         return found
@@ -93,6 +105,9 @@ class WhatIfTopology(Topology, frozen=True, eq=False, kw_only=True):
             count = TopologyCount(self.key, counter.sums(meter), counter)
             amounts_of = partial(tally.amounts_of, measure=measure, is_sum=is_sum)
             removed = self.what_ifs.removed(key, amounts_of)
+            if self.what_ifs.have_more:
+                # Counting further pods takes further steps, at most those of a node.
+                meter.spend(measure.limit // SHARED_STEPS + 1)
         except EvalError as error:
             # It may be counted without the pods of one node.
             raise NotTogether from error
@@ -120,8 +135,10 @@ class WhatIfTerms(PodTerms, frozen=True, eq=False, kw_only=True):
         if not tally.has_room_for(index):
             raise NotTogether
 
-        def amounts_of(row: int, pods: Sequence[PodInfo]) -> Sequence[int]:
-            return tally.amounts_of(index, self.snapshot.info(row), pods) if index.placed_on(row) else ()
+        def amounts_of(row: int, pods: Sequence[PodInfo], are_more: bool) -> Sequence[int]:
+            # Further pods have no terms.
+            has_terms = not are_more and index.placed_on(row)
+            return tally.amounts_of(index, self.snapshot.info(row), pods) if has_terms else ()
 
         removed = self.what_ifs.removed(counter.key, amounts_of)
         return _WhatIfCount(count, removed, self.what_ifs) if np.count_nonzero(removed) else count

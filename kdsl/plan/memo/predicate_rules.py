@@ -114,15 +114,9 @@ def is_kept(plugin: Predicate) -> bool:
 
 
 class UncachedPredicate:
-    """A predicate that runs for every pod that it does not skip. `is_about_single_nodes` if a node's status
-    depends on no other node and no pod elsewhere.
-    """
+    """A predicate that runs for every pod that it does not skip."""
 
     def __init__(self, position: int, plugin: Predicate, signatures: Signatures) -> None:
         self.position, self.plugin = position, plugin
         if isinstance(plugin, PredicatePlugin):
             plugin.keep_frames(signatures)
-        reads = reads_of_parts(plugin)
-        # Of the pod, no two may be alike in what it reads: then it is not kept, but local all the same.
-        others = Dependencies.of(frozenset(word for word in reads if not word.startswith("pod.")))
-        self.is_about_single_nodes = others is not None and not others.on_nodes

@@ -160,18 +160,6 @@ class PredicateMemo:
         found = [(name, known[name]) for name in self._order if name in known]
         return PreFilterAnswers.of(found, entry.share)
 
-    def is_about_single_nodes(self, state: CycleState) -> bool:
-        """Return whether the status of a node depends on no other node and no pod elsewhere."""
-        entry = state.values.get(self._key)
-        return (
-            isinstance(entry, _Entry)
-            and not self._memo.dependencies.on_nodes
-            and all(
-                each.is_about_single_nodes or each.plugin.name in state.skipped_filters
-                for each in self._uncached
-            )
-        )
-
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         """Return the status of each node, with the name of the predicate that gave it; None if all pass."""
         entry = state.values.get(self._key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedPreemption
@@ -19,12 +19,19 @@ from kdsl.hooks.status import Code, Status
 from kdsl.plan.compile.failures import error_text
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
-from kdsl.plan.compile.sort_keys import SortKeys, number_fields, number_reader
+from kdsl.plan.compile.sort_keys import SortKeys, number_fields
 from kdsl.plan.compile.template import compile_template, text_in
 
 _PLAIN: Final = frozenset(("bool", "int", "string", "timestamp", "duration"))
 """Types whose equal values are equal for every expression."""
 _NOT_PLAIN: Final = ""
+
+
+class NumberReader(NamedTuple):
+    """Reads a number of a pod to sort by; larger ones come first if `is_descending`."""
+
+    read: Callable[[PodInfo], int]
+    is_descending: bool
 
 
 class PreemptionPlugin:
@@ -54,12 +61,12 @@ class PreemptionPlugin:
         self._victim_key: Callable[[PodInfo], Hashable] | None = (
             attrgetter(*self.victim_fields) if self.victim_fields else None
         )
-        # For the latest pod: whether pods with these field values are victims.
-        self._victims: tuple[PodInfo | None, dict[Hashable, bool]] = (None, {})
+        # For the latest pod: the field values of the pods that were asked about, and of the victims.
+        self._victims: tuple[PodInfo | None, set[Hashable], set[Hashable]] = (None, set(), set())
         self._importance = SortKeys(rule.order, scope)
         # A probe does not see values that are read without evaluation.
         fields = None if functions.probe is not None else number_fields(rule.order, scope.slot_of("victim"))
-        self._read_importance = None if fields is None else number_reader(*fields)
+        self._numbers = None if fields is None else _number_readers(*fields)
         self._count: Closure | None = None if rule.candidates is None else scope.compile(rule.candidates)
         self._count_span = rule.span if rule.candidates is None else rule.candidates.span
         self._rank = SortKeys(rule.choose, scope)
@@ -83,29 +90,38 @@ class PreemptionPlugin:
     @hookimpl
     def find_victims(self, pod: PodInfo, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
         """Return the victims in the order of `order by`; those that are equal keep theirs."""
-        latest, victims = self._victims
-        if latest is not pod:
-            victims = {}
-            self._victims = (pod, victims)
-        key_of, found = self._victim_key, []
-        for victim in pods:
-            key = None if key_of is None else key_of(victim)
-            is_victim = None if key is None else victims.get(key)
-            if is_victim is None:
-                is_victim = self._is_victim(pod, victim)
-                # An error is not kept, so that the next attempt reports it as well.
-                if key is not None and is_victim is not None:
-                    victims[key] = is_victim
-            if is_victim:
-                found.append(victim)
-        if self._read_importance is not None:
-            found.sort(key=self._read_importance)
-        elif len(found) > 1:
+        found = self._find(pod, pods)
+        if len(found) < 2:
+            return found
+        if self._numbers is not None:
+            # Sorting is stable: the first key is the last to sort by.
+            for read, is_descending in self._numbers:
+                found.sort(key=read, reverse=is_descending)
+        else:
             keys = [
                 self._importance.values(self._frame(pod=pod, victim=victim), self._report) for victim in found
             ]
             found = [found[at] for at in sorted(range(len(found)), key=keys.__getitem__)]
         return found
+
+    def _find(self, pod: PodInfo, pods: Sequence[PodInfo]) -> list[PodInfo]:
+        """Return the victims in any order: pods with equal fields are asked about once."""
+        if self._victim_key is None:
+            return [victim for victim in pods if self._is_victim(pod, victim)]
+        latest, known, chosen = self._victims
+        if latest is not pod:
+            known, chosen = set(), set()
+            self._victims = (pod, known, chosen)
+        victims = list(zip(map(self._victim_key, pods), pods, strict=True))
+        for key, victim in victims:
+            if key not in known:
+                is_victim = self._is_victim(pod, victim)
+                # An error is not kept, so that the next attempt reports it as well.
+                if is_victim is not None:
+                    known.add(key)
+                if is_victim:
+                    chosen.add(key)
+        return [victim for key, victim in victims if key in chosen]
 
     @hookimpl
     def enough_candidates(self, pod: PodInfo, potential_nodes: int) -> int:
@@ -134,6 +150,11 @@ class PreemptionPlugin:
         except EvalError as error:
             self._report(error, self._victim_span)
             return None
+
+
+def _number_readers(names: Sequence[str], signs: Sequence[int]) -> list[NumberReader]:
+    """Return the readers of the fields to sort by, the last one first."""
+    return [NumberReader(attrgetter(name), sign < 0) for name, sign in zip(names, signs, strict=True)][::-1]
 
 
 def _fields_of_victims(rule: CheckedPreemption) -> tuple[str, ...]:
