@@ -35,11 +35,11 @@ from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cycle.engine import Engine
 from kdsl.sim.run import SimulatedBinder
 
-from tests.bench import features, full, shapes
+from tests.bench import features, full, shapes, unlike_cards
 
 Json = dict[str, Any]
 PROFILE = "kubernetes.v1_36.default"
-PROFILES = dict.fromkeys(shapes.GPU_SHAPES, "devices.profiles.gpu")
+PROFILES = dict.fromkeys((*shapes.GPU_SHAPES, *unlike_cards.VENDORS), "devices.profiles.gpu")
 """The profiles of shapes that have another one."""
 KUBE_SCHEDULER = {
     "basic": 1_194,
@@ -178,8 +178,10 @@ def _read(objects: Iterator[Json]) -> Iterator[Any]:
     "--shape",
     "names",
     multiple=True,
-    type=click.Choice([*shapes.NAMES, *full.SHAPES, full.NOMINATED, *features.FEATURES]),
-    help="By default all but full clusters, nominated pods, and pods with one more feature (`unlike+…`).",
+    type=click.Choice(
+        [*shapes.NAMES, *full.SHAPES, full.NOMINATED, *features.FEATURES, *unlike_cards.VENDORS]
+    ),
+    help="By default all but full clusters, nominated pods, one more feature (`unlike+…`) and cards by vendor.",
 )
 @click.option("--nodes", "sizes", multiple=True, type=int, default=(5_000,), show_default=True)
 @click.option("--pods", default=1_000, show_default=True)

@@ -3,7 +3,7 @@
 Nodes have 32 cpu, 256 GiB and room for 110 pods, in 3 zones and 10 pools. Pods ask for 100m and 500 MiB. What a
 shape adds is the constraint that scheduler_perf gives to its workload of that name; nodes of `gpu-sharing` have 8
 cards of 80 GiB, which up to 10 pods share, and its pods ask for a part of one, of 10 sizes. In `unlike-gpu-sharing` no
-two pods ask for the same part. `unlike-cards` is that of `tests.bench.unlike_cards`.
+two pods ask for the same part. `unlike-cards` and those by vendor are in `tests.bench.unlike_cards`.
 """
 
 from __future__ import annotations
@@ -44,14 +44,21 @@ def nodes(shape: str, count: int) -> Iterator[Json]:
     for number in range(count):
         name = f"node-{number}"
         labels = {HOSTNAME: name, ZONE: f"zone-{number % ZONES}", POOL: f"pool-{number % POOLS}"}
-        cards = unlike_cards.cards(number) if shape == UNLIKE_CARDS else _cards(name)
-        annotations = {unlike_cards.REGISTER: cards} if shape in GPU_SHAPES else {}
+        annotations = _registered(shape, number, name)
         yield {
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": name, "labels": labels, "annotations": annotations},
             "status": {"capacity": room, "allocatable": room},
         }
+
+
+def _registered(shape: str, number: int, name: str) -> dict[str, str]:
+    """Return the annotations in which a node registers its cards."""
+    if shape in unlike_cards.VENDORS:
+        return unlike_cards.VENDORS[shape].registered(number)
+    cards = unlike_cards.cards(number) if shape == UNLIKE_CARDS else _cards(name)
+    return {unlike_cards.REGISTER: cards} if shape in GPU_SHAPES else {}
 
 
 def bound_pods(shape: str, count: int, cluster_size: int) -> Iterator[Json]:
@@ -82,11 +89,11 @@ def _pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
 
 
 def _repeated_pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
-    parts = SHAPES["mixed" if shape == full.NOMINATED else shape]
+    parts = SHAPES.get("mixed" if shape == full.NOMINATED else shape, (_plain,))
     for number, part in enumerate(islice(_repeated(parts), count)):
         name = f"{prefix}-{number}"
         resources: Json = {"requests": {"cpu": "100m", "memory": "500Mi"}}
-        if shape in GPU_SHAPES:
+        if shape in (GPU_SHARING, UNLIKE_GPU_SHARING):
             is_unlike = shape == UNLIKE_GPU_SHARING
             memory = 2_000 + 7 * number if is_unlike else 2_000 * (1 + number % 10)
             resources["limits"] = {
@@ -97,6 +104,8 @@ def _repeated_pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
         annotations: dict[str, str] = {}
         if shape == UNLIKE_CARDS:
             resources["limits"], annotations = unlike_cards.limits(number), unlike_cards.annotations(number)
+        if shape in unlike_cards.VENDORS:
+            resources["limits"], annotations = unlike_cards.VENDORS[shape].pod(number)
         container = {"name": "pause", "image": "pause:3.10", "resources": resources}
         yield {
             "apiVersion": "v1",

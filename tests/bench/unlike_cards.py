@@ -1,8 +1,15 @@
-"""Nodes with cards of six models, and pods that differ in amounts, models, names of cards and policies."""
+"""Nodes with cards, and pods that differ in what they ask of them.
+
+`unlike-cards` has NVIDIA cards of six models, and pods that differ in amounts, models, names of cards and policies. The
+other shapes, in `VENDORS`, have cards of one vendor and pods that differ in amounts; in `unlike-models` no two nodes
+have equal cards.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -77,3 +84,135 @@ def _some(random: Random, count: int) -> list[str]:
 
 def _name(node: int, place: int) -> str:
     return f"GPU-{node}-{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """What a node of this number registers, and what a pod of this number limits and is annotated with."""
+
+    registered: Callable[[int], dict[str, str]]
+    limits: Callable[[Random], dict[str, int]]
+    annotations: Callable[[Random], dict[str, str]] = lambda random: {}
+
+    def pod(self, number: int) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the limits of a pod's container, and the annotations of the pod."""
+        random = Random(f"vendor {number}")
+        limits = {name: str(amount) for name, amount in self.limits(random).items()}
+        return limits, self.annotations(random)
+
+
+def _enflame(number: int) -> dict[str, str]:
+    devices = [{"index": str(place), "minor": str(place), "capacity": 6} for place in range(8)]
+    profiles = {f"{part}g.{12 * part}gb": str(place) for place, part in enumerate([1, 2, 3, 6])}
+    return {"enflame.com/gcu-drs-capacity": json.dumps({"devices": devices, "profiles": profiles})}
+
+
+def _ascend(number: int) -> dict[str, str]:
+    card = {"count": 10, "devmem": 65_536, "devcore": 100, "type": "Ascend910B3", "health": True}
+    rows = [
+        {"id": f"NPU-{number}-{place}", "index": place, "custominfo": {"NetworkID": place // 4}, **card}
+        for place in range(8)
+    ]
+    return {"hami.io/node-register-Ascend910B3": json.dumps(rows), "hami-vnpu-core": "true"}
+
+
+def _metax(number: int) -> dict[str, str]:
+    card = {"totalDevCount": 10, "totalVRam": 65_536, "totalCompute": 100, "healthy": True}
+    rows = [
+        {"uuid": f"MX-{number}-{place}", "qosPolicy": "best-effort", "linkZone": 1 + place // 4, **card}
+        for place in range(8)
+    ]
+    return {"metax-tech.com/node-gpu-devices": json.dumps(rows)}
+
+
+def _mig(number: int) -> dict[str, str]:
+    profiles = [
+        {
+            "name": f"{part}g.{size * 5}gb",
+            "memoryMB": size * 4_864,
+            "core": 14 * part,
+            "sliceCount": part,
+            "placements": [{"start": start, "size": size} for start in starts],
+        }
+        for part, size, starts in ((1, 1, range(7)), (2, 2, (0, 2, 4)), (3, 4, (0, 4)), (7, 8, (0,)))
+    ]
+    card = {
+        "count": 7,
+        "devmem": 40_960,
+        "devcore": 100,
+        "type": "NVIDIA-A100",
+        "mode": "mig",
+        "health": True,
+    }
+    rows = [
+        {"id": f"MIG-{number}-{place}", "index": place, "numa": place // 4, "migProfiles": profiles, **card}
+        for place in range(8)
+    ]
+    return {REGISTER: json.dumps(rows)}
+
+
+def _models(number: int) -> dict[str, str]:
+    random = Random(f"models {number}")
+    rows = [
+        {
+            "id": _name(number, place),
+            "index": place,
+            "numa": place // 4,
+            "count": random.randrange(5, 20),
+            "devmem": random.randrange(20_000, 90_000),
+            "devcore": 100,
+            "type": random.choice(_MODELS)[0],
+            "mode": "hami-core",
+            "health": True,
+        }
+        for place in range(8)
+    ]
+    return {REGISTER: json.dumps(rows)}
+
+
+def _parts_of_gpus(random: Random) -> dict[str, int]:
+    memory, cores = random.randrange(500, 30_000), random.randrange(1, 60)
+    return {
+        "nvidia.com/gpu": random.choice([1, 1, 2]),
+        "nvidia.com/gpumem": memory,
+        "nvidia.com/gpucores": cores,
+    }
+
+
+VENDORS: Mapping[str, Vendor] = {
+    "unlike-enflame": Vendor(
+        _enflame,
+        lambda random: {
+            "enflame.com/gcu-memory": random.randrange(200, 40_000),
+            "enflame.com/gcu-core": random.randrange(1, 60),
+        },
+    ),
+    "unlike-ascend": Vendor(
+        _ascend,
+        lambda random: {
+            "huawei.com/Ascend910B3": random.choice([1, 1, 2]),
+            "huawei.com/Ascend910B3-memory": random.randrange(500, 30_000),
+            "huawei.com/Ascend910B3-core": random.randrange(1, 60),
+        },
+        lambda random: {"huawei.com/vnpu-mode": "hami-core"},
+    ),
+    "unlike-metax": Vendor(
+        _metax,
+        lambda random: {
+            "metax-tech.com/sgpu": 1,
+            "metax-tech.com/vmemory": random.randrange(1, 30),
+            "metax-tech.com/vcore": random.randrange(1, 60),
+        },
+        lambda random: random.choice(
+            [{}, {"metax-tech.com/sgpu-app-class": random.choice(["online", "offline"])}]
+        ),
+    ),
+    "unlike-mig": Vendor(
+        _mig, lambda random: {"nvidia.com/gpu": 1, "nvidia.com/gpumem": random.randrange(500, 20_000)}
+    ),
+    "unlike-models": Vendor(
+        _models,
+        _parts_of_gpus,
+        lambda random: {"nvidia.com/use-gputype": ",".join(random.sample([each for each, _ in _MODELS], 2))},
+    ),
+}

@@ -15,7 +15,6 @@ from kdsl.plan.devices.card_memo import CardMemo
 from kdsl.plan.devices.counting import CardCounts
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, is_of, place
 from kdsl.plan.devices.requests import Demand
-from msgspec.structs import replace
 
 from tests.conformance import hami
 
@@ -28,13 +27,17 @@ def counted(counts: CardCounts, demand: Demand, at: NodeCards) -> str | None:
     cards = [card for card in at.cards if is_of(card.type, kind)]
     tests = hami.programs()[kind].fitting.cards.identity
     answers = tests.answers(demand.pod, at.node, demand.policy, cards)
-    # Counting must not read names and attributes.
-    pairs = [(replace(card, id="", attributes={}), answers[card.id] if answers else ()) for card in cards]
+    fitting = hami.programs()[kind].fitting
+    pairs = [(card, answers[card.id] if answers else ()) for card in cards]
+    ((request,),) = [asked.values() for asked in demand.requests if asked]
+    about = {"pod": demand.pod, "node": at.node, "policy": demand.policy, "request": request}
     classes: Any = SimpleNamespace(
-        card_classes=lambda kind, keys: (np.array([len(cards)]), pairs, np.arange(len(cards)))
+        card_classes=lambda kind, keys, nodes: (np.array([len(cards)]), pairs, np.arange(len(cards))),
+        knows_pairs=lambda kind, place, node: fitting.choosers[place].knows_pairs(cards),
+        chooser=lambda *_: fitting.settled_chooser({**about, "devices": tuple(cards)}),
     )
-    inventory: Any = SimpleNamespace(shapes=tuple(card.shape for card in at.cards), cards=at.cards)
-    return counts.reasons(classes, [(0, 0)], [inventory])[0]
+    node: Any = None
+    return counts.reasons(classes, [(0, (0,), ((kind, -1, 0),))], [node])[0]
 
 
 def test_counts_agree_with_choices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +48,7 @@ def test_counts_agree_with_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> Any:
         found = place(programs, pod, requests, policy, at, quota)
         demand = Demand(pod, requests, policy, quota, None, None)
-        counts = CardCounts.of(programs, demand, CardMemo()) if at.cards else None
+        counts = CardCounts.of(programs, demand, CardMemo(), at.node, ()) if at.cards else None
         reason = None if counts is None else counted(counts, demand, at)
         if reason is None:
             seen["choice"] += 1

@@ -6,7 +6,8 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final
@@ -43,8 +44,8 @@ _ANSWER_BYTES: Final = 200
 """About the size of an answer for a class."""
 WhatIfCards = Sequence[tuple[Card, ...]] | None
 """The cards of each node of a what-if; None for nodes as they are."""
-_IdleKey = tuple[tuple[Shape, ...], ClassKey]
-"""The shapes of idle cards, and the numbers of the answers of identity tests."""
+_IdleKey = tuple[tuple[Shape, ...], Hashable]
+"""The shapes of idle cards, and `InventoryClasses.idle`."""
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ class _Memo:
 
     generation: int
     rows: ByRow
-    shared: dict[ClassKey | None, int] = field(default_factory=dict)
+    shared: dict[ClassKey, int] = field(default_factory=dict)
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
     idle: dict[_IdleKey, bool] = field(default_factory=dict)
     _scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(16))
@@ -96,13 +97,11 @@ class _Memo:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The memo of a node class: the answers of identity tests by kind, `_Memo.idle`, and the numbers of these
-    answers.
-    """
+    """The memo of a node class: the answers of identity tests by kind, and `_Memo.idle`."""
 
+    key: ClassKey
     identity: Mapping[str, IdentityAnswers]
     idle: dict[_IdleKey, bool]
-    numbers: ClassKey
 
 
 class CardAnswers:
@@ -134,7 +133,7 @@ class CardAnswers:
 
         A rejection is curable if the node would have cards with no pods on it.
         """
-        return self._ask(demand, node, cards)[0]
+        return self._ask(demand, node, cards)
 
     def grant(
         self, demand: Demand, snapshot: Snapshot, node: NodeInfo, cards: tuple[Card, ...] | None = None
@@ -146,14 +145,14 @@ class CardAnswers:
             key = None if row is None else self._classes.keys(demand, np.array([row], np.intp))[0]
             if key is not None and row is not None and snapshot.live.info(row).facts is not node.facts:
                 key = None
-            return self._ask(demand, node, cards, self._known(demand, node, key, {}))[0]
+            return self._ask(demand, node, cards, self._known(demand, node, key, {}))
 
     def _known(
         self, demand: Demand, node: NodeInfo, key: ClassKey | None, idle: dict[_IdleKey, bool]
     ) -> _Known | None:
         if key is None:
             return None
-        return _Known(self._classes.answers(demand, self._inventories.idle(node), key), idle, key[1:])
+        return _Known(key, self._classes.answers(demand, self._inventories.idle(node), key), idle)
 
     def _ask(
         self,
@@ -161,11 +160,11 @@ class CardAnswers:
         node: NodeInfo,
         cards: tuple[Card, ...] | None = None,
         known: _Known | None = None,
-    ) -> tuple[Placed | Status, bool]:
-        """Return the answer of a node, and whether it is that of the node's class."""
+    ) -> Placed | Status:
+        """Return the answer of a node, which is that of its class if it is `known`."""
         refusal = self._unregistered(demand, node)
         if refusal is not None:
-            return refusal, True
+            return refusal
         at = (
             self._inventories.at(node)
             if cards is None
@@ -173,7 +172,7 @@ class CardAnswers:
         )
         found = self._place(demand, at, demand.quota or NO_QUOTA, known)
         if isinstance(found, Placed):
-            return found, found.is_shared
+            return found
         return self._refused(demand, node, at, found, known)
 
     def _unregistered(self, demand: Demand, node: NodeInfo) -> Status | None:
@@ -186,29 +185,28 @@ class CardAnswers:
 
     def _refused(
         self, demand: Demand, node: NodeInfo, at: NodeCards, found: Unplaced, known: _Known | None
-    ) -> tuple[Status, bool]:
+    ) -> Status:
         """Return the status of a node whose cards do not fit; it is curable if they would without pods."""
-        code, is_shared = Code.UNRESOLVABLE, found.is_shared
-        if any(card.tenants for card in at.cards) or (demand.quota and demand.quota.used):
-            is_curable, is_same = self._fits_idle(demand, self._inventories.inventory(node.facts), known)
-            is_shared = is_shared and is_same
-            if is_curable:
-                code = Code.UNSCHEDULABLE
+        code = Code.UNRESOLVABLE
+        is_used = any(card.tenants for card in at.cards) or (demand.quota and demand.quota.used)
+        if is_used and self._fits_idle(demand, self._inventories.inventory(node.facts), known):
+            code = Code.UNSCHEDULABLE
         if found.fault is not None:
-            return rejection(code, found.fault), is_shared
-        return Status(code, (found.reason,)), is_shared
+            return rejection(code, found.fault)
+        return Status(code, (found.reason,))
 
-    def _fits_idle(self, demand: Demand, inventory: NodeInventory, known: _Known | None) -> tuple[bool, bool]:
-        """Return whether a node would have cards with no pods on it, and whether its class would."""
-        key = (inventory.shapes, known.numbers if known else ())
-        fits = known.idle.get(key) if known else None
-        if fits is not None:
-            return fits, True
-        limits = Quota(demand.quota.limits) if demand.quota else NO_QUOTA
-        found = self._place(demand, inventory.at, limits, known)
-        if known is not None and found.is_shared:
-            known.idle[key] = isinstance(found, Placed)
-        return isinstance(found, Placed), found.is_shared
+    def _fits_idle(self, demand: Demand, inventory: NodeInventory, known: _Known | None) -> bool:
+        """Return whether a node would have cards with no pods on it."""
+        key = (
+            None if known is None else (inventory.shapes, self._classes.idle(demand, known.key, inventory.at))
+        )
+        fits = known.idle.get(key) if known and key else None
+        if fits is None:
+            limits = Quota(demand.quota.limits) if demand.quota else NO_QUOTA
+            fits = isinstance(self._place(demand, inventory.at, limits, known), Placed)
+            if known and key:
+                known.idle[key] = fits
+        return fits
 
     def _place(self, demand: Demand, at: NodeCards, quota: Quota, known: _Known | None) -> Placed | Unplaced:
         try:
@@ -223,7 +221,7 @@ class CardAnswers:
                 identity=known.identity if known else None,
             )
         except EvalError as error:
-            return Unplaced(error.message, is_shared=False, fault=fault_of(error))
+            return Unplaced(error.message, fault_of(error))
 
     def _memo(self, demand: Demand) -> CardMemo:
         return self._cards.get(demand.pod_signature, lambda known: len(known) < MAX_SHAPES, CardMemo)
@@ -265,8 +263,8 @@ class CardAnswers:
             node = snapshot.info(row)
             if key is not None:
                 is_known = live.info(row).facts is node.facts
-                key = (self._classes.shapes_number(node, own), *key[1:]) if is_known else None
-            number = memo.shared.get(key)
+                key = self._classes.what_if(demand, key, node, own, self._memo(demand)) if is_known else None
+            number = None if key is None else memo.shared.get(key)
             numbers.append(self._asked(demand, memo, node, key, own) if number is None else number)
         return np.array(numbers, np.int32)
 
@@ -280,58 +278,47 @@ class CardAnswers:
     ) -> int:
         """Ask a node of a class, and return the number of the outcome."""
         known = self._known(demand, node, key, memo.idle)
-        outcome, is_shared = self._ask(demand, node, cards, known)
+        outcome = self._ask(demand, node, cards, known)
         number = memo.number(outcome if isinstance(outcome, Status) else outcome.score)
-        if key is not None and is_shared:
+        if key is not None:
             memo.shared[key] = number
         return number
 
     def _outcomes(self, demand: Demand, memo: _Memo, live: LiveSnapshot, rows: Rows) -> NDArray[np.int32]:
-        """Return the numbers of the outcomes of some rows; the first node of a class is asked for the others,
-        unless its answer is its own.
-        """
+        """Return the numbers of the outcomes of some rows; the first node of a class is asked for all."""
         nodes, keys = rows.tolist(), self._classes.keys(demand, rows)
+        keys = list(self._classes.refined(demand, keys, rows, self._memo(demand)))
         firsts = dict(zip(reversed(keys), reversed(nodes), strict=True))
         new = [key for key in firsts if key is not None and key not in memo.shared]
         if new:
             self._count(demand, memo, {key: live.info(firsts[key]) for key in new})
-        own: dict[int, int] = {}
-        # In visiting order.
-        for key in dict.fromkeys(keys):
-            if key not in memo.shared:
-                row = firsts[key]
-                own[row] = self._asked(demand, memo, live.info(row), key)
-        numbers = list(map(memo.shared.get, keys))
+        numbers: list[int | None] = [memo.shared.get(key) if key else None for key in keys]
         if None in numbers:
             for at, (row, key) in enumerate(zip(nodes, keys, strict=True)):
                 if numbers[at] is None:
-                    known = own.get(row, memo.shared.get(key))
-                    if known is None:
-                        known = self._asked(demand, memo, live.info(row), key)
-                    numbers[at] = known
+                    known = memo.shared.get(key) if key else None
+                    numbers[at] = self._asked(demand, memo, live.info(row), key) if known is None else known
         return np.array(numbers, np.int32)
 
     def _count(self, demand: Demand, memo: _Memo, firsts: Mapping[ClassKey, NodeInfo]) -> None:
         """Keep the answers of classes that need no choice of cards; `firsts` has a node of each class."""
-        counts = CardCounts.of(self._inventories.programs, demand, self._memo(demand))
-        if counts is None:
-            return
-        asked: dict[ClassKey, NodeInfo] = {}
+        asked = defaultdict[Hashable, dict[ClassKey, NodeInfo]](dict)
         for key, node in firsts.items():
             status = self._unregistered(demand, node)
             if status is None:
-                asked[key] = node
+                asked[self._classes.facts(key).node][key] = node
             else:
                 memo.shared[key] = memo.number(status)
-        if not asked:
-            return
-        inventories = [self._inventories.inventory(node.facts) for node in asked.values()]
-        reasons = counts.reasons(self._classes, tuple(asked), inventories)
-        for (key, node), reason in zip(asked.items(), reasons, strict=True):
-            if reason == "":
-                memo.shared[key] = memo.number(self._classes.shapes(key).fullness)
-            elif reason is not None:
-                at, known = self._inventories.at(node), self._known(demand, node, key, memo.idle)
-                status, is_shared = self._refused(demand, node, at, Unplaced(reason), known)
-                if is_shared:
-                    memo.shared[key] = memo.number(status)
+        for facts, nodes in asked.items():
+            of = self._inventories.at(next(iter(nodes.values()))).node
+            counts = CardCounts.of(self._inventories.programs, demand, self._memo(demand), of, facts)
+            if counts is None:
+                return
+            reasons = counts.reasons(self._classes, tuple(nodes), tuple(nodes.values()))
+            for (key, node), reason in zip(nodes.items(), reasons, strict=True):
+                if reason == "":
+                    memo.shared[key] = memo.number(self._classes.shapes(key).fullness)
+                elif reason is not None:
+                    at, known = self._inventories.at(node), self._known(demand, node, key, memo.idle)
+                    refused = self._refused(demand, node, at, Unplaced(reason), known)
+                    memo.shared[key] = memo.number(refused)

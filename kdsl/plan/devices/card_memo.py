@@ -1,23 +1,25 @@
 """The answers about cards for pods of one signature.
 
-Most answers about a card depend on its shape and the answers of identity tests alone. A `CardMemo` keeps
-those.
+Most answers about a card depend on its shape, the facts that are read of it and its node, and the answers of
+identity tests. A `CardMemo` keeps those.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kdsl.cluster.devices.cards import Shape
 from kdsl.eval.values import Value
 from kdsl.plan.devices.choice import CardCharge
 from kdsl.plan.devices.identity import IdentityAnswer
 from kdsl.plan.devices.requests import DeviceRequest
 
-CardClass = tuple[Shape, IdentityAnswer, bool]
-"""The shape of a card, the answers of identity tests about it, and whether there are quotas."""
-SortKeys = dict[Shape, tuple[Any, ...]]
+CardKey = tuple[Hashable, ...]
+"""`Facts.key` of a card."""
+CardClass = tuple[CardKey, IdentityAnswer, int]
+"""The key of a card, the answers of identity tests about it, and the number of `Groups`."""
+SortKeys = dict[CardKey, tuple[Any, ...]]
 _MEMO_BYTES: Final = 800
 """About the size of a memo entry: one card class and one request."""
 
@@ -50,17 +52,18 @@ Verdicts = dict[CardClass, CardVerdict]
 class CardMemo:
     """Answers about cards for pods of one signature."""
 
-    _verdicts: dict[DeviceRequest, Verdicts] = field(default_factory=dict)
-    _sort_keys: dict[tuple[DeviceRequest, ...], SortKeys] = field(default_factory=dict)
-    choosers: dict[tuple[DeviceRequest | str, tuple[Shape, ...]], int | None] = field(default_factory=dict)
-    """The choosers of `CardCounts`, by request (or kind, if they do not read it) and shapes of idle cards."""
+    _verdicts: dict[tuple[DeviceRequest, Hashable], Verdicts] = field(default_factory=dict)
+    _sort_keys: dict[tuple[Hashable, ...], SortKeys] = field(default_factory=dict)
+    choosers: dict[tuple[Hashable, ...], int | None] = field(default_factory=dict)
+    """The choosers by request (or kind, if they do not read it), shapes of idle cards, and facts."""
 
-    def verdicts(self, request: DeviceRequest) -> Verdicts:
-        return self._verdicts.setdefault(request, {})
+    def verdicts(self, request: DeviceRequest, facts: Hashable = ()) -> Verdicts:
+        """Return the verdicts on the cards of nodes with these facts."""
+        return self._verdicts.setdefault((request, facts), {})
 
-    def sort_keys(self, requests: tuple[DeviceRequest, ...]) -> SortKeys:
+    def sort_keys(self, facts: Hashable, requests: tuple[DeviceRequest, ...]) -> SortKeys:
         """Return the keys of `order by` for the first of these requests; all are of one container."""
-        return self._sort_keys.setdefault(requests, {})
+        return self._sort_keys.setdefault((facts, *requests), {})
 
     def __len__(self) -> int:
         return len(self.choosers) + sum(map(len, self._verdicts.values()))

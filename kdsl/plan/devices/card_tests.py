@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 
 from kdsl.base.span import Span
 from kdsl.check.model.devices import CheckedDevice, CheckedTest, CheckedTogether
 from kdsl.check.model.rule_set import CheckedLet
+from kdsl.check.model.typed import FieldOf
 from kdsl.cluster.devices.cards import Card, DeviceGrant
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.meter import Meter
@@ -20,8 +22,9 @@ from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.card_memo import CardVerdict, Settled, Verdicts
 from kdsl.plan.devices.choice import CardCandidate, CardCharge, Earlier
 from kdsl.plan.devices.device_error import located
-from kdsl.plan.devices.identity import IdentityAnswer, IdentityTests, reads_identity
-from kdsl.plan.devices.reads import needs
+from kdsl.plan.devices.facts import ANY, Facts, fields_read
+from kdsl.plan.devices.identity import EQUAL_FIELDS, IdentityAnswer, IdentityTests
+from kdsl.plan.devices.reads import needs, parts
 from kdsl.plan.devices.section import FieldsProgram, Section
 
 
@@ -64,7 +67,6 @@ class _Step:
     read: Closure | None
     reason: str | Text
     needs: frozenset[int]
-    reads_identity: bool
     identity: int | None
     is_together: bool
     span: Span
@@ -81,8 +83,11 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """All groups of a device, whether all are shared, and the steps that are a `together by`."""
+    """All groups of a device, whether all are shared, and the steps that are a `together by`. `number` tells
+    the groups for quotas, for containers after others of their pod, and for those without either apart.
+    """
 
+    number: int
     groups: tuple[_Group, ...]
     are_shared: bool
     together: tuple[_Step, ...]
@@ -98,14 +103,36 @@ class CardTests:
         self.identity = IdentityTests(device, functions)
         lets = {step.variable.slot: step for step in device.fit.steps if isinstance(step, CheckedLet)}
         steps = [step for each in device.fit.steps if (step := self._step(each, lets)) is not None]
-        self._is_shared_charge = not reads_identity(device.charge)
         scope = device.fit.scope
-        changing = frozenset(scope[name].slot for name in ("devices", "chosen", "allocated"))
-        self.unlimited = _groups(steps, changing, lets)
+        changing = ("devices", "chosen"), ("devices", "chosen", "allocated")
         # Quotas depend on the cards that were chosen before.
-        self._limited = _groups(steps, changing | {scope["quota"].slot}, lets)
-        self.are_countable = self._is_shared_charge and self.unlimited.are_shared
-        """Whether the answer about a card does not depend on other cards, where there are no quotas."""
+        self._groups = [
+            _groups(number, steps, [scope[name].slot for name in names], lets)
+            for number, names in enumerate((*changing, (*changing[1], "quota")))
+        ]
+        self.unlimited = self._groups[0]
+
+    @property
+    def are_countable(self) -> bool:
+        """Whether the answer about a card does not depend on other cards, for the first container and without
+        quotas.
+        """
+        return self.unlimited.are_shared
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The facts that decide about a card."""
+        return Facts.read_by((*self.charge.section.opened, *self.section.opened))
+
+    @cached_property
+    def charge_key(self) -> Callable[[Card], Hashable]:
+        """The key of a card among those with equal charges on one node."""
+        exprs = self.charge.section.opened
+        read = {part.field for part in parts(exprs) if isinstance(part, FieldOf) and part.view == "Device"}
+        if not read <= EQUAL_FIELDS or ANY in {name for each in exprs for name in fields_read(each)}:
+            return self.facts.key
+        fields = tuple(sorted(read))
+        return lambda card: tuple([getattr(card, field) for field in fields])
 
     @property
     def sections(self) -> tuple[Section, ...]:
@@ -125,7 +152,6 @@ class CardTests:
             section.compile(value) if identity is None else None,
             section.template(step.reason),
             slots,
-            reads_identity(value, step.reason, [let.value for slot, let in lets.items() if slot in slots]),
             identity,
             isinstance(step, CheckedTogether),
             value.span,
@@ -142,14 +168,13 @@ class CardTests:
         answers = attempt.identity
         if answers is None:
             answers = self.identity.answers(attempt.pod, attempt.node, attempt.policy, attempt.cards)
-        is_limited = attempt.allows is not None
-        groups = self._limited if is_limited else self.unlimited
-        verdicts = verdicts if self._is_shared_charge else {}
+        groups = self._groups[bool(attempt.allocated) if attempt.allows is None else 2]
+        key = self.facts.key
         walker = Walker(self, attempt)
         walk = walker.walk
         for place, card in enumerate(attempt.cards):
             answer = answers[card.id] if answers else ()
-            card_class = (card.shape, answer, is_limited)
+            card_class = (key(card), answer, groups.number)
             verdict = verdicts.get(card_class)
             if verdict is None:
                 verdict = verdicts[card_class] = walker.verdict(card, groups)
@@ -177,9 +202,19 @@ class Walker:
         self._meter = Meter.of(tests.limit)
         self._frame: Frame | None = None
         self._charge_frame: Frame | None = None
+        self._charge_key = tests.charge_key
+        self._charges: dict[Hashable, tuple[CardCharge, int]] = {}
 
     def verdict(self, card: Card, groups: Groups) -> CardVerdict:
         """Return a verdict with the charge alone."""
+        key = self._charge_key(card)
+        known = self._charges.get(key)
+        if known is None:
+            known = self._charges[key] = self._charged(card)
+        return CardVerdict(*known, [None] * len(groups.groups))
+
+    def _charged(self, card: Card) -> tuple[CardCharge, int]:
+        """Return the charge of a card and its steps."""
         fields, attempt = self._charge, self._attempt
         section = fields.section
         if self._charge_frame is None:
@@ -193,7 +228,7 @@ class Walker:
             fields.amount("slots", frame, 1),
             fields.word("type", frame, self._kind),
         )
-        return CardVerdict(charge, meter.limit - meter.left, [None] * len(groups.groups))
+        return charge, meter.limit - meter.left
 
     def judge(self, card: Card, verdict: CardVerdict, identity: IdentityAnswer, groups: Groups) -> str:
         """Return the reason why a card does not fit, empty if it does."""
@@ -290,7 +325,9 @@ def _answer(step: _Step, identity: IdentityAnswer) -> Value:
     return found
 
 
-def _groups(steps: Sequence[_Step], changing: Collection[int], lets: Mapping[int, CheckedLet]) -> Groups:
+def _groups(
+    of: int, steps: Sequence[_Step], changing: Collection[int], lets: Mapping[int, CheckedLet]
+) -> Groups:
     """Group steps. `changing` are the slots of names that differ between cards of one class.
 
     Shared steps and others have no common `let`: so the number of steps of a group does not depend on cached
@@ -299,9 +336,7 @@ def _groups(steps: Sequence[_Step], changing: Collection[int], lets: Mapping[int
     single = {
         number
         for number, step in enumerate(steps)
-        if (step.reads_identity and step.identity is None)
-        or not step.needs.isdisjoint(changing)
-        or (step.is_together and not isinstance(step.reason, str))
+        if not step.needs.isdisjoint(changing) or (step.is_together and not isinstance(step.reason, str))
     }
     before = -1
     while before != len(single):
@@ -316,4 +351,4 @@ def _groups(steps: Sequence[_Step], changing: Collection[int], lets: Mapping[int
         _Group(is_shared, together >= 0, tuple(steps[number] for number in numbers))
         for (is_shared, together), numbers in groupby(range(len(steps)), group)
     )
-    return Groups(groups, not single, tuple(step for step in steps if step.is_together))
+    return Groups(of, groups, not single, tuple(step for step in steps if step.is_together))

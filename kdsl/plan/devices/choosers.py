@@ -77,5 +77,7 @@ GREEDY: Final = frozenset({"first"})
 """Choosers that need no more cards than are asked for: those behind are not tried."""
 PAIRED: Final = frozenset({"pairs"})
 """Choosers that find cards whenever enough fit, if `affinity` has a value for each pair."""
+COUNTED: Final = frozenset({"counted", "total", "reported"})
+"""The fields of `listed` that make its refusals other than the counts of all reasons."""
 SILENT: Final = frozenset({"intervals", "pairs"})
 """Choosers that do not count cards given back: `intervals` counts parts, HAMi none for pairs."""

@@ -1,27 +1,27 @@
 """Nodes that fit a pod, by the number of their cards that fit: without a choice among cards.
 
-Pods with one request need no more, if their device has no `value` and no quota counts. Their cards are chosen
-for their own node alone.
+Pods with one request that no quota limits need no more, if their device has no `value`. Their cards are
+chosen for their own node alone. Where a device has a `value`, counts tell the nodes that do not fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.eval.values import EvalError
 from kdsl.plan.devices.attempt import ContainerAttempt
-from kdsl.plan.devices.card_memo import CardMemo, Settled
+from kdsl.plan.devices.card_memo import CardMemo, Settled, Verdicts
 from kdsl.plan.devices.card_tests import Walker
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
 from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
 from kdsl.plan.devices.identity import NO_ANSWERS, IdentityAnswer
-from kdsl.plan.devices.inventories import NodeInventory
-from kdsl.plan.devices.placing import of_kind
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.requests import Demand
 
@@ -29,15 +29,29 @@ from kdsl.plan.devices.requests import Demand
 class CardCounts:
     """Counts the cards of nodes that fit a demand."""
 
-    def __init__(self, program: DeviceProgram, attempt: ContainerAttempt, memo: CardMemo) -> None:
-        self._fitting, self._attempt, self._memo = program.fitting, attempt, memo
+    def __init__(
+        self,
+        program: DeviceProgram,
+        demand: Demand,
+        attempt: ContainerAttempt,
+        verdicts: Verdicts,
+        memo: CardMemo,
+    ) -> None:
+        self._fitting, self._has_value = program.fitting, program.has_value
+        self._demand, self._attempt, self._memo, self._verdicts = demand, attempt, memo, verdicts
         tests = program.fitting.cards
+        self._key = tests.facts.key
         self._walker, self._groups, self._limit = Walker(tests, attempt), tests.unlimited, tests.limit
-        self._verdicts = memo.verdicts(attempt.request)
 
     @staticmethod
-    def of(programs: Mapping[str, DeviceProgram], demand: Demand, memo: CardMemo) -> CardCounts | None:
-        """Return the counts for a demand; None if cards must be chosen to answer it."""
+    def of(
+        programs: Mapping[str, DeviceProgram],
+        demand: Demand,
+        memo: CardMemo,
+        node: DeviceNode,
+        facts: Hashable,
+    ) -> CardCounts | None:
+        """Return the counts on nodes with the `facts` of this one; None if cards must be chosen."""
         asked = [
             (container, request)
             for container, requests in zip(demand.pod.containers, demand.requests, strict=True)
@@ -47,46 +61,61 @@ class CardCounts:
             return None
         ((container, request),) = asked
         program = programs[request.kind]
-        if not program.is_countable or (demand.quota and demand.quota.limits_any(program.quota_names)):
+        if not program.fitting.is_countable or (
+            demand.quota and demand.quota.limits_any(program.quota_names)
+        ):
             return None
-        # INVARIANT: no test of a countable device reads the node or its other cards.
+        # INVARIANT: no test of a countable device reads other cards, or of the node more than its facts.
         attempt = ContainerAttempt(
-            demand.pod, DeviceNode(""), demand.policy, container, request, (), (), None, NO_ANSWERS
+            demand.pod, node, demand.policy, container, request, (), (), None, NO_ANSWERS
         )
-        return CardCounts(program, attempt, memo)
+        return CardCounts(program, demand, attempt, memo.verdicts(request, facts), memo)
 
     def reasons(
-        self, classes: InventoryClasses, keys: Sequence[ClassKey], inventories: Sequence[NodeInventory]
+        self, classes: InventoryClasses, keys: Sequence[ClassKey], nodes: Sequence[NodeInfo]
     ) -> list[str | None]:
         """Return the reason against a node of each class, empty if the pod fits; None if only a choice of
-        cards decides. `inventories` are those of the nodes.
+        cards decides. `nodes` has one of each class.
         """
-        request = self._attempt.request
-        sizes, cards, places = classes.card_classes(request.kind, keys)
+        attempt = self._attempt
+        request = attempt.request
+        try:
+            refused = self._fitting.gated({**attempt.names, "devices": ()})
+        except EvalError:
+            return [None] * len(keys)
+        sizes, cards, places = classes.card_classes(request.kind, keys, nodes)
         settled = [self._settled(card, answer) for card, answer in cards]
-        nodes = np.repeat(np.arange(len(keys)), sizes)
-        is_open = self._open(settled, nodes, places, len(keys))
+        of = np.repeat(np.arange(len(keys)), sizes)
+        is_open = self._open(settled, of, places, len(keys))
         numbers = {"": 0}
         found = [numbers.setdefault(each.reason, len(numbers)) if each else 0 for each in settled]
         width = len(numbers)
-        counted = np.bincount(nodes * width + np.array(found, np.intp)[places], minlength=len(keys) * width)
+        counted = np.bincount(of * width + np.array(found, np.intp)[places], minlength=len(keys) * width)
         texts: dict[tuple[int, ...], str] = {}
         reasons: list[str | None] = []
-        for inventory, size, is_unclear, counts in zip(
-            inventories, sizes.tolist(), is_open.tolist(), counted.reshape(-1, width).tolist(), strict=True
+        for key, node, size, is_unclear, counts in zip(
+            keys, nodes, sizes.tolist(), is_open.tolist(), counted.reshape(-1, width).tolist(), strict=True
         ):
-            chooser = None if is_unclear else self._chooser(inventory)
-            if chooser is None:
+            place = classes.chooser(self._demand, request, key, node, self._memo)
+            chooser = None if place is None else self._fitting.choosers[place]
+            if place is None or chooser is None:
                 reasons.append(None)
-            elif request.count > size:
+            elif request.count > size and not CHOOSER_FORMS[chooser.name].repeats:
                 reasons.append(INSUFFICIENT)
+            elif refused:
+                reasons.append(f"1/{size} {refused}")
+            elif is_unclear:
+                reasons.append(None)
             elif counts[0] >= request.count:
-                reasons.append("")
+                is_known = not chooser.has_pairs or classes.knows_pairs(request.kind, place, node)
+                reasons.append("" if chooser.is_counted and not self._has_value and is_known else None)
+            elif not chooser.counts_refusals:
+                reasons.append(None)
             else:
-                key = (chooser, *counts)
-                text = texts.get(key)
+                found_counts = (place, *counts)
+                text = texts.get(found_counts)
                 if text is None:
-                    text = texts[key] = self._refusal(chooser, numbers, counts)
+                    text = texts[found_counts] = self._refusal(place, numbers, counts)
                 reasons.append(text)
         return reasons
 
@@ -97,23 +126,9 @@ class CardCounts:
             found[own] = found.get(own, 0) + counts[0]
         return refusal(found, sum(counts))
 
-    def _chooser(self, inventory: NodeInventory) -> int | None:
-        """Return the place of the chooser of a node, None if it is not `is_counted`."""
-        attempt, known = self._attempt, self._memo.choosers
-        request = attempt.request
-        key = request if self._fitting.chooses_by_request else request.kind, inventory.shapes
-        if key not in known:
-            cards = of_kind(inventory.cards, request.kind)
-            try:
-                place = self._fitting.chooser({**attempt.names, "devices": cards})
-            except EvalError:
-                return None
-            known[key] = place if self._fitting.choosers[place].is_counted else None
-        return known[key]
-
     def _settled(self, card: Card, identity: IdentityAnswer) -> Settled | None:
         """Return the outcome of cards of one class; None if a test fails."""
-        card_class = (card.shape, identity, False)
+        card_class = (self._key(card), identity, self._groups.number)
         try:
             verdict = self._verdicts.get(card_class)
             if verdict is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import permutations
 from typing import Final
 
@@ -12,9 +12,8 @@ from kdsl.base.by_identity import ByIdentity
 from kdsl.base.span import Span
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
 from kdsl.check.model.devices import CheckedChooser, CheckedDevice
+from kdsl.check.model.typed import TypedExpr
 from kdsl.cluster.devices.cards import Attributes, Card, DeviceGrant
-from kdsl.cluster.devices.pods import DevicePod
-from kdsl.cluster.devices.policy import Policy
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
@@ -25,9 +24,10 @@ from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.card_memo import Verdicts
 from kdsl.plan.devices.card_tests import CardTests, Walk
 from kdsl.plan.devices.choice import CardChoice, CardRefusal
-from kdsl.plan.devices.choosers import CHOOSERS, GREEDY, PAIRED, SILENT
+from kdsl.plan.devices.choosers import CHOOSERS, COUNTED, GREEDY, PAIRED, SILENT
 from kdsl.plan.devices.device_error import fault_of, located
-from kdsl.plan.devices.identity import FIXED_FIELDS, reads_fixed_cards, reads_identity, reads_only
+from kdsl.plan.devices.facts import Facts, fields_read
+from kdsl.plan.devices.identity import FIXED_FIELDS, reads_fixed_cards, reads_only
 from kdsl.plan.devices.reads import needs
 from kdsl.plan.devices.section import FieldsProgram, Section
 
@@ -39,13 +39,11 @@ _ATTRIBUTES: Final = frozenset({"attributes"})
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The cards of a container, or the reason why the node does not fit.
-
-    A shared result is that of all nodes of the node's class. `fault` is the error of an expression, if any.
+    """The cards of a container, or the reason why the node does not fit. `fault` is the error of an
+    expression, if any.
     """
 
     found: tuple[DeviceGrant, ...] | str
-    is_shared: bool = True
     fault: Fault | None = None
 
 
@@ -58,10 +56,21 @@ class Chooser:
         self.where = self.gates.maybe(checked.where)
         self.reason = self.gates.template(checked.reason)
         self.fields = FieldsProgram(checked.fields, device, functions)
-        self.is_shared = not reads_identity(checked.reason, checked.fields)
-        self.has_fixed_pairs = checked.name in PAIRED and self._reads_fixed_pairs(checked)
-        self.is_counted = isinstance(self.reason, str) and (checked.name in GREEDY or self.has_fixed_pairs)
+        self.has_pairs = checked.name in PAIRED
+        self.is_counted = isinstance(self.reason, str) and (
+            checked.name in GREEDY or (self.has_pairs and self._reads_fixed_pairs(checked))
+        )
         """Whether a node that `knows_pairs` of its cards fits if enough of them do, whichever they are."""
+        self.counts_refusals = isinstance(self.reason, str) and (
+            checked.name in GREEDY | PAIRED
+            or (checked.name == "listed" and checked.fields.values.keys().isdisjoint(COUNTED))
+        )
+        """Whether a node of which too few cards fit has the counts of their reasons as its reason."""
+        where = self.gates.opened
+        self.is_settled = "DeviceNode.requested" not in {
+            name for each in where for name in fields_read(each)
+        } and reads_fixed_cards(where, checked.scope["devices"].slot)
+        """Whether neither the order of the cards nor their use decides about `where`."""
         self.span = checked.span if checked.where is None else checked.where.span
         exprs = self.fields.section.exprs[len(checked.fields.lets) :]
         slot = checked.fields.scope["device"].slot
@@ -71,6 +80,11 @@ class Chooser:
             # A probe must see every computation.
             if functions.probe is None and free_slots(expr) == {slot} and reads_only([expr], _ATTRIBUTES)
         }
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The facts that decide what it chooses."""
+        return Facts.read_by(self.fields.section.opened)
 
     def value(self, name: str, device: Card | None, about: Mapping[str, Value]) -> Value:
         """Return a field of the chooser; `about` are the values of the names it may read beside the card."""
@@ -84,24 +98,10 @@ class Chooser:
         return self.fields.value(name, self.fields.section.frame(device=device), None)
 
     def _reads_fixed_pairs(self, checked: CheckedChooser) -> bool:
-        """Return whether `affinity` depends on two cards and no pod, and `where` on no node."""
+        """Return whether `affinity` depends on two cards and no pod."""
         scope, lets = checked.fields.scope, [let.variable.slot for let in checked.fields.lets]
-        changing = {checked.scope[name].slot for name in ("node", "request", "devices")}
-        exprs = self.fields.section.exprs
-        return (
-            free_slots(*exprs) <= {scope["device"].slot, scope["other"].slot, *lets}
-            and reads_only(exprs, FIXED_FIELDS)
-            and needs(checked.where, {}).isdisjoint(changing)
-        )
-
-    def may_pair(self, pod: DevicePod, policy: Policy) -> bool:
-        """Return whether it `has_fixed_pairs` and may choose the cards of a pod."""
-        if not self.has_fixed_pairs or self.where is None:
-            return self.has_fixed_pairs
-        try:
-            return bool(self.where(self.gates.frame(pod=pod, policy=policy)))
-        except EvalError:
-            return False
+        exprs, own = self.fields.section.exprs, {scope["device"].slot, scope["other"].slot, *lets}
+        return free_slots(*exprs) <= own and reads_only(exprs, FIXED_FIELDS)
 
     def knows_pairs(self, cards: Sequence[Card]) -> bool:
         """Return whether `affinity` has a value for each pair of cards of a node."""
@@ -129,24 +129,33 @@ class FitProgram:
             for test in device.gates.tests
         ]
         self.cards = CardTests(device, kind, functions)
-        self.is_shared = not reads_identity(
-            device.charge,
-            device.gates,
-            [step for step in device.fit.steps if self.cards.identity.number(step) is None],
-            [chooser.where for chooser in device.choosers],
-            device.order,
-            device.value,
-        )
         self.choosers = [Chooser(chooser, device, functions) for chooser in device.choosers]
-        self.is_countable = (
-            self.is_shared
-            and self.cards.are_countable
-            and not self._tests
-            and all(reads_fixed_cards(each.where, each.scope["devices"].slot) for each in device.choosers)
+        self.is_countable = self.cards.are_countable and device.gates.scope["devices"].slot not in free_slots(
+            *self._gates.exprs
         )
-        """Whether the order of the cards does not decide if a node fits, except by `together by`."""
+        """Whether neither `require` nor `fit` reads other cards, except by `together by`."""
+        self.is_settled = all(each.is_settled for each in self.choosers)
         self.chooses_by_request = any(
             each.scope["request"].slot in needs(each.where, {}) for each in device.choosers
+        )
+
+    @cached_property
+    def reads_choices(self) -> bool:
+        """Whether some chooser reads facts."""
+        return any(each.facts for each in self.choosers)
+
+    @cached_property
+    def node_facts(self) -> Facts:
+        """The facts that decide which cards fit."""
+        sections = self.cards.charge.section, self.cards.section, self._gates
+        return Facts.read_by([expr for each in sections for expr in each.opened])
+
+    @property
+    def read(self) -> tuple[TypedExpr, ...]:
+        """The expressions that decide about a node, but for identity tests and the fields of choosers."""
+        sections = self.cards.charge.section, self.cards.section, self._gates
+        return tuple(
+            expr for each in (*sections, *(each.gates for each in self.choosers)) for expr in each.opened
         )
 
     @property
@@ -163,13 +172,15 @@ class FitProgram:
             if each.where is None or _value(each.where, each.gates.frame(**about), each.span)
         )
 
-    def pairing(self, pod: DevicePod, policy: Policy) -> list[int]:
-        """Return the places of the choosers of which nodes need to know the pairs of their cards."""
-        return [place for place, each in enumerate(self.choosers) if each.may_pair(pod, policy)]
+    def settled_chooser(self, about: Mapping[str, Value]) -> int | None:
+        """Return the place of the chooser of a node, None if the order or the use of its cards may decide."""
+        try:
+            return self.chooser(about) if self.is_settled else None
+        except EvalError:
+            return None
 
     def fit(self, attempt: ContainerAttempt, verdicts: Verdicts, listener: Listener | None = None) -> Fitted:
         """Return the cards of the container, or the reason against the node; see `CardTests.walk`."""
-        is_shared = self.is_shared
         total = len(attempt.cards)
         about = {**attempt.names, "devices": tuple(attempt.cards)}
         try:
@@ -177,18 +188,24 @@ class FitProgram:
             if listener is not None:
                 listener.chooses(chooser.name)
             if attempt.request.count > total and not CHOOSER_FORMS[chooser.name].repeats:
-                return Fitted(INSUFFICIENT, is_shared)
-            if self._tests:
-                frame = self._gates.frame(**about)
-                for condition, reason, span in self._tests:
-                    if not _value(condition, frame, span):
-                        return Fitted(f"1/{total} {text_in(reason, frame)}", is_shared)
+                return Fitted(INSUFFICIENT)
+            refused = self.gated(about)
+            if refused:
+                return Fitted(f"1/{total} {refused}")
             walk = self.cards.walk(attempt, verdicts, chooser.name in GREEDY, listener)
-            is_shared = is_shared and chooser.is_shared
-            return Fitted(self._choose(attempt, about, chooser, walk), is_shared)
+            return Fitted(self._choose(attempt, about, chooser, walk))
         except EvalError as error:
             fault = fault_of(located(error, self._span), self._kind)
-            return Fitted(fault.message, is_shared, fault)
+            return Fitted(fault.message, fault)
+
+    def gated(self, about: Mapping[str, Value]) -> str:
+        """Return the reason of the first `require` of the device that fails, empty if none does."""
+        if self._tests:
+            frame = self._gates.frame(**about)
+            for condition, reason, span in self._tests:
+                if not _value(condition, frame, span):
+                    return text_in(reason, frame)
+        return ""
 
     def _choose(
         self, attempt: ContainerAttempt, about: Mapping[str, Value], chooser: Chooser, walk: Walk

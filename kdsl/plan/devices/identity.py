@@ -1,10 +1,7 @@
-"""The identity of cards and nodes: names of cards, and names, labels, annotations, capacity and room of
-nodes.
+"""Identity tests: tests in `fit` that read names of cards or the node, but nothing that pods change.
 
-Nodes whose cards have equal numbers get equal answers from every expression that reads none of this. Tests in
-`fit` that read it, but nothing that pods on the node change, are identity tests: they run first, once per
-node and the part of the pod that they read. Nodes with equal answers of identity tests can share all other
-answers: see `classes`.
+They run first, once per node and the part of the pod that they read. What they read is no part of the `facts`
+that tell nodes apart: their answers are.
 """
 
 from __future__ import annotations
@@ -23,14 +20,12 @@ from kdsl.check.model.typed import (
     Comprehension,
     FieldOf,
     HasField,
-    ListOf,
     Macro,
-    MapOf,
     Typed,
     TypedExpr,
     Var,
 )
-from kdsl.check.model.types import BindingTime, Type
+from kdsl.check.model.types import BindingTime
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
@@ -38,6 +33,7 @@ from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.compile.scope import CompiledFunctions
+from kdsl.plan.devices.facts import NAMES, VIEWS, fields_read, hands_over
 from kdsl.plan.devices.pod_part import PodPart
 from kdsl.plan.devices.reads import parts
 from kdsl.plan.devices.section import Section
@@ -48,28 +44,15 @@ IdentityAnswers = Mapping[str, IdentityAnswer]
 """The answers by name of card."""
 NO_ANSWERS: Final[IdentityAnswers] = MappingProxyType({})
 
-_VIEWS: Final = frozenset(
-    ("Device", "DeviceGrant", "DeviceAllotment", "DeviceAllocation", "DeviceTenant", "DeviceNode")
-)
-_PASSES: Final = frozenset(("size", "_[_]"))
-"""Functions that read nothing of the cards in a list."""
-_CARDS: Final = frozenset(("Device.id", "DeviceGrant.id"))
-_NAMES: Final = _CARDS | {
-    f"DeviceNode.{field}"
-    for field in ("name", "labels", "annotations", "capacity", "allocatable", "requested")
-}
-_OTHERS: Final = frozenset(
-    (
-        *("Device.attributes", "Device.tenants", "DeviceGrant.attributes", "DeviceAllocation.text"),
-        "DeviceNode.requested",
-    )
-) | {f"DeviceTenant.{field}" for field in ("name", "namespace", "annotations", "memory", "cores")}
-_FIXED: Final = frozenset(
+EQUAL_FIELDS: Final = frozenset(
     ("id", "index", "kind", "type", "numa", "mode", "healthy", "slots", "memory", "cores")
 )
 """Fields of `Device` that no pod changes, and that are equal in cards of one shape, but for the name."""
-FIXED_FIELDS: Final = _FIXED | {"attributes"}
+FIXED_FIELDS: Final = EQUAL_FIELDS | {"attributes"}
 """Fields of `Device` that no pod changes."""
+_NAMES: Final = NAMES | {
+    f"DeviceNode.{field}" for field in ("name", "labels", "annotations", "capacity", "allocatable")
+}
 _POD: Final = frozenset(("name", "namespace", "uid", "labels", "annotations", "runtimeClass", "requests"))
 
 
@@ -217,17 +200,12 @@ def _slots(test: CheckedTest) -> frozenset[int]:
     return frozenset(part.slot for part in parts(test.condition) if isinstance(part, Var))
 
 
-def reads_identity(*sections: object) -> bool:
-    """Return whether checked sections read identities, or fields that differ between equal cards."""
-    return any(_reads_names(section) or _reads_others(section) for section in sections)
-
-
-def reads_fixed_cards(condition: TypedExpr | None, cards: int) -> bool:
-    """Return whether a condition reads of the list in the slot `cards` only `size`, and by `exists` and `all`
+def reads_fixed_cards(exprs: Sequence[TypedExpr], cards: int) -> bool:
+    """Return whether expressions read of the list in the slot `cards` only `size`, and by `exists` and `all`
     fields that no pod changes: then neither the order nor the use of the cards decides.
     """
     read = unordered = 0
-    for part in parts(condition):
+    for part in parts(exprs):
         match part:
             case Var(slot=slot):
                 read += slot == cards
@@ -235,7 +213,7 @@ def reads_fixed_cards(condition: TypedExpr | None, cards: int) -> bool:
                 unordered += slot == cards
             case Comprehension(macro=Macro.ALL | Macro.EXISTS, iterable=Var(slot=slot), variables=(_,)):
                 unordered += slot == cards
-            case FieldOf() | HasField() if part.view == "Device" and part.field not in _FIXED:
+            case FieldOf() | HasField() if part.view == "Device" and part.field not in FIXED_FIELDS:
                 return False
     return read == unordered
 
@@ -245,7 +223,7 @@ def reads_only(exprs: Sequence[TypedExpr], fields: Collection[str]) -> bool:
     for part in parts(exprs):
         if _is_of_card(part) and part.field not in fields:
             return False
-        if isinstance(part, CallFn) and _hands_over(part.args):
+        if isinstance(part, CallFn) and hands_over(part.args):
             return False
     return True
 
@@ -256,7 +234,8 @@ def _is_identity_test(test: CheckedTest, scope: Mapping[str, Var], lets: Collect
     The pod's containers do not count as fixed. `lets` are the slots of the `let`s of `fit`.
     """
     condition = test.condition
-    if not _reads_names(condition) or _reads_others(condition) or reads_identity(test.reason):
+    read = set(fields_read(condition))
+    if not read or not read <= _NAMES or any(set(fields_read(hole)) for hole in test.reason.holes):
         return False
     fixed = {scope[name].slot for name in ("pod", "node", "policy", "device")}
     changing = {variable.slot for variable in scope.values()}.union(lets) - fixed
@@ -264,57 +243,10 @@ def _is_identity_test(test: CheckedTest, scope: Mapping[str, Var], lets: Collect
         if isinstance(part, Var) and part.slot in changing:
             return False
         if isinstance(part, FieldOf | HasField) and (
-            (part.view == "Device" and part.field not in _FIXED)
+            (part.view == "Device" and part.field not in EQUAL_FIELDS)
             or (part.view == "DevicePod" and part.field not in _POD)
         ):
             return False
-        if isinstance(part, CallFn) and _hands_over(part.args, _VIEWS | {"DevicePod"}):
+        if isinstance(part, CallFn) and hands_over(part.args, VIEWS | {"DevicePod"}):
             return False
     return True
-
-
-def _reads_names(section: object) -> bool:
-    compared: set[int] = set()
-    for part in parts(section):
-        match part:
-            case CallOf(function="_==_" | "_!=_", args=(FieldOf() as one, FieldOf() as other)) if {
-                _name(one),
-                _name(other),
-            } <= _CARDS:
-                # The comparison of two names of cards has one result on all nodes with the same cards.
-                compared |= {id(one), id(other)}
-            case FieldOf() | HasField() if _name(part) in _NAMES and id(part) not in compared:
-                return True
-    return False
-
-
-def _reads_others(section: object) -> bool:
-    """Return whether a section reads other fields that differ, or passes a whole card to a function."""
-    counted: set[int] = set()
-    for part in parts(section):
-        match part:
-            case CallOf(function="size", args=(FieldOf() as field, *_)):
-                counted.add(id(field))
-            case FieldOf() | HasField() if _name(part) in _OTHERS and id(part) not in counted:
-                return True
-            case CallFn() if _hands_over(part.args):
-                return True
-            case CallOf() if part.function not in _PASSES and _hands_over(part.args):
-                return True
-            case ListOf() if _hands_over(tuple(item.value for item in part.items)):
-                return True
-            case MapOf() if _hands_over(tuple(entry.value for entry in part.entries)):
-                return True
-    return False
-
-
-def _name(field: FieldOf | HasField) -> str:
-    return f"{field.view}.{field.field}"
-
-
-def _hands_over(values: tuple[Typed, ...], views: frozenset[str] = _VIEWS) -> bool:
-    return any(_mentions(value.type, views) for value in values)
-
-
-def _mentions(type_: Type, views: frozenset[str]) -> bool:
-    return type_.name in views or any(_mentions(each, views) for each in type_.args)

@@ -44,19 +44,17 @@ class NodeCards:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The pod fits: its cards by kind, and the node's score. `is_shared` as in `Fitted`."""
+    """The pod fits: its cards by kind, and the node's score."""
 
     score: np.float32
     allocations: Mapping[str, Allocation]
-    is_shared: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """The pod does not fit; `reason` is HAMi's, `is_shared` as in `Fitted`."""
+    """The pod does not fit; `reason` is HAMi's."""
 
     reason: str
-    is_shared: bool = True
     fault: Fault | None = None
 
 
@@ -82,12 +80,12 @@ def place(
     for number, container in enumerate(pod.containers):
         reason = run.container(number, container)
         if reason:
-            return Unplaced(reason, run.is_shared, run.fault)
+            return Unplaced(reason, run.fault)
     allocations = run.allocations()
     score = at.fullness
     for kind, allocation in allocations.items():
         score = np.float32(score + programs[kind].value(pod, at.node, policy, at.cards, allocation))
-    return Placed(score, allocations, run.is_shared)
+    return Placed(score, allocations)
 
 
 @dataclass(slots=True)
@@ -108,7 +106,6 @@ class _Run:
     identity: Mapping[str, IdentityAnswers]
     cards: list[Card] = field(init=False)
     got: list[dict[str, Allotment]] = field(default_factory=list)
-    is_shared: bool = True
     fault: Fault | None = None
 
     def __post_init__(self) -> None:
@@ -136,11 +133,12 @@ class _Run:
             )
             if self.listener is not None:
                 self.listener.begins(attempt)
-            fitted = self.programs[kind].fitting.fit(attempt, self.memo.verdicts(request), self.listener)
+            fitting = self.programs[kind].fitting
+            verdicts = self.memo.verdicts(request, fitting.node_facts.of_node(self.at.node))
+            fitted = fitting.fit(attempt, verdicts, self.listener)
             found = fitted.found
             if self.listener is not None:
                 self.listener.ends(found)
-            self.is_shared = self.is_shared and fitted.is_shared
             if isinstance(found, str):
                 self.fault = fitted.fault
                 return found
@@ -168,9 +166,8 @@ class _Run:
     ) -> list[Card]:
         """Return the cards of the requested kind in the order of trying."""
         found = [card for card in cards if is_of(card.type, request.kind)]
-        known = self.memo.sort_keys((request, *asked))
         program, at = self.programs[request.kind], self.at
-        return program.ordered(found, at.cards, self.pod, at.node, self.policy, request, asked, known)
+        return program.ordered(found, at.cards, self.pod, at.node, self.policy, request, asked, self.memo)
 
     def _earlier(self, kind: str, phase: Phase) -> tuple[Allotment, ...]:
         """Return the cards of containers before this one that run beside it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Timestamp
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.admission import AdmitProgram
-from kdsl.plan.devices.card_memo import SortKeys
+from kdsl.plan.devices.card_memo import CardMemo
 from kdsl.plan.devices.device_error import located
+from kdsl.plan.devices.facts import Facts
 from kdsl.plan.devices.fitting import FitProgram
 from kdsl.plan.devices.fullness import card_score
 from kdsl.plan.devices.handshakes import Handshake
-from kdsl.plan.devices.identity import reads_identity
 from kdsl.plan.devices.inventory import InventoryProgram
 from kdsl.plan.devices.locks import NodeLock
 from kdsl.plan.devices.reads import keys_read
@@ -63,16 +64,13 @@ class DeviceProgram:
             (self._order.compile(key.value), key.descending, key.value.span) for key in device.order.keys
         ]
         read = {part.slot for key in device.order.keys for part in walk(key.value) if isinstance(part, Var)}
-        is_alone = device.order.scope["devices"].slot not in read
-        self._is_shared_order = is_alone and not reads_identity(device.order)
+        self._is_shared_order = device.order.scope["devices"].slot not in read
         self._orders_by_fullness = device.order.scope["fullness"].slot in read
         self._value_section = self._value = None
         if device.value is not None:
             self._value_section = Section(device.value.scope, device, functions)
             self._value = self._value_section.compile(device.value.value)
             self._value_span = device.value.value.span
-        self.is_countable = self.fitting.is_countable and device.value is None
-        """Whether a node needs no choice among its cards to be answered; see `CardCounts`."""
         self._annotate = Section(device.annotations.scope, device, functions)
         self._annotations = [
             (
@@ -83,6 +81,21 @@ class DeviceProgram:
             )
             for each in device.annotations.entries
         ]
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The facts that decide about a node, but for identity tests and the fields of choosers."""
+        value = self._value_section.opened if self._value_section is not None else ()
+        return Facts.read_by((*self.fitting.read, *self._order.opened, *value))
+
+    @cached_property
+    def _order_facts(self) -> Facts:
+        return Facts.read_by(self._order.opened)
+
+    @property
+    def has_value(self) -> bool:
+        """Whether a part of the score depends on the chosen cards."""
+        return self._value is not None
 
     def annotations_read(self, view: str) -> frozenset[str] | None:
         """Return the annotations of a `DevicePod` or `DeviceNode` that decide which cards of a node a pod
@@ -113,17 +126,20 @@ class DeviceProgram:
         policy: Policy,
         request: DeviceRequest,
         asked: Iterable[DeviceRequest],
-        known: SortKeys,
+        memo: CardMemo,
     ) -> list[Card]:
         """Return cards in the order of `order by`; equal ones stay as they are.
 
         `node_cards` are those of the node before the pod, in its own order. `asked` are all requests of the
-        container. `known` has keys for pods of this signature and the same requests.
+        container. `memo` is that of the pod's signature.
         """
+        facts = self._order_facts
+        known = memo.sort_keys(facts.of_node(node), (request, *asked))
         frame: Frame | None = None
         found: list[tuple[Any, ...]] = []
         for card in cards:
-            keys = known.get(card.shape) if self._is_shared_order else None
+            key = facts.key(card)
+            keys = known.get(key) if self._is_shared_order else None
             if keys is None:
                 if frame is None:
                     frame = self._order.frame(
@@ -134,7 +150,7 @@ class DeviceProgram:
                 self._order.rewind(frame)
                 keys = self._sort_keys(frame)
                 if self._is_shared_order:
-                    known[card.shape] = keys
+                    known[key] = keys
             found.append(keys)
         places = list(range(len(cards)))
         for at, (_, is_descending, _) in reversed(tuple(enumerate(self._keys))):

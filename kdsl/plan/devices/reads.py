@@ -102,19 +102,15 @@ def keys_read(exprs: Iterable[TypedExpr], view: str, field: str) -> frozenset[st
 
 
 def _keys(expr: TypedExpr, view: str, field: str) -> Iterator[str | None]:
-    def is_map(operand: TypedExpr) -> bool:
-        match operand:
-            case FieldOf(operand=Var()):
-                return (operand.view, operand.field) == (view, field)
-        return False
-
     match expr:
-        case CallOf(function="_[_]" | "_[?_]", args=(operand, Const(value=str(key)))) if is_map(operand):
+        case (
+            CallOf(function="_[_]" | "_[?_]", args=(FieldOf() as read, Const(value=str(key))))
+            | CallOf(function="@in", args=(Const(value=str(key)), FieldOf() as read))
+            | KeyOf(operand=FieldOf() as read, key=key)
+        ) if (read.view, read.field) == (view, field):
             yield key
-        case CallOf(function="@in", args=(Const(value=str(key)), operand)) if is_map(operand):
-            yield key
-        case KeyOf(operand=operand, key=key) if is_map(operand):
-            yield key
+            if not isinstance(read.operand, Var):
+                yield from _keys(read.operand, view, field)
         case FieldOf(operand=Var()) if expr.view == view and expr.field != field:
             pass
         case FieldOf() | Var() if expr.type.name == view or (

@@ -41,8 +41,8 @@ class Demand:
     quota: Quota | None
     signature: Hashable
     pod_signature: Hashable
-    read: dict[str, tuple[Hashable, tuple[int, ...]]] = field(default_factory=dict, compare=False)
-    """For each kind, once computed: the part of the pod that identity tests read; `FitProgram.pairing`."""
+    read: dict[str, Hashable] = field(default_factory=dict, compare=False)
+    """For each kind, once computed: the part of the pod that identity tests read."""
 
     @property
     def kinds(self) -> tuple[str, ...]:

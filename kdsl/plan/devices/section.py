@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Final
 
 from kdsl.check.model.devices import CheckedDevice, CheckedFields
@@ -21,6 +22,10 @@ from kdsl.plan.compile.template import Text, compile_template
 from kdsl.plan.devices.device_error import DeviceError, located
 
 _SEPARATORS: Final = frozenset(SEPARATORS)
+OPEN_DEPTH: Final = 8
+"""The deepest nesting of calls that analyses look into."""
+FIRST_OPEN: Final = 1_000_000
+"""The first slot of variables of analyses, above those of frames."""
 
 
 class Section:
@@ -65,6 +70,18 @@ class Section:
             expr = inline_calls(expr, self._functions.fns, self._given, scope.variable)
         self.exprs.append(expr)
         return expr
+
+    @property
+    def opened(self) -> tuple[TypedExpr, ...]:
+        """The expressions with all functions inlined, for analyses of what they read."""
+        slots = count(FIRST_OPEN)
+
+        def variable(bound: TypedExpr) -> Var:
+            assert isinstance(bound, Var)
+            return replace(bound, slot=next(slots))
+
+        exprs = [substitute(expr, self._given, variable) for expr in self.exprs]
+        return tuple([inline_calls(each, self._functions.fns, None, variable, OPEN_DEPTH) for each in exprs])
 
     def keep(self, slots: Collection[int]) -> None:
         """Keep the values of these `let`s as long as the frame."""

@@ -9,6 +9,7 @@ from kdsl.cluster.devices.pods import DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.plan.devices.card_memo import CardMemo
+from kdsl.plan.devices.facts import Facts
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
 from kdsl.plan.devices.program import DeviceProgram, requests_of
 
@@ -181,17 +182,34 @@ def test_what_is_known_of_cards_without_a_quota_says_nothing_of_cards_with_one()
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("gate", ['device.id == "a"', 'node.name == "n"', "node.labels.size() == 0"])
-def test_a_device_that_reads_names_elsewhere_is_asked_node_by_node(gate: str) -> None:
-    assert small().fitting.is_shared
-    assert not small(
-        choose=f'choose first where devices.exists(device, {gate}) else "TooFew"\n  choose first'
-    ).fitting.is_shared
+@pytest.mark.parametrize(
+    "gate, expected",
+    [
+        ('device.id == "a"', Facts(card=(("id", None),))),
+        ('node.name == "n"', Facts(node=(("name", None),))),
+        ('node.labels[?"zone"].orValue("") == "a"', Facts(node=(("labels", ("zone",)),))),
+        ("node.labels.size() == 0", Facts(node=(("labels", None),))),
+        ('device.attributes["x"] == 1', Facts(card=(("attributes", ("x",)),))),
+        ("device.tenants.size() == 1", Facts()),
+        (
+            "device.tenants.exists(one, one.name == device.id)",
+            Facts(used=(("id", None),), tenants=(("name", None),)),
+        ),
+        (
+            "device.tenants.exists(one, devices[0].id == one.name)",
+            Facts(card=(("id", None),), tenants=(("name", None),)),
+        ),
+    ],
+)
+def test_what_tells_nodes_apart(gate: str, expected: Facts) -> None:
+    assert not small().facts
+    chooses = f'choose first where devices.exists(device, {gate}) else "TooFew"\n  choose first'
+    assert small(choose=chooses).facts == expected
 
 
 def test_whether_two_names_are_of_one_card_tells_no_nodes_apart() -> None:
     shared = "require !allocated.exists(each, each.cards.exists(one, one.id == device.id))"
     program = small(together=f'{shared} else "Again"')
-    assert program.fitting.is_shared
+    assert not program.facts
     assert placed(program, pod(container(1), container(1)), [card("a"), card("b")]) == "b,K,0,10:;a,K,0,10:;"
     assert placed(program, pod(container(1), container(1)), [card("a")]) == "1/1 Again"

@@ -22,20 +22,20 @@ Substitutes = Mapping[int, TypedExpr]
 def inline_calls(
     expr: TypedExpr,
     fns: Fns,
-    names: Collection[int],
+    names: Collection[int] | None,
     variable: Callable[[TypedExpr], Var],
     depth: int = DEPTH,
 ) -> TypedExpr:
     """Replace calls whose arguments are constants, `names` (slots that are always filled) or fields of those.
 
-    Such arguments always have a value, so the time of reading does not matter. `variable` makes new
-    variables.
+    Such arguments always have a value, so the time of reading does not matter. Without `names` all calls are
+    replaced: the result tells what is read, it cannot be run. `variable` makes new variables.
     """
     expr = map_children(expr, lambda part: inline_calls(part, fns, names, variable, depth))
     if not isinstance(expr, CallFn) or not depth:
         return expr
     fn = fns[expr.fn]
-    if isinstance(fn, ExternalFn) or not all(is_plain(arg, names) for arg in expr.args):
+    if isinstance(fn, ExternalFn) or not (names is None or all(is_plain(arg, names) for arg in expr.args)):
         return expr
     args = {param.slot: arg for param, arg in zip(fn.params, expr.args, strict=True)}
     return inline_calls(substitute(fn.body, args, variable), fns, names, variable, depth - 1)
