@@ -6,15 +6,10 @@ same for all nodes of the list.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
-from msgspec import Struct
 
-from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr, Var
+from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr
 from kdsl.cluster.snapshot.fact_columns import FactColumns
-from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot, SharedState
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar import Closure, Frame
@@ -23,7 +18,6 @@ from kdsl.eval.scalar.logic import checked_truth
 from kdsl.eval.scalar.meter import Meter, spend
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.columns.atoms import NodeFact
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
@@ -48,18 +42,6 @@ class _MacroColumns(ColumnScope):
     def needs(self, expr: TypedExpr) -> frozenset[int]:
         return self._needs(expr)
 
-    def facts(
-        self, exprs: Iterable[TypedExpr], bound: frozenset[int] = frozenset()
-    ) -> tuple[NodeFact, ...] | None:
-        exprs = tuple(exprs)
-        return None if any(map(self.hides_node, exprs)) else super().facts(exprs, bound)
-
-    def hides_node(self, expr: TypedExpr) -> bool:
-        """Return whether a hoisted part of an expression reads the node."""
-        node = self.slots.node
-        variables = (part for part in walk(expr) if isinstance(part, Var))
-        return any(part.slot != node and node in self.needs(part) for part in variables)
-
     def definition(self, slot: int) -> None:
         return None
 
@@ -72,7 +54,6 @@ def lower_macro(
     expr: Comprehension | Aggregate,
     compile: Compile,
     needs: Needs,
-    answer_slot: int | None,
 ) -> AtOnce:
     """Lower `filter` or `map` over nodes, or a macro of a view that chooses nodes."""
     is_of_view = isinstance(expr, Aggregate)
@@ -81,8 +62,7 @@ def lower_macro(
     body = Lowering(scope, frozenset(), frozenset()).lower(expr.body)
     is_filter = is_of_view or expr.macro is Macro.FILTER
     result = _filtered if is_filter else _listed
-    may_be_equal = is_filter and not scope.hides_node(expr.body)
-    collect = NodeReadsCompiler(scope).compile(expr.body) if may_be_equal else unclear
+    collect = NodeReadsCompiler(scope).compile(expr.body) if is_filter else unclear
     condition = compile(expr.body)
 
     def at_once(frame: Frame, nodes: NodeList) -> Value:
@@ -90,16 +70,10 @@ def lower_macro(
         # A what-if pays what the scalar back end pays for each node.
         if not is_worth_columns(chosen) or chosen.snapshot.is_overlay:
             return None
-        answer = None if answer_slot is None else frame[answer_slot]
-        if answer.__class__ is _Answer and answer.is_of(chosen.snapshot.live):
-            return _filtered_by(answer, nodes, frame[-1])
         # A variable that runs out of these steps must not stay failed.
         own = frame.copy()
         if _are_equal(chosen, collect, own):
-            answer = _answer_of_first(condition, variable.slot, chosen, own)
-            if answer_slot is not None:
-                frame[answer_slot] = answer
-            return None if answer is None else _filtered_by(answer, nodes, frame[-1])
+            return _filtered_by_first(condition, variable.slot, nodes, own, frame[-1])
         value = _evaluate(body, chosen, own)
         if value is None or bad_of(value) is not None:
             # Some node fails: evaluating one by one finds the first.
@@ -117,41 +91,20 @@ def _are_equal(nodes: NodeSet, collect: Collect | None, frame: Frame) -> bool:
     return reads is not None and reads.are_equal(FactColumns.of(nodes.snapshot.live))
 
 
-class _Answer(Struct, frozen=True):
-    """The answer that all nodes give to a condition, and the steps that each pays, as long as the nodes have
-    the same facts.
+def _filtered_by_first(condition: Closure, slot: int, nodes: NodeList, frame: Frame, paying: Meter) -> Value:
+    """Filter nodes by the answer of the first, which stands for all; all pay for it. None if it fails, or if
+    there are too few steps.
     """
-
-    holds: bool
-    steps: int
-    shared: SharedState
-    position: int
-
-    def is_of(self, live: LiveSnapshot) -> bool:
-        return self.position == live.fact_changes.position and self.shared is live.shared_state
-
-
-def _answer_of_first(condition: Closure, slot: int, nodes: NodeSet, frame: Frame) -> _Answer | None:
-    """Return the answer of the first of some nodes, which stands for all; None if it fails."""
-    meter = frame[-1] = Meter.of(frame[-1].left // len(nodes) - 1)
+    meter = frame[-1] = Meter.of(paying.left // len(nodes) - 1)
     if meter.limit < 0:
         return None
-    frame[slot] = nodes.snapshot.info(nodes.rows.item(0))
+    frame[slot] = nodes.nodes.snapshot.info(nodes.nodes.rows.item(0))
     try:
         holds = checked_truth(condition(frame))
     except EvalError:
         return None
-    live = nodes.snapshot.live
-    return _Answer(holds, meter.limit - meter.left, live.shared_state, live.fact_changes.position)
-
-
-def _filtered_by(answer: _Answer, nodes: NodeList, meter: Meter) -> Value:
-    """Filter nodes by the answer of all; all pay for it. None if there are too few steps."""
-    steps = len(nodes) * (1 + answer.steps)
-    if steps > meter.left:
-        return None
-    meter.left -= steps
-    return nodes if answer.holds else ()
+    paying.left -= len(nodes) * (1 + meter.limit - meter.left)
+    return nodes if holds else ()
 
 
 @np.errstate(all="ignore")
@@ -188,7 +141,7 @@ def _listed(value: ColumnValue, nodes: NodeSet) -> Value:
     match value:
         case Same(value=only):
             return (only,) * len(nodes)
-        case Column(values=values):
+        case Column(values=values, scale=0):
             return tuple(values.tolist())
         case Coded(codes=codes, values=known) if all(map(_is_string, known)):
             return StringList(known, codes)
