@@ -148,7 +148,7 @@ def compile_aggregate(
         key = None if keys is None or not _is_hashable(keys) else (question, keys)
         if asks_nodes and at_once is None:
             assert lower is not None
-            at_once = lower(expr, compile, needs)
+            at_once = lower(expr, compile, needs, None)
         selecting = None if selector is None else selector(own)
         by_key = pod_key
         if narrow_key is not None:

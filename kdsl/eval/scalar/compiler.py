@@ -68,10 +68,11 @@ class Compiler:
     """Compiles the expressions of one rule or function, which share a frame.
 
     `lazy` fills the slots of lazy variables: `let`, `cel.bind` and hoisted parts. `by_item` reads variables
-    that depend on the loop items in `follows`. `fns` are the functions of the rule files by qualified name;
-    `bodies` caches their compiled bodies for all rules. `lower` compiles macros over nodes; without it they
-    visit one node after the other. `questions` are the questions of macros of views; sharing it shares the
-    counts. `cards_of` reads the cards of a node; without it nodes have none.
+    that depend on the loop items in `follows`. `answer_slot` returns the slot for the answer of a macro over
+    nodes, if any. `fns` are the functions of the rule files by qualified name; `bodies` caches their compiled
+    bodies for all rules. `lower` compiles macros over nodes; without it they visit one node after the other.
+    `questions` are the questions of macros of views; sharing it shares the counts. `cards_of` reads the cards
+    of a node; without it nodes have none.
     """
 
     joins_calls = True
@@ -88,6 +89,7 @@ class Compiler:
         self.lazy: dict[int, Closure] = {}
         self.by_item: dict[int, Closure] = {}
         self.follows: dict[int, frozenset[int]] = {}
+        self.answer_slot: Callable[[Comprehension], int | None] | None = None
         self._fns = fns
         self._bodies = bodies
         self._lower = lower
@@ -174,7 +176,8 @@ class Compiler:
             case MapOf():
                 return paying(map_text(expr, self), expr.type, self)
             case Comprehension() if self._lower is not None and is_over_nodes(expr):
-                over = self.call(compile_over_nodes(expr, self.compile, self.needs, self._lower))
+                slot = None if self.answer_slot is None else self.answer_slot(expr)
+                over = self.call(compile_over_nodes(expr, self.compile, self.needs, self._lower, slot))
                 return paying(over, expr.type, self)
             case Comprehension():
                 return comprehension_text(expr, self)

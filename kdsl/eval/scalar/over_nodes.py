@@ -18,9 +18,10 @@ AtOnce = Callable[[Frame, NodeList], Value]
 Needs = Callable[[TypedExpr], frozenset[int]]
 """Returns the variables that an expression reads."""
 
-Lower = Callable[[Comprehension | Aggregate, Compile, Needs], AtOnce]
+Lower = Callable[[Comprehension | Aggregate, Compile, Needs, int | None], AtOnce]
 """Compiles a macro for all nodes at once; values that the nodes share are compiled by the compiler that it is
-given. A macro of a view is compiled as a `filter`.
+given. A macro of a view is compiled as a `filter`. The number is the slot in which the answer that all nodes
+give to a filter is kept, if any.
 """
 
 
@@ -31,7 +32,9 @@ def is_over_nodes(expr: Comprehension) -> bool:
     return is_plain and bool(item) and item[0].name in ("Node", "AnyNode") and len(expr.variables) == 1
 
 
-def compile_over_nodes(expr: Comprehension, compile: Compile, needs: Needs, lower: Lower) -> Closure:
+def compile_over_nodes(
+    expr: Comprehension, compile: Compile, needs: Needs, lower: Lower, answer_slot: int | None
+) -> Closure:
     """Compile a macro over nodes."""
     iterable, slot = compile(expr.iterable), expr.variables[0].slot
     is_filter = expr.macro is Macro.FILTER
@@ -43,7 +46,7 @@ def compile_over_nodes(expr: Comprehension, compile: Compile, needs: Needs, lowe
         nodes = iterable(frame)
         if nodes.__class__ is NodeList:
             if at_once is None:
-                at_once = lower(expr, compile, needs)
+                at_once = lower(expr, compile, needs, answer_slot)
             found = at_once(frame, nodes)
             if found is not None:
                 return found

@@ -31,7 +31,7 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.model.types import QUANTITY, STRING, UINT
+from kdsl.check.model.types import QUANTITY, STRING, UINT, optional_of
 from kdsl.eval.ir import operands
 from kdsl.eval.scalar import UNSET, Closure
 from kdsl.eval.scalar.access import CARDS
@@ -57,7 +57,7 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.context import Context, is_open, only_bools
 from kdsl.plan.columns.distinct import Fallback, NodeMethod
-from kdsl.plan.columns.fields import keyed_fact, node_field
+from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
@@ -195,6 +195,11 @@ class Lowering:
             case CallOf() | KeyOf() if (fact := self.at.keyed(expr)) is not None:
                 assert fact.key is not None
                 return keyed_fact(expr, fact.field, self.lower(fact.key))
+            case CallOf(
+                function="orValue", args=(CallOf() | KeyOf() as found, Const(value=str(default)))
+            ) if found.type == optional_of(STRING) and (fact := self.at.keyed(found)) is not None:
+                assert fact.key is not None
+                return text_or(fact.field, self.lower(fact.key), default, self._call(expr))
             case CallOf():
                 return self._call(expr)
             case CallFn():

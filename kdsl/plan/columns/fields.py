@@ -7,6 +7,7 @@ import numpy as np
 from kdsl.check.model.typed import CallOf, FieldOf, KeyOf
 from kdsl.check.model.types import STRING
 from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn
+from kdsl.eval.scalar.meter import CHARACTERS
 from kdsl.eval.values import NONE, Optional
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.atoms import is_static
@@ -91,3 +92,24 @@ def _optionals(column: FactColumn) -> list[Optional]:
         # In one assignment: other threads ask, too.
         known = column.kept[Optional] = [*known, *map(Optional, column.values[len(known) :])]
     return known
+
+
+def text_or(field: str, key: Operand, default: str, general: Operand) -> Operand:
+    """Return a reader of a map of texts at a key that all rows share, with `default` for absent keys.
+    `general` is used if there are more distinct texts than rows.
+    """
+    attribute = attribute_of(field)
+
+    def read(batch: Batch) -> ColumnValue:
+        name = key(batch)
+        if not isinstance(name, Same):
+            raise NotColumnar
+        column = batch.facts.key(attribute, name.value)
+        texts = column.values[1:]
+        if len(texts) >= len(batch):
+            return general(batch)
+        longest = max(map(len, texts), default=0)
+        batch.spend(longest // CHARACTERS + len(default) // CHARACTERS)
+        return Coded(column.codes.take(batch.rows), [default, *texts])
+
+    return read

@@ -7,9 +7,12 @@ same for all nodes of the list.
 from __future__ import annotations
 
 import numpy as np
+from msgspec import Struct
 
-from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr, Var
 from kdsl.cluster.snapshot.fact_columns import FactColumns
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot, SharedState
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar import Closure, Frame
@@ -42,6 +45,12 @@ class _MacroColumns(ColumnScope):
     def needs(self, expr: TypedExpr) -> frozenset[int]:
         return self._needs(expr)
 
+    def hides_node(self, expr: TypedExpr) -> bool:
+        """Return whether a hoisted part of an expression reads the node."""
+        node = self.slots.node
+        variables = (part for part in walk(expr) if isinstance(part, Var))
+        return any(part.slot != node and node in self.needs(part) for part in variables)
+
     def definition(self, slot: int) -> None:
         return None
 
@@ -54,6 +63,7 @@ def lower_macro(
     expr: Comprehension | Aggregate,
     compile: Compile,
     needs: Needs,
+    answer_slot: int | None,
 ) -> AtOnce:
     """Lower `filter` or `map` over nodes, or a macro of a view that chooses nodes."""
     is_of_view = isinstance(expr, Aggregate)
@@ -62,7 +72,8 @@ def lower_macro(
     body = Lowering(scope, frozenset(), frozenset()).lower(expr.body)
     is_filter = is_of_view or expr.macro is Macro.FILTER
     result = _filtered if is_filter else _listed
-    collect = NodeReadsCompiler(scope).compile(expr.body) if is_filter else unclear
+    may_be_equal = is_filter and not scope.hides_node(expr.body)
+    collect = NodeReadsCompiler(scope).compile(expr.body) if may_be_equal else unclear
     condition = compile(expr.body)
 
     def at_once(frame: Frame, nodes: NodeList) -> Value:
@@ -70,10 +81,16 @@ def lower_macro(
         # A what-if pays what the scalar back end pays for each node.
         if not is_worth_columns(chosen) or chosen.snapshot.is_overlay:
             return None
+        answer = None if answer_slot is None else frame[answer_slot]
+        if answer.__class__ is _Answer and answer.is_of(chosen.snapshot.live):
+            return _filtered_by(answer, nodes, frame[-1])
         # A variable that runs out of these steps must not stay failed.
         own = frame.copy()
         if _are_equal(chosen, collect, own):
-            return _filtered_by_first(condition, variable.slot, nodes, own, frame[-1])
+            answer = _answer_of_first(condition, variable.slot, chosen, own)
+            if answer_slot is not None:
+                frame[answer_slot] = answer
+            return None if answer is None else _filtered_by(answer, nodes, frame[-1])
         value = _evaluate(body, chosen, own)
         if value is None or bad_of(value) is not None:
             # Some node fails: evaluating one by one finds the first.
@@ -91,20 +108,41 @@ def _are_equal(nodes: NodeSet, collect: Collect | None, frame: Frame) -> bool:
     return reads is not None and reads.are_equal(FactColumns.of(nodes.snapshot.live))
 
 
-def _filtered_by_first(condition: Closure, slot: int, nodes: NodeList, frame: Frame, paying: Meter) -> Value:
-    """Filter nodes by the answer of the first, which stands for all; all pay for it. None if it fails, or if
-    there are too few steps.
+class _Answer(Struct, frozen=True):
+    """The answer that all nodes give to a condition, and the steps that each pays, as long as the nodes have
+    the same facts.
     """
-    meter = frame[-1] = Meter.of(paying.left // len(nodes) - 1)
+
+    holds: bool
+    steps: int
+    shared: SharedState
+    position: int
+
+    def is_of(self, live: LiveSnapshot) -> bool:
+        return self.position == live.fact_changes.position and self.shared is live.shared_state
+
+
+def _answer_of_first(condition: Closure, slot: int, nodes: NodeSet, frame: Frame) -> _Answer | None:
+    """Return the answer of the first of some nodes, which stands for all; None if it fails."""
+    meter = frame[-1] = Meter.of(frame[-1].left // len(nodes) - 1)
     if meter.limit < 0:
         return None
-    frame[slot] = nodes.nodes.snapshot.info(nodes.nodes.rows.item(0))
+    frame[slot] = nodes.snapshot.info(nodes.rows.item(0))
     try:
         holds = checked_truth(condition(frame))
     except EvalError:
         return None
-    paying.left -= len(nodes) * (1 + meter.limit - meter.left)
-    return nodes if holds else ()
+    live = nodes.snapshot.live
+    return _Answer(holds, meter.limit - meter.left, live.shared_state, live.fact_changes.position)
+
+
+def _filtered_by(answer: _Answer, nodes: NodeList, meter: Meter) -> Value:
+    """Filter nodes by the answer of all; all pay for it. None if there are too few steps."""
+    steps = len(nodes) * (1 + answer.steps)
+    if steps > meter.left:
+        return None
+    meter.left -= steps
+    return nodes if answer.holds else ()
 
 
 @np.errstate(all="ignore")

@@ -15,7 +15,7 @@ from typing import Final
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedLet, CheckedParam, Fns
 from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, Const, TypedExpr, Var
+from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, Const, Macro, TypedExpr, Var
 from kdsl.eval.ir import free_slots, map_children, shape
 from kdsl.eval.scalar import UNSET, Closure, Compiler, Frame
 from kdsl.eval.scalar.frame import Compile, Limit, item_reader, lazy_reader, renewing
@@ -27,7 +27,7 @@ from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.compile.budget import RuleShares
 from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.passes.hoist import hoist_lasting, is_cheap
-from kdsl.plan.compile.stability import is_count, is_stable
+from kdsl.plan.compile.stability import is_count, is_stable, is_static
 
 _UNHOISTED: Final = tuple([each for each in PASSES if each is not hoist_lasting])
 
@@ -35,7 +35,7 @@ ReportError = Callable[[EvalError, Span], None]
 """Receives an ignored error, and the place of its expression."""
 
 
-LowerMacro = Callable[["CompiledFunctions", Comprehension | Aggregate, Compile, Needs], AtOnce]
+LowerMacro = Callable[["CompiledFunctions", Comprehension | Aggregate, Compile, Needs, int | None], AtOnce]
 """Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.nodes`."""
 
 
@@ -103,6 +103,7 @@ class RuleScope:
     ) -> None:
         self.share = functions.budget.share(rule)
         self._compiler = functions.compiler()
+        self._compiler.answer_slot = self.answer_slot
         self._steps = functions.steps
         self._slots = slots
         self._named = {name: variable.slot for name, variable in variables.items()}
@@ -268,6 +269,13 @@ class RuleScope:
         self.counts.append(slot)
         return slot
 
+    def answer_slot(self, expr: Comprehension) -> int | None:
+        """Return a kept slot for the answer that all nodes give to a filter; None if it may change."""
+        node, condition = expr.variables[0], expr.body
+        others = [part for part in walk(condition) if isinstance(part, Var) and part.slot != node.slot]
+        is_kept = is_static(condition, node, others) and free_slots(*others) <= self.lasting
+        return self.kept_slot() if expr.macro is Macro.FILTER and is_kept else None
+
     def is_fixed(self, expr: TypedExpr) -> bool:
         """Return whether an expression stays the same from one attempt of a signature to the next, or is one
         count or a list of counts, of which only the numbers change.
@@ -346,6 +354,8 @@ class RuleScope:
 
     def new_frame(self) -> Frame:
         """Return an empty frame. Call it after compiling everything."""
+        # Macros over nodes, which compile at their first use, get no more slots.
+        self._compiler.answer_slot = None
         return [*[UNSET] * self._slots, Meter.of(self._steps.pod)]
 
     def frames(self) -> Callable[..., Frame]:

@@ -6,6 +6,7 @@ those, and on the pods and nodes that it counts, is updated by the changes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -25,6 +26,13 @@ def is_stable(*exprs: TypedExpr | None) -> bool:
 @lru_cache(maxsize=4096)
 def _are_stable(reads: frozenset[str]) -> bool:
     return all(word.startswith("pod.") or word in _CATALOG for word in reads)
+
+
+def is_static(condition: TypedExpr, node: Var, others: Iterable[Var]) -> bool:
+    """Return whether a condition on `node`, one of a list, reads nothing but the pod, the catalog and facts
+    of nodes; `others` are its other variables.
+    """
+    return is_stable(*others) and _are_stable(condition.reads - node.reads - _FACTS)
 
 
 def is_count(expr: TypedExpr) -> bool:
