@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from kdsl.base.visible import visible_lines
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
-from kdsl.plan.columns.programs import DistinctPredicate
 from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.predicate import PredicateProgram
@@ -47,9 +46,6 @@ def _predicate(kind: str, rule: CheckedPredicate, functions: CompiledFunctions) 
     if program.columns is None:
         why = "`applies when` reads the node" if program.applies_by_node else "`narrow` is not known early"
         yield kind, rule.qualified, "node by node", _NONE, why
-    elif isinstance(program.columns, DistinctPredicate):
-        facts = _facts(program.scalar_parts[0])
-        yield kind, rule.qualified, f"once per distinct {facts}" if facts else "once per pod", _NONE, _NONE
     else:
         yield kind, rule.qualified, "over columns", _NONE, _NONE
         yield from map(_part, program.scalar_parts)
@@ -63,9 +59,7 @@ def _score(rule: CheckedScore, functions: CompiledFunctions) -> Iterator[Row]:
 def _part(part: ScalarPart) -> Row:
     text = " ".join(part.span.text.split())
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    way = "node by node" if part.facts is None else f"once per distinct {_facts(part)}"
+    way = "node by node" if part.facts is None else "once per pod"
+    if part.facts:
+        way = f"once per distinct {', '.join(part.facts)}"
     return "", "", f"  {way}", f"{part.span.source.path}:{part.span.line}:{part.span.column}", shown
-
-
-def _facts(part: ScalarPart) -> str:
-    return ", ".join(map(str, part.facts or ()))

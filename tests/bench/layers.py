@@ -20,7 +20,7 @@ import kdsl.plan.memo.skips as skips
 from kdsl.cluster.objects.selector_index import SelectorIndex
 from kdsl.cycle import search
 from kdsl.eval.scalar import aggregate
-from kdsl.plan.columns import batch, programs
+from kdsl.plan.columns import batch
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.tape import Tapes
 from kdsl.plan.memo import answers, predicate_rules, scores
@@ -92,9 +92,6 @@ LAYERS: Final[dict[str, Callable[[], None]]] = {
     "columns": _without_columns,
     "tapes": _set(Tapes, "play", lambda *_: None),
     "groups of nodes": _set(NodeGroups, "groups", lambda *_: None),
-    "one evaluation by combination of facts": _set(
-        programs.DistinctPredicate, "statuses", lambda self, nodes, numbers, scalar: scalar(nodes)
-    ),
     "first counts of a selector": _set(counts_store, "sums_of_selected", lambda *_: None),
     "terms by label": _set(SelectorIndex, "matching", lambda self, labels, scopes=(): list(self._required)),
     "selectors that decide counts": _set(aggregate, "selector_of", lambda *_: None),

@@ -27,7 +27,6 @@ from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     DTYPES,
     AllBad,
-    Amounts,
     Array,
     Coded,
     Column,
@@ -182,13 +181,12 @@ def _cell(value: ColumnValue, row: int) -> tuple[Value] | None:
     match value:
         case Same(value=only):
             return (only,)
-        case Column(values=values, bad=bad):
-            return None if bad is not None and bad[row] else (values[row].item(),)
+        case Column(values=values, bad=bad, scale=scale):
+            cell = values[row].item()
+            whole = Quantity(cell * (10**9 // scale)) if scale else cell
+            return None if bad is not None and bad[row] else (whole,)
         case Coded(codes=codes, values=known, bad=bad):
             return None if bad is not None and bad[row] else (known[codes[row]],)
-        case Amounts(values=values, scale=scale, bad=bad):
-            whole = Quantity(int(values[row]) * (10**9 // scale))
-            return None if bad is not None and bad[row] else (whole,)
         case Items(bad=bad) if bad is not None and bad[row]:
             return None
         case Items(entries=entries, is_map=is_map):

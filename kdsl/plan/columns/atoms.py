@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import (
-    Aggregate,
-    Bind,
     CallOf,
-    Comprehension,
     Const,
     FieldOf,
     HasField,
@@ -20,12 +15,7 @@ from kdsl.check.model.typed import (
 )
 from kdsl.check.model.types import STRING, BindingTime
 from kdsl.cluster.snapshot.fact_columns import OF_PODS
-from kdsl.eval.ir import free_slots
-from kdsl.eval.scalar import Closure
 from kdsl.eval.views import attribute_of
-
-Definition = Callable[[int], TypedExpr | None]
-"""Returns the value of a `let` by its slot; None for other variables."""
 
 _STATIC: Final = frozenset({"node.static", "cluster.static"})
 """The reads of a fact, of the current node or of any node."""
@@ -48,14 +38,6 @@ class NodeFact(NamedTuple):
         return f"node.{self.field}[{key}]"
 
 
-class Atom(NamedTuple):
-    """A fact at run time: `key` reads the key from the frame; it needs the variables `slots`."""
-
-    attribute: str
-    key: Closure | None
-    slots: frozenset[int]
-
-
 def is_static(reads: frozenset[str]) -> bool:
     """Return whether these reads are facts of nodes only."""
     return not reads.isdisjoint(_STATIC) and reads <= _STATIC | _NODES
@@ -69,17 +51,6 @@ def is_fact(expr: FieldOf | HasField) -> bool:
 def has_list_column(expr: FieldOf) -> bool:
     """Return whether a list of a node has a column: a fact, or one that the pods on the node fill."""
     return is_fact(expr) or attribute_of(expr.field) in OF_PODS
-
-
-def facts_of(
-    expr: TypedExpr, node: int, definition: Definition, bound: frozenset[int] = frozenset()
-) -> list[NodeFact] | None:
-    """Return the facts of the node that an expression reads; None if it reads more than a few facts.
-
-    `bound` are variables without a value at the time when facts are gathered, so no key may depend on them.
-    """
-    found: list[NodeFact] = []
-    return found if _Collector(node, definition, found).collect(expr, bound) else None
 
 
 def keyed(expr: TypedExpr, node: int) -> NodeFact | None:
@@ -99,54 +70,3 @@ def keyed(expr: TypedExpr, node: int) -> NodeFact | None:
             is_plain = table.type.name == "map" and table.type.args[0] == key.type == STRING
             return NodeFact(field, key) if is_plain else None
     return None
-
-
-class _Collector:
-    """Gathers facts in `found`. Each `let` is followed once."""
-
-    def __init__(self, node: int, definition: Definition, found: list[NodeFact]) -> None:
-        self._node = node
-        self._definition = definition
-        self._found = found
-        self._seen: set[int] = set()
-
-    def collect(self, expr: TypedExpr, bound: frozenset[int]) -> bool:
-        """Return whether the expression reads nothing but facts of the node."""
-        match expr:
-            case Var(slot=slot):
-                return slot != self._node and self._collect_let(slot, bound)
-            case (
-                FieldOf(operand=Var(slot=slot), field=field) | HasField(operand=Var(slot=slot), field=field)
-            ) if slot == self._node:
-                self._found.append(NodeFact(field, None))
-                return is_fact(expr)
-            case Comprehension(variables=variables):
-                bound = bound | {variable.slot for variable in variables}
-            case Bind(variable=variable) | Aggregate(variable=variable):
-                bound = bound | {variable.slot}
-        fact = keyed(expr, self._node)
-        if fact is not None and fact.key is not None:
-            self._found.append(fact)
-            return not _needs(fact.key, self._definition) & (bound | {self._node})
-        return all(self.collect(child, bound) for child in children(expr))
-
-    def _collect_let(self, slot: int, bound: frozenset[int]) -> bool:
-        value = self._definition(slot)
-        if value is None or slot in self._seen:
-            return True
-        self._seen.add(slot)
-        return self.collect(value, bound)
-
-
-def _needs(expr: TypedExpr, definition: Definition) -> frozenset[int]:
-    """Return the variables that an expression needs, directly or through `let`s."""
-    found: set[int] = set()
-    pending = list(free_slots(expr))
-    while pending:
-        slot = pending.pop()
-        if slot not in found:
-            found.add(slot)
-            value = definition(slot)
-            if value is not None:
-                pending += free_slots(value)
-    return frozenset(found)

@@ -5,11 +5,10 @@ The value of an expression for the rows of a batch is one of these:
 | class | holds |
 |---|---|
 | `Same` | one value that all rows share |
-| `Column` | bool, int64 or float64, one per row |
-| `Amounts` | quantities: int64 multiples of `1/scale`, one per row |
+| `Column` | bool, int64 or float64, or quantities as int64, one per row |
 | `Coded` | any values, dictionary encoded: few distinct ones, one code per row |
 | `Numbers` | lists of numbers, one per row |
-| `CardLists`, `CardCells` | the cards of each row, and one card per row |
+| `Cards` | the cards of each row, or one of them |
 | `Items` | a list or map whose entries are the same for all rows but may be absent in some |
 | `ResourceTable` | the resources of all nodes, to be indexed by name |
 
@@ -66,14 +65,11 @@ class Same(Struct, frozen=True, eq=False):
 
 
 class Column(Struct, frozen=True, eq=False):
+    """With a `scale` the values are quantities: multiples of `1/scale`."""
+
     values: Array
     bad: Bad = None
-
-
-class Amounts(Struct, frozen=True, eq=False):
-    values: Int64s
-    scale: int
-    bad: Bad = None
+    scale: int = 0
 
 
 class Coded(Struct, frozen=True, eq=False):
@@ -127,26 +123,17 @@ class Numbers(Struct, frozen=True, eq=False):
     bad: Bad = None
 
 
-class CardLists(Struct, frozen=True, eq=False):
-    """The cards of each row, which is row `rows[i]` of the snapshot."""
+class Cards(Struct, frozen=True, eq=False):
+    """The cards of row `rows[i]` of the snapshot for each row; with `places` one of them."""
 
     table: CardTable
     rows: NDArray[np.integer[Any]]
+    places: NDArray[np.integer[Any]] | None = None
 
 
-class CardCells(Struct, frozen=True, eq=False):
-    """One card of each row: that at a place of a row of the snapshot."""
+ColumnValue: TypeAlias = Same | Column | Coded | Items | ResourceTable | CodedLists | Numbers | Cards
 
-    table: CardTable
-    rows: NDArray[np.integer[Any]]
-    places: NDArray[np.integer[Any]]
-
-
-ColumnValue: TypeAlias = (
-    Same | Column | Amounts | Coded | Items | ResourceTable | CodedLists | Numbers | CardLists | CardCells
-)
-
-GOOD: Final = (Same, ResourceTable, CodedLists, CardLists, CardCells)
+GOOD: Final = (Same, ResourceTable, CodedLists, Cards)
 """Values that no row is bad of."""
 
 
@@ -185,7 +172,7 @@ def spread(value: ColumnValue, rows: int, dtype: Any) -> tuple[Array, Bad]:
     found: Array
     bad: Bad = None
     match value:
-        case Column(values=found, bad=bad):
+        case Column(values=found, bad=bad, scale=0):
             pass
         case Same(value=only) if only.__class__ in PLAIN:
             found = np.full(rows, only, dtype=PLAIN[only.__class__])
@@ -201,7 +188,7 @@ def operand(value: ColumnValue, dtype: Any) -> tuple[Array, Bad]:
     for other values or types.
     """
     match value:
-        case Column(values=found, bad=bad) if found.dtype == dtype:
+        case Column(values=found, bad=bad, scale=0) if found.dtype == dtype:
             return found, bad
         case Same(value=only) if PLAIN.get(only.__class__) is dtype:
             return cast(Array, only), None
@@ -229,7 +216,7 @@ def encoded(value: ColumnValue) -> Coded:
     """Return the dictionary-encoded form of a column; NotColumnar if it has none."""
     if isinstance(value, Coded):
         return value
-    if not isinstance(value, Column):
+    if not isinstance(value, Column) or value.scale:
         raise NotColumnar
     values = value.values
     # Doubles are distinguished by their bits: -0.0 is not 0.0.
@@ -253,10 +240,8 @@ def take(value: ColumnValue, index: Array) -> ColumnValue:
         return None if bad is None else bad[index]
 
     match value:
-        case Column(values=values, bad=bad):
-            return Column(values[index], part(bad))
-        case Amounts(values=values, scale=scale, bad=bad):
-            return Amounts(values[index], scale, part(bad))
+        case Column(values=values, bad=bad, scale=scale):
+            return Column(values[index], part(bad), scale)
         case Coded(codes=codes, values=known, bad=bad):
             return Coded(codes[index], known, part(bad))
         case Items(entries=entries, is_map=is_map, bad=bad):
@@ -268,8 +253,6 @@ def take(value: ColumnValue, index: Array) -> ColumnValue:
             return CodedLists(codes[index], lists, kept)
         case Numbers(values=values, sizes=sizes, bad=bad):
             return Numbers(values[index], sizes[index], part(bad))
-        case CardLists(table=table, rows=rows):
-            return CardLists(table, rows[index])
-        case CardCells(table=table, rows=rows, places=places):
-            return CardCells(table, rows[index], places[index])
+        case Cards(table=table, rows=rows, places=places):
+            return Cards(table, rows[index], None if places is None else places[index])
     return value

@@ -45,7 +45,7 @@ from kdsl.plan.columns.calls import call_over_columns, compare_columns
 from kdsl.plan.columns.column import (
     DTYPES,
     AllBad,
-    CardLists,
+    Cards,
     ColumnValue,
     NotColumnar,
     Numbers,
@@ -56,14 +56,15 @@ from kdsl.plan.columns.column import (
     with_bad,
 )
 from kdsl.plan.columns.context import Context, is_open, only_bools
-from kdsl.plan.columns.distinct import NodeMethod
+from kdsl.plan.columns.distinct import Fallback, NodeMethod
 from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import pods_of_node
+from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.numbers import cards, numbers_of, over_numbers
-from kdsl.plan.columns.rule import NO_NODE, ColumnScope, RuleColumns
+from kdsl.plan.columns.rule import NO_NODE, ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded
 from kdsl.plan.columns.typical_pods import MEASURES, over_cards
 
@@ -72,7 +73,6 @@ Key = TypeVar("Key")
 MAX_DEPTH: Final = 32
 """The deepest nesting for columns; the scalar back end needs fewer Python frames per level."""
 
-_OPTIONAL_STRING: Final = optional_of(STRING)
 _OVER_NUMBERS: Final = frozenset(
     (Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE, Macro.FILTER, Macro.MAP, Macro.TRANSFORM_LIST)
 )
@@ -118,8 +118,7 @@ class Lowering:
             return self._guarded(self._columnar(expr), expr)
         except NotColumnar:
             del parts[count:]
-            self.at.rule.add_scalar_part(expr)
-            return self._fallback(expr)
+            return self._fallback(expr, parts)
         finally:
             self._depth -= 1
 
@@ -144,8 +143,19 @@ class Lowering:
         self._reach(depth + height)
         return closure
 
-    def _fallback(self, expr: TypedExpr) -> Operand:
-        return self.at.rule.fallback(expr, self.at.captured)
+    def _fallback(self, expr: TypedExpr, parts: list[ScalarPart] | None = None) -> Operand:
+        """Leave an expression to the scalar back end, and record it in `parts` if it reads the node."""
+        rule, captured, shared = self.at.rule, self.at.captured, self.at.shared
+        closure, needs = rule.closure(expr), rule.needs(expr)
+        held = sorted(needs & captured)
+        if not rule.reads_node(needs):
+            return Fallback(closure, expr.type, held)
+        reads = NodeReadsCompiler(rule, shared | captured)
+        collect = reads.compile(expr)
+        if parts is not None:
+            parts.append(ScalarPart(expr.span, None if collect is unclear else tuple(reads.facts)))
+        in_any_case = NodeReadsCompiler(rule, shared).compile(expr) if held else collect
+        return Fallback(closure, expr.type, held, rule.slots, (collect, in_any_case))
 
     def _guarded(self, columnar: Operand, expr: TypedExpr) -> Operand:
         """Return `columnar`, with the scalar back end for values without a column form."""
@@ -187,7 +197,7 @@ class Lowering:
                 return keyed_fact(expr, fact.field, self.lower(fact.key))
             case CallOf(
                 function="orValue", args=(CallOf() | KeyOf() as found, Const(value=str(default)))
-            ) if found.type == _OPTIONAL_STRING and (fact := self.at.keyed(found)) is not None:
+            ) if found.type == optional_of(STRING) and (fact := self.at.keyed(found)) is not None:
                 assert fact.key is not None
                 return text_or(fact.field, self.lower(fact.key), default, self._call(expr))
             case CallOf():
@@ -352,7 +362,7 @@ class Lowering:
 
         def over(batch: Batch) -> ColumnValue:
             value = numbers_of(iterable(batch))
-            if isinstance(value, (Numbers, CardLists)):
+            if isinstance(value, (Numbers, Cards)):
                 return over_numbers(expr.macro, value, slots, where, body, batch)
             batch.columns[held] = value
             return shared(batch)

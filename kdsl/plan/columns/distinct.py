@@ -15,7 +15,6 @@ from kdsl.check.model.types import Type
 from kdsl.eval.scalar import UNSET, Closure
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.columns.atoms import Atom
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.batch_columns import BatchColumns
 from kdsl.plan.columns.column import (
@@ -33,6 +32,7 @@ from kdsl.plan.columns.column import (
     of_results,
 )
 from kdsl.plan.columns.groups import Codes, Digit, grouped
+from kdsl.plan.columns.node_groups import Collect, distinct_digits
 from kdsl.plan.columns.weights import steps_of
 
 _BAD = EvalError("bad in another column")
@@ -49,8 +49,9 @@ class NodeSlots:
 class Fallback:
     """Evaluates an expression by the scalar back end, once per distinct combination of its inputs.
 
-    The inputs are the variables of the macros and functions around it (`captured`), and `atoms` of the node.
-    If `atoms` is None, it is evaluated for each row. `slots` is None if it does not read the node.
+    The inputs are the variables of the macros and functions around it (`captured`), and what it reads of the
+    node: `collectors` add these reads if the variables have one value for all rows, and in any case. `slots`
+    is None if it does not read the node.
     """
 
     def __init__(
@@ -58,14 +59,14 @@ class Fallback:
         closure: Closure,
         type_: Type,
         captured: Sequence[int],
-        slots: NodeSlots | None,
-        atoms: Sequence[Atom] | None,
+        slots: NodeSlots | None = None,
+        collectors: tuple[Collect | None, Collect | None] = (None, None),
     ) -> None:
         self._closure = closure
         self._type = type_
         self._captured = tuple(captured)
         self._slots = slots
-        self._atoms = atoms
+        self._collectors = collectors
 
     def __call__(self, batch: Batch) -> ColumnValue:
         coded: dict[int, Coded] = {}
@@ -86,16 +87,8 @@ class Fallback:
 
     def _groups(self, batch: Batch, coded: dict[int, Coded], bad: Bad) -> tuple[Array, Codes]:
         """Return one row of each group that shares an answer, and the group of each row."""
-        digits = _digits(coded.values(), bad)
-        if self._slots is not None:
-            facts = None
-            if self._atoms is not None and not any(atom.slots & coded.keys() for atom in self._atoms):
-                facts = fact_digits(self._atoms, batch)
-            if facts is None:
-                every = np.arange(len(batch))
-                return every, every
-            digits += facts
-        return grouped(digits, len(batch))
+        own = [] if self._slots is None else distinct_digits(self._collectors[bool(coded)], batch)
+        return grouped(None if own is None else [*_digits(coded.values(), bad), *own], len(batch))
 
     def _evaluate(self, batch: Batch, rows: Array, coded: dict[int, Coded], bad: Bad) -> list[Value]:
         """Return the value for each of some rows; an EvalError stands for one that fails."""
@@ -239,21 +232,4 @@ def _digits(coded: Iterable[Coded], bad: Bad) -> list[Digit]:
     if bad is not None:
         # The value in a bad row is arbitrary, so it must not represent good rows.
         digits.append((bad.astype(np.int64), 2))
-    return digits
-
-
-def fact_digits(atoms: Sequence[Atom], batch: Batch) -> list[Digit] | None:
-    """Return the facts in which rows may differ as digits; None if a key has no value."""
-    digits: list[Digit] = []
-    for atom in atoms:
-        if atom.key is None:
-            column = batch.facts.field(atom.attribute)
-        else:
-            try:
-                key = atom.key(batch.frame)
-            except EvalError:
-                return None
-            column = batch.facts.key(atom.attribute, key)
-        if not column.is_constant:
-            digits.append(column.digit(batch.rows))
     return digits

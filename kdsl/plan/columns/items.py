@@ -20,7 +20,7 @@ from kdsl.plan.columns.column import (
     DTYPES,
     AllBad,
     Bad,
-    CardCells,
+    Cards,
     Coded,
     CodedLists,
     Column,
@@ -67,7 +67,7 @@ def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
         value = operand(batch)
         if isinstance(value, Same):
             return Same(getattr(value.value, attribute))
-        if isinstance(value, CardCells):
+        if isinstance(value, Cards):
             if attribute not in PLAIN_FIELDS:
                 raise NotColumnar
             return card_field(value, attribute)
@@ -332,7 +332,7 @@ def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     value, items = args
     if not isinstance(items, Same):
         raise NotColumnar
-    if isinstance(value, Column):
+    if isinstance(value, Column) and not value.scale:
         # INVARIANT: the compiler admits only lists of the value's own type.
         return Column(np.isin(value.values, np.array(items.value, value.values.dtype)), value.bad)
     if not isinstance(value, Coded):

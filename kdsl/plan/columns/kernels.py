@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, Final, cast
 
 import numpy as np
@@ -17,7 +18,6 @@ from kdsl.base.resources import CPU, Resources
 from kdsl.eval.values import INT_MAX, INT_MIN
 from kdsl.plan.columns.column import (
     AllBad,
-    Amounts,
     Array,
     Bad,
     Column,
@@ -28,7 +28,6 @@ from kdsl.plan.columns.column import (
     Same,
     either,
     operand,
-    spread,
 )
 from kdsl.plan.columns.pod_inputs import InputQuantity
 from kdsl.plan.columns.traced import is_exact, is_traced, least_of, quotient
@@ -36,14 +35,46 @@ from kdsl.plan.columns.traced import is_exact, is_traced, least_of, quotient
 Kernel = Callable[[int, list[ColumnValue]], ColumnValue]
 """Computes a call for a number of rows. At least one argument is not `Same`; numpy's warnings are off."""
 
-Overflows = Callable[[Int64s, Int64s, Int64s], "Array | np.bool_"]
-"""Returns where the result of an operation on two integers, the third, wrapped around."""
+Fails = Callable[..., "Array | np.bool_"]
+"""Returns where an operation fails, given its operands and its result."""
+
+AMOUNT: Final = Quantity
+"""In place of the type of an array: quantities."""
 
 _EXACT: Final = 2**53  # up to here every int64 is a float64
 _MILLI: Final = 1000
 
 _NOWHERE: Final = np.False_
 """Marks no row."""
+
+
+def _operation(
+    compute: Callable[..., Any], dtype: Any, fails: Fails | None = None, scaled: bool = False
+) -> Kernel:
+    """Return the kernel of an operation on operands of one type. `scaled` if it makes amounts of amounts."""
+
+    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        values, bad, scale = operands(args, dtype)
+        found = compute(*values)
+        if fails is not None:
+            bad = either(bad, _marked(fails(*values, found)))
+        return _column(found, bad, scale if scaled else 0)
+
+    return kernel
+
+
+def operands(args: Sequence[ColumnValue], dtype: Any) -> tuple[list[Array], Bad, int]:
+    """Return operands, each an array or one number that all rows share, where one of them is bad, and the
+    scale of amounts. NotColumnar for values of another type.
+    """
+    values: list[Array] = []
+    bad: Bad = None
+    scale = max([scale_of(arg) for arg in args]) if dtype is AMOUNT else 0
+    for arg in args:
+        found, own = amount_of(arg, scale) if dtype is AMOUNT else operand(arg, dtype)
+        values += (found,)
+        bad = own if bad is None else either(bad, own)
+    return values, bad, scale
 
 
 def _marked(mask: Array | np.bool_) -> Bad:
@@ -55,13 +86,13 @@ def _marked(mask: Array | np.bool_) -> Bad:
     return mask if mask.any() else None
 
 
-def _checked(values: Array, overflow: Array | np.bool_, *bads: Bad) -> Column:
-    return Column(values, either(*bads, _marked(overflow)))
-
-
-def _pair(args: Sequence[ColumnValue], dtype: Any) -> tuple[Array, Array, Bad]:
-    (left, left_bad), (right, right_bad) = (operand(arg, dtype) for arg in args)
-    return left, right, either(left_bad, right_bad)
+def _column(values: Any, bad: Bad, scale: int) -> ColumnValue:
+    """Return a column, or the value that all rows share; NotColumnar if some are bad."""
+    if not isinstance(values, np.generic):
+        return Column(values, bad, scale)
+    if bad is not None:
+        raise NotColumnar
+    return Same(values.item())
 
 
 def sum_overflows(left: Int64s, right: Int64s, total: Int64s) -> Array | np.bool_:
@@ -69,93 +100,47 @@ def sum_overflows(left: Int64s, right: Int64s, total: Int64s) -> Array | np.bool
     return _NOWHERE if is_exact(total) else ((left ^ total) & (right ^ total)) < 0
 
 
-def difference_overflows(left: Int64s, right: Int64s, rest: Int64s) -> Array | np.bool_:
+def _difference_overflows(left: Int64s, right: Int64s, rest: Int64s) -> Array | np.bool_:
     return _NOWHERE if is_exact(rest) else ((left ^ right) & (left ^ rest)) < 0
 
 
-def product_overflows(left: Int64s, right: Int64s, product: Int64s) -> Array | np.bool_:
+def _product_overflows(left: Int64s, right: Int64s, product: Int64s) -> Array | np.bool_:
     """Return where a product may overflow, by its magnitude: slightly too often, never too seldom."""
     return _NOWHERE if is_exact(product) else np.abs(left * 1.0) * np.abs(right * 1.0) >= 2.0**62
 
 
-def truncated_quotient(left: Int64s, right: Int64s) -> tuple[Int64s, Array | np.bool_]:
-    """Divide toward zero; the second result marks divisors of zero and the one quotient that does not fit."""
+def _or_least(overflows: Fails) -> Fails:
+    """Return where an operation on amounts fails: the least int64 is no quantity of units."""
+    return lambda left, right, found: overflows(left, right, found) | (found == INT_MIN)
+
+
+def _quotient(left: Int64s, right: Int64s) -> Int64s:
+    """Divide toward zero, where that is defined."""
     if least_of(right) > 0:
-        return quotient(left, right), _NOWHERE
-    undefined = (right == 0) | ((left == INT_MIN) & (right == -1))
-    divisor = np.where(undefined, 1, right)
+        return quotient(left, right)
+    divisor = np.where(_undefined(left, right), 1, right)
     # The remainder has the sign of the dividend; without it no rounding is needed.
-    return (left - np.fmod(left, divisor)) // divisor, undefined
+    return (left - np.fmod(left, divisor)) // divisor
 
 
-def _of_ints(compute: Callable[[Array, Array], Array], overflows: Overflows) -> Kernel:
-    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        left, right, bad = _pair(args, np.int64)
-        found = compute(left, right)
-        return _checked(found, overflows(left, right, found), bad)
-
-    return kernel
+def _undefined(left: Int64s, right: Int64s, found: Int64s | None = None) -> Array | np.bool_:
+    """Return where there is no quotient: divisors of zero, and the one quotient that does not fit."""
+    return _NOWHERE if least_of(right) > 0 else (right == 0) | ((left == INT_MIN) & (right == -1))
 
 
-def _divide_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, bad = _pair(args, np.int64)
-    whole, undefined = truncated_quotient(left, right)
-    return _checked(whole, undefined, bad)
+def _is_least(values: Int64s, found: Int64s) -> Array:
+    """Return which ints have no opposite."""
+    return np.equal(values, INT_MIN)
 
 
-def _modulo_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, bad = _pair(args, np.int64)
-    whole, undefined = truncated_quotient(left, right)
-    return _checked(left - whole * right, undefined, bad)
-
-
-def _of_int(compute: Callable[[Array], Array]) -> Kernel:
-    """Return a kernel for one int that fails for the least one only."""
-
-    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        values, bad = spread(args[0], rows, np.int64)
-        return _checked(compute(values), values == INT_MIN, bad)
-
-    return kernel
-
-
-def _column(values: Array | np.bool_ | np.int64, bad: Bad) -> ColumnValue:
-    """Return a column, or the value that all rows share; NotColumnar if some are bad."""
-    if not isinstance(values, np.generic):
-        return Column(values, bad)
-    if bad is not None:
-        raise NotColumnar
-    return Same(values.item())
-
-
-def _of_two(compute: Callable[[Array, Array], Array], dtype: Any) -> Kernel:
-    """Return a kernel for two arguments of one type that cannot fail."""
-
-    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        left, right, bad = _pair(args, dtype)
-        return _column(compute(left, right), bad)
-
-    return kernel
-
-
-def _of_one(compute: Callable[[Array], Array], dtype: Any) -> Kernel:
-    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        values, bad = spread(args[0], rows, dtype)
-        return Column(compute(values), bad)
-
-    return kernel
-
-
-def _int_of_double(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    """Truncate; a value beyond int64, NaN included, is an error."""
-    values, bad = spread(args[0], rows, np.float64)
-    inside = (values > -(2.0**63)) & (values < 2.0**63)
-    return _checked(np.where(inside, values, 0.0).astype(np.int64), ~inside, bad)
+def _is_no_int(values: Array, found: Int64s | None = None) -> Array:
+    """Return which doubles are beyond int64; so is NaN."""
+    return ~((values > -(2.0**63)) & (values < 2.0**63))
 
 
 def _whole(round_to: Callable[[Array], Array]) -> Kernel:
     """Return `math.ceil` and its like: NaN and the infinities stay as they are, as does the sign of zero."""
-    return _of_one(lambda values: np.copysign(round_to(values), values), np.float64)
+    return _operation(lambda values: np.copysign(round_to(values), values), np.float64)
 
 
 def _round(values: Array) -> Array:
@@ -167,135 +152,90 @@ def _round(values: Array) -> Array:
 def _extreme(better: Callable[[Array, Array], Array], dtype: Any) -> Kernel:
     """Return `math.least` or `math.greatest`: the first of the best arguments."""
 
-    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        # The first operation makes an array of shared values, since some argument is an array.
-        best, bad = operand(args[0], dtype)
-        for arg in args[1:]:
-            other, other_bad = operand(arg, dtype)
-            best, bad = np.where(better(other, best), other, best), either(bad, other_bad)
-        return Column(best, bad)
+    def best(one: Array, other: Array) -> Array:
+        return np.where(better(other, one), other, one)
 
-    return kernel
+    return _operation(lambda *values: reduce(best, values), dtype)
 
 
 # ---- quantities --------------------------------------------------------------------------------------------
 
 
-def scale_of(resource: str) -> int:
+def resource_scale(resource: str) -> int:
     """Return how many canonical units of a resource make one: cpu is counted in thousandths."""
     return _MILLI if resource == CPU else 1
 
 
-def _amounts(args: list[ColumnValue]) -> tuple[Int64s, Int64s, int, Bad]:
-    scale = max([arg.scale for arg in args if isinstance(arg, Amounts)], default=0)
-    if not scale:
-        raise NotColumnar
-    (left, left_bad), (right, right_bad) = (amount_of(arg, scale) for arg in args)
-    return left, right, scale, either(left_bad, right_bad)
+def scale_of(value: ColumnValue) -> int:
+    """Return the scale of a column of amounts, 0 for other values."""
+    return value.scale if isinstance(value, Column) else 0
 
 
 def amount_of(value: ColumnValue, scale: int) -> tuple[Int64s, Bad]:
     """Return a quantity in a scale (one number if shared); NotColumnar if that is not exact in 64 bits."""
-    if isinstance(value, Amounts):
+    if isinstance(value, Column) and value.scale:
         return value.values if value.scale == scale else _refined(value, scale), value.bad
-    if isinstance(value, Same) and value.value.__class__ is InputQuantity:
-        if scale != scale_of(value.value.source.resource):
-            raise NotColumnar
-        return cast(Int64s, value.value.traced()), None
-    if isinstance(value, Same) and isinstance(value.value, Quantity):
-        amount, rest = divmod(value.value.nanos * scale, NANOS_PER_UNIT)
-        if rest == 0 and abs(amount) <= INT_MAX:
-            return cast(Int64s, amount), None
+    if isinstance(value, Same) and scale:
+        amount = value.value
+        if amount.__class__ is InputQuantity and scale == resource_scale(amount.source.resource):
+            return cast(Int64s, amount.traced()), None
+        if amount.__class__ is Quantity:
+            found, rest = divmod(amount.nanos * scale, NANOS_PER_UNIT)
+            if rest == 0 and abs(found) <= INT_MAX:
+                return cast(Int64s, found), None
     raise NotColumnar
 
 
-def _refined(value: Amounts, scale: int) -> Int64s:
+def _refined(value: Column, scale: int) -> Int64s:
     """Return the amounts in a finer scale, as the quotients of quantities have it."""
     factor, rest = divmod(scale, value.scale)
     # A recording would have to check each time that the amounts are small enough.
-    if rest or is_traced(value.values):
-        raise NotColumnar
-    if np.abs(value.values).max(initial=0) > INT_MAX // factor:
+    if rest or is_traced(value.values) or np.abs(value.values).max(initial=0) > INT_MAX // factor:
         raise NotColumnar
     return value.values * factor
 
 
-def _compare_amounts(compare: Callable[[Array, Array], Array]) -> Kernel:
-    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        left, right, _, bad = _amounts(args)
-        return _column(compare(left, right), bad)
-
-    return kernel
-
-
-def _checked_amounts(values: Int64s, scale: int, overflow: Array | np.bool_, *bads: Bad) -> Amounts:
-    """Return quantities, with those that overflowed marked. The least int64 is no quantity of units."""
-    return Amounts(values, scale, either(*bads, _marked(overflow | (values == INT_MIN))))
-
-
-def _of_amounts(compute: Callable[[Array, Array], Array], overflows: Overflows) -> Kernel:
-    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        left, right, scale, bad = _amounts(args)
-        found = compute(left, right)
-        return _checked_amounts(found, scale, overflows(left, right, found), bad)
-
-    return kernel
-
-
 def _multiply_amount(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    first, second = args if isinstance(args[0], Amounts) else reversed(args)
-    if not isinstance(first, Amounts):
-        raise NotColumnar
-    factor, bad = operand(second, np.int64)
-    product = first.values * factor
-    overflow = product_overflows(first.values, factor, product)
-    return _checked_amounts(product, first.scale, overflow, first.bad, bad)
+    amounts, factor = args if scale_of(args[0]) else reversed(args)
+    left, bad = amount_of(amounts, scale_of(amounts))
+    right, other_bad = operand(factor, np.int64)
+    product = left * right
+    failed = _or_least(_product_overflows)(left, right, product)
+    return Column(product, either(bad, other_bad, _marked(failed)), scale_of(amounts))
 
 
 def _divide_amount(rows: int, args: list[ColumnValue]) -> ColumnValue:
     """Divide quantities by a constant: the same numbers in a finer scale, if that is exact in nanos."""
     amounts, divisor = args
-    if not isinstance(amounts, Amounts) or not isinstance(divisor, Same) or divisor.value == 0:
+    if not isinstance(divisor, Same) or divisor.value == 0:
         raise NotColumnar
-    scale = amounts.scale * abs(divisor.value)
+    values, bad = amount_of(amounts, scale_of(amounts))
+    scale = scale_of(amounts) * abs(divisor.value)
     if NANOS_PER_UNIT % scale:
         raise NotColumnar
-    return Amounts(amounts.values if divisor.value > 0 else -amounts.values, scale, amounts.bad)
+    return Column(values if divisor.value > 0 else -values, bad, scale)
 
 
-def _divide_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, _, bad = _amounts(args)
-    whole, undefined = truncated_quotient(left, right)
-    return _checked(whole, undefined, bad)
+def _ratio(left: Int64s, right: Int64s) -> Array:
+    return left / np.where(_is_rounded(left, right), 1, right)
 
 
-def _ratio_of_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, _, bad = _amounts(args)
-    undefined = (right == 0) | (np.abs(left) > _EXACT) | (np.abs(right) > _EXACT)
-    ratio = left / np.where(undefined, 1, right)
-    return Column(ratio, either(bad, _marked(undefined)))
+def _is_rounded(left: Int64s, right: Int64s, found: Array | None = None) -> Any:
+    """Return where a ratio of amounts is undefined, or not that of doubles."""
+    return (right == 0) | (np.abs(left) > _EXACT) | (np.abs(right) > _EXACT)
 
 
 def _amount_as_integer(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    amounts = args[0]
-    if not isinstance(amounts, Amounts):
-        raise NotColumnar
-    if amounts.scale == 1:
-        return Column(amounts.values, amounts.bad)
-    broken = amounts.values % amounts.scale != 0
-    return _checked(amounts.values // amounts.scale, broken, amounts.bad)
+    scale = scale_of(args[0])
+    values, bad = amount_of(args[0], scale)
+    if scale == 1:
+        return Column(values, bad)
+    return Column(values // scale, either(bad, _marked(values % scale != 0)))
 
 
-def _sign_of_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    amounts = args[0]
-    if not isinstance(amounts, Amounts):
-        raise NotColumnar
-    return Column(np.sign(amounts.values), amounts.bad)
-
-
-def _compare_to(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, _, bad = _amounts(args)
-    return _column((left > right).astype(np.int64) - (left < right), bad)
+def _compare(left: Int64s, right: Int64s) -> Int64s:
+    found: Int64s = (left > right).astype(np.int64) - (left < right)
+    return found
 
 
 # ---- resources ---------------------------------------------------------------------------------------------
@@ -322,7 +262,7 @@ def _index_resources(rows: int, args: list[ColumnValue]) -> ColumnValue:
     table, name = args
     if not isinstance(table, ResourceTable) or not isinstance(name, Same):
         raise NotColumnar
-    return Amounts(table.read(name.value), scale_of(name.value))
+    return Column(table.read(name.value), scale=resource_scale(name.value))
 
 
 _ORDER: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
@@ -332,63 +272,69 @@ _ORDER: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
     "greater_equals": np.greater_equal,
 }
 
+_TYPES: Final = {"int64": np.int64, "double": np.float64, "quantity": AMOUNT}
+
 KERNELS: Final[Mapping[str, Kernel]] = {
-    "add_int64": _of_ints(operator.add, sum_overflows),
-    "subtract_int64": _of_ints(operator.sub, difference_overflows),
-    "multiply_int64": _of_ints(operator.mul, product_overflows),
-    "divide_int64": _divide_int,
-    "modulo_int64": _modulo_int,
-    "negate_int64": _of_int(operator.neg),
-    "add_double": _of_two(np.add, np.float64),
-    "subtract_double": _of_two(np.subtract, np.float64),
-    "multiply_double": _of_two(np.multiply, np.float64),
-    "divide_double": _of_two(np.divide, np.float64),
-    "negate_double": _of_one(np.negative, np.float64),
-    "logical_not": _of_one(np.logical_not, np.bool_),
-    "int64_to_double": _of_one(lambda values: values.astype(np.float64), np.int64),
-    "double_to_int64": _int_of_double,
-    "math_abs_int": _of_int(np.abs),
-    "math_abs_double": _of_one(np.abs, np.float64),
-    "math_sqrt_double": _of_one(np.sqrt, np.float64),
+    "add_int64": _operation(operator.add, np.int64, sum_overflows),
+    "subtract_int64": _operation(operator.sub, np.int64, _difference_overflows),
+    "multiply_int64": _operation(operator.mul, np.int64, _product_overflows),
+    "divide_int64": _operation(_quotient, np.int64, _undefined),
+    "modulo_int64": _operation(
+        lambda left, right: left - _quotient(left, right) * right, np.int64, _undefined
+    ),
+    "negate_int64": _operation(operator.neg, np.int64, _is_least),
+    "add_double": _operation(np.add, np.float64),
+    "subtract_double": _operation(np.subtract, np.float64),
+    "multiply_double": _operation(np.multiply, np.float64),
+    "divide_double": _operation(np.divide, np.float64),
+    "negate_double": _operation(np.negative, np.float64),
+    "logical_not": _operation(np.logical_not, np.bool_),
+    "int64_to_double": _operation(lambda values: values.astype(np.float64), np.int64),
+    "double_to_int64": _operation(
+        lambda values: np.where(_is_no_int(values), 0.0, values).astype(np.int64), np.float64, _is_no_int
+    ),
+    "math_abs_int": _operation(np.abs, np.int64, _is_least),
+    "math_abs_double": _operation(np.abs, np.float64),
+    "math_sqrt_double": _operation(np.sqrt, np.float64),
     "math_ceil_double": _whole(np.ceil),
     "math_floor_double": _whole(np.floor),
     "math_round_double": _whole(_round),
     "math_trunc_double": _whole(np.trunc),
-    **{f"{word}_int64": _of_two(compare, np.int64) for word, compare in _ORDER.items()},
-    **{f"{word}_double": _of_two(compare, np.float64) for word, compare in _ORDER.items()},
-    **{f"{word}_quantity": _compare_amounts(compare) for word, compare in _ORDER.items()},
+    **{
+        f"{word}_{name}": _operation(compare, dtype)
+        for word, compare in _ORDER.items()
+        for name, dtype in _TYPES.items()
+    },
     "math_greatest_int": _extreme(np.greater, np.int64),
     "math_least_int": _extreme(np.less, np.int64),
     "math_greatest_double": _extreme(np.greater, np.float64),
     "math_least_double": _extreme(np.less, np.float64),
-    **dict.fromkeys(("add_quantity", "quantity_add"), _of_amounts(operator.add, sum_overflows)),
-    **dict.fromkeys(("subtract_quantity", "quantity_sub"), _of_amounts(operator.sub, difference_overflows)),
-    "multiply_quantity_int64": _multiply_amount,
-    "multiply_int64_quantity": _multiply_amount,
-    "divide_quantity": _divide_amounts,
+    **dict.fromkeys(
+        ("add_quantity", "quantity_add"), _operation(operator.add, AMOUNT, _or_least(sum_overflows), True)
+    ),
+    **dict.fromkeys(
+        ("subtract_quantity", "quantity_sub"),
+        _operation(operator.sub, AMOUNT, _or_least(_difference_overflows), True),
+    ),
+    **dict.fromkeys(("multiply_quantity_int64", "multiply_int64_quantity"), _multiply_amount),
+    "divide_quantity": _operation(_quotient, AMOUNT, _undefined),
     "divide_quantity_int64": _divide_amount,
-    "ratio_quantity": _ratio_of_amounts,
+    "ratio_quantity": _operation(_ratio, AMOUNT, _is_rounded),
     "quantity_as_integer": _amount_as_integer,
     "index_resources": _index_resources,
     "less_equals_resources": _less_equals_resources,
     "greater_equals_resources": lambda rows, args: _less_equals_resources(rows, args[::-1]),
-    "quantity_sign": _sign_of_amounts,
-    "sign_quantity": _sign_of_amounts,
-    "quantity_is_greater_than": _compare_amounts(np.greater),
-    "quantity_is_less_than": _compare_amounts(np.less),
-    "quantity_compare_to": _compare_to,
+    **dict.fromkeys(("quantity_sign", "sign_quantity"), _operation(np.sign, AMOUNT)),
+    "quantity_is_greater_than": _operation(np.greater, AMOUNT),
+    "quantity_is_less_than": _operation(np.less, AMOUNT),
+    "quantity_compare_to": _operation(_compare, AMOUNT),
 }
 
 
 def equality(left: ColumnValue, right: ColumnValue, dtype: Any, wanted: bool = True) -> ColumnValue:
     """Compare two values of one plain type for equality, or inequality if `wanted` is false. At least one is
-    not shared by all rows.
+    not shared by all rows. Without a `dtype` they are amounts.
     """
     compare = np.equal if wanted else np.not_equal
-    if isinstance(left, Amounts) or isinstance(right, Amounts):
-        first, second, _, bad = _amounts([left, right])
-        return _column(compare(first, second), bad)
-    if dtype is None:
-        raise NotColumnar
-    one, other, bad = _pair((left, right), dtype)
-    return _column(compare(one, other), bad)
+    (one, other), bad, _ = operands((left, right), AMOUNT if dtype is None else dtype)
+    return _column(compare(one, other), bad, 0)

@@ -5,15 +5,14 @@ only in rows that no other operand decides, as in CEL.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from kdsl.eval.values import Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     PLAIN,
     AllBad,
-    Amounts,
     Array,
     Bad,
     Coded,
@@ -24,12 +23,12 @@ from kdsl.plan.columns.column import (
     Same,
     bad_of,
     either,
-    operand,
     rows_of,
     spread,
+    take,
     with_bad,
 )
-from kdsl.plan.columns.kernels import amount_of
+from kdsl.plan.columns.kernels import AMOUNT, operands
 from kdsl.plan.columns.traced import is_traced
 
 Operand = Callable[[Batch], ColumnValue]
@@ -137,57 +136,77 @@ def choose(condition: Operand, yes: Operand, no: Operand) -> Operand:
             return yes(batch) if chosen.value is True else no(batch)
         values, bad = spread(chosen, len(batch), np.bool_)
         if is_traced(values):
-            return _with_bad(_selected(values, _or_none(yes, batch), _or_none(no, batch)), bad)
+            return _with_bad(_merged(values, _or_none(yes, batch), _or_none(no, batch)), bad)
         first, second = rows_of(values), rows_of(~values)
         if not len(second):
             return _with_bad(yes(batch), bad)
         if not len(first):
             return _with_bad(no(batch), bad)
-        parts = [_branch(yes, batch, first), _branch(no, batch, second)]
-        return _with_bad(_merge(len(batch), parts), bad)
+        return _with_bad(_merged(values, _branch(yes, batch, first), _branch(no, batch, second)), bad)
 
     return evaluate
 
 
-Part = tuple[Array, ColumnValue | None]
-
-
-def _branch(closure: Operand, batch: Batch, index: Array) -> Part:
-    """Return a branch for its rows; None if it fails for all of them."""
-    return index, _or_none(closure, batch.part(index))
-
-
 def _or_none(closure: Operand, batch: Batch) -> ColumnValue | None:
+    """Return a branch; None if it fails for all rows."""
     try:
         return closure(batch)
     except AllBad:
         return None
 
 
-def _selected(condition: Mask, yes: ColumnValue | None, no: ColumnValue | None) -> ColumnValue:
-    """Merge two branches that were evaluated for all rows: of one plain type, or amounts."""
+def _branch(closure: Operand, batch: Batch, index: Array) -> ColumnValue | None:
+    """Return a branch that is evaluated for some rows, with arbitrary values in the others."""
+    value = _or_none(closure, batch.part(index))
+    if value is None:
+        return None
+    places = np.zeros(len(batch), np.intp)
+    places[index] = np.arange(len(index))
+    return take(value, places)
+
+
+def _merged(condition: Mask, yes: ColumnValue | None, no: ColumnValue | None) -> ColumnValue:
+    """Merge two branches: of one plain type, amounts, or values that can be coded."""
     known = [value for value in (yes, no) if value is not None]
     if not known:
         raise AllBad
     bad = either(_failing(condition, yes), _failing(~condition, no))
     if len(known) == 1:
         return _with_bad(known[0], bad)
-    amounts = next((value for value in known if isinstance(value, Amounts)), None)
-    if amounts is not None:
-        one, other = (amount_of(value, amounts.scale)[0] for value in known)
-        return Amounts(np.where(condition, one, other), amounts.scale, bad)
-    dtype = next((value.values.dtype.type for value in known if isinstance(value, Column)), None)
+    # INVARIANT: both branches have one type; if the type is open, no column code reads the value.
+    dtype = _dtype_of(known[0]) or _dtype_of(known[1])
     if dtype is None:
-        dtype = next((PLAIN.get(value.value.__class__) for value in known if isinstance(value, Same)), None)
-    if dtype is None:
-        raise NotColumnar
-    one, other = (operand(value, dtype)[0] for value in known)
-    return Column(np.where(condition, one, other), bad)
+        return _merged_codes(condition, known, bad)
+    (one, other), _, scale = operands(known, dtype)
+    return Column(np.where(condition, one, other), bad, scale)
+
+
+def _dtype_of(value: ColumnValue) -> Any:
+    """Return the type of a value's array; None if it has none."""
+    if isinstance(value, Column):
+        return AMOUNT if value.scale else value.values.dtype.type
+    return PLAIN.get(value.value.__class__) if isinstance(value, Same) else None
 
 
 def _failing(chosen: Mask, value: ColumnValue | None) -> Bad:
     bad = None if value is None else bad_of(value)
     return chosen if value is None else None if bad is None else chosen & bad
+
+
+def _merged_codes(condition: Mask, branches: Sequence[ColumnValue], bad: Bad) -> Coded:
+    one, other = map(_coded, branches)
+    if is_traced(condition):
+        raise NotColumnar
+    codes = np.where(condition, one.codes, other.codes + len(one.values))
+    return Coded(codes, [*one.values, *other.values], bad)
+
+
+def _coded(value: ColumnValue) -> Coded:
+    if isinstance(value, Coded):
+        return value
+    if not isinstance(value, Same):
+        raise NotColumnar
+    return Coded(np.zeros(1, np.int64), [value.value])
 
 
 def scattered(mask: Mask, among: Array, rows: int) -> Mask:
@@ -212,61 +231,3 @@ def plain(value: Coded) -> ColumnValue:
     if kinds <= {bool} or kinds <= {int} or kinds <= {float}:
         return Column(np.array(value.values)[value.codes], value.bad)
     return value
-
-
-def _merge(rows: int, parts: list[Part]) -> ColumnValue:
-    """Merge two branches: of one plain type, amounts of one scale, or values that can be coded."""
-    known = [value for _, value in parts if value is not None]
-    if not known:
-        raise AllBad
-    bad = np.zeros(rows, dtype=np.bool_)
-    for index, value in parts:
-        own = np.True_ if value is None else bad_of(value)
-        if own is not None:
-            bad[index] = own
-    found = bad if bad.any() else None
-    if any(isinstance(value, Amounts) for value in known):
-        return _merge_amounts(rows, parts, found)
-    if any(isinstance(value, Column) for value in known):
-        return _merge_plain(rows, parts, found)
-    merged = _merge_coded(rows, parts, found)
-    return plain(merged) if all(isinstance(value, Same) for value in known) else merged
-
-
-def _merge_plain(rows: int, parts: list[Part], bad: Bad) -> ColumnValue:
-    arrays = [(index, spread(value, len(index), None)[0]) for index, value in parts if value is not None]
-    # INVARIANT: both branches have one type; if the type is open, no column code reads the value.
-    merged = np.zeros(rows, dtype=arrays[0][1].dtype)
-    for index, array in arrays:
-        merged[index] = array
-    return Column(merged, bad)
-
-
-def _merge_coded(rows: int, parts: list[Part], bad: Bad) -> Coded:
-    codes = np.zeros(rows, dtype=np.int64)
-    values: list[Value] = []
-    for index, value in parts:
-        match value:
-            case Coded(codes=own, values=known):
-                codes[index] = own + len(values)
-                values += known
-            case Same(value=only):
-                codes[index] = len(values)
-                values.append(only)
-            case None:
-                pass
-            case _:
-                raise NotColumnar
-    return Coded(codes, values, bad)
-
-
-def _merge_amounts(rows: int, parts: list[Part], bad: Bad) -> ColumnValue:
-    scales = {value.scale for _, value in parts if isinstance(value, Amounts)}
-    if len(scales) != 1:
-        raise NotColumnar
-    scale = scales.pop()
-    merged = np.zeros(rows, dtype=np.int64)
-    for index, value in parts:
-        if value is not None:
-            merged[index] = amount_of(value, scale)[0]
-    return Amounts(merged, scale, bad)

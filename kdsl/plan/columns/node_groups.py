@@ -67,16 +67,16 @@ class NodeReads(Struct, eq=False):
                 return False
         return True
 
-    def digits(self, batch: Batch) -> list[Digit] | None:
-        """Return the digits in which the rows of a batch may differ; None if a fact has so many values that
-        the rows hardly share them.
+    def digits(self, batch: Batch, most: int) -> list[Digit] | None:
+        """Return the digits in which the rows of a batch may differ; None if a fact has more than `most`
+        values.
         """
         facts, rows = batch.facts, batch.rows
         columns = [facts.field(name) for name in self.fields]
         columns += [facts.key(*place) for place in self.keys]
         digits: list[Digit] = []
         for column in columns:
-            if len(column.values) > _SHARED:
+            if len(column.values) > most:
                 return None
             if not column.is_constant:
                 digits.append(column.digit(rows))
@@ -122,7 +122,7 @@ class NodeGroups:
         reads = frame[self._slot]
         if reads is UNSET or reads is None or not reads.hold():
             reads = frame[self._slot] = collected_reads(self._collect, frame)
-        digits = None if reads is None else reads.digits(batch)
+        digits = None if reads is None else reads.digits(batch, _SHARED)
         return None if digits is None else few_groups(digits, len(batch))
 
 
@@ -137,3 +137,14 @@ def collected_reads(collect: Collect, frame: Frame) -> NodeReads | None:
     finally:
         frame[-1] = meter
     return reads
+
+
+def distinct_digits(collect: Collect | None, batch: Batch) -> list[Digit] | None:
+    """Return the digits in which reads of the rows of a batch may differ; None if they are unknown, or if
+    hardly any rows share them.
+    """
+    if collect is None:
+        return []
+    # A variable that runs out of the steps for collecting must not stay failed.
+    reads = collected_reads(collect, batch.frame.copy())
+    return None if reads is None else reads.digits(batch, len(batch))

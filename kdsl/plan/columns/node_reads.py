@@ -33,12 +33,13 @@ from kdsl.eval.scalar.comprehensions import Each, each_of
 from kdsl.eval.scalar.meter import spend
 from kdsl.eval.values import EvalError, Value
 from kdsl.eval.views import attribute_of, method_of
-from kdsl.plan.columns.atoms import is_fact, keyed
+from kdsl.plan.columns.atoms import NodeFact, is_fact, keyed
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.node_groups import Collect, NodeGroups, NodeReads
 from kdsl.plan.columns.rule import ColumnScope
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.stability import COUNTS, is_stable
+from kdsl.plan.reads.dependencies import expressions_of_body
 
 _MAX_DEPTH: Final = 64
 
@@ -53,6 +54,8 @@ class NodeReadsCompiler:
         self._depth = 0
         # The evaluated expressions that may change between attempts of a signature.
         self._changing: list[TypedExpr] = []
+        # The facts that are read, as texts.
+        self.facts: dict[str, None] = {}
         # Collectors of `let`s by slot, and of functions by name; both with the variables known there.
         self._lets: dict[tuple[int, frozenset[int]], Collect | None] = {}
         self._bodies: dict[tuple[str, int, frozenset[int]], Collect | None] = {}
@@ -77,9 +80,10 @@ class NodeReadsCompiler:
 
     def _compile(self, expr: TypedExpr) -> Collect | None:
         match expr:
-            case Var(slot=slot):
-                return self._variable(slot)
+            case Var():
+                return self._variable(expr)
             case FieldOf(operand=Var(slot=slot)) | HasField(operand=Var(slot=slot)) if slot == self._node:
+                self.facts[str(NodeFact(expr.field, None))] = None
                 return _field(expr)
             case CallOf(function="_&&_" | "_||_"):
                 return self._connective(expr)
@@ -87,6 +91,7 @@ class NodeReadsCompiler:
                 return self._choice(expr)
             case CallOf() | KeyOf() if fact := keyed(expr, self._node):
                 assert fact.key is not None
+                self.facts[str(fact)] = None
                 is_test = expr.test if isinstance(expr, KeyOf) else expr.overload == "in_map"
                 return _key(attribute_of(fact.field), self._shared(fact.key), is_test)
             case CallOf(args=(receiver, *others, Var(slot=slot))) if slot == self._node:
@@ -127,13 +132,14 @@ class NodeReadsCompiler:
 
     def _inside(self, inner: NodeReadsCompiler) -> NodeReadsCompiler:
         inner._depth, inner._lets, inner._bodies = self._depth, self._lets, self._bodies
-        inner._changing = self._changing
+        inner._changing, inner.facts = self._changing, self.facts
         return inner
 
-    def _variable(self, slot: int) -> Collect | None:
-        if slot == self._node:
-            raise NotColumnar
+    def _variable(self, expr: Var) -> Collect | None:
+        slot = expr.slot
         definition, place = self._rule.definition(slot), (slot, self._known)
+        if slot == self._node or (definition is None and self._node in self._rule.needs(expr)):
+            raise NotColumnar
         if place not in self._lets:
             self._lets[place] = None if definition is None else self.compile(definition)
         collect = self._lets[place]
@@ -180,6 +186,7 @@ class NodeReadsCompiler:
         """Return the collector of a method that takes the node; see `NodeMethod`."""
         if method_of(expr.function) is None:
             raise NotColumnar
+        self.facts[expr.span.text] = None
         target, inputs = self._shared(receiver), [self._shared(each) for each in others]
         name = attribute_of(expr.function.rpartition(".")[2])
 
@@ -298,12 +305,27 @@ class NodeReadsCompiler:
         """Return the groups of nodes for all of a rule's expressions; None if it reads more than a few facts
         in any case.
         """
-        optimised = scope.optimised
-        collectors = self.compile_all(map(optimised, exprs)), self._statements(statements, optimised)
-        collect = _together(collectors) or _nothing
+        collect = self.of_parts(exprs, statements, scope) or _nothing
         if collect is unclear:
             return None
         return NodeGroups(collect, scope.transient_slot() if self._changing else scope.kept_slot())
+
+    def of_parts(
+        self, exprs: Iterable[TypedExpr], statements: Iterable[CheckedStatement], scope: RuleScope
+    ) -> Collect | None:
+        """Return the collector of expressions and statements of a rule."""
+        optimised = scope.optimised
+        return _together((self.compile_all(map(optimised, exprs)), self._statements(statements, optimised)))
+
+    def of_loop(self, exprs: Iterable[TypedExpr], loop: CheckedForEach, scope: RuleScope) -> Collect | None:
+        """Return the collector of a loop and further expressions, also for items that differ by node."""
+        exprs = tuple(exprs)
+        collect = self.of_parts(exprs, [loop], scope)
+        return (
+            self.of_parts((*exprs, *expressions_of_body([loop])), (), scope)
+            if collect is unclear
+            else collect
+        )
 
     def _statements(
         self, statements: Iterable[CheckedStatement], optimised: Callable[[TypedExpr], TypedExpr]
@@ -321,7 +343,9 @@ class NodeReadsCompiler:
 
     def _loop(self, statement: CheckedForEach, optimised: Callable[[TypedExpr], TypedExpr]) -> Collect | None:
         slots = tuple(variable.slot for variable in statement.variables)
-        iterable = self._evaluated(optimised(statement.iterable))
+        source = optimised(statement.iterable)
+        where = () if statement.where is None else (optimised(statement.where),)
+        iterable = self._evaluated(source)
         if iterable is None:
             return unclear
         inner, lets = self._with_known(slots), []
@@ -331,8 +355,7 @@ class NodeReadsCompiler:
                 if inner._closure(each.value) is not None:
                     inner._note(each.variable)
                     inner = inner._with_known(lets[-1:])
-        where = None if statement.where is None else inner.compile(optimised(statement.where))
-        collect = _together([where, inner._statements(statement.body, optimised)])
+        collect = _together([inner.compile_all(where), inner._statements(statement.body, optimised)])
         if collect is None:
             return None
         body = collect

@@ -6,8 +6,6 @@ same for all nodes of the list.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from msgspec import Struct
 
@@ -23,7 +21,6 @@ from kdsl.eval.scalar.logic import checked_truth
 from kdsl.eval.scalar.meter import Meter, spend
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.columns.atoms import NodeFact
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
@@ -47,12 +44,6 @@ class _MacroColumns(ColumnScope):
 
     def needs(self, expr: TypedExpr) -> frozenset[int]:
         return self._needs(expr)
-
-    def facts(
-        self, exprs: Iterable[TypedExpr], bound: frozenset[int] = frozenset()
-    ) -> tuple[NodeFact, ...] | None:
-        exprs = tuple(exprs)
-        return None if any(map(self.hides_node, exprs)) else super().facts(exprs, bound)
 
     def hides_node(self, expr: TypedExpr) -> bool:
         """Return whether a hoisted part of an expression reads the node."""
@@ -188,7 +179,7 @@ def _listed(value: ColumnValue, nodes: NodeSet) -> Value:
     match value:
         case Same(value=only):
             return (only,) * len(nodes)
-        case Column(values=values):
+        case Column(values=values, scale=0):
             return tuple(values.tolist())
         case Coded(codes=codes, values=known) if all(map(_is_string, known)):
             return StringList(known, codes)

@@ -19,8 +19,7 @@ from kdsl.plan.columns.column import (
     AllBad,
     Array,
     Bad,
-    CardCells,
-    CardLists,
+    Cards,
     Coded,
     Column,
     ColumnValue,
@@ -39,7 +38,7 @@ MAX_WIDTH: Final = 64
 
 def is_numbers(value: ColumnValue) -> bool:
     """Return whether a value is lists of numbers or cards that differ from row to row."""
-    return isinstance(value, (Numbers, CardLists))
+    return isinstance(value, (Numbers, Cards))
 
 
 def numbers_of(value: ColumnValue) -> ColumnValue:
@@ -58,14 +57,14 @@ def numbers_of(value: ColumnValue) -> ColumnValue:
     return Numbers(cells[value.codes], sizes[value.codes], value.bad)
 
 
-def cards(batch: Batch, table: CardTable) -> CardLists:
+def cards(batch: Batch, table: CardTable) -> Cards:
     """Return the cards of the rows of a batch."""
     if table.widest > MAX_WIDTH:
         raise NotColumnar
-    return CardLists(table, batch.rows)
+    return Cards(table, batch.rows)
 
 
-def card_field(value: CardCells, attribute: str) -> Column:
+def card_field(value: Cards, attribute: str) -> Column:
     """Return a field of cards, one for each row."""
     return Column(value.table.field(attribute)[value.rows, value.places])
 
@@ -91,7 +90,7 @@ def _compact(values: Array, kept: Mask) -> tuple[Array, Array]:
 
 def over_numbers(
     macro: Macro,
-    value: Numbers | CardLists,
+    value: Numbers | Cards,
     slots: tuple[int, ...],
     where: Operand | None,
     body: Operand,
@@ -110,7 +109,7 @@ def over_numbers(
     if isinstance(value, Numbers):
         inner.columns[slots[-1]] = Column(value.values[owners, places])
     else:
-        inner.columns[slots[-1]] = CardCells(value.table, value.rows[owners], places)
+        inner.columns[slots[-1]] = Cards(value.table, value.rows[owners], places)
     if len(slots) == 2:
         inner.columns[slots[0]] = Column(places)
     before = batch.frame[-1].left
@@ -155,7 +154,7 @@ def _numbers(value: ColumnValue) -> Numbers:
 
 def _size(rows: int, args: list[ColumnValue]) -> ColumnValue:
     value = args[0]
-    if isinstance(value, CardLists):
+    if isinstance(value, Cards):
         return Column(value.table.sizes[value.rows])
     numbers = _numbers(value)
     return Column(numbers.sizes, numbers.bad)

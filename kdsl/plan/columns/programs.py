@@ -1,53 +1,29 @@
 """Predicates and scores over columns. The scalar programs answer for the rows that columns leave out.
 
-A rule that reads only few facts of a node is evaluated as a whole by the scalar program, once per combination
-of them; other rules statement by statement.
+A rule that reads few different values of the nodes is evaluated as a whole by the scalar program, once per
+combination of them; other rules statement by statement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedStatement
-from kdsl.plan.columns.atoms import Atom
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
 from kdsl.plan.columns.compiler import ColumnCompiler
-from kdsl.plan.columns.distinct import fact_digits
-from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import Operand, disjunction
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
-from kdsl.plan.columns.rule import ScalarPart
-from kdsl.plan.columns.statements import BatchStep, ColumnBlock, loop_slots, reject
+from kdsl.plan.columns.statements import BatchStep, ColumnBlock, reject
 from kdsl.plan.compile.failures import OnError, StatusNumbers
 from kdsl.plan.compile.scope import RuleScope
-from kdsl.plan.reads.dependencies import expressions_of_body
 
 Ids = NDArray[np.int32]
 ScalarStatuses = Callable[[Batch], Ids]
-_FIRST: Final = np.zeros(1, np.int64)
-
-
-class DistinctPredicate:
-    """A predicate that the scalar program judges once for each combination of facts."""
-
-    def __init__(self, atoms: Sequence[Atom]) -> None:
-        self._atoms = tuple(atoms)
-
-    def statuses(self, batch: Batch, numbers: StatusNumbers, scalar: ScalarStatuses) -> Ids:
-        """Do as `ColumnPredicate.statuses`, which also needs `numbers`."""
-        digits = fact_digits(self._atoms, batch)
-        if digits is None:
-            return scalar(batch)
-        if not digits:
-            return scalar(batch.part(_FIRST)).repeat(len(batch))
-        representatives, groups = grouped(digits, len(batch))
-        return scalar(batch.part(representatives))[groups]
 
 
 class ColumnPredicate:
@@ -124,16 +100,11 @@ def column_predicate(
     scope: RuleScope,
     compiler: ColumnCompiler,
     on_error: OnError,
-) -> DistinctPredicate | ColumnPredicate:
+) -> ColumnPredicate:
     """Compile the statements of a rule that are decided node by node."""
     error_reason = None if rule.on_error is None else rule.on_error.reason
     error_parts = () if error_reason is None else error_reason.holes
-    facts = compiler.facts([*expressions_of_body(statements), *error_parts], loop_slots(statements))
     block = ColumnBlock(scope, compiler, rule.report_all, on_error, error_parts)
-    if facts is not None and not any(map(block.is_over_items, statements)):
-        compiler.scalar_parts.append(ScalarPart(rule.span, facts))
-        return DistinctPredicate(compiler.atoms(facts))
     steps = block.steps(statements)
-    reads_compiler = NodeReadsCompiler(compiler)
-    groups = reads_compiler.of_rule(error_parts, statements, scope)
+    groups = NodeReadsCompiler(compiler).of_rule(error_parts, statements, scope)
     return ColumnPredicate(steps, rule.report_all, groups)

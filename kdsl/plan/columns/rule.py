@@ -15,10 +15,8 @@ from kdsl.check.model.rule_set import CheckedFn
 from kdsl.check.model.typed import TypedExpr
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure
-from kdsl.eval.views import attribute_of
-from kdsl.plan.columns.atoms import Atom, NodeFact, facts_of
 from kdsl.plan.columns.column import NotColumnar
-from kdsl.plan.columns.distinct import Fallback, NodeSlots
+from kdsl.plan.columns.distinct import NodeSlots
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.tape import RuleTapes
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
@@ -35,7 +33,7 @@ class ScalarPart:
     """
 
     span: Span
-    facts: tuple[NodeFact, ...] | None
+    facts: tuple[str, ...] | None
 
 
 @dataclass(slots=True)
@@ -83,48 +81,10 @@ class ColumnScope(ABC):
     def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
         """Return the closure of an expression that is the same for all rows; None for others."""
 
-    def facts(
-        self, exprs: Iterable[TypedExpr], bound: frozenset[int] = frozenset()
-    ) -> tuple[NodeFact, ...] | None:
-        """Return the facts of a node that expressions read; None if they read more. No key of a fact may
-        depend on a variable of `bound`.
-        """
-        found: dict[NodeFact, None] = {}
-        for expr in exprs:
-            facts = facts_of(expr, self.slots.node, self.definition, bound)
-            if facts is None:
-                return None
-            found.update(dict.fromkeys(facts))
-        return tuple(found)
-
-    def atoms(self, facts: Iterable[NodeFact]) -> tuple[Atom, ...]:
-        """Compile facts."""
-        return tuple(
-            Atom(attribute_of(fact.field), None, frozenset())
-            if fact.key is None
-            else Atom(attribute_of(fact.field), self.closure(fact.key), self.needs(fact.key))
-            for fact in facts
-        )
-
-    def fallback(self, expr: TypedExpr, captured: frozenset[int]) -> Operand:
-        """Return a column closure that evaluates an expression by the scalar back end."""
-        needs = self.needs(expr)
-        held = sorted(needs & captured)
-        if not self.reads_node(needs):
-            return Fallback(self.closure(expr), expr.type, held, None, None)
-        facts = self.facts([expr])
-        atoms = None if facts is None else self.atoms(facts)
-        return Fallback(self.closure(expr), expr.type, held, self.slots, atoms)
-
     @property
     def scalar_parts(self) -> list[ScalarPart]:
         """The parts that are left to the scalar back end."""
         return self.lowered.scalar_parts
-
-    def add_scalar_part(self, expr: TypedExpr) -> None:
-        """Record that an expression is left to the scalar back end, if it reads the node."""
-        if self.reads_node(self.needs(expr)):
-            self.scalar_parts.append(ScalarPart(expr.span, self.facts([expr])))
 
     def reads_node(self, slots: frozenset[int]) -> bool:
         """Return whether some of these variables differ by node."""

@@ -25,10 +25,12 @@ from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread
 from kdsl.plan.columns.compiler import ColumnCompiler
-from kdsl.plan.columns.distinct import Spending, fact_digits, set_node
+from kdsl.plan.columns.distinct import Spending, set_node
 from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import scattered
+from kdsl.plan.columns.node_groups import distinct_digits
 from kdsl.plan.columns.node_lists import over_items, tested_items
+from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rejections import Rejections, TracedRejections
 from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.columns.tape import Tapes
@@ -138,7 +140,7 @@ class ColumnBlock:
             and scope.is_lasting(statement.where, bound=inside)
             and scope.is_lasting(*self._error_parts, bound=shared)
         ):
-            return self._over_items(statement, shared) or self._by_scalar(statement)
+            return self._over_items(statement, shared) or self._by_scalar(statement, shared)
         choose = chosen_items(statement, scope)
         local: list[int] = []
         for inner in statement.body:
@@ -187,12 +189,6 @@ class ColumnBlock:
 
         return step
 
-    def is_over_items(self, statement: CheckedStatement) -> bool:
-        """Return whether a statement is a loop over a list of the node."""
-        return isinstance(statement, CheckedForEach) and self._compiler.lowering(frozenset()).at.is_node_list(
-            self._scope.optimised(statement.iterable)
-        )
-
     def _over_items(self, statement: CheckedForEach, shared: frozenset[int]) -> BatchStep | None:
         """Return a step for a loop over a list of the node, such as its taints, that evaluates all distinct
         items at once; None if the body is more than one `require` about the item.
@@ -217,7 +213,7 @@ class ColumnBlock:
         code, site, slot = CODES[require.code], require.span.site, variable.slot
         parts = self._compiler.scalar_parts
         count = len(parts)
-        by_scalar = self._by_scalar(statement)
+        by_scalar = self._by_scalar(statement, shared)
         # The scalar back end is for items that fail, which is rare.
         del parts[count:]
 
@@ -235,22 +231,20 @@ class ColumnBlock:
 
         return step
 
-    def _by_scalar(self, statement: CheckedForEach) -> BatchStep:
+    def _by_scalar(self, statement: CheckedForEach, shared: frozenset[int]) -> BatchStep:
         """Return a step that runs a loop in the scalar back end, for one node of each group."""
         block = BlockCompiler(self._scope, self._report_all, self._on_error)
         block.add(statement)
-        exprs = (*expressions_of_body([statement]), *self._error_parts)
-        facts = self._compiler.facts(exprs, loop_slots([statement]))
-        atoms = None if facts is None else self._compiler.atoms(facts)
+        reads = NodeReadsCompiler(self._compiler, shared)
+        collect = reads.of_loop(self._error_parts, statement, self._scope)
+        facts = None if collect is unclear else tuple(reads.facts)
         self._compiler.scalar_parts.append(ScalarPart(statement.iterable.span, facts))
         slots = self._compiler.slots
 
         def step(batch: Batch, found: Rejections) -> None:
             index = found.open_rows()
             part = batch.part(index)
-            digits = None if atoms is None else fact_digits(atoms, part)
-            every = np.arange(len(part))
-            representatives, kinds = (every, every) if digits is None else grouped(digits, len(part))
+            representatives, kinds = grouped(distinct_digits(collect, part), len(part))
             with Spending(part) as meter:
                 for kind, row in enumerate(representatives.tolist()):
                     failures: list[Failure] = []
@@ -309,14 +303,3 @@ class _Recorded:
         found = TracedRejections(len(batch))
         _run(self._steps, batch, found, self._report_all)
         return [rows for _, rows in found.failures], [failure for failure, _ in found.failures]
-
-
-def loop_slots(statements: Iterable[CheckedStatement]) -> frozenset[int]:
-    """Return the slots of the variables of loops, which have no value before the loop runs."""
-    found: set[int] = set()
-    for statement in statements:
-        if isinstance(statement, CheckedForEach):
-            found.update(variable.slot for variable in statement.variables)
-            found.update(inner.variable.slot for inner in statement.body if isinstance(inner, CheckedLet))
-            found |= loop_slots(statement.body)
-    return frozenset(found)

@@ -152,19 +152,19 @@ class Tape(Generic[M]):
         rows = batch.rows
         cells: list[Any] = [column.take(rows) for column in columns]
         cells += self.constants
-        add = cells.append
         for source, largest in self.inputs:
             amount = source.amount(pod)
             if not 0 <= amount <= largest:
                 return None
-            add(amount)
+            cells += (amount,)
+        # Additions to the list take no call, unlike `append`.
         for function, one, two, three in self.steps:
             if three >= 0:
-                add(function(cells[one], cells[two], cells[three]))
+                cells += (function(cells[one], cells[two], cells[three]),)
             elif two >= 0:
-                add(function(cells[one], cells[two]))
+                cells += (function(cells[one], cells[two]),)
             else:
-                add(function(cells[one]))
+                cells += (function(cells[one]),)
         for mask, of_all, outcome in self.guards:
             found = cells[mask].all() if of_all else cells[mask].any()
             if found != outcome:

@@ -16,9 +16,9 @@ def steps_of_column(value: ColumnValue) -> int:
     """Return the steps for visiting a value, in the row with the highest cost."""
     match value:
         case Same(value=only):
-            return steps_of([only])
+            return _steps_of_one(only)
         case Coded(values=known):
-            return max((steps_of([one]) for one in known), default=0)
+            return max(map(_steps_of_one, known), default=0)
         case Items(entries=entries):
             return len(entries) + sum(steps_of_column(entry.value) for entry in entries)
         case Numbers(values=cells):

@@ -26,7 +26,7 @@ from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import RejectionCode
 from kdsl.plan.columns.batch import Batch, batch_of
 from kdsl.plan.columns.compiler import ColumnCompiler
-from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
+from kdsl.plan.columns.programs import ColumnPredicate, column_predicate
 from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import Failure, StatusNumbers, compile_on_error, status_of
@@ -88,9 +88,7 @@ class PredicateProgram:
         self.begin = self.frames.begin
         """Returns the frame of one pod over the snapshot that a cluster view shows."""
 
-    def _over_columns(
-        self, scope: RuleScope, functions: CompiledFunctions
-    ) -> DistinctPredicate | ColumnPredicate | None:
+    def _over_columns(self, scope: RuleScope, functions: CompiledFunctions) -> ColumnPredicate | None:
         """Compile the statements that are decided per node for many nodes at once, if they have that form."""
         stays_narrow = self._narrow is not None and not self._narrows_in_pre_filter
         if functions.probe is not None or self.applies_by_node or stays_narrow:

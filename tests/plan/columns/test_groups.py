@@ -8,23 +8,22 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.eval.nodelist import StringList
-from kdsl.plan.columns.groups import MOST, combinations, few_groups, grouped
+from kdsl.plan.columns.groups import MOST, few_groups, grouped
 
-SIZES = st.sampled_from((1, 2, 3, 40, 300, 5_000))
+SIZES = st.sampled_from((1, 2, 3, 40, 300, 5_000, 2**62))
 
 
 @given(st.lists(SIZES, min_size=1, max_size=3), st.integers(0, 60), st.randoms())
 def test_groups_are_the_combinations_of_codes(sizes: list[int], rows: int, random: Random) -> None:
     codes = [[random.randrange(size) for _ in range(rows)] for size in sizes]
-    digits = [(np.array(each, np.int32), size) for each, size in zip(codes, sizes, strict=True)]
+    digits = [(np.array(each, np.int64), size) for each, size in zip(codes, sizes, strict=True)]
     representatives, groups = grouped(digits, rows)
     read = list(zip(*codes, strict=True))
     assert [read[representatives[group]] for group in groups.tolist()] == read
     assert sorted(representatives.tolist()) == [read.index(each) for each in dict.fromkeys(read)]
-    assert combinations(digits) >= len(representatives)
 
 
-FEW = st.sampled_from((1, 2, 3, 250, 300, 70_000))
+FEW = st.sampled_from((1, 2, 3, 250, 300, 70_000, 2**62))
 
 
 @given(st.lists(FEW, max_size=4), st.integers(0, 60), st.integers(1, 14), st.randoms())
@@ -33,7 +32,7 @@ def test_few_groups_are_the_combinations_of_codes(
 ) -> None:
     known = [tuple([random.randrange(size) for size in sizes]) for _ in range(distinct)]
     read = [random.choice(known) for _ in range(rows)]
-    digits = [(np.array([row[at] for row in read], np.int32), size) for at, size in enumerate(sizes)]
+    digits = [(np.array([row[at] for row in read], np.int64), size) for at, size in enumerate(sizes)]
     groups, combined = few_groups(digits, rows), list(dict.fromkeys(read))
     if len(combined) > MOST:
         assert groups is None

@@ -13,7 +13,7 @@ from kdsl.base.quantity import Quantity
 from kdsl.base.resources import quantity_of
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
-from kdsl.plan.columns.column import Amounts, Column, ColumnValue, NotColumnar, Same
+from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.kernels import KERNELS, equality
 
 INTS = st.one_of(
@@ -73,14 +73,14 @@ def _same(one: Value, other: Value) -> bool:
 def _check(name: str, args: list[ColumnValue], rows: list[list[Value]], scale: int = 1) -> None:
     with np.errstate(all="ignore"):
         found = KERNELS[name](len(rows), args)
-    assert isinstance(found, (Column, Amounts))
+    assert isinstance(found, Column)
     for row, values in enumerate(rows):
         expected = _expected(name, values)
         if found.bad is not None and found.bad[row]:
-            assert isinstance(expected, EvalError) or name in MAY_BE_BAD or isinstance(found, Amounts)
+            assert isinstance(expected, EvalError) or name in MAY_BE_BAD or found.scale
             continue
         cell = found.values[row].item()
-        if isinstance(found, Amounts):
+        if found.scale:
             cell = Quantity(cell * (10**9 // scale))
         assert _same(cell, expected), (name, values)
 
@@ -116,16 +116,16 @@ def test_quantities(name: str, resource: str, scale: int, data: st.DataObject) -
         st.sampled_from([0, 1, -1, INT_MAX, -INT_MAX, 2**53, 2**53 + 1]), st.integers(-(2**62), 2**62)
     )
     rows = data.draw(st.lists(st.lists(amounts, min_size=2, max_size=2), min_size=1, max_size=6))
-    columns: list[ColumnValue] = [Amounts(np.array([row[at] for row in rows]), scale) for at in range(2)]
+    columns: list[ColumnValue] = [Column(np.array([row[at] for row in rows]), None, scale) for at in range(2)]
     values = [[quantity_of(resource, one) for one in row] for row in rows]
     with np.errstate(all="ignore"):
         found = KERNELS[name](len(rows), columns)
-    assert isinstance(found, (Column, Amounts))
+    assert isinstance(found, Column)
     for row, pair in enumerate(values):
         if found.bad is not None and found.bad[row]:
             continue
         cell = found.values[row].item()
-        cell = Quantity(cell * (10**9 // scale)) if isinstance(found, Amounts) else cell
+        cell = Quantity(cell * (10**9 // scale)) if found.scale else cell
         assert _same(cell, _expected(name, list(pair))) or cell == _expected(name, list(pair))
 
 
@@ -140,8 +140,8 @@ def test_quotients_of_quantities_by_integers(resource: str, scale: int, data: st
     rows = data.draw(st.lists(st.lists(amounts, min_size=2, max_size=2), min_size=1, max_size=6))
     divisors = data.draw(st.lists(DIVISORS, min_size=1, max_size=2))
     compare = data.draw(st.sampled_from(["less_quantity", "greater_equals_quantity", "quantity_compare_to"]))
-    column: ColumnValue = Amounts(np.array([row[0] for row in rows]), scale)
-    other = Amounts(np.array([row[1] for row in rows]), scale)
+    column: ColumnValue = Column(np.array([row[0] for row in rows]), None, scale)
+    other = Column(np.array([row[1] for row in rows]), None, scale)
     cells: list[Value] = [quantity_of(resource, row[0]) for row in rows]
     with np.errstate(all="ignore"):
         try:
@@ -155,7 +155,7 @@ def test_quotients_of_quantities_by_integers(resource: str, scale: int, data: st
             product = scale * abs(math.prod(divisors))
             assert 0 in divisors or 10**9 % product or largest * (product // scale) > INT_MAX
             return
-    assert isinstance(column, Amounts) and isinstance(found, Column)
+    assert isinstance(column, Column) and isinstance(found, Column)
     for row, cell in enumerate(cells):
         assert Quantity(column.values[row].item() * (10**9 // column.scale)) == cell
         assert found.values[row].item() == _expected(compare, [cell, quantity_of(resource, rows[row][1])])

@@ -22,6 +22,7 @@ from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.column import Column
 from kdsl.plan.columns.distinct import Fallback, NodeSlots
+from kdsl.plan.columns.node_reads import unclear
 from kdsl.plan.columns.nodes import _evaluate, lower_macro
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.rules.score import NO_SCORE_INT, ScoreProgram
@@ -294,7 +295,7 @@ def test_nodes_at_once_stop_at_the_first_that_runs_out() -> None:
         frame[-1].spend(5)
         return True
 
-    body = Fallback(costly, BOOL, (), NodeSlots(0, ()), None)
+    body = Fallback(costly, BOOL, (), NodeSlots(0, ()), (unclear, unclear))
     assert _evaluate(body, nodes, [None, Meter.of(4 * len(nodes))]) is None
     assert visited == 1
     found = _evaluate(body, nodes, [None, Meter.of(6 * len(nodes))])

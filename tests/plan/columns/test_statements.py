@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import pytest
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar import Frame
 from kdsl.eval.scalar.meter import Steps
-from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate
+from kdsl.eval.values import Value
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.columns import statements
+from kdsl.plan.columns.distinct import set_node
+from kdsl.plan.compile.failures import StatusNumbers
+from kdsl.plan.rules.predicate import PredicateProgram
 
 from tests.plan.columns.both import both_verdicts, cluster, predicate_program
 from tests.plan.lab import node
@@ -35,6 +44,8 @@ USAGE = 'require node.podCount >= 0 else "never"'
         'for k, v in pod.labels { let w = v + "" require node.labels[?k].orValue(w) == w else "${k} is not ${w}" }\n' + USAGE,
         'report all\nfor t in node.taints { require t.key == "u" else "taint ${t.key}" }\nrequire node.podCount == 0 else "full"',
         'for t in node.taints where node.podCount / (node.podCount - 1) == 0 { require false else "${t.key}" }',
+        'for t in node.taints { let w = node.labels[?"k"].orValue("") + t.key require w != "at" else "${w}" }',
+        USAGE + '\nfor t in node.taints { let w = node.labels[?"k"].orValue("") + t.key require w != "at" else "${w}" }',
         'on error reject "cannot say for ${node.name}"\nrequire 1 / node.podCount == 1 else "no"',
         'on error reject "cannot say for ${node.name}"\nfor i in [0, 1] where 1 / i == 1 { require node.podCount == i else "${i}" }',
         'on error reject "at ${node.name}"\nrequire node.labels[?"k"].value() == "a" else "no"',
@@ -62,11 +73,35 @@ def test_a_call_fails_with_an_argument_that_its_body_does_not_read(body: str) ->
     assert len(set(map(str, scalar))) > 1
 
 
-def test_a_rule_about_few_facts_runs_once_per_combination() -> None:
+def test_a_rule_about_few_facts_runs_once_per_combination(monkeypatch: pytest.MonkeyPatch) -> None:
     program = predicate_program('require node.taints.all(t, pod.tolerates(t)) else "no"')
-    assert isinstance(program.columns, DistinctPredicate)
-    program = predicate_program('on error reject "${node.name}"\nrequire node.taints.size() < 2 else "no"')
-    assert isinstance(program.columns, ColumnPredicate)
+    asked, original = [0], PredicateProgram.scalar_statuses
+
+    def counted(self: PredicateProgram, frame: Frame, nodes: Iterable[Value], *rest: Any) -> Iterator[int]:
+        found = list(nodes)
+        asked[0] += len(found)
+        return original(self, frame, found, *rest)
+
+    monkeypatch.setattr(PredicateProgram, "scalar_statuses", counted)
+    program.statuses(program.begin(POD, ClusterView(NODES.snapshot)), NODES, StatusNumbers())
+    assert asked == [len(TAINTS)]
+
+
+def test_a_loop_without_a_column_form_runs_once_per_combination(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = f"""{USAGE}
+    for t in node.taints {{ let w = node.labels[?"k"].orValue("") + t.key require w != "at" else "${{w}}" }}
+    """
+    program, asked = predicate_program(body), [0]
+
+    def counted(*args: Any) -> None:
+        asked[0] += 1
+        set_node(*args)
+
+    monkeypatch.setattr(statements, "set_node", counted)
+    columns, scalar = both_verdicts(program, POD, NODES)
+    assert columns == scalar
+    # Three lists of taints, and labels `a`, `b` or none of them: not all combinations occur.
+    assert 3 <= asked[0] <= 9 < len(NODES)
 
 
 @pytest.mark.parametrize("steps", [1, 5, 20, 60, 200])
