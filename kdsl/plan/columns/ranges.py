@@ -75,6 +75,16 @@ def _not_equal(one: Range, other: Range) -> bool | None:
     return None if is_equal is None else not is_equal
 
 
+OPPOSITES: Final[Mapping[object, np.ufunc]] = {
+    np.less: np.greater_equal,
+    np.less_equal: np.greater,
+    np.greater: np.less_equal,
+    np.greater_equal: np.less,
+    np.equal: np.not_equal,
+    np.not_equal: np.equal,
+}
+"""The negations of comparisons of integers."""
+
 _COMPARISONS: Final[Mapping[object, Callable[[Range, Range], bool | None]]] = {
     np.less: _less,
     np.less_equal: _less_equal,
@@ -139,6 +149,8 @@ _RULES: Final[Mapping[object, Rule]] = {
     np.negative: lambda one: (-one[1], -one[0]),
     np.absolute: _absolute,
     np.where: lambda one, other: (min(one[0], other[0]), max(one[1], other[1])),
+    np.minimum: lambda one, other: (min(one[0], other[0]), min(one[1], other[1])),
+    np.maximum: lambda one, other: (max(one[0], other[0]), max(one[1], other[1])),
     np.trunc: _monotonic(lambda bound: float(math.trunc(bound))),
     to_int: _monotonic(math.trunc),
     to_double: _monotonic(float),

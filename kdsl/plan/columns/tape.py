@@ -152,19 +152,19 @@ class Tape(Generic[M]):
         rows = batch.rows
         cells: list[Any] = [column.take(rows) for column in columns]
         cells += self.constants
+        add = cells.append
         for source, largest in self.inputs:
             amount = source.amount(pod)
             if not 0 <= amount <= largest:
                 return None
-            cells += (amount,)
-        # Additions to the list take no call, unlike `append`.
+            add(amount)
         for function, one, two, three in self.steps:
             if three >= 0:
-                cells += (function(cells[one], cells[two], cells[three]),)
+                add(function(cells[one], cells[two], cells[three]))
             elif two >= 0:
-                cells += (function(cells[one], cells[two]),)
+                add(function(cells[one], cells[two]))
             else:
-                cells += (function(cells[one]),)
+                add(function(cells[one]))
         for mask, of_all, outcome in self.guards:
             found = cells[mask].all() if of_all else cells[mask].any()
             if found != outcome:
