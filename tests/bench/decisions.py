@@ -202,6 +202,8 @@ def main(
     names = names or shapes.NAMES
     if calls and beats:
         raise click.UsageError("--calls counts decisions without --beats")
+    if (calls or here) and (len(names) > 1 or len(sizes) > 1):
+        raise click.UsageError("--calls and --here measure one shape, of one size")
     if calls:
         print(json.dumps(count_calls(names[0], sizes[0], pods, bound)))
         return
