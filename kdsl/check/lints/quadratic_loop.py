@@ -1,4 +1,5 @@
-"""A loop over all nodes or pods of the cluster reads `node`, so it runs once for each node.
+"""A loop over all nodes or pods of the cluster, or over all feasible nodes, reads `node`: it runs once for each
+node.
 
 A cluster of 3,000 nodes needs 9,000,000 steps for one pod, and a rule that exceeds its share of steps rejects
 nodes or ends the attempt.
@@ -27,7 +28,7 @@ from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.check.lints.lint import Lint, Subject, conditions, values
 from kdsl.check.model.rule_set import WrittenRule
 from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import Comprehension, FieldOf
+from kdsl.check.model.typed import Comprehension, FieldOf, Var
 
 _HELP = ("count pods by `topology(…)`", "or compute a list or map in a `let` that does not read `node`")
 
@@ -45,11 +46,14 @@ def _in_rule(rule: WrittenRule) -> Iterator[Diagnostic]:
     for part in (part for expr in expressions for part in walk(expr)):
         match part:
             case Comprehension(iterable=FieldOf(view="Cluster", field="nodes" | "pods" as items)):
-                if not part.time.is_lasting:
-                    title = f"a loop over all {items} runs for each node"
-                    yield Diagnostic(
-                        LINT.code, title, part.span, "it reads `node`", Severity.WARNING, help=_HELP
-                    )
+                pass
+            case Comprehension(iterable=Var(name="feasible")):
+                items = "feasible nodes"
+            case _:
+                continue
+        if not part.time.is_lasting:
+            title = f"a loop over all {items} runs for each node"
+            yield Diagnostic(LINT.code, title, part.span, "it reads `node`", Severity.WARNING, help=_HELP)
 
 
 LINT = Lint("K0709", "quadratic-loop", find, __doc__)
