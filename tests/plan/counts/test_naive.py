@@ -17,6 +17,7 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.selector_index import MAX_SCOPES
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot import fact_columns
 from kdsl.cluster.snapshot.cache import ClusterCache
@@ -54,6 +55,7 @@ ELSEWHERE: Final = tuple(
     for selector in (LabelSelector(), _OF_APP_A, SELECTORS[5])
     for names, among in (
         (("other",), None),
+        (("other", *map(str, range(MAX_SCOPES))), None),
         (("bare",), LabelSelector.of_labels({"team": "a"})),
         ((), LabelSelector.of_labels({"team": "b"})),
         ((), LabelSelector(frozenset({LabelRequirement("team", Operator.NOT_IN, frozenset({"a"}))}))),
@@ -109,6 +111,9 @@ EVENTS: Final = st.lists(
         st.tuples(st.just("pod"), PODS),
         st.tuples(st.just("gone"), st.integers(0, 9)),
         st.tuples(st.just("no node"), st.integers(0, 4)),
+        st.tuples(
+            st.just("team"), st.tuples(st.sampled_from([*NAMESPACES]), st.sampled_from(("a", "b", "")))
+        ),
     ),
     max_size=6,
 )
@@ -339,6 +344,10 @@ def check_terms(snapshot: Snapshot, question: Question, matches: Callable[[PodAf
         assert np.broadcast_to(column(snapshot.order), len(here)).tolist() == here
 
 
+def put_namespace(cache: ClusterCache, name: str, team: str) -> None:
+    cache.put(Namespace(ObjectMeta(name, labels={"team": team} if team else {})))
+
+
 def happen(cache: ClusterCache, events: list[tuple[str, Value]]) -> None:
     for kind, what in events:
         # A reader that does not count: counts apply several versions at once.
@@ -352,6 +361,8 @@ def happen(cache: ClusterCache, events: list[tuple[str, Value]]) -> None:
                 cache.remove_pod(key)
             case "no node" if cache.snapshot().row_of(f"n{what}") is not None:
                 cache.remove_node(f"n{what}")
+            case "team":
+                put_namespace(cache, *what)
             case _:
                 pass
 
@@ -431,7 +442,7 @@ def test_counts_are_those_of_counting_anew(
 ) -> None:
     cache = ClusterCache()
     for name, team in NAMESPACES.items():
-        cache.put(Namespace(ObjectMeta(name, labels={"team": team} if team else {})))
+        put_namespace(cache, name, team)
     with pytest.MonkeyPatch.context() as patch:
         # Few pods are enough to look for those of a namespace.
         patch.setattr(pod_index, "MANY", 2)
