@@ -158,7 +158,8 @@ class InventoryClasses:
             self._inventories.inventory(node.facts),
         )
         asked = request if fitting.chooses_by_request else request.kind
-        known = (asked, inventory.shapes, tuple([each for each in key[2] if each[1] == _ALL]))
+        facts = tuple([each for each in key[2] if each[1] == _ALL])
+        known = (self.generation, asked, inventory.shapes, facts)
         if known not in memo.choosers:
             about = {
                 "pod": demand.pod,
