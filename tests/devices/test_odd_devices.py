@@ -24,7 +24,7 @@ dyn fn first(one: int, other: dyn): int = one
 dyn fn areAll(tenants: list(DeviceTenant), value: dyn): bool = tenants.all(each, type(value) == int)
 fn busy0(node: DeviceNode): bool = node.requested["cpu"] > quantity("50m")
 """
-HEAD += "".join(f"fn busy{at + 1}(node: DeviceNode): bool = busy{at}(node)\n" for at in range(9))
+HEAD += "".join(f"fn busy{at + 1}(node: DeviceNode): bool = busy{at}(node)\n" for at in range(13))
 DEVICE = """
 device Odd {{
   kind "NVIDIA"
@@ -74,8 +74,12 @@ CASES = {
     "an order without a value": {"order": 'device.attributes["x"] == 1'},
     "an order without a value for used cards": {"order": "10 / (100 - device.usedMemory)"},
     "an order by name": {"order": "device.id", "test": "device.index > 0"},
+    "pairs by the node": {
+        "choose": 'choose pairs where request.count > 1 else "No" {'
+        ' set affinity = node.name == "none" ? device.index / other.index : 0 }'
+    },
     "a node in the depth of functions": {
-        "choose": 'choose listed where busy9(node) else "No" {'
+        "choose": 'choose listed where busy13(node) else "No" {'
         " set choices = [fitting.filter(each, each > 1)].filter(each, each.size() >= request.count) }"
     },
 }  # fmt: skip

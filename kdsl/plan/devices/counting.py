@@ -107,10 +107,11 @@ class CardCounts:
             elif is_unclear:
                 reasons.append(None)
             elif counts[0] >= request.count:
-                is_known = not chooser.has_pairs or classes.knows_pairs(request.kind, place, node)
-                reasons.append(
-                    "" if chooser.is_counted and not self._program.has_value and is_known else None
+                is_counted = chooser.is_counted and not self._program.has_value
+                is_known = is_counted and (
+                    not chooser.has_pairs or classes.knows_pairs(request.kind, place, node)
                 )
+                reasons.append("" if is_known else None)
             elif not chooser.counts_refusals:
                 reasons.append(None)
             else:
