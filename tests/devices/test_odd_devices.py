@@ -132,3 +132,13 @@ def test_choosers_are_found_again_with_new_numbers(tmp_path: Path, monkeypatch: 
     plugin.answers.column(demand, snapshot, snapshot.order[::-1])
     monkeypatch.undo()
     check_one(farm, plugin, wanted)
+
+
+def test_kept_keys_of_orders_count_for_the_size_of_a_memo(tmp_path: Path) -> None:
+    farm = Farm(rules(tmp_path, HEAD + DEVICE.format(**USUAL | CASES["an order by name"])), "odd", *NODES)
+    plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
+    demand = plugin.demand(pod("p"), snapshot)
+    assert isinstance(demand, Demand)
+    plugin.answers.column(demand, snapshot, snapshot.order)
+    memo = plugin.answers._memo(demand)
+    assert len(memo) > sum(map(len, memo._sort_keys.values())) >= 3 * len(NODES) - 2

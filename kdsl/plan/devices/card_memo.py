@@ -66,7 +66,8 @@ class CardMemo:
         return self._sort_keys.setdefault((facts, *requests), {})
 
     def __len__(self) -> int:
-        return len(self.choosers) + sum(map(len, self._verdicts.values()))
+        kept = sum(map(len, self._verdicts.values())) + sum(map(len, self._sort_keys.values()))
+        return len(self.choosers) + kept
 
     @property
     def nbytes(self) -> int:
