@@ -77,6 +77,11 @@ class UInt(int):
     """An unsigned integer: 0 to 2**64 - 1."""
 
     __slots__ = ()
+    __str__ = int.__repr__
+
+    def __repr__(self) -> str:
+        """Return the literal, which tells it from an integer."""
+        return f"{self}u"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -136,13 +136,13 @@ def check(farm: Farm, plugin: DevicesPlugin) -> None:
 def check_one(farm: Farm, plugin: DevicesPlugin, wanted: PodInfo) -> None:
     """Compare the answers of all nodes with those of a plugin that keeps nothing and chooses cards on each."""
     snapshot = farm.cluster.snapshot()
-    fresh = CardAnswers(Inventories(plugin.inventories.programs))
+    fresh = Inventories(plugin.inventories.programs)
     demand = plugin.demand(wanted, snapshot)
     assert isinstance(demand, Demand)
     column = plugin.answers.column(demand, snapshot, snapshot.order)
     scores = plugin.answers.scores(demand, snapshot, snapshot.order).tolist()
     for at, row in enumerate(snapshot.order.tolist()):
-        said = fresh.ask(demand, snapshot.info(row))
+        said = CardAnswers(fresh).ask(demand, snapshot.info(row))
         if isinstance(said, Placed):
             assert (column.ids[at], scores[at]) == (0, float(said.score))
         else:

@@ -292,12 +292,14 @@ class CardAnswers:
         new = [key for key in firsts if key is not None and key not in memo.shared]
         if new:
             self._count(demand, memo, {key: live.info(firsts[key]) for key in new})
-        numbers: list[int | None] = [memo.shared.get(key) if key else None for key in keys]
+        known = {key: key and memo.shared.get(key) for key in firsts}
+        # One look-up for each row: `map` makes no call of it.
+        numbers = list(map(known.get, keys))
         if None in numbers:
             for at, (row, key) in enumerate(zip(nodes, keys, strict=True)):
                 if numbers[at] is None:
-                    known = memo.shared.get(key) if key else None
-                    numbers[at] = self._asked(demand, memo, live.info(row), key) if known is None else known
+                    number = memo.shared.get(key) if key else None
+                    numbers[at] = self._asked(demand, memo, live.info(row), key) if number is None else number
         return np.array(numbers, np.int32)
 
     def _count(self, demand: Demand, memo: _Memo, firsts: Mapping[ClassKey, NodeInfo]) -> None:

@@ -55,7 +55,7 @@ class CardMemo:
     _verdicts: dict[tuple[DeviceRequest, Hashable], Verdicts] = field(default_factory=dict)
     _sort_keys: dict[tuple[Hashable, ...], SortKeys] = field(default_factory=dict)
     choosers: dict[tuple[Hashable, ...], int | None] = field(default_factory=dict)
-    """The choosers by request (or kind, if they do not read it), shapes of idle cards, and facts."""
+    """The place of the chooser of nodes, None if it is not settled: see `InventoryClasses.chooser`."""
 
     def verdicts(self, request: DeviceRequest, facts: Hashable = ()) -> Verdicts:
         """Return the verdicts on the cards of nodes with these facts."""
@@ -66,7 +66,8 @@ class CardMemo:
         return self._sort_keys.setdefault((facts, *requests), {})
 
     def __len__(self) -> int:
-        return len(self.choosers) + sum(map(len, self._verdicts.values()))
+        kept = sum(map(len, self._verdicts.values())) + sum(map(len, self._sort_keys.values()))
+        return len(self.choosers) + kept
 
     @property
     def nbytes(self) -> int:

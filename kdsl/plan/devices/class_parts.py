@@ -46,8 +46,8 @@ class NodeAnswers:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """The facts of a node that decide which cards fit, and the number of those of each card; None without
-    any.
+    """The facts of a node that decide which cards fit: those of the node itself, and for each card the number
+    of its facts. `cards` is None if no fact of a card decides.
     """
 
     node: Hashable

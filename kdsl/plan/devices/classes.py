@@ -158,7 +158,8 @@ class InventoryClasses:
             self._inventories.inventory(node.facts),
         )
         asked = request if fitting.chooses_by_request else request.kind
-        known = (asked, inventory.shapes, tuple([each for each in key[2] if each[1] == _ALL]))
+        facts = tuple([each for each in key[2] if each[1] == _ALL])
+        known = (self.generation, asked, inventory.shapes, facts)
         if known not in memo.choosers:
             about = {
                 "pod": demand.pod,
@@ -220,8 +221,10 @@ class InventoryClasses:
     def card_classes(
         self, kind: str, keys: Sequence[ClassKey], nodes: Sequence[NodeInfo]
     ) -> tuple[NDArray[np.int64], list[tuple[Card, IdentityAnswer]], NDArray[np.int64]]:
-        """Return the cards of a kind, the only one of the classes, on a node of each: how many there are, the
-        different ones with their answers of identity tests, and the place of each card among the different.
+        """Return the cards of a kind on one node of each class: how many a node has, the cards that differ
+        with their answers of identity tests, and for each card of all nodes its place among these.
+
+        The classes are those of demands for this kind alone.
         """
         shapes = [self.shapes(key) for key in keys]
         of_kind = [each.of_kind(kind) for each in shapes]

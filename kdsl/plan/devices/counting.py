@@ -37,7 +37,7 @@ class CardCounts:
         verdicts: Verdicts,
         memo: CardMemo,
     ) -> None:
-        self._fitting, self._has_value = program.fitting, program.has_value
+        self._program, self._fitting = program, program.fitting
         self._demand, self._attempt, self._memo, self._verdicts = demand, attempt, memo, verdicts
         tests = program.fitting.cards
         self._key = tests.facts.key
@@ -61,9 +61,8 @@ class CardCounts:
             return None
         ((container, request),) = asked
         program = programs[request.kind]
-        if not program.fitting.is_countable or (
-            demand.quota and demand.quota.limits_any(program.quota_names)
-        ):
+        is_countable = program.fitting.is_countable and program.orders_by_shape
+        if not is_countable or (demand.quota and demand.quota.limits_any(program.quota_names)):
             return None
         # INVARIANT: no test of a countable device reads other cards, or of the node more than its facts.
         attempt = ContainerAttempt(
@@ -79,11 +78,12 @@ class CardCounts:
         """
         attempt = self._attempt
         request = attempt.request
+        sizes, cards, places = classes.card_classes(request.kind, keys, nodes)
         try:
+            self._order([card for card, _ in cards])
             refused = self._fitting.gated({**attempt.names, "devices": ()})
         except EvalError:
             return [None] * len(keys)
-        sizes, cards, places = classes.card_classes(request.kind, keys, nodes)
         settled = [self._settled(card, answer) for card, answer in cards]
         of = np.repeat(np.arange(len(keys)), sizes)
         is_open = self._open(settled, of, places, len(keys))
@@ -107,8 +107,11 @@ class CardCounts:
             elif is_unclear:
                 reasons.append(None)
             elif counts[0] >= request.count:
-                is_known = not chooser.has_pairs or classes.knows_pairs(request.kind, place, node)
-                reasons.append("" if chooser.is_counted and not self._has_value and is_known else None)
+                is_counted = chooser.is_counted and not self._program.has_value
+                is_known = is_counted and (
+                    not chooser.has_pairs or classes.knows_pairs(request.kind, place, node)
+                )
+                reasons.append("" if is_known else None)
             elif not chooser.counts_refusals:
                 reasons.append(None)
             else:
@@ -118,6 +121,13 @@ class CardCounts:
                     text = texts[found_counts] = self._refusal(place, numbers, counts)
                 reasons.append(text)
         return reasons
+
+    def _order(self, cards: Sequence[Card]) -> None:
+        """Raise EvalError if a card cannot be put in order."""
+        asked = self._attempt
+        self._program.sort_keys(
+            cards, (), asked.pod, asked.node, asked.policy, asked.request, (asked.request,), self._memo
+        )
 
     def _refusal(self, chooser: int, numbers: Mapping[str, int], counts: Sequence[int]) -> str:
         found = {reason: counts[number] for reason, number in numbers.items() if number and counts[number]}

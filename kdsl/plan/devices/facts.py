@@ -5,8 +5,10 @@ Nodes whose cards have equal shapes, and whose facts are equal, get equal answer
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 from typing import Final
 
 from kdsl.base.resources import Resources
@@ -27,6 +29,7 @@ from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.plan.devices.reads import keys_read
 
+_SHAPE: Final = attrgetter("shape")
 ANY: Final = "*"
 """Stands for all fields, of nodes and of cards."""
 NAMES: Final = frozenset(("Device.id", "DeviceGrant.id"))
@@ -51,9 +54,11 @@ _Part = tuple[str, tuple[str, ...] | None]
 """A field and the keys that are read of it, None for all of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
-    """The parts of a node, of each card, of each used card and of each tenant of a card."""
+    """Which parts of a node, of each card, of each used card and of each tenant of a card some expressions
+    read.
+    """
 
     node: tuple[_Part, ...] = ()
     card: tuple[_Part, ...] = ()
@@ -93,9 +98,10 @@ class Facts:
             found += tuple([_values(tenant, self.tenants) for tenant in card.tenants])
         return found
 
-    def key(self, card: Card) -> tuple[Hashable, ...]:
-        """Return the shape of a card, with its facts if there are any."""
-        return (card.shape, self.of_card(card)) if self.card or self.tenants else card.shape
+    @cached_property
+    def key(self) -> Callable[[Card], tuple[Hashable, ...]]:
+        """The key of a card: its shape, with its facts if there are any."""
+        return (lambda card: (card.shape, self.of_card(card))) if self.are_of_cards else _SHAPE
 
 
 def _values(thing: object, parts: tuple[_Part, ...]) -> tuple[Hashable, ...]:

@@ -26,7 +26,7 @@ from kdsl.plan.devices.card_tests import CardTests, Walk
 from kdsl.plan.devices.choice import CardChoice, CardRefusal
 from kdsl.plan.devices.choosers import CHOOSERS, COUNTED, GREEDY, PAIRED, SILENT
 from kdsl.plan.devices.device_error import fault_of, located
-from kdsl.plan.devices.facts import Facts, fields_read
+from kdsl.plan.devices.facts import ANY, Facts, fields_read
 from kdsl.plan.devices.identity import FIXED_FIELDS, reads_fixed_cards, reads_only
 from kdsl.plan.devices.reads import needs
 from kdsl.plan.devices.section import FieldsProgram, Section
@@ -67,9 +67,10 @@ class Chooser:
         )
         """Whether a node of which too few cards fit has the counts of their reasons as its reason."""
         where = self.gates.opened
-        self.is_settled = "DeviceNode.requested" not in {
-            name for each in where for name in fields_read(each)
-        } and reads_fixed_cards(where, checked.scope["devices"].slot)
+        read = {name for each in where for name in fields_read(each)}
+        self.is_settled = read.isdisjoint((ANY, "DeviceNode.requested")) and reads_fixed_cards(
+            where, checked.scope["devices"].slot
+        )
         """Whether neither the order of the cards nor their use decides about `where`."""
         self.span = checked.span if checked.where is None else checked.where.span
         exprs = self.fields.section.exprs[len(checked.fields.lets) :]

@@ -33,7 +33,7 @@ from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.devices.facts import NAMES, VIEWS, fields_read, hands_over
+from kdsl.plan.devices.facts import ANY, NAMES, VIEWS, fields_read, hands_over
 from kdsl.plan.devices.pod_part import PodPart
 from kdsl.plan.devices.reads import parts
 from kdsl.plan.devices.section import Section
@@ -220,12 +220,9 @@ def reads_fixed_cards(exprs: Sequence[TypedExpr], cards: int) -> bool:
 
 def reads_only(exprs: Sequence[TypedExpr], fields: Collection[str]) -> bool:
     """Return whether expressions read only these fields of cards."""
-    for part in parts(exprs):
-        if _is_of_card(part) and part.field not in fields:
-            return False
-        if isinstance(part, CallFn) and hands_over(part.args):
-            return False
-    return True
+    if any(ANY in fields_read(each) for each in exprs):
+        return False
+    return all(part.field in fields for part in parts(exprs) if _is_of_card(part))
 
 
 def _is_identity_test(test: CheckedTest, scope: Mapping[str, Var], lets: Collection[int]) -> bool:

@@ -93,6 +93,11 @@ class DeviceProgram:
         return Facts.read_by(self._order.opened)
 
     @property
+    def orders_by_shape(self) -> bool:
+        """Whether `order by` tells cards of one shape apart by no more than their place on the node."""
+        return self._is_shared_order and not self._order_facts
+
+    @property
     def has_value(self) -> bool:
         """Whether a part of the score depends on the chosen cards."""
         return self._value is not None
@@ -133,6 +138,25 @@ class DeviceProgram:
         `node_cards` are those of the node before the pod, in its own order. `asked` are all requests of the
         container. `memo` is that of the pod's signature.
         """
+        found = self.sort_keys(cards, node_cards, pod, node, policy, request, asked, memo)
+        places = list(range(len(cards)))
+        for at, (_, is_descending, _) in reversed(tuple(enumerate(self._keys))):
+            column = [keys[at] for keys in found]
+            places.sort(key=column.__getitem__, reverse=is_descending)
+        return [cards[place] for place in places]
+
+    def sort_keys(
+        self,
+        cards: Iterable[Card],
+        node_cards: tuple[Card, ...],
+        pod: DevicePod,
+        node: DeviceNode,
+        policy: Policy,
+        request: DeviceRequest,
+        asked: Iterable[DeviceRequest],
+        memo: CardMemo,
+    ) -> list[tuple[Any, ...]]:
+        """Return the keys of `order by` of each card; EvalError if one has no value. See `ordered`."""
         facts = self._order_facts
         known = memo.sort_keys(facts.of_node(node), (request, *asked))
         frame: Frame | None = None
@@ -152,11 +176,7 @@ class DeviceProgram:
                 if self._is_shared_order:
                     known[key] = keys
             found.append(keys)
-        places = list(range(len(cards)))
-        for at, (_, is_descending, _) in reversed(tuple(enumerate(self._keys))):
-            column = [keys[at] for keys in found]
-            places.sort(key=column.__getitem__, reverse=is_descending)
-        return [cards[place] for place in places]
+        return found
 
     def _sort_keys(self, frame: Frame) -> tuple[Any, ...]:
         found = []

@@ -29,7 +29,7 @@ def inline_calls(
     """Replace calls whose arguments are constants, `names` (slots that are always filled) or fields of those.
 
     Such arguments always have a value, so the time of reading does not matter. Without `names` all calls are
-    replaced: the result tells what is read, it cannot be run. `variable` makes new variables.
+    replaced: the result tells what is read, it is not to be run. `variable` makes new variables.
     """
     expr = map_children(expr, lambda part: inline_calls(part, fns, names, variable, depth))
     if not isinstance(expr, CallFn) or not depth:
@@ -38,7 +38,21 @@ def inline_calls(
     if isinstance(fn, ExternalFn) or not (names is None or all(is_plain(arg, names) for arg in expr.args)):
         return expr
     args = {param.slot: arg for param, arg in zip(fn.params, expr.args, strict=True)}
-    return inline_calls(substitute(fn.body, args, variable), fns, names, variable, depth - 1)
+    body = inline_calls(substitute(fn.body, args, variable), fns, names, variable, depth - 1)
+    if names is None:
+        # A call computes its arguments even where its body does not, and fails with them.
+        for param, arg in zip(fn.params, expr.args, strict=True):
+            if not is_plain(arg):
+                body = Bind(
+                    variable(param),
+                    arg,
+                    body,
+                    type=body.type,
+                    time=body.time,
+                    reads=body.reads,
+                    span=body.span,
+                )
+    return body
 
 
 def substitute(expr: TypedExpr, by: Substitutes, variable: Callable[[TypedExpr], Var]) -> TypedExpr:
@@ -85,11 +99,11 @@ def _renamed(bound: Var, variable: Callable[[TypedExpr], Var]) -> Var:
     return replace(bound, slot=variable(bound).slot)
 
 
-def is_plain(arg: TypedExpr, names: Collection[int]) -> bool:
-    """Return whether an argument always has a value; see `inline_calls`."""
+def is_plain(arg: TypedExpr, names: Collection[int] | None = None) -> bool:
+    """Return whether an argument always has a value, as `names` have, or all variables without `names`."""
     match arg:
         case Const():
             return True
         case Var(slot=slot) | FieldOf(operand=Var(slot=slot)):
-            return slot in names
+            return names is None or slot in names
     return False
