@@ -19,9 +19,10 @@ CONSTANTS: tuple[Value, ...] = (
 
 
 def test_constants_differ_by_type_and_value() -> None:
-    place = check("1")
+    place = check("dyn(1)")
+    assert place.type == DYN
     for (at, one), (other_at, other) in product(enumerate(CONSTANTS), repeat=2):
-        first, second = (shape(Known.of(place, value, DYN), {}) for value in (one, other))
+        first, second = (shape(Known.of(place, value), {}) for value in (one, other))
         assert (first == second) is (at == other_at), (one, other)
 
 
