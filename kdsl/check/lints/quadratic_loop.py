@@ -1,5 +1,4 @@
-"""A loop over all nodes or pods of the cluster, or over all feasible nodes, reads `node`: it runs once for each
-node.
+"""A loop over all nodes, pods or feasible nodes reads `node`, so it runs once for each node.
 
 A cluster of 3,000 nodes needs 9,000,000 steps for one pod, and a rule that exceeds its share of steps rejects
 nodes or ends the attempt.
@@ -45,8 +44,8 @@ def _in_rule(rule: WrittenRule) -> Iterator[Diagnostic]:
     expressions = (*values(rule), *(condition for _, condition in conditions(rule)))
     for part in (part for expr in expressions for part in walk(expr)):
         match part:
-            case Comprehension(iterable=FieldOf(view="Cluster", field="nodes" | "pods" as items)):
-                pass
+            case Comprehension(iterable=FieldOf(view="Cluster", field="nodes" | "pods" as field)):
+                items: str = field
             case Comprehension(iterable=Var(name="feasible")):
                 items = "feasible nodes"
             case _:
