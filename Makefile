@@ -55,7 +55,7 @@ format: dev ## Rewrite Python and rule files in the house style
 	$(BIN)/kdsl fmt rules
 
 types: dev ## mypy --strict
-	$(BIN)/mypy
+	MYPY_NUM_WORKERS=2 $(BIN)/mypy
 
 unit: dev ## Tests, import layers and reference vectors
 	$(BIN)/python -m pytest -n 2 --dist worksteal -rs
