@@ -165,6 +165,11 @@ def distinct(files: Iterable[FoundFile]) -> list[FoundFile]:
     return list(first.values())
 
 
+def is_folder(path: str | Path) -> bool:
+    """Return whether a path is a folder; false if it cannot be looked at: reading it reports that."""
+    return os.path.isdir(path)  # noqa: PTH112 - `Path.is_dir` raises in folders without rights
+
+
 def files_below(
     folder: Path,
     wants: Callable[[str], bool],

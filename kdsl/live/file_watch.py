@@ -11,14 +11,13 @@ are not read here either, and a folder is visited once even if several paths lea
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from kdsl.base.file_policy import FoundFile, files_below, named_file
+from kdsl.base.file_policy import FoundFile, files_below, is_folder, named_file
 
 MAX_FILES: Final = 10_000
 MAX_BYTES: Final = 4 * 1024 * 1024
@@ -65,7 +64,7 @@ class FileWatch:
 
     def _files(self, problems: list[OSError]) -> Iterator[FoundFile]:
         for path in self._paths():
-            if os.path.isdir(path):  # noqa: PTH112 - that raises in folders without rights
+            if is_folder(path):
                 yield from files_below(path, self._wants, problems)
             else:
                 # Named files count regardless of their name.

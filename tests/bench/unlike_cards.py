@@ -88,7 +88,7 @@ def _name(node: int, place: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """What a node of this number registers, and what a pod of this number limits and is annotated with."""
+    """The annotations of a node by its number, and the random limits and annotations of a pod."""
 
     registered: Callable[[int], dict[str, str]]
     limits: Callable[[Random], dict[str, int]]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.file_policy import Refusal, RefusedError, files_below, read_named, read_written
+from kdsl.base.file_policy import Refusal, RefusedError, files_below, is_folder, read_named, read_written
 from kdsl.cluster.read.problems import InputCode, Problems
 
 MAX_BYTES: Final = 2**30
@@ -53,7 +53,7 @@ def read_files(
             else:
                 Problems(found, STDIN).add(InputCode.UNREADABLE, (), "there is no standard input here")
             continue
-        if not _is_folder(Path(path)):
+        if not is_folder(path):
             yield from _read_path(Path(path), partial(read_named, Path(path)), found)
             continue
         refused: list[OSError] = []
@@ -75,14 +75,6 @@ def read_file(path: str | Path, found: list[Diagnostic]) -> InputFile | None:
 def read_written_file(folder: Path, name: str, found: list[Diagnostic]) -> InputFile | None:
     """Read one file in `folder` whose name another file gives."""
     return next(_read_path(folder / name, partial(read_written, folder, name), found), None)
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (ValueError, OSError):
-        # A path with a null byte, or in a folder without rights: reading it reports that.
-        return False
 
 
 def _read_path(path: Path, read: Callable[[int], bytes], found: list[Diagnostic]) -> Iterator[InputFile]:

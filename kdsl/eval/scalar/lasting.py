@@ -62,6 +62,12 @@ class Parts(NamedTuple):
             frame[-1] = self.own(count)
         return bool(count <= self.most)
 
+    def keep(self, known: dict[Value, Value], key: Value, entry: Value) -> None:
+        """Keep the value of a part; a full `known` begins anew."""
+        if len(known) >= self.most:
+            known.clear()
+        known[key] = entry
+
 
 def renewing(slot: int, items: list[Closure], compute: Closure, parts: Parts) -> Closure:
     """Compute counts once per combination of loop items; later attempts update them.
@@ -95,9 +101,7 @@ def renewing(slot: int, items: list[Closure], compute: Closure, parts: Parts) ->
         finally:
             frame[-1] = meter
         if is_kept:
-            if len(known) >= parts.most:
-                known.clear()
-            known[key] = (count, values)
+            parts.keep(known, key, (count, values))
         return count
 
     return read_by_item if items else lasting(read, parts.own)
@@ -146,9 +150,7 @@ def item_reader(slot: int, items: Sequence[int], compute: Closure, parts: Parts)
         finally:
             frame[-1] = meter
         if is_kept:
-            if len(known) >= parts.most:
-                known.clear()
-            known[key] = found, values
+            parts.keep(known, key, (found, values))
         return found
 
     return read

@@ -42,6 +42,7 @@ from kdsl.plan.card_table import card_table
 from kdsl.plan.columns import items as listed
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.calls import call_over_columns, compare_columns
+from kdsl.plan.columns.collectors import unclear
 from kdsl.plan.columns.column import (
     DTYPES,
     AllBad,
@@ -62,7 +63,7 @@ from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import pods_of_node
-from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
+from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.numbers import cards, numbers_of, over_numbers
 from kdsl.plan.columns.rule import NO_NODE, ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded

@@ -63,6 +63,17 @@ def _operation(
     return kernel
 
 
+def _partial(compute: Callable[..., Any], dtype: Any, undefined: Callable[..., Any]) -> Kernel:
+    """Return the kernel of an operation that is `undefined` for some operands: `compute` gets where, too."""
+
+    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        values, bad, _ = operands(args, dtype)
+        nowhere = undefined(*values)
+        return _column(compute(*values, nowhere), either(bad, _marked(nowhere)), 0)
+
+    return kernel
+
+
 def operands(args: Sequence[ColumnValue], dtype: Any) -> tuple[list[Array], Bad, int]:
     """Return operands, each an array or one number that all rows share, where one of them is bad, and the
     scale of amounts. NotColumnar for values of another type.
@@ -72,7 +83,7 @@ def operands(args: Sequence[ColumnValue], dtype: Any) -> tuple[list[Array], Bad,
     scale = max([scale_of(arg) for arg in args]) if dtype is AMOUNT else 0
     for arg in args:
         found, own = amount_of(arg, scale) if dtype is AMOUNT else operand(arg, dtype)
-        values += (found,)
+        values.append(found)
         bad = own if bad is None else either(bad, own)
     return values, bad, scale
 
@@ -114,16 +125,20 @@ def _or_least(overflows: Fails) -> Fails:
     return lambda left, right, found: overflows(left, right, found) | (found == INT_MIN)
 
 
-def _quotient(left: Int64s, right: Int64s) -> Int64s:
+def _quotient(left: Int64s, right: Int64s, undefined: Array | np.bool_) -> Int64s:
     """Divide toward zero, where that is defined."""
     if least_of(right) > 0:
         return quotient(left, right)
-    divisor = np.where(_undefined(left, right), 1, right)
+    divisor = np.where(undefined, 1, right)
     # The remainder has the sign of the dividend; without it no rounding is needed.
     return (left - np.fmod(left, divisor)) // divisor
 
 
-def _undefined(left: Int64s, right: Int64s, found: Int64s | None = None) -> Array | np.bool_:
+def _remainder(left: Int64s, right: Int64s, undefined: Array | np.bool_) -> Int64s:
+    return left - _quotient(left, right, undefined) * right
+
+
+def _undefined(left: Int64s, right: Int64s) -> Array | np.bool_:
     """Return where there is no quotient: divisors of zero, and the one quotient that does not fit."""
     return _NOWHERE if least_of(right) > 0 else (right == 0) | ((left == INT_MIN) & (right == -1))
 
@@ -133,7 +148,12 @@ def _is_least(values: Int64s, found: Int64s) -> Array:
     return np.equal(values, INT_MIN)
 
 
-def _is_no_int(values: Array, found: Int64s | None = None) -> Array:
+def _int_of_double(values: Array, is_no_int: Array) -> Int64s:
+    found: Int64s = np.where(is_no_int, 0.0, values).astype(np.int64)
+    return found
+
+
+def _is_no_int(values: Array) -> Array:
     """Return which doubles are beyond int64; so is NaN."""
     return ~((values > -(2.0**63)) & (values < 2.0**63))
 
@@ -216,11 +236,11 @@ def _divide_amount(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return Column(values if divisor.value > 0 else -values, bad, scale)
 
 
-def _ratio(left: Int64s, right: Int64s) -> Array:
-    return left / np.where(_is_rounded(left, right), 1, right)
+def _ratio(left: Int64s, right: Int64s, undefined: Array) -> Array:
+    return left / np.where(undefined, 1, right)
 
 
-def _is_rounded(left: Int64s, right: Int64s, found: Array | None = None) -> Any:
+def _is_rounded(left: Int64s, right: Int64s) -> Any:
     """Return where a ratio of amounts is undefined, or not that of doubles."""
     return (right == 0) | (np.abs(left) > _EXACT) | (np.abs(right) > _EXACT)
 
@@ -278,10 +298,8 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "add_int64": _operation(operator.add, np.int64, sum_overflows),
     "subtract_int64": _operation(operator.sub, np.int64, _difference_overflows),
     "multiply_int64": _operation(operator.mul, np.int64, _product_overflows),
-    "divide_int64": _operation(_quotient, np.int64, _undefined),
-    "modulo_int64": _operation(
-        lambda left, right: left - _quotient(left, right) * right, np.int64, _undefined
-    ),
+    "divide_int64": _partial(_quotient, np.int64, _undefined),
+    "modulo_int64": _partial(_remainder, np.int64, _undefined),
     "negate_int64": _operation(operator.neg, np.int64, _is_least),
     "add_double": _operation(np.add, np.float64),
     "subtract_double": _operation(np.subtract, np.float64),
@@ -290,9 +308,7 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "negate_double": _operation(np.negative, np.float64),
     "logical_not": _operation(np.logical_not, np.bool_),
     "int64_to_double": _operation(lambda values: values.astype(np.float64), np.int64),
-    "double_to_int64": _operation(
-        lambda values: np.where(_is_no_int(values), 0.0, values).astype(np.int64), np.float64, _is_no_int
-    ),
+    "double_to_int64": _partial(_int_of_double, np.float64, _is_no_int),
     "math_abs_int": _operation(np.abs, np.int64, _is_least),
     "math_abs_double": _operation(np.abs, np.float64),
     "math_sqrt_double": _operation(np.sqrt, np.float64),
@@ -317,9 +333,9 @@ KERNELS: Final[Mapping[str, Kernel]] = {
         _operation(operator.sub, AMOUNT, _or_least(_difference_overflows), True),
     ),
     **dict.fromkeys(("multiply_quantity_int64", "multiply_int64_quantity"), _multiply_amount),
-    "divide_quantity": _operation(_quotient, AMOUNT, _undefined),
+    "divide_quantity": _partial(_quotient, AMOUNT, _undefined),
     "divide_quantity_int64": _divide_amount,
-    "ratio_quantity": _operation(_ratio, AMOUNT, _is_rounded),
+    "ratio_quantity": _partial(_ratio, AMOUNT, _is_rounded),
     "quantity_as_integer": _amount_as_integer,
     "index_resources": _index_resources,
     "less_equals_resources": _less_equals_resources,

@@ -29,11 +29,19 @@ from kdsl.check.model.typed import (
 from kdsl.check.model.types import BOOL
 from kdsl.eval.ir import operands
 from kdsl.eval.scalar import UNSET, Closure, Frame
-from kdsl.eval.scalar.comprehensions import Each, each_of
+from kdsl.eval.scalar.comprehensions import each_of
 from kdsl.eval.scalar.meter import spend
-from kdsl.eval.values import EvalError, Value
 from kdsl.eval.views import attribute_of, method_of
-from kdsl.plan.columns.atoms import NodeFact, is_fact, keyed
+from kdsl.plan.columns.atoms import NodeFact, keyed
+from kdsl.plan.columns.collectors import (
+    field_collector,
+    for_each,
+    is_value,
+    key_collector,
+    nothing,
+    together,
+    unclear,
+)
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.node_groups import Collect, NodeGroups, NodeReads
 from kdsl.plan.columns.rule import ColumnScope
@@ -76,7 +84,7 @@ class NodeReadsCompiler:
 
     def compile_all(self, exprs: Iterable[TypedExpr]) -> Collect | None:
         """Return the collector of several expressions."""
-        return _together(map(self.compile, exprs))
+        return together(map(self.compile, exprs))
 
     def _compile(self, expr: TypedExpr) -> Collect | None:
         match expr:
@@ -84,7 +92,7 @@ class NodeReadsCompiler:
                 return self._variable(expr)
             case FieldOf(operand=Var(slot=slot)) | HasField(operand=Var(slot=slot)) if slot == self._node:
                 self.facts[str(NodeFact(expr.field, None))] = None
-                return _field(expr)
+                return field_collector(expr)
             case CallOf(function="_&&_" | "_||_"):
                 return self._connective(expr)
             case CallOf(function="_?_:_"):
@@ -93,7 +101,7 @@ class NodeReadsCompiler:
                 assert fact.key is not None
                 self.facts[str(fact)] = None
                 is_test = expr.test if isinstance(expr, KeyOf) else expr.overload == "in_map"
-                return _key(attribute_of(fact.field), self._shared(fact.key), is_test)
+                return key_collector(attribute_of(fact.field), self._shared(fact.key), is_test)
             case CallOf(args=(receiver, *others, Var(slot=slot))) if slot == self._node:
                 return self._method(expr, receiver, others)
             case CallFn():
@@ -167,7 +175,7 @@ class NodeReadsCompiler:
             for closure, collect in steps:
                 if collect is not None:
                     collect(frame, reads)
-                elif closure is not None and _is(closure, frame, decider):
+                elif closure is not None and is_value(closure, frame, decider):
                     return
 
         return evaluate
@@ -177,8 +185,8 @@ class NodeReadsCompiler:
         condition = self._closure(expr.args[0])
         if condition is None or expr.args[0].type != BOOL or not is_stable(expr.args[0]):
             return self.compile_all(expr.args)
-        yes, no = (self.compile(each) or _nothing for each in expr.args[1:])
-        if yes is _nothing and no is _nothing:
+        yes, no = (self.compile(each) or nothing for each in expr.args[1:])
+        if yes is nothing and no is nothing:
             return None
         return lambda frame, reads: (yes if condition(frame) else no)(frame, reads)
 
@@ -261,11 +269,11 @@ class NodeReadsCompiler:
         slots = tuple(variable.slot for variable in expr.variables)
         inner = self._with_known(slots)
         collect = inner.compile_all([*(() if expr.where is None else (expr.where,)), expr.body])
-        of_items = None if collect is None else _each(each_of(source.type, items, slots), collect)
+        of_items = None if collect is None else for_each(each_of(source.type, items, slots), collect)
         if source is expr.iterable:
             return of_items
         # Lists are seldom empty.
-        return collect if collect is unclear else _together([self.compile(expr.iterable), of_items])
+        return collect if collect is unclear else together([self.compile(expr.iterable), of_items])
 
     def _source(self, expr: Comprehension) -> tuple[TypedExpr, Closure] | None:
         """Return a list or map that all nodes share and that holds all items of a macro; None if unknown."""
@@ -305,7 +313,7 @@ class NodeReadsCompiler:
         """Return the groups of nodes for all of a rule's expressions; None if it reads more than a few facts
         in any case.
         """
-        collect = self.of_parts(exprs, statements, scope) or _nothing
+        collect = self.of_parts(exprs, statements, scope) or nothing
         if collect is unclear:
             return None
         return NodeGroups(collect, scope.transient_slot() if self._changing else scope.kept_slot())
@@ -315,7 +323,7 @@ class NodeReadsCompiler:
     ) -> Collect | None:
         """Return the collector of expressions and statements of a rule."""
         optimised = scope.optimised
-        return _together((self.compile_all(map(optimised, exprs)), self._statements(statements, optimised)))
+        return together((self.compile_all(map(optimised, exprs)), self._statements(statements, optimised)))
 
     def of_loop(self, exprs: Iterable[TypedExpr], loop: CheckedForEach, scope: RuleScope) -> Collect | None:
         """Return the collector of a loop and further expressions, also for items that differ by node."""
@@ -339,7 +347,7 @@ class NodeReadsCompiler:
                     found.append(self._loop(statement, optimised))
                 case CheckedLet():
                     pass
-        return _together(found)
+        return together(found)
 
     def _loop(self, statement: CheckedForEach, optimised: Callable[[TypedExpr], TypedExpr]) -> Collect | None:
         slots = tuple(variable.slot for variable in statement.variables)
@@ -355,7 +363,7 @@ class NodeReadsCompiler:
                 if inner._closure(each.value) is not None:
                     inner._note(each.variable)
                     inner = inner._with_known(lets[-1:])
-        collect = _together([inner.compile_all(where), inner._statements(statement.body, optimised)])
+        collect = together([inner.compile_all(where), inner._statements(statement.body, optimised)])
         if collect is None:
             return None
         body = collect
@@ -366,57 +374,4 @@ class NodeReadsCompiler:
             reads.lets.difference_update(lets)
             body(frame, reads)
 
-        return _each(each_of(statement.iterable.type, iterable, slots), of_item)
-
-
-def _field(expr: FieldOf | HasField) -> Collect:
-    if not is_fact(expr):
-        raise NotColumnar
-    attribute = attribute_of(expr.field)
-    return lambda frame, reads: reads.fields.add(attribute)
-
-
-def _key(attribute: str, key: Closure, is_test: bool) -> Collect:
-    def collect(frame: Frame, reads: NodeReads) -> None:
-        (reads.tests if is_test else reads.keys).add((attribute, key(frame)))
-
-    return collect
-
-
-def _nothing(frame: Frame, reads: NodeReads) -> None:
-    """Collect nothing."""
-
-
-def unclear(frame: Frame, reads: NodeReads) -> None:
-    """Refuse: the expression reads more than a few facts."""
-    raise NotColumnar
-
-
-def _is(closure: Closure, frame: Frame, wanted: bool) -> bool:
-    try:
-        value: Value = closure(frame)
-    except EvalError:
-        return False
-    return value is wanted
-
-
-def _each(each: Each, collect: Collect) -> Collect:
-    def evaluate(frame: Frame, reads: NodeReads) -> None:
-        for _ in each(frame):
-            collect(frame, reads)
-
-    return evaluate
-
-
-def _together(collectors: Iterable[Collect | None]) -> Collect | None:
-    found = [collect for collect in collectors if collect is not None]
-    if unclear in found:
-        return unclear
-    if len(found) < 2:
-        return found[0] if found else None
-
-    def evaluate(frame: Frame, reads: NodeReads) -> None:
-        for collect in found:
-            collect(frame, reads)
-
-    return evaluate
+        return for_each(each_of(statement.iterable.type, iterable, slots), of_item)

@@ -22,11 +22,12 @@ from kdsl.eval.scalar.meter import Meter, spend
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
+from kdsl.plan.columns.collectors import unclear
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.node_groups import Collect, collected_reads
-from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
+from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.rule import ColumnScope
 from kdsl.plan.compile.scope import CompiledFunctions
 

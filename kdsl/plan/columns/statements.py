@@ -23,6 +23,7 @@ from kdsl.eval.scalar import UNSET
 from kdsl.eval.values import EvalError
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.collectors import unclear
 from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.distinct import Spending, set_node
@@ -30,7 +31,7 @@ from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import scattered
 from kdsl.plan.columns.node_groups import distinct_digits
 from kdsl.plan.columns.node_lists import over_items, tested_items
-from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
+from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.rejections import Rejections, TracedRejections
 from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.columns.tape import Tapes

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
+from kdsl.eval.scalar.lasting import OwnMeter
 from kdsl.eval.scalar.meter import Meter, Steps
 from kdsl.eval.values import Value
 from kdsl.plan.cluster_view import ClusterView
@@ -59,10 +60,11 @@ class Share:
         # The number of all values for which the share of one is known, and that.
         self._known = (-1, 0)
 
-    def add_value(self) -> None:
-        """Count one more value that is computed once per pod."""
+    def add_value(self) -> OwnMeter:
+        """Count one more value that is computed once per pod; return `value_meter`."""
         self.values += 1
         self._budget.values += 1
+        return self.value_meter
 
     def value_meter(self, parts: int = 1) -> Meter:
         """Return the meter of a value that is computed once per pod, or of one of its parts."""

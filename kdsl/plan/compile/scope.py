@@ -201,8 +201,8 @@ class RuleScope:
         # Reading a variable takes no steps, and a lasting variable has its own meter.
         if isinstance(expr, Var):
             return compute
-        self.share.add_value()
-        return compute if has_parts else lasting(compute, self.share.value_meter)
+        own = self.share.add_value()
+        return compute if has_parts else lasting(compute, own)
 
     def _combinations(self, expr: TypedExpr) -> Closure | None:
         """Return the number of combinations of loop items as a closure; None without items."""
@@ -236,9 +236,8 @@ class RuleScope:
             found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
             items = [self._compiler.compile(found[each]) for each in sorted(free - self.lasting)]
             self._compiler.follows[variable.slot] = self.needs(expr) - self.lasting
-            parts = Parts(self._combinations(expr), MOST_COUNTS, self.share.value_meter)
+            parts = Parts(self._combinations(expr), MOST_COUNTS, self.share.add_value())
             count = renewing(variable.slot, items, self._compiler.compile(expr), parts)
-            self.share.add_value()
             self._compiler.by_item[variable.slot] = count
             return variable
         if is_stable(expr) and not is_cheap(expr) and free_slots(expr) <= self.lasting:
@@ -301,8 +300,7 @@ class RuleScope:
         """Return a closure that computes once per attempt, at first use; `exprs` are its expressions."""
         slot = self._new_slot()
         self._mark_transient(slot, *exprs)
-        self.share.add_value()
-        return lazy_reader(slot, lasting(compute, self.share.value_meter))
+        return lazy_reader(slot, lasting(compute, self.share.add_value()))
 
     def is_lasting(self, *exprs: TypedExpr | None, bound: Iterable[int] = ()) -> bool:
         """Return whether expressions, inside a loop over the slots `bound`, are the same for all nodes."""

@@ -197,16 +197,16 @@ class CardAnswers:
 
     def _fits_idle(self, demand: Demand, inventory: NodeInventory, known: _Known | None) -> bool:
         """Return whether a node would have cards with no pods on it."""
-        key = (
-            None if known is None else (inventory.shapes, self._classes.idle(demand, known.key, inventory.at))
-        )
-        fits = known.idle.get(key) if known and key else None
-        if fits is None:
-            limits = Quota(demand.quota.limits) if demand.quota else NO_QUOTA
-            fits = isinstance(self._place(demand, inventory.at, limits, known), Placed)
-            if known and key:
-                known.idle[key] = fits
-        return fits
+        if known is None:
+            return self._is_placed_idle(demand, inventory, known)
+        key = inventory.shapes, self._classes.idle(known.key, inventory.at)
+        if key not in known.idle:
+            known.idle[key] = self._is_placed_idle(demand, inventory, known)
+        return known.idle[key]
+
+    def _is_placed_idle(self, demand: Demand, inventory: NodeInventory, known: _Known | None) -> bool:
+        limits = Quota(demand.quota.limits) if demand.quota else NO_QUOTA
+        return isinstance(self._place(demand, inventory.at, limits, known), Placed)
 
     def _place(self, demand: Demand, at: NodeCards, quota: Quota, known: _Known | None) -> Placed | Unplaced:
         try:

@@ -153,10 +153,8 @@ class InventoryClasses:
         self, demand: Demand, request: DeviceRequest, key: ClassKey, node: NodeInfo, memo: CardMemo
     ) -> int | None:
         """Return the place of the chooser of a request on a node of a class; None if it is not settled."""
-        fitting, inventory = (
-            self._inventories.programs[request.kind].fitting,
-            self._inventories.inventory(node.facts),
-        )
+        fitting = self._inventories.programs[request.kind].fitting
+        inventory = self._inventories.inventory(node.facts)
         asked = request if fitting.chooses_by_request else request.kind
         facts = tuple([each for each in key[2] if each[1] == _ALL])
         known = (self.generation, asked, inventory.shapes, facts)
@@ -181,7 +179,7 @@ class InventoryClasses:
         more = [self._facts_number(*each, at) for each in self.choices(demand, found, node, memo)]
         return (*found[:2], (*facts, *more))
 
-    def idle(self, demand: Demand, key: ClassKey, at: NodeCards) -> Hashable:
+    def idle(self, key: ClassKey, at: NodeCards) -> Hashable:
         """Return the class that a node of a class would have without pods, but for shapes of cards."""
         return key[1], tuple(
             [self._once(each[:2], at, partial(self._facts_number, *each[:2])) for each in key[2]]

@@ -47,8 +47,12 @@ NODE_FIELDS: Final = tuple(
 _TENANT: Final = tuple(
     f"DeviceTenant.{field}" for field in ("name", "namespace", "annotations", "memory", "cores")
 )
+_CARD: Final = ("Device.id", "Device.attributes")
+_READ: Final = frozenset(
+    (*NAMES, *_CARD, "DeviceGrant.attributes", "DeviceAllocation.text", *NODE_FIELDS, *_TENANT)
+)
 _SAME: Final = {"DeviceGrant.id": "Device.id", "DeviceGrant.attributes": "Device.attributes"}
-"""What grants have of their cards. The text of an allocation holds names."""
+"""The fields of grants that are those of their cards."""
 
 _Part = tuple[str, tuple[str, ...] | None]
 """A field and the keys that are read of it, None for all of it."""
@@ -56,8 +60,8 @@ _Part = tuple[str, tuple[str, ...] | None]
 
 @dataclass(frozen=True)
 class Facts:
-    """Which parts of a node, of each card, of each used card and of each tenant of a card some expressions
-    read.
+    """The parts that some expressions read of a node, of each card, of each used card and of each tenant of a
+    card.
     """
 
     node: tuple[_Part, ...] = ()
@@ -70,14 +74,13 @@ class Facts:
         """Return the facts that expressions read."""
         read = {_SAME.get(name, name) for expr in exprs for name in fields_read(expr)}
         if ANY in read:
-            read |= {*NODE_FIELDS, *_TENANT, "Device.id", "Device.attributes"}
+            read |= {*NODE_FIELDS, *_TENANT, *_CARD}
 
         def parts(fields: Sequence[str], mark: str = "") -> tuple[_Part, ...]:
             found = (field.split(".") for field in fields if mark + field in read)
             return tuple((field, None if ANY in read else _keys(exprs, view, field)) for view, field in found)
 
-        cards = ("Device.id", "Device.attributes")
-        return Facts(parts(NODE_FIELDS), parts(cards), parts(cards, _USED), parts(_TENANT))
+        return Facts(parts(NODE_FIELDS), parts(_CARD), parts(_CARD, _USED), parts(_TENANT))
 
     def __bool__(self) -> bool:
         return bool(self.node or self.card or self.used or self.tenants)
@@ -143,6 +146,7 @@ def fields_read(expr: TypedExpr, visited: frozenset[int] = frozenset()) -> Itera
         case FieldOf() | HasField() if (name := name_of(expr)) in _READ:
             if isinstance(expr.operand, Var) and expr.operand.slot in visited and name in _CARD:
                 name = _USED + name
+            # The text of an allocation holds names.
             yield "Device.id" if name == "DeviceAllocation.text" else name
         case CallFn() if hands_over(expr.args):
             yield ANY
@@ -156,10 +160,6 @@ def fields_read(expr: TypedExpr, visited: frozenset[int] = frozenset()) -> Itera
             pass
     for part in children(expr):
         yield from fields_read(part, own)
-
-
-_CARD: Final = frozenset(("Device.id", "Device.attributes"))
-_READ: Final = NAMES | _CARD | {"DeviceGrant.attributes", "DeviceAllocation.text", *NODE_FIELDS, *_TENANT}
 
 
 def name_of(field: FieldOf | HasField) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -122,26 +122,11 @@ class DeviceProgram:
         others = (fields.integer(name, frame) for name in ("memory", "percent", "cores"))
         return DeviceRequest(self.kind, count, *others)
 
-    def ordered(
-        self,
-        cards: list[Card],
-        node_cards: tuple[Card, ...],
-        pod: DevicePod,
-        node: DeviceNode,
-        policy: Policy,
-        request: DeviceRequest,
-        asked: Iterable[DeviceRequest],
-        memo: CardMemo,
-    ) -> list[Card]:
-        """Return cards in the order of `order by`; equal ones stay as they are.
-
-        `node_cards` are those of the node before the pod, in its own order. `asked` are all requests of the
-        container. `memo` is that of the pod's signature.
-        """
-        found = self.sort_keys(cards, node_cards, pod, node, policy, request, asked, memo)
+    def ordered(self, cards: Sequence[Card], sort_keys: Sequence[tuple[Any, ...]]) -> list[Card]:
+        """Return cards in the order of `order by`, by their `sort_keys`; equal ones stay as they are."""
         places = list(range(len(cards)))
         for at, (_, is_descending, _) in reversed(tuple(enumerate(self._keys))):
-            column = [keys[at] for keys in found]
+            column = [keys[at] for keys in sort_keys]
             places.sort(key=column.__getitem__, reverse=is_descending)
         return [cards[place] for place in places]
 
@@ -156,7 +141,11 @@ class DeviceProgram:
         asked: Iterable[DeviceRequest],
         memo: CardMemo,
     ) -> list[tuple[Any, ...]]:
-        """Return the keys of `order by` of each card; EvalError if one has no value. See `ordered`."""
+        """Return the keys of `order by` of each card; EvalError if one has no value.
+
+        `node_cards` are those of the node before the pod, in its own order. `asked` are all requests of the
+        container. `memo` is that of the pod's signature.
+        """
         facts = self._order_facts
         known = memo.sort_keys(facts.of_node(node), (request, *asked))
         frame: Frame | None = None
