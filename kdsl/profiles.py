@@ -61,7 +61,14 @@ def devices_in_use(
     """
     for profile in sorted(profiles_in_use(rules, settings), key=_is_for_simulations):
         if profile.sharing and (settings.profile is not None or profile.scheduler in schedulers):
-            devices = compile_devices(rules, profile, NO_ANNOTATIONS, clock or ManualClock(), settings.steps)
+            devices = compile_devices(
+                rules,
+                profile,
+                NO_ANNOTATIONS,
+                clock or ManualClock(),
+                settings.steps,
+                eager=settings.eager,
+            )
             if devices is not None:
                 yield devices
 
@@ -139,6 +146,7 @@ def _freeze_profile(
         settings.steps,
         settings.probe,
         context.nodes,
+        settings.eager,
     )
     compiled = compile_profile(
         rules,

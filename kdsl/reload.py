@@ -52,7 +52,7 @@ class Sources:
         found = checked.diagnostics
         if read.configuration is None or checked.rules is None or has_errors(found):
             raise InvalidInputError(found)
-        settings = configured(read.configuration)
+        settings = replace(configured(read.configuration), eager=True)
         if self.profiles:
             settings = replace(settings, profile=None, profiles=self.profiles)
         if self.takes_all and settings.profile is None:

@@ -19,7 +19,8 @@ class Settings:
     `profile` forces one profile for the pods of every scheduler; otherwise `profiles` run, or all if it is
     empty. `plugins` are active with these arguments; those in `undeclared` may provide functions without
     declared reads. A `probe` observes the rules, `steps` bound them. `backoff` bounds how long pods wait
-    between attempts, None for the values of each queue. The `guard` watches the hooks of plugins.
+    between attempts, None for the values of each queue. The `guard` watches the hooks of plugins. An `eager`
+    scheduler compiles all devices when it is built, so that no pod waits for them.
     """
 
     profile: str | None = None
@@ -35,6 +36,7 @@ class Settings:
     steps: Steps = DEFAULT_STEPS
     backoff: Backoff | None = None
     guard: Guard = field(default_factory=Guard, compare=False)
+    eager: bool = field(default=False, compare=False)
 
     @property
     def shows_manifests(self) -> bool:

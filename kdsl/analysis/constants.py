@@ -1,4 +1,4 @@
-"""Constants that fail whenever a rule uses them, found before it runs: patterns, conversions, other calls."""
+"""Constants that fail whenever a rule uses them, found before it runs: patterns, calls, those of devices."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.model.traversal import children, expressions_of, walk
 from kdsl.check.model.typed import CallFn, CallOf, Const, TypedExpr, Var
@@ -15,6 +16,9 @@ from kdsl.eval.patterns import PatternError, compile_pattern
 from kdsl.eval.scalar.searches import constant_pattern
 from kdsl.eval.values import EvalError, OutOfSteps
 from kdsl.plan.compile.expression import compile_expression
+from kdsl.plan.compile.scope import CompiledFunctions
+from kdsl.plan.devices.device_error import DeviceError
+from kdsl.plan.devices.program import DeviceProgram
 
 NO_VALUE: Final = "K0218"
 MAX_PATTERNS = 500
@@ -33,6 +37,9 @@ def check_constants(rules: RuleSet) -> tuple[Diagnostic, ...]:
     for constant in (part for expr in exprs for part in _constant_parts(expr)):
         if not any(span.begins_in(constant.span) for span in known):
             found += _problems_of_value(constant)
+    used = {id(each): each for of in rules.profiles.values() if of.sharing for each in of.sharing.devices}
+    functions = CompiledFunctions(rules.fns)
+    found += [problem for each in used.values() for problem in _problems_of_device(each, functions)]
     # An inherited expression is in several rules.
     return tuple({(str(problem.span), problem.title): problem for problem in found}.values())
 
@@ -96,3 +103,19 @@ def _problems_of_value(part: TypedExpr) -> Iterator[Diagnostic]:
         help_ = ("write a value, or read what decides from the pod or node",)
         title = f"this constant has no value: {error.message}"
         yield Diagnostic(NO_VALUE, title, part.span, "it always fails", help=help_)
+
+
+def _problems_of_device(device: CheckedDevice, functions: CompiledFunctions) -> Iterator[Diagnostic]:
+    """Report the first of the constants of a device that has no value, or one of a wrong kind, for its
+    parameters.
+    """
+    blocks = (device.quota, device.lock, device.handshake)
+    spans = [device.kind.span, device.record.span, *(e.span for each in blocks for e in each.values.values())]
+    try:
+        program = DeviceProgram(device, functions)
+        _ = program.quota_names, program.lock, program.handshake
+    except DeviceError as error:
+        title = f"this constant of device `{device.name}` has no value: {error.message}"
+        help_ = ("look at the parameters that it reads",)
+        span = next((span for span in spans if str(span) == error.site), device.span)
+        yield Diagnostic(NO_VALUE, title, span, "no pod gets a card", help=help_)

@@ -8,9 +8,19 @@ import pytest
 from kdsl.analysis.constants import check_constants
 from kdsl.app import check_rules
 
+from tests.plan.devices.devices import SMALL
 from tests.plan.lab import rules
 
 PREDICATE = 'predicate P {\n  require %s else "no"\n}'
+
+PROFILE = """
+queue Q { order by pod.name }
+profile p {
+  scheduler "p"
+  queue Q
+  devices Small
+}
+"""
 
 
 @pytest.mark.parametrize(
@@ -65,6 +75,35 @@ def test_what_a_parameter_or_function_decides_is_no_constant() -> None:
 
 def test_a_double_may_be_divided_by_zero() -> None:
     assert check_constants(rules(PREDICATE % "double(node.podCount) / 0.0 > 1.0")) == ()
+
+
+@pytest.mark.parametrize(
+    ("section", "part", "message"),
+    [
+        ("", "", ""),
+        ('lock { set key = ["v.com/lock"][most] }', '["v.com/lock"][most]', "index out of range: 2"),
+        ('handshake { set key = "v.com/h" set resource = ["v.com/r"][most] }', '["v.com/r"][most]', "index"),
+        (
+            "quota { set memory = memory set factor = most / (most - 2) }",
+            "most / (most - 2)",
+            "division by zero",
+        ),
+        (
+            'lock { set key = "v.com/lock" set seconds = most * 4000000000 }',
+            "most * 4000000000",
+            "is beyond 32 bits",
+        ),
+    ],
+)
+def test_what_the_parameters_of_a_device_decide(section: str, part: str, message: str) -> None:
+    text = SMALL.removeprefix("\nkdsl 1\npackage small\n").replace("ROWS", "[]").replace("QUOTA", section)
+    for word in ("MORE", "ADMIT", "TOGETHER"):
+        text = text.replace(word, "")
+    text = text.replace("CHOOSE", "choose first") + PROFILE
+    problems = check_constants(rules(text))
+    assert [(each.span and each.span.text, message in each.title) for each in problems] == (
+        [(part, True)] if part else []
+    )
 
 
 @pytest.mark.parametrize(

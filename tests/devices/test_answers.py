@@ -454,10 +454,10 @@ def test_the_annotations_that_shipped_devices_read_are_known() -> None:
     assert shipped is not None
     functions = CompiledFunctions(shipped.fns)
     programs = {name: DeviceProgram(device, functions) for name, device in shipped.devices.items()}
-    assert None not in [program.annotations_read("DeviceNode") for program in programs.values()]
-    read = {name: program.annotations_read("DevicePod") for name, program in programs.items()}
+    assert None not in [program.node_annotations for program in programs.values()]
+    read = {name: program.pod_part.annotations for name, program in programs.items()}
     assert len(read) > 20 and None not in read.values()
-    assert read["devices.metax.MetaxGpu"] == frozenset()
-    assert read["devices.mthreads.Mthreads"] == {"mthreads.ai/use-gpuuuid", "mthreads.ai/nouse-gpuuuid"}
+    assert read["devices.metax.MetaxGpu"] == ()
+    assert read["devices.mthreads.Mthreads"] == ("mthreads.ai/nouse-gpuuuid", "mthreads.ai/use-gpuuuid")
     ascend = read["devices.ascend.Ascend910B3"]
     assert ascend is not None and "hami.io/use-Ascend910B3-uuid" in ascend

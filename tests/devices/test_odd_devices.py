@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from kdsl.cluster.api.objects import Node
 from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.devices import classes
 from kdsl.plan.devices.requests import Demand
 
@@ -142,3 +143,34 @@ def test_kept_keys_of_orders_count_for_the_size_of_a_memo(tmp_path: Path) -> Non
     plugin.answers.column(demand, snapshot, snapshot.order)
     memo = plugin.answers._memo(demand)
     assert len(memo) > sum(map(len, memo._sort_keys.values())) >= 3 * len(NODES) - 2
+
+
+MARKED = """
+device {name} {{
+  kind "{name}"
+  record "cards-{name}"
+  resource card = "v.com/{name}"
+  inventory for row in [node.name + "-{name}"] {{ set id = row set slots = 4 set memory = 1000 set cores = 100 }}
+  admit {{ applies when card in container.limits }}
+  request {{ set count = container.amounts[?card].orValue(0) }}
+  charge {{ set memory = 1 set cores = 1 }}
+  fit {{ require pod.annotations[?"mark-{mark}"].orValue("") != "no-{name}" else "CardRefused" }}
+  order by device.index
+  choose first else "TooFew"
+}}
+"""
+
+
+def marked(name: str, *kinds: str, **marks: str) -> PodInfo:
+    limits = {f"v.com/{kind}": 1 for kind in kinds}
+    annotations = {f"mark-{mark}": text for mark, text in marks.items()}
+    return pod(name, annotations=annotations, resources={"limits": limits})
+
+
+def test_pods_of_other_kinds_are_told_apart_by_what_each_kind_reads(tmp_path: Path) -> None:
+    devices = "".join(MARKED.format(name=name, mark=mark) for name, mark in (("A", 2), ("B", 1), ("C", 3)))
+    profile = 'profile p extends kubernetes.default {\n  scheduler "p"\n  devices A, B, C\n}\n'
+    farm = Farm(rules(tmp_path, HEAD + devices + profile), "p", node("n"))
+    assert farm.place(marked("first", "A", "B", **{"1": "x", "2": "no-A"})).node == ""
+    # The annotations that its kinds read have the same texts in order, but A reads another one of them.
+    assert farm.place(marked("second", "A", "C", **{"2": "x", "3": "no-A"})).node == "n"

@@ -44,7 +44,7 @@ def serve(found: RuleSet) -> None:
     """Let pods of all vendors ask the devices of every profile for cards, and give them what they get."""
     for profile in found.profiles.values():
         annotations = MemoryAnnotations(ClusterCache())
-        plugin = compile_devices(found, profile, annotations, ManualClock())
+        plugin = compile_devices(found, profile, annotations, ManualClock(), eager=True)
         if plugin is not None:
             _serve(plugin, annotations, profile)
 

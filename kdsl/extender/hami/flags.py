@@ -47,7 +47,7 @@ class DeviceSources(Sources):
         found = (*found, *checked.diagnostics)
         if checked.rules is None or has_errors(found):
             raise InvalidInputError(found)
-        settings = Settings(profile=f"{package}.{PROFILE}")
+        settings = Settings(profile=f"{package}.{PROFILE}", eager=True)
         return Reloaded(build_scheduler(checked.rules, context, settings), found, (self.devices,))
 
     def _text(self) -> tuple[str, str, tuple[Diagnostic, ...]]:

@@ -326,6 +326,12 @@ class RuleScope:
     def let(self, let: CheckedLet) -> int | None:
         """Declare a `let`. Return its slot if it must be reset for every node or loop item, else None."""
         slot = let.variable.slot
+        if isinstance(let.value, Const):
+            # Most parameters: a rule may have many, and a device has them in each section.
+            self.known[slot] = let.value.value
+            self.lasting.add(slot)
+            self._fixed.add(slot)
+            return None
         is_lasting = self.is_lasting(let.value)
         if not is_lasting and self.is_of_items(let.value):
             self.items.add(slot)

@@ -61,7 +61,7 @@ class CardCounts:
             return None
         ((container, request),) = asked
         program = programs[request.kind]
-        is_countable = program.fitting.is_countable and program.orders_by_shape
+        is_countable = program.fitting.is_countable and program.order.is_by_shape
         if not is_countable or (demand.quota and demand.quota.limits_any(program.quota_names)):
             return None
         # INVARIANT: no test of a countable device reads other cards, or of the node more than its facts.
@@ -125,7 +125,7 @@ class CardCounts:
     def _order(self, cards: Sequence[Card]) -> None:
         """Raise EvalError if a card cannot be put in order."""
         asked = self._attempt
-        self._program.sort_keys(
+        self._program.order.sort_keys(
             cards, (), asked.pod, asked.node, asked.policy, asked.request, (asked.request,), self._memo
         )
 

@@ -111,9 +111,11 @@ class Inventories:
 
     def quota(self, snapshot: Snapshot, namespace: str) -> Quota | None:
         """Return the limits of a namespace on cards and the usage of its pods; None without limits."""
+        limits = snapshot.catalog.quota_limits(namespace)
+        if not limits:
+            return None
         quota_names = {kind: program.quota_names for kind, program in self.programs.items()}
         names = {name for each in quota_names.values() for name in (each.memory, each.cores)}
-        limits = snapshot.catalog.quota_limits(namespace)
         quota = Quota({name: amount for name, amount in limits.items() if name in names})
         if not quota.limits:
             return None

@@ -6,6 +6,7 @@ Most updates of nodes, such as the heartbeats of device plugins, change none of 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.cluster.objects.node import NodeFacts
@@ -46,9 +47,12 @@ class NodeInputs:
     """
 
     def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
-        read = [program.annotations_read("DeviceNode") for program in programs.values()]
-        self._keys = None if None in read else frozenset(key for keys in read if keys for key in keys)
-        self._handshakes = [each.handshake for each in programs.values() if each.handshake is not None]
+        self._programs = programs.values()
+
+    @cached_property
+    def _keys(self) -> frozenset[str] | None:
+        read = [program.node_annotations for program in self._programs]
+        return None if None in read else frozenset(key for keys in read if keys for key in keys)
 
     def are_equal(self, before: NodeFacts, after: NodeFacts) -> bool:
         """Return whether every device rule reads the same from both states."""
@@ -63,8 +67,12 @@ class NodeInputs:
         changed = {key for key, _ in before.annotations.items() ^ after.annotations.items()}
         if not self._keys.isdisjoint(changed):
             return False
-        handshakes = [each for each in self._handshakes if each.key in changed]
-        return all(each.is_gone(before) == each.is_gone(after) for each in handshakes)
+        handshakes = [program.handshake for program in self._programs]
+        return all(
+            each.is_gone(before) == each.is_gone(after)
+            for each in handshakes
+            if each is not None and each.key in changed
+        )
 
 
 class NodeChanges:

@@ -166,9 +166,9 @@ class _Run:
     ) -> list[Card]:
         """Return the cards of the requested kind in the order of trying."""
         found = [card for card in cards if is_of(card.type, request.kind)]
-        program, at = self.programs[request.kind], self.at
-        keys = program.sort_keys(found, at.cards, self.pod, at.node, self.policy, request, asked, self.memo)
-        return program.ordered(found, keys)
+        order, at = self.programs[request.kind].order, self.at
+        keys = order.sort_keys(found, at.cards, self.pod, at.node, self.policy, request, asked, self.memo)
+        return order.ordered(found, keys)
 
     def _earlier(self, kind: str, phase: Phase) -> tuple[Allotment, ...]:
         """Return the cards of containers before this one that run beside it."""

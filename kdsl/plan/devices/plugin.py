@@ -42,9 +42,8 @@ from kdsl.plan.devices.device_error import fault_of, rejection
 from kdsl.plan.devices.inventories import Inventories, device_node
 from kdsl.plan.devices.locks import Locks, NodeLock
 from kdsl.plan.devices.placing import Placed
-from kdsl.plan.devices.pod_part import PodPart, plain
+from kdsl.plan.devices.pod_part import plain
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.devices.reads import pod_attributes
 from kdsl.plan.devices.records import device_pod
 from kdsl.plan.devices.requests import Demand
 from kdsl.plan.devices.review import Reviewed, Reviews, review_admitted
@@ -97,9 +96,6 @@ class DevicesPlugin:
                 int(settings["slotWeight"]), int(settings["coreWeight"]), int(settings["memoryWeight"])
             ),
         )
-        read = (pod_attributes(device) for device in sharing.devices)
-        self._attributes = tuple(sorted(frozenset[str]().union(*read)))
-        self._keys = {program.kind: program.annotations_read("DevicePod") for program in programs}
         self.records = tuple(program.record for program in programs)
         self._record_keys = frozenset(self.records)
         self._reviews = Reviews(tuple(self._programs.values()))
@@ -142,9 +138,9 @@ class DevicesPlugin:
             return None
         admitted = reviewed.pod
         policy = self._default.of(admitted.annotations)
-        read = [self._keys[kind] for asked in reviewed.requests for kind in asked]
-        keys = None if None in read else tuple(sorted({key for keys in read for key in keys or ()}))
-        pod_signature = (policy, PodPart(self._attributes, keys).of(admitted))
+        kinds = dict.fromkeys(kind for asked in reviewed.requests for kind in asked)
+        parts = tuple([(kind, self._programs[kind].pod_part.of(admitted)) for kind in kinds])
+        pod_signature = (policy, parts)
         signature = (
             pod_signature,
             tuple(tuple(asked.values()) for asked in reviewed.requests),
@@ -378,9 +374,19 @@ def compile_devices(
     steps: Steps = DEFAULT_STEPS,
     probe: Probe | None = None,
     nodes: NodeAnnotator | None = None,
+    eager: bool = False,
 ) -> DevicesPlugin | None:
-    """Compile the devices of a profile, None if it has none. Without `nodes` they lock none."""
+    """Return the devices of a profile, None if it has none. Without `nodes` they lock none.
+
+    `eager` compiles them now; a probe must see all conditions before the first pod.
+    """
     if profile.sharing is None:
         return None
     functions = CompiledFunctions(rules.fns, probe, steps)
-    return DevicesPlugin(profile.sharing, f"{profile.qualified}/devices", functions, annotator, clock, nodes)
+    plugin = DevicesPlugin(
+        profile.sharing, f"{profile.qualified}/devices", functions, annotator, clock, nodes
+    )
+    if eager or probe is not None:
+        for program in plugin.inventories.programs.values():
+            program.compile()
+    return plugin

@@ -2,114 +2,164 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from kdsl.check.model.devices import CheckedDevice
-from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import TypedExpr, Var
+from kdsl.base.span import Span
+from kdsl.check.model.devices import CheckedDevice, CheckedFields
+from kdsl.check.model.typed import TypedExpr
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import QuotaNames
-from kdsl.eval.scalar import Frame
+from kdsl.eval.scalar import Closure
 from kdsl.eval.values import EvalError, Timestamp
-from kdsl.plan.compile.scope import CompiledFunctions
+from kdsl.plan.compile.passes.fold import fold_constants
+from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.devices.admission import AdmitProgram
-from kdsl.plan.devices.card_memo import CardMemo
 from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.facts import Facts
 from kdsl.plan.devices.fitting import FitProgram
-from kdsl.plan.devices.fullness import card_score
 from kdsl.plan.devices.handshakes import Handshake
 from kdsl.plan.devices.inventory import InventoryProgram
 from kdsl.plan.devices.locks import NodeLock
-from kdsl.plan.devices.reads import keys_read
+from kdsl.plan.devices.order import CardOrder
+from kdsl.plan.devices.pod_part import PodPart
+from kdsl.plan.devices.reads import keys_read, pod_attributes
 from kdsl.plan.devices.requests import Allocation, DeviceRequest, Requests
 from kdsl.plan.devices.section import FieldsProgram, Section
 
 
 class DeviceProgram:
-    """A compiled device. `lock` and `handshake` are None if it has none."""
+    """A device, of which each section is compiled at its first use: most clusters have cards of few kinds.
+
+    EvalError if its kind or its record has no value.
+
+    Threads that use a section first at the same time may each compile it, to programs of equal results.
+    """
 
     def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
-        self.checked = device
-        self.kind = _constant(device.kind, device, functions)
-        self.record = _constant(device.record, device, functions)
-        quota = FieldsProgram(device.quota, device, functions)
-        lock = FieldsProgram(device.lock, device, functions)
-        handshake = FieldsProgram(device.handshake, device, functions)
-        frame = quota.section.frame()
-        self.quota_names = QuotaNames(
-            quota.text("memory", frame), quota.text("cores", frame), quota.integer("factor", frame, 1)
-        )
-        self.lock = self.handshake = None
-        if lock.has("key"):
-            frame = lock.section.frame()
-            seconds, is_owned = lock.integer("seconds", frame, 300), lock.flag("owned", frame)
-            self.lock = NodeLock(lock.text("key", frame), seconds, is_owned)
-        if handshake.has("key"):
-            frame = handshake.section.frame()
-            key, resource = handshake.text("key", frame), handshake.text("resource", frame)
-            self.handshake = Handshake(key, resource, handshake.integer("seconds", frame, 60))
-        self.inventory = InventoryProgram(device, self.kind, functions)
-        self.admit = AdmitProgram(device, functions)
-        self._request = FieldsProgram(device.request, device, functions)
-        self.fitting = FitProgram(device, self.kind, functions)
-        self._order = Section(device.order.scope, device, functions)
-        self._keys = [
-            (self._order.compile(key.value), key.descending, key.value.span) for key in device.order.keys
-        ]
-        read = {part.slot for key in device.order.keys for part in walk(key.value) if isinstance(part, Var)}
-        self._is_shared_order = device.order.scope["devices"].slot not in read
-        self._orders_by_fullness = device.order.scope["fullness"].slot in read
-        self._value_section = self._value = None
-        if device.value is not None:
-            self._value_section = Section(device.value.scope, device, functions)
-            self._value = self._value_section.compile(device.value.value)
-            self._value_span = device.value.value.span
-        self._annotate = Section(device.annotations.scope, device, functions)
-        self._annotations = [
+        scope = RuleScope({}, device.params, device.slots, functions)
+        params = [replace(each, value=fold_constants(each.value, scope)) for each in device.params]
+        self.checked, self._functions = replace(device, params=tuple(params)), functions
+        self.kind, self.record = _text(device.kind, scope), _text(device.record, scope)
+
+    def compile(self) -> None:
+        """Compile all sections now."""
+        for name, each in vars(DeviceProgram).items():
+            if isinstance(each, cached_property):
+                getattr(self, name)
+
+    @cached_property
+    def inventory(self) -> InventoryProgram:
+        """The section `inventory`."""
+        return InventoryProgram(self.checked, self.kind, self._functions)
+
+    @cached_property
+    def admit(self) -> AdmitProgram:
+        """The section `admit`."""
+        return AdmitProgram(self.checked, self._functions)
+
+    @cached_property
+    def _request(self) -> FieldsProgram:
+        return self._fields(self.checked.request)
+
+    @cached_property
+    def fitting(self) -> FitProgram:
+        """The sections `require`, `charge`, `fit` and `choose`."""
+        return FitProgram(self.checked, self.kind, self._functions)
+
+    @cached_property
+    def order(self) -> CardOrder:
+        """The section `order by`."""
+        return CardOrder(self.checked, self._functions)
+
+    @cached_property
+    def _value(self) -> tuple[Section, Closure, Span] | None:
+        value = self.checked.value
+        if value is None:
+            return None
+        section = Section(value.scope, self.checked, self._functions)
+        return section, section.compile(value.value), value.value.span
+
+    @cached_property
+    def _annotate(self) -> tuple[Section, list[tuple[Closure, Closure, Closure | None, Span]]]:
+        section = Section(self.checked.annotations.scope, self.checked, self._functions)
+        return section, [
             (
-                self._annotate.compile(each.key),
-                self._annotate.compile(each.value),
-                self._annotate.maybe(each.where),
+                section.compile(each.key),
+                section.compile(each.value),
+                section.maybe(each.where),
                 each.value.span,
             )
-            for each in device.annotations.entries
+            for each in self.checked.annotations.entries
         ]
+
+    @cached_property
+    def quota_names(self) -> QuotaNames:
+        """The names under which quotas limit the memory and the compute of cards."""
+        quota = self._fields(self.checked.quota)
+        frame = quota.section.frame()
+        return QuotaNames(
+            quota.text("memory", frame), quota.text("cores", frame), quota.integer("factor", frame, 1)
+        )
+
+    @cached_property
+    def lock(self) -> NodeLock | None:
+        """The lock of nodes, None if it has none."""
+        lock = self._fields(self.checked.lock)
+        if not lock.has("key"):
+            return None
+        frame = lock.section.frame()
+        return NodeLock(
+            lock.text("key", frame), lock.integer("seconds", frame, 300), lock.flag("owned", frame)
+        )
+
+    @cached_property
+    def handshake(self) -> Handshake | None:
+        """The handshake with its device plugin, None if it has none."""
+        handshake = self._fields(self.checked.handshake)
+        if not handshake.has("key"):
+            return None
+        frame = handshake.section.frame()
+        key, resource = handshake.text("key", frame), handshake.text("resource", frame)
+        return Handshake(key, resource, handshake.integer("seconds", frame, 60))
+
+    def _fields(self, checked: CheckedFields) -> FieldsProgram:
+        return FieldsProgram(checked, self.checked, self._functions)
 
     @cached_property
     def facts(self) -> Facts:
         """The facts that decide about a node, but for identity tests and the fields of choosers."""
-        value = self._value_section.opened if self._value_section is not None else ()
-        return Facts.read_by((*self.fitting.read, *self._order.opened, *value))
-
-    @cached_property
-    def _order_facts(self) -> Facts:
-        return Facts.read_by(self._order.opened)
-
-    @property
-    def orders_by_shape(self) -> bool:
-        """Whether `order by` tells cards of one shape apart by no more than their place on the node."""
-        return self._is_shared_order and not self._order_facts
+        value = self._value[0].opened if self._value is not None else ()
+        return Facts.read_by((*self.fitting.read, *self.order.section.opened, *value))
 
     @property
     def has_value(self) -> bool:
         """Whether a part of the score depends on the chosen cards."""
-        return self._value is not None
+        return self.checked.value is not None
 
-    def annotations_read(self, view: str) -> frozenset[str] | None:
-        """Return the annotations of a `DevicePod` or `DeviceNode` that decide which cards of a node a pod
-        gets; None if any may.
-        """
+    @cached_property
+    def pod_part(self) -> PodPart:
+        """The part of a pod that decides which cards of a node it gets."""
+        keys = self._annotations_read("DevicePod")
+        return PodPart(
+            tuple(sorted(pod_attributes(self.checked))), None if keys is None else tuple(sorted(keys))
+        )
+
+    @cached_property
+    def node_annotations(self) -> frozenset[str] | None:
+        """The annotations of a node that decide which of its cards a pod gets; None if any may."""
+        return self._annotations_read("DeviceNode")
+
+    def _annotations_read(self, view: str) -> frozenset[str] | None:
         # The inventory has no pod.
-        sections = [*self.fitting.sections, self.inventory.section, self._order]
-        if self._value_section is not None:
-            sections.append(self._value_section)
+        sections = [*self.fitting.sections, self.inventory.section, self.order.section]
+        if self._value is not None:
+            sections.append(self._value[0])
         return keys_read([expr for section in sections for expr in section.exprs], view, "annotations")
 
     def request(self, pod: DevicePod, container: DeviceContainer) -> DeviceRequest | None:
@@ -122,60 +172,6 @@ class DeviceProgram:
         others = (fields.integer(name, frame) for name in ("memory", "percent", "cores"))
         return DeviceRequest(self.kind, count, *others)
 
-    def ordered(self, cards: Sequence[Card], sort_keys: Sequence[tuple[Any, ...]]) -> list[Card]:
-        """Return cards in the order of `order by`, by their `sort_keys`; equal ones stay as they are."""
-        places = list(range(len(cards)))
-        for at, (_, is_descending, _) in reversed(tuple(enumerate(self._keys))):
-            column = [keys[at] for keys in sort_keys]
-            places.sort(key=column.__getitem__, reverse=is_descending)
-        return [cards[place] for place in places]
-
-    def sort_keys(
-        self,
-        cards: Iterable[Card],
-        node_cards: tuple[Card, ...],
-        pod: DevicePod,
-        node: DeviceNode,
-        policy: Policy,
-        request: DeviceRequest,
-        asked: Iterable[DeviceRequest],
-        memo: CardMemo,
-    ) -> list[tuple[Any, ...]]:
-        """Return the keys of `order by` of each card; EvalError if one has no value.
-
-        `node_cards` are those of the node before the pod, in its own order. `asked` are all requests of the
-        container. `memo` is that of the pod's signature.
-        """
-        facts = self._order_facts
-        known = memo.sort_keys(facts.of_node(node), (request, *asked))
-        frame: Frame | None = None
-        found: list[tuple[Any, ...]] = []
-        for card in cards:
-            key = facts.key(card)
-            keys = known.get(key) if self._is_shared_order else None
-            if keys is None:
-                if frame is None:
-                    frame = self._order.frame(
-                        pod=pod, node=node, policy=policy, request=request, devices=node_cards
-                    )
-                fullness = card_score(card, asked, policy.weights) if self._orders_by_fullness else 0.0
-                self._order.fill(frame, device=card, fullness=float(fullness))
-                self._order.rewind(frame)
-                keys = self._sort_keys(frame)
-                if self._is_shared_order:
-                    known[key] = keys
-            found.append(keys)
-        return found
-
-    def _sort_keys(self, frame: Frame) -> tuple[Any, ...]:
-        found = []
-        for key, _, span in self._keys:
-            try:
-                found.append(key(frame))
-            except EvalError as error:
-                raise located(error, span) from error
-        return tuple(found)
-
     def value(
         self,
         pod: DevicePod,
@@ -185,15 +181,14 @@ class DeviceProgram:
         allocation: Allocation,
     ) -> np.float32:
         """Return the part of the allocation in the node's score; `cards` are those before it."""
-        if self._value is None or self._value_section is None:
+        if self._value is None:
             return np.float32(0)
-        frame = self._value_section.frame(
-            pod=pod, node=node, policy=policy, devices=cards, allocation=allocation
-        )
+        section, value, span = self._value
+        frame = section.frame(pod=pod, node=node, policy=policy, devices=cards, allocation=allocation)
         try:
-            return np.float32(self._value(frame))
+            return np.float32(value(frame))
         except EvalError as error:
-            raise located(error, self._value_span) from error
+            raise located(error, span) from error
 
     def annotations(
         self, pod: DevicePod, node: DeviceNode, policy: Policy, allocation: Allocation, now: int
@@ -202,11 +197,10 @@ class DeviceProgram:
 
         EvalError, with the place, if one of the device's expressions fails.
         """
-        frame = self._annotate.frame(
-            pod=pod, node=node, policy=policy, allocation=allocation, now=Timestamp(now)
-        )
+        section, entries = self._annotate
+        frame = section.frame(pod=pod, node=node, policy=policy, allocation=allocation, now=Timestamp(now))
         written = {self.record: allocation.text}
-        for key, value, where, span in self._annotations:
+        for key, value, where, span in entries:
             try:
                 if where is None or where(frame):
                     written[key(frame)] = value(frame)
@@ -228,7 +222,9 @@ def requests_of(programs: Iterable[DeviceProgram], pod: DevicePod) -> Requests:
     )
 
 
-def _constant(expr: TypedExpr, device: CheckedDevice, functions: CompiledFunctions) -> str:
-    section = Section({}, device, functions)
-    text = section.compile(expr)
-    return str(text(section.frame()))
+def _text(expr: TypedExpr, scope: RuleScope) -> str:
+    """Return the value of a constant."""
+    try:
+        return str(scope.evaluate(fold_constants(expr, scope)))
+    except EvalError as error:
+        raise located(error, expr.span) from error

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from kdsl.base.by_identity import ByIdentity
 from kdsl.check.model.devices import CheckedDevice
@@ -69,7 +70,7 @@ def parts(value: object) -> Iterable[Typed]:
 
 
 def _walk(value: object) -> Iterator[Typed]:
-    pending, known = [value], dict[type, tuple[str, ...]]()
+    pending = [value]
     while pending:
         each = pending.pop()
         if isinstance(each, Typed):
@@ -79,20 +80,20 @@ def _walk(value: object) -> Iterator[Typed]:
         elif isinstance(each, Mapping):
             pending += reversed(list(each.values()))
         else:
-            names = known.get(type(each))
-            if names is None:
-                names = known[type(each)] = _names(type(each))
-            pending += [getattr(each, name) for name in reversed(names)]
+            pending += [getattr(each, name) for name in _names(type(each))]
 
 
+_OTHERS: Final = frozenset(("scope", "span", "type", "time", "reads"))
+"""Fields of checked records in which no expression is."""
 _PARTS: Final = ByIdentity[object, tuple[Typed, ...]](lambda section: tuple(_walk(section)), MOST_SECTIONS)
 
 
-def _names(kind: type) -> tuple[str, ...]:
-    """Return the fields of a class in which expressions are."""
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    """Return the fields of a class in which expressions are, last first."""
     if not is_dataclass(kind):
         return ()
-    return tuple(field.name for field in fields(kind) if field.name not in ("scope", "span", "type"))
+    return tuple(each.name for each in reversed(fields(kind)) if each.name not in _OTHERS)
 
 
 def keys_read(exprs: Iterable[TypedExpr], view: str, field: str) -> frozenset[str] | None:

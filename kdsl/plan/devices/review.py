@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from kdsl.cluster.devices.pods import DevicePod, Phase
@@ -51,11 +52,14 @@ class Reviews:
 
     def __init__(self, programs: Sequence[DeviceProgram], by: Review | None = None) -> None:
         self._programs, self._review = programs, by or review
-        read = (review_attributes(program.checked) for program in programs)
+        self._known: OrderedDict[Hashable, Reviewed] = OrderedDict()
+
+    @cached_property
+    def _part(self) -> PodPart:
+        read = (review_attributes(program.checked) for program in self._programs)
         # Admission adds to annotations and to the runtime class, so its result depends on them.
         attributes = frozenset(("annotations", "runtime_class")).union(*read)
-        self._part = PodPart(tuple(sorted(attributes)), None)
-        self._known: OrderedDict[Hashable, Reviewed] = OrderedDict()
+        return PodPart(tuple(sorted(attributes)), None)
 
     def review(self, pod: DevicePod, quota: Quota | None) -> Reviewed:
         """Return the review of a pod; EvalError as in `review`."""

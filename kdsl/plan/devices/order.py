@@ -1,0 +1,98 @@
+"""The compiled `order by` of a device: the order in which its cards are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from kdsl.check.model.devices import CheckedDevice
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Var
+from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.devices.pods import DeviceNode, DevicePod
+from kdsl.cluster.devices.policy import Policy
+from kdsl.eval.scalar import Frame
+from kdsl.eval.values import EvalError
+from kdsl.plan.compile.scope import CompiledFunctions
+from kdsl.plan.devices.card_memo import CardMemo
+from kdsl.plan.devices.device_error import located
+from kdsl.plan.devices.facts import Facts
+from kdsl.plan.devices.fullness import card_score
+from kdsl.plan.devices.requests import DeviceRequest
+from kdsl.plan.devices.section import Section
+
+
+class CardOrder:
+    """The keys by which cards are put in order."""
+
+    def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
+        names, keys = device.order.scope, device.order.keys
+        self.section = Section(names, device, functions)
+        self._keys = [(self.section.compile(key.value), key.descending, key.value.span) for key in keys]
+        read = {part.slot for key in keys for part in walk(key.value) if isinstance(part, Var)}
+        self._is_shared = names["devices"].slot not in read
+        self._reads_fullness = names["fullness"].slot in read
+
+    @cached_property
+    def _facts(self) -> Facts:
+        return Facts.read_by(self.section.opened)
+
+    @property
+    def is_by_shape(self) -> bool:
+        """Whether cards of one shape are told apart by no more than their place on the node."""
+        return self._is_shared and not self._facts
+
+    def ordered(self, cards: Sequence[Card], sort_keys: Sequence[tuple[Any, ...]]) -> list[Card]:
+        """Return cards in order, by their `sort_keys`; equal ones stay as they are."""
+        places = list(range(len(cards)))
+        for at, (_, is_descending, _) in reversed(tuple(enumerate(self._keys))):
+            column = [keys[at] for keys in sort_keys]
+            places.sort(key=column.__getitem__, reverse=is_descending)
+        return [cards[place] for place in places]
+
+    def sort_keys(
+        self,
+        cards: Iterable[Card],
+        node_cards: tuple[Card, ...],
+        pod: DevicePod,
+        node: DeviceNode,
+        policy: Policy,
+        request: DeviceRequest,
+        asked: Iterable[DeviceRequest],
+        memo: CardMemo,
+    ) -> list[tuple[Any, ...]]:
+        """Return the keys of each card; EvalError if one has no value.
+
+        `node_cards` are those of the node before the pod, in its own order. `asked` are all requests of the
+        container. `memo` is that of the pod's signature.
+        """
+        facts = self._facts
+        known = memo.sort_keys(facts.of_node(node), (request, *asked))
+        frame: Frame | None = None
+        found: list[tuple[Any, ...]] = []
+        for card in cards:
+            key = facts.key(card)
+            keys = known.get(key) if self._is_shared else None
+            if keys is None:
+                if frame is None:
+                    frame = self.section.frame(
+                        pod=pod, node=node, policy=policy, request=request, devices=node_cards
+                    )
+                fullness = card_score(card, asked, policy.weights) if self._reads_fullness else 0.0
+                self.section.fill(frame, device=card, fullness=float(fullness))
+                self.section.rewind(frame)
+                keys = self._sort_keys(frame)
+                if self._is_shared:
+                    known[key] = keys
+            found.append(keys)
+        return found
+
+    def _sort_keys(self, frame: Frame) -> tuple[Any, ...]:
+        found = []
+        for key, _, span in self._keys:
+            try:
+                found.append(key(frame))
+            except EvalError as error:
+                raise located(error, span) from error
+        return tuple(found)
