@@ -4,17 +4,19 @@ broken.
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
-from kdsl.hooks.installed import installed_plugins, installed_rules, package_folder
+from kdsl.hooks.installed import args_schema, check_args, installed_plugins, installed_rules, package_folder
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.status import Status
 
@@ -259,3 +261,20 @@ def test_without_a_schema_no_arguments_fit(site: Site) -> None:
     (site.root / "kdsl_here" / "args.schema.json").unlink()
     assert load("here") == ()
     assert [one.code for one in load("here", sizes=[])] == ["K1004"]
+
+
+def test_the_schemas_of_kdsl_are_sound_and_take_no_arguments_unless_some_are_required() -> None:
+    own = [plugin for plugin in installed_plugins() if plugin.distribution == "kdsl"]
+    assert len(own) >= 4
+    for plugin in own:
+        schema = args_schema(plugin)
+        Draft202012Validator.check_schema(schema)
+        assert Draft202012Validator(schema).is_valid({}) == ("required" not in schema)
+        assert bool(check_args(plugin, {})) == ("required" in schema)
+
+
+def test_default_plugins_start_without_the_checker_of_schemas() -> None:
+    code = "import sys; from kdsl.hooks.installed import *; print([check_args(p, {}) for p in installed_plugins()"
+    code += " if p.name in ('VolumeBinding', 'default-binder')], 'jsonschema' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[(), ()] False\n"

@@ -80,7 +80,8 @@ def _walk(value: object) -> Iterator[Typed]:
         elif isinstance(each, Mapping):
             pending += reversed(list(each.values()))
         else:
-            pending += [getattr(each, name) for name in _names(type(each))]
+            kind: Any = type(each)
+            pending += [getattr(each, name) for name in _names(kind)]
 
 
 _OTHERS: Final = frozenset(("scope", "span", "type", "time", "reads"))
