@@ -266,10 +266,13 @@ def test_gaps_of_the_input_are_warnings(tmp_path: Path) -> None:
     path = tmp_path / "deployment.yaml"
     path.write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n")
     result = kdsl("simulate", "--cluster", str(path))
-    assert (result.exit_code, result.stdout) == (0, "0 pods placed, 0 pending\n")
-    assert "there is no node in the input" in result.stderr
-    assert "no pod in the input waits for a node" in result.stderr
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "the input has no node and no pod" in result.stderr
     assert "1 Deployment" in result.stderr
+    path.write_text(pod_text("lost"))
+    result = kdsl("simulate", "--cluster", str(path))
+    assert (result.exit_code, "1 pending" in result.stdout) == (0, True)
+    assert "there is no node in the input" in result.stderr
     path.write_text(pod_text("lost", nodeName="gone"))
     result = kdsl("simulate", *QUICKSTART, "--pods", str(path))
     assert result.exit_code == 0

@@ -9,7 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 from kdsl.cluster.api.objects import Node
+from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.node import NodeFacts
+from kdsl.eval.scalar.access import find_key, select
+from kdsl.eval.values import EvalError
 from kdsl.plan.devices import classes
 from kdsl.plan.devices.requests import Demand
 
@@ -142,3 +145,12 @@ def test_kept_keys_of_orders_count_for_the_size_of_a_memo(tmp_path: Path) -> Non
     plugin.answers.column(demand, snapshot, snapshot.order)
     memo = plugin.answers._memo(demand)
     assert len(memo) > sum(map(len, memo._sort_keys.values())) >= 3 * len(NODES) - 2
+
+
+def test_an_error_names_no_class_of_kdsl() -> None:
+    card = Card("a", "K", "K", 4, 1000, 100)
+    for read in (select, find_key):
+        with pytest.raises(EvalError, match="`dyn` hides the fields of this object, read them without it"):
+            read(card, "id")
+        with pytest.raises(EvalError, match="int has no fields"):
+            read(1, "id")
