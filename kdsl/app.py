@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kdsl.analysis.cost.codes import CostCode
 from kdsl.analysis.cost.profiles import CostLimits, over_budget
@@ -93,6 +93,9 @@ __all__ = [
     "shipped_rules",
 ]
 
+_NO_PROFILE: Final = "the rules have no profile: they decide about no pod"
+_A_PROFILE: Final = 'add one, such as `profile mine extends kubernetes.default { scheduler "mine" }`'
+
 
 @dataclass(frozen=True, slots=True)
 class ActivePlugins:
@@ -164,7 +167,7 @@ def check_loaded(
     if is_known:
         checked = check_configured(configuration, paths, drafts, keep)
     profiles = checked.profiles if is_known else None
-    more = check_configuration(configuration, checked.rules, checked.files, profiles)
+    more = check_configuration(configuration, checked.rules, checked.files, profiles, paths)
     # Both checks report a plugin that is not installed.
     return replace(checked, diagnostics=tuple(dict.fromkeys((*found, *checked.diagnostics, *more))))
 
@@ -174,12 +177,13 @@ def check_configuration(
     rules: RuleSet | None,
     files: int,
     profiles: Collection[str] | None = None,
+    paths: Sequence[Path] = (),
 ) -> tuple[Diagnostic, ...]:
     """Report requirements of a configuration that the rules or installed plugins do not meet, and limits that
     rules exceed.
 
-    `files` is the number of rule files. Of rules with errors only the names of their `profiles` are compared,
-    if they are known. Plugins are imported, not built.
+    `files` is the number of rule files, `paths` replace those of the configuration. Of rules with errors only
+    the names of their `profiles` are compared, if they are known. Plugins are imported, not built.
     """
     found = [] if rules is None else list(_check_limits(configuration.limits, rules, files))
     names = profiles if rules is None else rules.profiles
@@ -189,6 +193,9 @@ def check_configuration(
             qualified_profile((name.text,) if names is None else names, name.text)
         except InvalidInputError as error:
             found += [replace(problem, span=name.span) for problem in error.diagnostics]
+    if rules is not None and not rules.profiles:
+        where = ", ".join(map(str, paths or configuration.rules))
+        found.append(Diagnostic("K0301", _NO_PROFILE, where=where, help=(_A_PROFILE,)))
     if rules is not None and not has_errors(found):
         found += _unread_percentage(configuration, rules)
     for plugin in configuration.plugins or ():

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from kdsl.app import Scheduler, build_scheduler, check_loaded, configured
 from kdsl.base.diagnostic import Diagnostic, has_errors
@@ -15,9 +14,6 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.config.configuration import DEFAULTS, KdslConfiguration, OnInvalid, load_configuration
 from kdsl.hooks.context import PluginContext
-
-_NO_PROFILE: Final = "the rules have no profile: they decide about no pod"
-_A_PROFILE: Final = 'add one, such as `profile mine extends kubernetes.default { scheduler "mine" }`'
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +56,6 @@ class Sources:
             settings = replace(settings, profile=names[0]) if len(names) == 1 else settings
         made = build_scheduler(checked.rules, context, settings)
         paths = self._paths(read.configuration)
-        if not made.tables:
-            where = ", ".join(map(str, paths))
-            raise InvalidInputError(
-                [*found, Diagnostic("K0301", _NO_PROFILE, where=where, help=(_A_PROFILE,))]
-            )
         made = replace(made, on_invalid=read.configuration.on_invalid)
         return Reloaded(made, found, paths)
 

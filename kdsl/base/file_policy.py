@@ -9,6 +9,7 @@ command hang, read without end, or leave the folder.
 - A search visits each folder once and returns each file once, however many links lead to it. The name that
   is no link comes first.
 - The `places` of a file decide to whom it belongs; the name of a link that leaves its folder does not count.
+- A search gives up in a folder with too much below it, and returns none of its files.
 - Devices, sockets and files beyond the size limit of their kind are refused before they are read; in folders,
   pipes too.
 """
@@ -22,6 +23,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -32,6 +34,8 @@ _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _PIECE: Final = 2**20
 _MOST_LINKS: Final = 40
 """The longest chain of links that the operating system follows."""
+MOST_ENTRIES: Final = 50_000
+"""The most files and folders that a search looks at: it ends in seconds, also if `/` is named by mistake."""
 
 
 class Refusal(StrEnum):
@@ -42,6 +46,7 @@ class Refusal(StrEnum):
     SPECIAL = "it is no regular file"
     NO_WRITER = "it is a pipe that nothing was written to"
     TOO_LARGE = "it is too large"
+    TOO_MANY = f"more than {MOST_ENTRIES:,} files and folders are below it; name smaller folders"
 
 
 class RefusedError(OSError):
@@ -181,7 +186,9 @@ def files_below(
     Errors and refusals are added to `problems`, with the path as `filename`.
     """
     search = _Search(wants, skips)
-    search.run(folder)
+    if not search.run(folder):
+        problems.append(RefusedError(Refusal.TOO_MANY, folder))
+        return []
     problems += sorted(search.problems, key=lambda error: Path(str(error.filename)).parts)
     return sorted(search.found.values(), key=lambda file: file.path.parts)
 
@@ -206,16 +213,21 @@ class _Search:
     _seen: set[Path] = field(default_factory=set)
     _folders: list[_Folder] = field(default_factory=list)
     _links: list[tuple[_Folder, str]] = field(default_factory=list)
+    _entries: int = 0
 
-    def run(self, folder: Path) -> None:
+    def run(self, folder: Path) -> bool:
+        """Search the folder; return False if the search is given up."""
         root = named_file(folder)
         self._folders.append(_Folder(folder, tuple(map(Path, root.places)), root.real))
         while self._folders or self._links:
             while self._folders:
                 self._look_through(self._folders.pop())
+                if self._entries > MOST_ENTRIES:
+                    return False
             links, self._links = sorted(self._links, key=lambda link: (link[0].path / link[1]).parts), []
             for standing, name in links:
                 self._take_link(standing, name)
+        return True
 
     def _look_through(self, folder: _Folder) -> None:
         if folder.real in self._seen:
@@ -223,9 +235,13 @@ class _Search:
         self._seen.add(folder.real)
         try:
             with os.scandir(folder.real) as scan:
-                entries = sorted(scan, key=lambda entry: entry.name)
+                # One more than allowed shows that there are too many.
+                entries = sorted(islice(scan, MOST_ENTRIES + 1), key=lambda entry: entry.name)
         except OSError as error:
             self.problems.append(OSError(error.errno, error.strerror, str(folder.path)))
+            return
+        self._entries += len(entries)
+        if self._entries > MOST_ENTRIES:
             return
         for entry in entries:
             if entry.name.startswith(".") or self.skips(folder.path / entry.name):

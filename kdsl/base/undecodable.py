@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from kdsl.base.diagnostic import Diagnostic
+
+_LONE_SURROGATE: Final = re.compile(
+    rb"(?<!\\)(?:\\\\)*"
+    rb"(\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+)
+# The messages of libyaml and PyYAML for a line whose indentation fits no block.
+_INDENT_PROBLEMS: Final = frozenset(
+    {
+        "did not find expected key",
+        "did not find expected '-' indicator",
+        "mapping values are not allowed in this context",
+    }
+)
+_PATH: Final = re.compile(r" - at `.*`$")
 
 
 def undecodable(code: str, where: object, error: UnicodeDecodeError) -> Diagnostic:
@@ -12,6 +30,28 @@ def undecodable(code: str, where: object, error: UnicodeDecodeError) -> Diagnost
     note = f"byte 0x{data[error.start]:02x} in line {line} starts no character"
     title = f"`{where}` is not UTF-8 text"
     return Diagnostic(code, title, where=str(where), notes=(note,), help=("save the file as UTF-8",))
+
+
+def json_mistake(data: bytes, error: Exception) -> str:
+    """Return why data is not JSON, in words for users, of the error of a decoder."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    text = _PATH.sub("", str(error).removeprefix("JSON is malformed: "))
+    if "surrogate" in text or "truncated" in text:
+        # A decoder takes a text that ends behind the first half of a surrogate pair for a cut off one.
+        found = _LONE_SURROGATE.search(data)
+        if found is not None:
+            line = data.count(b"\n", 0, found.start(1)) + 1
+            return f"`{found[1].decode()}` in line {line} is half of a character, without its other half"
+    return text[:1].lower() + text[1:]
+
+
+def yaml_mistake(text: str, at: int, problem: str) -> tuple[str, tuple[str, ...]]:
+    """Return why text is not YAML, of a reader's message and its place, and how to mend it."""
+    if text[at : at + 1] == "\t":
+        return "a tab cannot indent a line", ("indent with spaces",)
+    is_indentation = problem in _INDENT_PROBLEMS
+    return problem, ("is this line indented as far as the lines it belongs to?",) if is_indentation else ()
 
 
 def forbidden_at(text: str, error: Exception) -> int:

@@ -187,7 +187,7 @@ def command(
     options = HamiOptions(
         scheduler_name=scheduler_name,
         overwrites_default=force_overwrite_default_scheduler,
-        lock_seconds=int(node_lock_timeout),
+        lock_seconds=node_lock_timeout,
         lock_patience=node_lock_retry_timeout,
         node_labels=node_label_selector,
         metrics=metrics_bind_address,

@@ -144,6 +144,11 @@ def wants_colour(stream: object) -> bool:
     return _is_terminal(stream) and not is_dull
 
 
+def terminal_width() -> int | None:
+    """Return the width of the terminal that stdout is, None if it is none."""
+    return text_width() if _is_terminal(sys.stdout) else None
+
+
 def text_width() -> int:
     """Return the width of text in columns: COLUMNS, else the terminal's, else 100."""
     stated = os.environ.get("COLUMNS", "")

@@ -18,7 +18,7 @@ from kdsl.cli.inputs import (
     session_options,
     settle,
 )
-from kdsl.cli.output import emit, lines_to, print_diagnostics, print_document
+from kdsl.cli.output import emit, lines_to, print_diagnostics, print_document, terminal_width
 
 
 @click.command("simulate", epilog=examples_of("simulate"))
@@ -115,7 +115,7 @@ def command(
                 raise KdslError("no profile of the rules has devices, which define cards")
             emit(cards_text(simulation.cards, wide=output == "wide"))
         else:
-            emit(simulation_text(simulation, output == "wide", traceback))
+            emit(simulation_text(simulation, output == "wide", traceback, terminal_width()))
         write_placements(placement_lines(simulation.decisions))
     print_slow_hooks(settings)
     settle(broken)

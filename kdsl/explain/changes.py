@@ -196,7 +196,9 @@ def parse_change(text: str, nodes: Iterable[str]) -> Change:
     place, operation, value = _split(text)
     if place == PODS:
         if operation is not Operation.TAKE or value is None or "/" not in value:
-            raise ChangeError("pods can only be taken away", "write `pods-=NAMESPACE/NAME`")
+            is_taken = operation is Operation.TAKE and value
+            why = f"`{value}` has no namespace" if is_taken else "pods can only be taken away"
+            raise ChangeError(why, "write `pods-=NAMESPACE/NAME`")
         return Change(PODS, "", operation, "", value)
     if place.startswith("pod."):
         return _checked(POD, place.removeprefix("pod."), operation, value)

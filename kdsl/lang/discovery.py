@@ -160,20 +160,22 @@ class _Ignored:
 
     root: Path
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    _patterns: dict[Path, tuple[re.Pattern[str], ...]] = field(default_factory=dict)
+    _patterns: dict[Path, tuple[tuple[Path, tuple[re.Pattern[str], ...]], ...]] = field(default_factory=dict)
 
     def has(self, path: Path) -> bool:
         """Return whether the file of a folder on the way to a path names the path."""
-        steps = path.relative_to(self.root).parts
-        folders = [self.root.joinpath(*steps[:depth]) for depth in range(len(steps))]
-        return any(self._names(folder, path) for folder in folders)
+        return any(self._name(folder, patterns, path) for folder, patterns in self._above(path.parent))
 
-    def _names(self, folder: Path, path: Path) -> bool:
+    def _above(self, folder: Path) -> tuple[tuple[Path, tuple[re.Pattern[str], ...]], ...]:
+        """Return the folders from the root to this one that have patterns, with their patterns."""
         if folder not in self._patterns:
-            self._patterns[folder] = self._read(folder)
-        patterns = self._patterns[folder]
-        if not patterns:
-            return False
+            above = () if folder == self.root else self._above(folder.parent)
+            own = self._read(folder)
+            self._patterns[folder] = (*above, (folder, own)) if own else above
+        return self._patterns[folder]
+
+    @staticmethod
+    def _name(folder: Path, patterns: tuple[re.Pattern[str], ...], path: Path) -> bool:
         name = path.relative_to(folder).as_posix()
         names = (name, f"{name}/") if path.is_dir() else (name,)
         return any(pattern.fullmatch(each) for pattern in patterns for each in names)

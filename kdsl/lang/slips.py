@@ -72,6 +72,7 @@ _CHARACTER_SLIPS = {
     "$": "holes `${…}` belong inside a reason in quotes",
     "\ufeff": "remove the byte order mark",
 }
+_REASON = ('write `else "…"`: the reason that `kubectl describe pod` shows',)
 _CLOSING_QUOTE = re.compile(r"[^\n“”»’]*[“”»’]")
 _HEADER = re.compile(r"^kdsl\s+\d", re.MULTILINE)
 _BEFORE_WEIGHT = re.compile(r"\b(?:weight|reweight(?:\s+[\w.]+)?(?:\s+\d+\s+to)?)\s+(?P<digits>\d*)$")
@@ -244,7 +245,7 @@ def _missing_else(problem: Problem) -> Diagnostic | None:
     title = f"`{statement}` has no `else`"
     if not reason_follows:
         end = problem.locate(problem.end_of_previous, problem.end_of_previous)
-        return Diagnostic(LangCode.MISSING_ELSE, title, end, label='expected `else "reason"` here')
+        return Diagnostic(LangCode.MISSING_ELSE, title, end, 'expected `else "reason"` here', help=_REASON)
     edit = Edit(problem.locate(problem.at, problem.at), "else ")
     fix = Fix("write `else` before it", (edit,), Applicability.CERTAIN)
     return Diagnostic(

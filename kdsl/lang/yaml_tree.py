@@ -16,7 +16,7 @@ import yaml
 
 from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Source, Span
-from kdsl.base.undecodable import forbidden_at
+from kdsl.base.undecodable import forbidden_at, yaml_mistake
 from kdsl.lang.codes import LangCode
 
 MAX_LENGTH: Final = 1 << 20
@@ -286,28 +286,13 @@ class _Builder:
         raise _TooLarge
 
 
-# The messages of libyaml and PyYAML for a line whose indentation fits no block.
-_INDENT_PROBLEMS = frozenset(
-    {
-        "did not find expected key",
-        "did not find expected '-' indicator",
-        "mapping values are not allowed in this context",
-    }
-)
-
-
 def _not_yaml(source: Source, error: yaml.YAMLError) -> Diagnostic:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
     at = min(mark.index if mark is not None else forbidden_at(source.text, error), len(source.text))
-    title = f"this is not YAML: {problem}"
-    help_: tuple[str, ...] = ()
-    if source.text[at : at + 1] == "\t":
-        title, help_ = "this is not YAML: a tab cannot indent a line", ("indent with spaces",)
-    elif problem in _INDENT_PROBLEMS:
-        help_ = ("is this line indented as far as the lines it belongs to?",)
+    reason, help_ = yaml_mistake(source.text, at, problem)
     span = Span(source, at, min(at + 1, len(source.text)))
-    return Diagnostic(LangCode.YAML_SYNTAX, title, span, help=help_)
+    return Diagnostic(LangCode.YAML_SYNTAX, f"this is not YAML: {reason}", span, help=help_)
 
 
 # ---- places inside scalars ---------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 from kdsl.base.visible import visible, visible_lines
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.report.amounts import amount_text, bytes_text
@@ -12,10 +14,12 @@ from kdsl.report.cards import CardReport, summary_lines
 from kdsl.report.decisions import API_VERSION, Json, decision_document
 from kdsl.report.faults import GoneWrong, fault_lines, who
 from kdsl.report.summary import Summary
-from kdsl.report.tables import plural, table
+from kdsl.report.tables import plural, table, wrapped
 
 SHOWN = 40
 """The most placed and the most pending pods in the text form; `wide` lists all."""
+_LEAST_REASON = 20
+"""The least width of reasons, beside long names of pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,13 @@ def simulation_document(simulation: Simulation, traceback: bool = False) -> dict
     }
 
 
-def simulation_text(simulation: Simulation, wide: bool = False, traceback: bool = False) -> str:
-    """Return the run as text: placed pods, pending pods with reasons, faults, and the summary."""
+def simulation_text(
+    simulation: Simulation, wide: bool = False, traceback: bool = False, width: int | None = None
+) -> str:
+    """Return the run as text: placed pods, pending pods with reasons, faults, and the summary.
+
+    Reasons are broken into lines of `width` columns, if it is given.
+    """
     evictions = [decision for decision in simulation.decisions if decision.victims]
     last = _last_decisions(simulation.decisions)
     placed = [decision for decision in last if decision.outcome is Outcome.PLACED]
@@ -50,7 +59,7 @@ def simulation_text(simulation: Simulation, wide: bool = False, traceback: bool 
     sections = [
         _evictions(evictions, wide),
         _placements(placed, wide),
-        _pending(pending, wide),
+        _pending(pending, wide, width),
         *_totals(simulation, wide, traceback),
     ]
     return _joined(sections)
@@ -110,11 +119,19 @@ def _placements(placed: Sequence[Decision], wide: bool) -> list[str]:
     return table(header, rows, right={2, 3, 4, 5} if wide else {2, 3}) + _more(len(placed) - len(shown))
 
 
-def _pending(pending: Sequence[Decision], wide: bool) -> list[str]:
+def _pending(pending: Sequence[Decision], wide: bool, width: int | None) -> list[str]:
     if not pending:
         return []
     shown = pending if wide else pending[:SHOWN]
-    return table(["PENDING", "WHY"], [[d.pod, d.message] for d in shown]) + _more(len(pending) - len(shown))
+    rows = [[d.pod, d.message] for d in shown]
+    if width is not None:
+        left = width - max(cell_len(visible(name)) for name, _ in rows) - len("  ")
+        rows = [
+            ["" if number else name, line]
+            for name, why in rows
+            for number, line in enumerate(wrapped(why, max(left, _LEAST_REASON)))
+        ]
+    return table(["PENDING", "WHY"], rows) + _more(len(pending) - len(shown))
 
 
 def _faults(found: Sequence[GoneWrong], wide: bool, traceback: bool) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ from kdsl.sandbox.tokens import Tokens
 
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 _PREFIX: Final = "/kdsl-sandbox"
+_SECONDS: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,9})?")
+_STATUS: Final = re.compile(r"[1-5][0-9]{2}")
 
 
 class _RuleText(msgspec.Struct, forbid_unknown_fields=True):
@@ -106,9 +109,13 @@ def throw_switch(faults: Faults, name: str, value: str = "") -> None:
         "permit": lambda: faults.permit(value),
     }
     if name == "latency":
+        if not _SECONDS.fullmatch(value):
+            raise ValueError(f"latency takes seconds, as in `latency=0.2`, not `{value}`")
         faults.latency = float(value)
     elif name == "errors":
         code, _, path = value.partition(":")
+        if not _STATUS.fullmatch(code):
+            raise ValueError(f"errors takes a status and paths, as in `errors=500:*/binding`, not `{value}`")
         faults.always(Match(path=path or "*"), Answer(int(code), retry_after=1 if code == "429" else None))
     elif name in plain:
         plain[name]()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import uvloop
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import InvalidInputError
 from kdsl.sandbox.admin import throw_switch
 from kdsl.sandbox.loading import load
 from kdsl.sandbox.options import SandboxOptions
@@ -27,8 +28,8 @@ def run(
     """Serve until SIGINT or SIGTERM; return whether it was SIGINT.
 
     `started` is called with the URL and the number of objects. `complain` is called before it if objects of
-    `cluster` were skipped; `found` holds the reasons. Raises ValueError for an unknown fault, OSError where
-    the port or the kubeconfig is not available.
+    `cluster` were skipped; `found` holds the reasons. Raises InvalidInputError if all were, ValueError for an
+    unknown fault, OSError where the port or the kubeconfig is not available.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(options, cluster, faults, found, started, complain))
@@ -43,7 +44,8 @@ async def _run(
     complain: Callable[[], None],
 ) -> bool:
     sandbox = Sandbox(options)
-    load(sandbox.world, cluster, found)
+    if load(sandbox.world, cluster, found) == 0 and found:
+        raise InvalidInputError(found)
     if found:
         complain()
     for fault in faults:

@@ -24,12 +24,16 @@ _EXPORT = "docs/simulate.md has the command that exports all kinds which rules r
 
 
 def gaps(workload: Workload, unread: Sequence[tuple[str, int]] = ()) -> Iterator[Diagnostic]:
-    """Warn about missing nodes, waiting pods and kinds of objects.
+    """Warn about missing nodes, waiting pods and kinds of objects; an input without both is an error.
 
     `unread` are the skipped kinds, with their numbers of objects.
     """
     others = ", ".join(f"{count:,} {kind}" for kind, count in unread)
     help_ = (f"the input also contains skipped kinds: {others}",) if others else ()
+    if not (workload.nodes or workload.placed or workload.pending):
+        # A failed export is often an empty file.
+        yield Diagnostic(InputCode.INCOMPLETE, "the input has no node and no pod", help=help_ or (_EXPORT,))
+        return
     if not workload.nodes:
         yield _warning("there is no node in the input", *help_)
     if not workload.pending:

@@ -114,8 +114,8 @@ def _explain(error: ValidationError, place: Place, whole: Span) -> Iterator[Diag
         case "additionalProperties":
             known = list(error.schema.get("properties", {})) if isinstance(error.schema, Mapping) else []
             for key in (key for key in place.keys if key not in known):
-                help_ = did_you_mean(key, known) or (f"known here: {', '.join(sorted(known))}",)
                 title = f"there is no key `{key}` here"
+                help_ = _help_for_key(key, known)
                 yield Diagnostic(TestCode.UNKNOWN_KEY, title, place.keys[key], "unknown", help=help_)
         case "required":
             missing = [key for key in rule if isinstance(place.value, dict) and key not in place.value]
@@ -140,7 +140,10 @@ def _explain(error: ValidationError, place: Place, whole: Span) -> Iterator[Diag
         case _:
             fault, help_ = fault_of(error)
             title = _title(error, fault)
-            yield Diagnostic(TestCode.WRONG_VALUE, title, place.span, _comment(error), help=help_)
+            if error.validator == "type" and _is_rejection(error):
+                help_ = (f"name the rule with `by`: `{{by: {error.instance}}}`",)
+            label = _comment(error).replace("expectation", "")
+            yield Diagnostic(TestCode.WRONG_VALUE, title, place.span, label, help=help_)
 
 
 def _title(error: ValidationError, fault: str) -> str:
@@ -148,6 +151,18 @@ def _title(error: ValidationError, fault: str) -> str:
         return f"this {fault}, but it is {type_of(error.instance)}"
     is_short = isinstance(error.instance, str | int | float) and error.instance != ""
     return f"{f'`{written(error.instance)}`' if is_short else 'this'} {fault}"
+
+
+def _help_for_key(key: str, known: list[str]) -> tuple[str, ...]:
+    resources = next((each for each in ("allocatable", "requests") if each in known), "")
+    if resources and "/" in key:
+        return (f"amounts of other resources stand in `{resources}: {{{key}: …}}`",)
+    return did_you_mean(key, known) or (f"known here: {', '.join(sorted(known))}",)
+
+
+def _is_rejection(error: ValidationError) -> bool:
+    """Return whether the value belongs to `rejected`, where `by` names the rule."""
+    return isinstance(error.schema, Mapping) and "by" in error.schema.get("properties", {})
 
 
 def _comment(error: ValidationError) -> str:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from kdsl.base import file_policy
 from kdsl.base.file_policy import (
     FoundFile,
     Refusal,
@@ -209,3 +210,21 @@ def test_a_file_is_taken_once_under_its_first_name(tmp_path: Path) -> None:
     os.link(tmp_path / "a", tmp_path / "c")
     files = [named_file(tmp_path / name) for name in ("b", "c", "a", "b", "c")]
     assert [file.path.name for file in distinct(files)] == ["b", "c"]
+
+
+def test_a_search_gives_up_where_too_much_is_below_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for `/`: the search would take minutes."""
+    monkeypatch.setattr(file_policy, "MOST_ENTRIES", 3)
+    for number in range(3):
+        (tmp_path / f"{number}.kdsl").write_text("kdsl 1")
+    assert len(_all_below(tmp_path)[0]) == 3
+    (tmp_path / "deep").mkdir()
+    files, problems = _all_below(tmp_path)
+    assert files == []
+    assert [(error.filename, error.strerror) for error in problems] == [
+        (str(tmp_path), Refusal.TOO_MANY.value)
+    ]
+    _, found = find_rule_files([tmp_path])
+    assert [each.title for each in found] == [f"cannot read `{tmp_path}`: {Refusal.TOO_MANY}"]

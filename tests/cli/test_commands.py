@@ -266,10 +266,13 @@ def test_gaps_of_the_input_are_warnings(tmp_path: Path) -> None:
     path = tmp_path / "deployment.yaml"
     path.write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n")
     result = kdsl("simulate", "--cluster", str(path))
-    assert (result.exit_code, result.stdout) == (0, "0 pods placed, 0 pending\n")
-    assert "there is no node in the input" in result.stderr
-    assert "no pod in the input waits for a node" in result.stderr
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "the input has no node and no pod" in result.stderr
     assert "1 Deployment" in result.stderr
+    path.write_text(pod_text("lost"))
+    result = kdsl("simulate", "--cluster", str(path))
+    assert (result.exit_code, "1 pending" in result.stdout) == (0, True)
+    assert "there is no node in the input" in result.stderr
     path.write_text(pod_text("lost", nodeName="gone"))
     result = kdsl("simulate", *QUICKSTART, "--pods", str(path))
     assert result.exit_code == 0
@@ -312,7 +315,8 @@ def test_check_of_odd_files(tmp_path: Path, content: bytes | None, code: int) ->
     result = kdsl("check", str(tmp_path), str(tmp_path))
     assert result.exit_code == code
     assert bool(result.stdout) == (code > 0)
-    assert kdsl("simulate", *QUICKSTART, "--rules", str(tmp_path)).exit_code == (2 if code else 0)
+    # Rules without a profile decide about no pod.
+    assert kdsl("simulate", *QUICKSTART, "--rules", str(tmp_path)).exit_code == 2
 
 
 def test_check_of_a_missing_path_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

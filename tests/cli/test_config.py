@@ -85,3 +85,13 @@ def test_mistakes_point_into_the_file(tmp_path: Path, body: str, place: str, tit
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"--> {file}:{place}" in result.stderr and title in result.stderr
     assert kdsl("explain", "web-1", *QUICKSTART, "--config", file).exit_code == 2
+
+
+def test_rules_without_a_profile_are_an_error(tmp_path: Path) -> None:
+    """`kdsl run` refuses them, so CI must as well."""
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "a.kdsl").write_text("kdsl 1\npackage mine\n")
+    result = kdsl("check", "--config", config(tmp_path, "rules: {paths: [rules]}\n"))
+    assert result.exit_code == 1
+    assert "the rules have no profile: they decide about no pod" in result.output
+    assert kdsl("check", str(tmp_path / "rules")).exit_code == 0

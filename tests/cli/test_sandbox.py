@@ -56,6 +56,15 @@ def test_what_cannot_be_is_told(tmp_path: Path) -> None:
     result = kdsl("sandbox", "--kubeconfig", str(tmp_path / "config"), "--fault", "nonsense")
     assert result.exit_code == 2
     assert "no such fault: nonsense" in result.stderr
+    for fault, told in (
+        ("latency=x", "latency takes seconds, as in `latency=0.2`, not `x`"),
+        ("errors=often", "errors takes a status and paths, as in `errors=500:*/binding`, not `often`"),
+    ):
+        result = kdsl("sandbox", "--kubeconfig", str(tmp_path / "config"), "--fault", fault)
+        assert (result.exit_code, result.stderr) == (2, f"error: {told}\n")
+    result = kdsl("sandbox", "--kubeconfig", str(tmp_path / "config"), "--cluster", str(tmp_path / "none"))
+    assert result.exit_code == 2
+    assert "no such file or directory" in result.stderr and "sandbox at" not in result.stdout
     result = kdsl("sandbox", "--kubeconfig", str(tmp_path / "none" / "config"))
     assert result.exit_code == 2
     assert "cannot start" in result.stderr

@@ -9,8 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 from kdsl.cluster.api.objects import Node
+from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.eval.scalar.access import find_key, select
+from kdsl.eval.values import EvalError
 from kdsl.plan.devices import classes
 from kdsl.plan.devices.requests import Demand
 
@@ -174,3 +177,12 @@ def test_pods_of_other_kinds_are_told_apart_by_what_each_kind_reads(tmp_path: Pa
     assert farm.place(marked("first", "A", "B", **{"1": "x", "2": "no-A"})).node == ""
     # The annotations that its kinds read have the same texts in order, but A reads another one of them.
     assert farm.place(marked("second", "A", "C", **{"2": "x", "3": "no-A"})).node == "n"
+
+
+def test_an_error_names_no_class_of_kdsl() -> None:
+    card = Card("a", "K", "K", 4, 1000, 100)
+    for read in (select, find_key):
+        with pytest.raises(EvalError, match="`dyn` hides the fields of this object, read them without it"):
+            read(card, "id")
+        with pytest.raises(EvalError, match="int has no fields"):
+            read(1, "id")

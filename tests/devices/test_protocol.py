@@ -18,7 +18,7 @@ from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.hooks.status import Status
 from kdsl.plan.devices.handshakes import Handshake, Handshakes
 from kdsl.plan.devices.inventories import Inventories
-from kdsl.plan.devices.locks import Locks, NodeLock
+from kdsl.plan.devices.locks import CONTENTION, Locks, NodeLock
 from kdsl.plan.devices.plugin import compile_devices
 
 from tests.devices.farm import RULES, ApiNodes, Farm, annotated, node, pod, rules
@@ -168,6 +168,32 @@ def test_who_holds_a_lock(nodes: ApiNodes, held: str, is_free: bool) -> None:
     assert (problem is None) is is_free
     after = (nodes.read("n") or {})[LOCK]
     assert after == (held if not is_free or held.endswith("me") else f"{AT},default,me")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_free", "within"),
+    [
+        (0.5, True, ""),
+        (1, False, "1s"),
+        (1.5, False, "1.5s"),
+        (90.5, False, "1m30.5s"),
+        (3600, False, "1h0m0s"),
+    ],
+)
+def test_a_lock_may_last_parts_of_a_second(
+    nodes: ApiNodes, seconds: float, is_free: bool, within: str
+) -> None:
+    """The lock is one second old."""
+    nodes.write("n", LOCK, "2023-11-14T22:13:19Z,default,there", "")
+    problem = Locks(nodes, ManualClock(NOW)).acquire([NodeLock(LOCK, seconds)], "n", "default/me")
+    assert (problem is None) is is_free
+    assert problem is None or problem.reasons == (f"node n has been locked within {within}: {CONTENTION}",)
+
+
+def test_a_lock_of_less_than_a_second_names_milliseconds(nodes: ApiNodes) -> None:
+    nodes.write("n", LOCK, f"{AT},default,there", "")
+    problem = Locks(nodes, ManualClock(NOW)).acquire([NodeLock(LOCK, 0.5)], "n", "default/me")
+    assert problem is not None and "within 500ms:" in problem.reasons[0]
 
 
 def test_only_ones_own_lock_is_given_back(nodes: ApiNodes) -> None:

@@ -48,6 +48,22 @@ memory         16.0Gi       0   0.0%  4.0Gi  25.0%
     )
 
 
+def test_reasons_are_broken_into_lines_of_a_width() -> None:
+    simulation = Simulation([PENDING, GATED], SUMMARY)
+    assert simulation_text(simulation, width=50).partition("\n\n")[0] == (
+        """\
+PENDING         WHY
+ml/train        0/3 nodes are available: 1 node(s)
+                had untolerated taint(s), 2
+                Insufficient cpu, 2 Insufficient
+                memory.
+shop/migration  waiting for scheduling gates:
+                [shop/approved]"""
+    )
+    narrow = simulation_text(simulation, width=10).partition("\n\n")[0]
+    assert max(map(len, narrow.splitlines())) <= len("shop/migration  ") + 20
+
+
 def test_wide_lists_everything_text_does_not() -> None:
     placed = [PLACED.with_fields(pod=f"shop/web-{at}") for at in range(SHOWN + 3)]
     simulation = Simulation(placed, SUMMARY)

@@ -128,3 +128,11 @@ def test_tables_of_the_trace_come_in_pairs(tmp_path: Path) -> None:
     workload, found = read_openb_trace([str(nodes)], [str(pods)])
     assert len(workload.pending) == 1
     assert [problem.title for problem in found] == ["there is no node in the input"]
+
+
+def test_an_empty_input_is_an_error(tmp_path: Path) -> None:
+    """A failed export is often an empty file: no answer about it is right."""
+    path = tmp_path / "objects.yaml"
+    path.write_text("# nothing\n")
+    (found,) = read_kubernetes([str(path)], [])[1]
+    assert (found.severity, found.title) == (Severity.ERROR, "the input has no node and no pod")

@@ -261,7 +261,10 @@ def scheduler_taken(
     if team:
         help_ = (f"leave `scheduler` out: pods of team `{team}` get a profile of the team without it",)
     elif inherited:
-        help_ = ('it is inherited: write a `scheduler "name"` of its own',)
+        help_ = (
+            'it is inherited: write a `scheduler "name"` of its own',
+            f"or repeat `scheduler {scheduler.name.raw}` to take the place of `{other.qualified}`",
+        )
     else:
         help_ = (f"a profile that extends `{other.qualified}` may take its place; others need another name",)
     span = name.span if inherited else scheduler.span

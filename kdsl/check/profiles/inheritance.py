@@ -144,7 +144,7 @@ class Profiles:
             self._diagnostics.append(
                 Diagnostic(CheckCode.PROFILE_CYCLE, title, name.span, "closes the cycle")
             )
-            return Draft()
+            return Draft(is_known=False)
         return self._fold(base)
 
     def _apply(self, draft: Draft, statement: ProfileStatement, located: Located[Profile]) -> Draft:

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.undecodable import undecodable
+from kdsl.base.undecodable import json_mistake, undecodable
 from kdsl.cluster.read.problems import InputCode, Problems
 from kdsl.cluster.read.yaml_text import MistakeKind, yaml_documents
 
@@ -55,7 +55,9 @@ def _json(name: str, data: bytes, found: list[Diagnostic], *, is_certain: bool) 
         if _is_json_lines(data):
             yield from _json_lines(name, data, found)
         elif is_certain:
-            Problems(found, f"{name}#1").add(InputCode.SYNTAX, (), f"this is not JSON: {_reason(error)}")
+            Problems(found, f"{name}#1").add(
+                InputCode.SYNTAX, (), f"this is not JSON: {json_mistake(data, error)}"
+            )
         else:
             yield from _yaml(name, data, found)
     else:
@@ -70,7 +72,7 @@ def _json_lines(name: str, data: bytes, found: list[Diagnostic]) -> Iterator[Doc
         try:
             yield Document(where, msgspec.json.decode(line))
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
-            Problems(found, where).add(InputCode.SYNTAX, (), f"this is not JSON: {_reason(error)}")
+            Problems(found, where).add(InputCode.SYNTAX, (), f"this is not JSON: {json_mistake(line, error)}")
 
 
 def _is_json_lines(data: bytes) -> bool:
@@ -85,13 +87,6 @@ def _is_json_lines(data: bytes) -> bool:
     return True
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    text = str(error).removeprefix("JSON is malformed: ")
-    return text[:1].lower() + text[1:]
-
-
 def _yaml(name: str, data: bytes, found: list[Diagnostic]) -> Iterator[Document]:
     try:
         text = data.decode("utf-8-sig")
@@ -101,6 +96,8 @@ def _yaml(name: str, data: bytes, found: list[Diagnostic]) -> Iterator[Document]
     for document in yaml_documents(text):
         where = f"{name}#{document.number}"
         for mistake in document.mistakes:
-            Problems(found, f"{where}: line {mistake.line}").add(_CODES[mistake.kind], (), mistake.text)
+            Problems(found, f"{where}: line {mistake.line}").add(
+                _CODES[mistake.kind], (), mistake.text, *mistake.help
+            )
         if not document.is_broken and document.value is not None:
             yield Document(where, document.value)

@@ -91,7 +91,8 @@ def _report(where: str, error: OSError | ValueError, found: list[Diagnostic]) ->
         _too_large(Problems(found, where))
         return
     reason = getattr(error, "strerror", None) or str(error)
-    title = f"cannot read this file: {reason[:1].lower()}{reason[1:]}"
+    kind = "folder" if isinstance(error, RefusedError) and error.refusal is Refusal.TOO_MANY else "file"
+    title = f"cannot read this {kind}: {reason[:1].lower()}{reason[1:]}"
     Problems(found, where).add(InputCode.UNREADABLE, (), title)
 
 

@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeAlias
 
 import yaml
 
-from kdsl.base.undecodable import forbidden_at
+from kdsl.base.undecodable import forbidden_at, yaml_mistake
 
 MAX_DEPTH: Final = 100
 MAX_ALIASED: Final = 100_000
@@ -59,6 +59,7 @@ class YamlMistake:
     line: int
     text: str
     kind: MistakeKind = MistakeKind.SYNTAX
+    help: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -74,9 +75,15 @@ class YamlDocument:
     mistakes: list[YamlMistake] = field(default_factory=list)
 
     def complain(
-        self, line: int, text: str, kind: MistakeKind = MistakeKind.SYNTAX, *, fatal: bool = True
+        self,
+        line: int,
+        text: str,
+        kind: MistakeKind = MistakeKind.SYNTAX,
+        *,
+        help: tuple[str, ...] = (),
+        fatal: bool = True,
     ) -> None:
-        self.mistakes.append(YamlMistake(line, text, kind))
+        self.mistakes.append(YamlMistake(line, text, kind, help))
         if fatal:
             self.is_broken = True
             self.value = None
@@ -166,7 +173,9 @@ class _Reader:
         else:
             self._stop_at(mark.line)
             line = mark.line
-        document.complain(self._line + line + 1, f"this is not YAML: {problem}")
+        at = len(self._text) if mark is None else mark.index
+        reason, help_ = yaml_mistake(self._text, at, problem)
+        document.complain(self._line + line + 1, f"this is not YAML: {reason}", help=help_)
         return document
 
     def _stop_at(self, line: int) -> None:

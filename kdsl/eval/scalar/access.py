@@ -57,7 +57,7 @@ def select(value: Value, key: str) -> Value:
             return index_map(value, key)
         case "optional":
             return find_key(value, key)
-    raise EvalError(f"no such overload: {kind_of(value)} has no fields")
+    raise _no_fields(value)
 
 
 def find_key(value: Value, key: str) -> Optional:
@@ -67,7 +67,15 @@ def find_key(value: Value, key: str) -> Optional:
             return find_in_map(value, key)
         case "optional":
             return find_key(value.value, key) if value.present else value
-    raise EvalError(f"no such overload: {kind_of(value)} has no fields")
+    raise _no_fields(value)
+
+
+def _no_fields(value: Value) -> EvalError:
+    kind = kind_of(value)
+    # Types of the language have lower case names; any other name is that of a class, which no user knows.
+    if kind[:1].isupper():
+        return EvalError("no such overload: `dyn` hides the fields of this object, read them without it")
+    return EvalError(f"no such overload: {kind} has no fields")
 
 
 def has_key(value: Value, key: str) -> bool:

@@ -91,7 +91,10 @@ def duration(text: str) -> float:
 
 def level(text: str) -> int:
     """Read the log level of Go's `-v`: `4` or `=4`; raise ValueError."""
-    return int(text.removeprefix("="))
+    digits = text.removeprefix("=")
+    if not digits.isdecimal():
+        raise ValueError(f"`{text}` is no log level such as 4")
+    return int(digits)
 
 
 def address(text: str) -> tuple[str, int]:

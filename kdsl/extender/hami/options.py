@@ -24,7 +24,7 @@ class HamiOptions:
 
     scheduler_name: str = "hami-scheduler"
     overwrites_default: bool = True
-    lock_seconds: int = 300
+    lock_seconds: float = 300
     lock_patience: float = 28.0
     node_labels: Mapping[str, str] = NO_STRINGS
     stray_seconds: int = 60

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
+from kdsl.base.undecodable import json_mistake
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.documents import Document
@@ -61,7 +62,7 @@ def _content(path: Path, found: list[Diagnostic]) -> dict[str, Any] | None:
     try:
         export = msgspec.json.decode(file.data.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-        problems.add(InputCode.SYNTAX, (), f"this is not JSON: {error}")
+        problems.add(InputCode.SYNTAX, (), f"this is not JSON: {json_mistake(file.data, error)}")
         return None
     if not isinstance(export, dict) or not export.keys() & LISTS.keys():
         title = "this is no export of kube-scheduler-simulator"

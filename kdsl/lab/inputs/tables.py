@@ -20,6 +20,7 @@ import msgspec
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.file_policy import open_written
 from kdsl.base.span import Span
+from kdsl.base.undecodable import json_mistake
 from kdsl.cluster.read.problems import InputCode, Problems
 from kdsl.lab.inputs.cells import Column, Kind, RowError
 
@@ -244,7 +245,7 @@ def decoded(line: bytes) -> Any:
     try:
         value = msgspec.json.decode(line)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-        raise RowError("", f"this is not JSON: {error}", "the row is not JSON") from None
+        raise RowError("", f"this is not JSON: {json_mistake(line, error)}", "the row is not JSON") from None
     if not isinstance(value, dict):
         raise RowError("", "the row is not an object")
     return value

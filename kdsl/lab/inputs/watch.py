@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
+from kdsl.base.undecodable import json_mistake
 from kdsl.cluster.read.documents import Document
 from kdsl.cluster.read.files import read_file
 from kdsl.cluster.read.problems import InputCode, Problems
@@ -98,7 +99,9 @@ def _event(where: str, line: bytes, found: list[Diagnostic]) -> _Event | None:
     try:
         value = msgspec.json.decode(line)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-        problems.add(InputCode.SYNTAX, (), f"this is not JSON: {error}", "an event is one line")
+        problems.add(
+            InputCode.SYNTAX, (), f"this is not JSON: {json_mistake(line, error)}", "an event is one line"
+        )
         return None
     if not isinstance(value, dict):
         problems.add(InputCode.NOT_AN_OBJECT, (), "this is no event: it must be an object", _HELP)

@@ -26,7 +26,7 @@ class NodeLock:
     """The lock of a kind of device; an owned one names the pod that holds it."""
 
     key: str
-    seconds: int = 300
+    seconds: float = 300
     is_owned: bool = True
 
 
@@ -87,7 +87,7 @@ class Locks:
         last: no clock goes that wrong, and it would hold for ever.
         """
         taken = taken_at(held)
-        return taken is not None and abs(self._clock.now() - taken) <= lock.seconds * _SECOND
+        return taken is not None and abs(self._clock.now() - taken) <= int(lock.seconds * _SECOND)
 
 
 def taken_at(held: str) -> int | None:
@@ -107,9 +107,10 @@ def owner_of(held: str) -> str:
     return f"{parts[1]}/{parts[2]}" if len(parts) == 3 else ""
 
 
-def _duration(seconds: int) -> str:
-    """Write a duration as Go does: `5m0s`."""
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
+def _duration(seconds: float) -> str:
+    """Write a duration as Go does: `5m0s`, `500ms`."""
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:g}ms"
+    hours, minutes = divmod(int(seconds // 60), 60)
     head = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
-    return f"{head}{seconds}s"
+    return f"{head}{seconds % 60:g}s"

@@ -203,3 +203,20 @@ def test_aliases_bring_all_that_is_in_them(monkeypatch: pytest.MonkeyPatch, most
     (document,) = yaml_documents("a: &a [1, 2]\nb: &b [*a, *a]\nc: *b\n")
     assert (document.value is not None) is is_read
     assert bool(document.mistakes) is not is_read
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake", "help_"),
+    [
+        ("a:\n\tb: 1\n", "this is not YAML: a tab cannot indent a line", "indent with spaces"),
+        ("ä:\n\tb: 1\n", "this is not YAML: a tab cannot indent a line", "indent with spaces"),
+        (
+            "a:\n  b: 1\n c: 2\n",
+            "this is not YAML: did not find expected key",
+            "is this line indented as far as the lines it belongs to?",
+        ),
+    ],
+)
+def test_wrong_indentation_has_help(text: str, mistake: str, help_: str) -> None:
+    (document,) = yaml_documents(text)
+    assert [(each.text, each.help) for each in document.mistakes] == [(mistake, (help_,))]

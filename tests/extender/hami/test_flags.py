@@ -213,3 +213,9 @@ def test_a_changed_device_configuration_takes_effect(tmp_path: Path) -> None:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run())
+
+
+def test_a_log_level_is_a_number() -> None:
+    assert (flags.level("4"), flags.level("=4")) == (4, 4)
+    with pytest.raises(ValueError, match="`x` is no log level such as 4"):
+        flags.level("x")
