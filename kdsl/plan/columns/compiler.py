@@ -297,7 +297,7 @@ class Lowering:
         node = fn.params[of_node.index(True)].slot if any(of_node) else NO_NODE
         params = frozenset(param.slot for param in fn.params) - {node}
         # INVARIANT: functions are not recursive; the checker ensures it.
-        scope = self.at.rule.in_fn(node)
+        scope = self.at.rule.in_fn(fn, node)
         inner = Lowering(scope, frozenset(), params, self._depth)
         body = self._once(self.at.rule.lowered.bodies, (expr.fn, node), lambda: inner.lower(fn.body))
         args = [

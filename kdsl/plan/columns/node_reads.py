@@ -241,7 +241,7 @@ class NodeReadsCompiler:
         self._changing += [arg for _, arg in pairs if not is_stable(arg)]
         place = (expr.fn, node, frozenset(slot for slot, _ in known))
         if place not in self._bodies:
-            inner = self._inside(NodeReadsCompiler(self._rule.in_fn(node), place[2]))
+            inner = self._inside(NodeReadsCompiler(self._rule.in_fn(fn, node), place[2]))
             self._bodies[place] = inner.compile(fn.body)
         collect = self._bodies[place]
         outer = self.compile_all(arg for param, arg in pairs if param.slot != node)
