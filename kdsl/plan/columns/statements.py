@@ -235,7 +235,7 @@ class ColumnBlock:
         block = BlockCompiler(self._scope, self._report_all, self._on_error)
         block.add(statement)
         reads = NodeReadsCompiler(self._compiler, shared)
-        collect = reads.of_loop(self._error_parts, statement, self._scope)
+        collect = reads.of_parts(self._error_parts, [statement], self._scope)
         facts = None if collect is unclear else tuple(reads.facts)
         self._compiler.scalar_parts.append(ScalarPart(statement.iterable.span, facts))
         slots = self._compiler.slots
