@@ -343,10 +343,9 @@ KERNELS: Final[Mapping[str, Kernel]] = {
 }
 
 
-def equality(left: ColumnValue, right: ColumnValue, dtype: Any, wanted: bool = True) -> ColumnValue:
-    """Compare two values of one plain type for equality, or inequality if `wanted` is false. At least one is
-    not shared by all rows. Without a `dtype` they are amounts.
-    """
-    compare = np.equal if wanted else np.not_equal
-    (one, other), bad, _ = operands((left, right), AMOUNT if dtype is None else dtype)
-    return _column(compare(one, other), bad, 0)
+EQUALITY: Final[Mapping[tuple[Any, bool], Kernel]] = {
+    (dtype, wanted): _operation(np.equal if wanted else np.not_equal, dtype)
+    for dtype in (np.bool_, np.int64, np.float64, AMOUNT)
+    for wanted in (True, False)
+}
+"""`==`, or `!=` if it is not `wanted`, of two values of one type."""
