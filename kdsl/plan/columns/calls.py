@@ -13,7 +13,7 @@ from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Column, ColumnValue, Numbers, Same
 from kdsl.plan.columns.distinct import apply_distinct
 from kdsl.plan.columns.items import equal_codes
-from kdsl.plan.columns.kernels import Kernel, equality
+from kdsl.plan.columns.kernels import AMOUNT, EQUALITY, Kernel
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.numbers import NUMBERS, is_numbers, numbers_of
 from kdsl.plan.columns.weights import steps_of, steps_of_column
@@ -67,6 +67,7 @@ def compare_columns(left: Operand, right: Operand, wanted: bool, dtype: Any) -> 
     """Return `==`, or `!=` if `wanted` is false, of two values of one type; `dtype` None is for types other
     than bool, int and double.
     """
+    kernel = EQUALITY[dtype or AMOUNT, wanted]
 
     def compare(batch: Batch) -> ColumnValue:
         one, other = left(batch), right(batch)
@@ -74,7 +75,7 @@ def compare_columns(left: Operand, right: Operand, wanted: bool, dtype: Any) -> 
             return Same((one.value == other.value) is wanted)
         found = equal_codes(one, other) if dtype is None else None
         if found is None:
-            return equality(one, other, dtype, wanted)
+            return kernel(len(batch), [one, other])
         return found if wanted else Column(~found.values, found.bad)
 
     return compare

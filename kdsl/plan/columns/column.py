@@ -195,21 +195,29 @@ def operand(value: ColumnValue, dtype: Any) -> tuple[Array, Bad]:
     raise NotColumnar
 
 
+def decoded(
+    codes: NDArray[np.integer[Any]], values: Sequence[Value], type_: Type, bad: Bad = None
+) -> Column | Coded:
+    """Return a column of values of a type: row `i` has value `codes[i]`. Unused and bad codes
+    may have None.
+    """
+    dtype = DTYPES.get(type_)
+    if dtype is None:
+        return Coded(codes, values, bad)
+    return Column(np.array([0 if value is None else value for value in values], dtype)[codes], bad)
+
+
 def of_results(
     results: Sequence[Value | EvalError], type_: Type, codes: NDArray[np.integer[Any]]
 ) -> ColumnValue:
     """Return a column of scalar results: row `i` has result `codes[i]`. AllBad if all are errors."""
     failed = np.array([isinstance(result, EvalError) for result in results], dtype=np.bool_)
-    bad: Bad = None
-    if failed.any():
-        if failed.all():
-            raise AllBad
-        bad = failed[codes]
-    dtype = DTYPES.get(type_)
-    if dtype is None:
-        return Coded(codes, [None if out else value for value, out in zip(results, failed, strict=True)], bad)
-    plain: Array = np.array([0 if out else value for value, out in zip(results, failed, strict=True)], dtype)
-    return Column(plain[codes], bad)
+    if not failed.any():
+        return decoded(codes, results, type_)
+    if failed.all():
+        raise AllBad
+    values = [None if out else value for value, out in zip(results, failed, strict=True)]
+    return decoded(codes, values, type_, failed[codes])
 
 
 def encoded(value: ColumnValue) -> Coded:

@@ -297,7 +297,7 @@ class Lowering:
         node = fn.params[of_node.index(True)].slot if any(of_node) else NO_NODE
         params = frozenset(param.slot for param in fn.params) - {node}
         # INVARIANT: functions are not recursive; the checker ensures it.
-        scope = self.at.rule.in_fn(node)
+        scope = self.at.rule.in_fn(fn, node)
         inner = Lowering(scope, frozenset(), params, self._depth)
         body = self._once(self.at.rule.lowered.bodies, (expr.fn, node), lambda: inner.lower(fn.body))
         args = [
@@ -322,23 +322,21 @@ class Lowering:
         """Lower a list that is `is_node_list`."""
         return list_field(attribute_of(expr.field)) if isinstance(expr, FieldOf) else self.lower(expr)
 
-    def of_item(self, condition: TypedExpr, slot: int) -> ItemCondition | None:
-        """Lower a condition on the item in `slot`; None if it reads the node otherwise."""
-        needs = self.at.rule.needs(condition) - {slot}
+    def over_items(self, macro: Macro, items: Operand, slot: int, body: TypedExpr) -> Operand:
+        """Lower a macro over `items_of` a list; NotColumnar if its body reads the node otherwise."""
+        needs = self.at.rule.needs(body) - {slot}
         if self.at.rule.reads_node(needs):
-            return None
-        only_bools([condition])
-        return ItemCondition(
-            self._within([slot]).lower(condition), not needs, tuple(needs & self.at.captured)
-        )
+            raise NotColumnar
+        only_bools([body])
+        holds, others = self._within([slot]).lower(body), tuple(needs & self.at.captured)
+        return over_items(macro, items, slot, ItemCondition(holds, not needs, others))
 
     def _comprehension(self, expr: Comprehension) -> Operand:
         if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.at.is_node_list(expr.iterable):
-            slot = expr.variables[0].slot
-            condition = self.of_item(expr.body, slot) if len(expr.variables) == 1 else None
-            if condition is None:
+            if len(expr.variables) != 1:
                 raise NotColumnar
-            return over_items(expr.macro, self.items_of(expr.iterable), slot, condition)
+            items = self.items_of(expr.iterable)
+            return self.over_items(expr.macro, items, expr.variables[0].slot, expr.body)
         is_numbers = self.at.is_numbers(expr.iterable) and expr.macro in _OVER_NUMBERS
         if not (is_numbers or self.at.is_uniform(expr.iterable)) or is_open(expr.iterable.type):
             raise NotColumnar

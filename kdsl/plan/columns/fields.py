@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kdsl.check.model.typed import CallOf, FieldOf, KeyOf
 from kdsl.check.model.types import STRING
 from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn
@@ -22,6 +20,7 @@ from kdsl.plan.columns.column import (
     ResourceTable,
     Same,
     compact,
+    decoded,
 )
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.traced import POD_COUNTS
@@ -45,14 +44,11 @@ def node_field(expr: FieldOf) -> Operand:
         return lambda batch: Column(batch.column(POD_COUNTS))
     if expr.type not in _PLAIN or not is_static(expr.reads):
         raise NotColumnar
-    attribute, dtype = attribute_of(expr.field), DTYPES.get(expr.type)
+    attribute, type_ = attribute_of(expr.field), expr.type
 
     def fact(batch: Batch) -> ColumnValue:
         column = batch.facts.field(attribute)
-        codes = column.codes[batch.rows]
-        if dtype is None:
-            return Coded(codes, column.values)
-        return Column(np.array([dtype(0), *column.values[1:]], dtype=dtype)[codes])
+        return decoded(column.codes[batch.rows], column.values, type_)
 
     return fact
 

@@ -31,6 +31,7 @@ from kdsl.plan.columns.column import (
     PresentItem,
     Same,
     bad_of,
+    decoded,
     either,
     operand,
     spread,
@@ -77,11 +78,7 @@ def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
             raise NotColumnar
         # Unused codes may have any value, such as an absent key.
         fields = [None if known is None else getattr(known, attribute) for known in value.values]
-        dtype = DTYPES.get(type_)
-        if dtype is None:
-            return Coded(value.codes, fields, value.bad)
-        plain = np.array([0 if field is None else field for field in fields], dtype=dtype)
-        return Column(plain[value.codes], value.bad)
+        return decoded(value.codes, fields, type_, value.bad)
 
     return read
 

@@ -169,13 +169,9 @@ def _round(values: Array) -> Array:
     return np.where(np.abs(values - whole) >= 0.5, whole + np.copysign(1.0, values), whole)
 
 
-def _extreme(better: Callable[[Array, Array], Array], dtype: Any) -> Kernel:
-    """Return `math.least` or `math.greatest`: the first of the best arguments."""
-
-    def best(one: Array, other: Array) -> Array:
-        return np.where(better(other, one), other, one)
-
-    return _operation(lambda *values: reduce(best, values), dtype)
+def _of_doubles(better: Callable[[Array, Array], Array]) -> Callable[..., Array]:
+    """Return the extreme of doubles: the first of the best arguments, as zero has two signs."""
+    return lambda *values: reduce(lambda best, one: np.where(better(one, best), one, best), values)
 
 
 # ---- quantities --------------------------------------------------------------------------------------------
@@ -321,10 +317,10 @@ KERNELS: Final[Mapping[str, Kernel]] = {
         for word, compare in _ORDER.items()
         for name, dtype in _TYPES.items()
     },
-    "math_greatest_int": _extreme(np.greater, np.int64),
-    "math_least_int": _extreme(np.less, np.int64),
-    "math_greatest_double": _extreme(np.greater, np.float64),
-    "math_least_double": _extreme(np.less, np.float64),
+    "math_greatest_int": _operation(lambda *values: reduce(np.maximum, values), np.int64),
+    "math_least_int": _operation(lambda *values: reduce(np.minimum, values), np.int64),
+    "math_greatest_double": _operation(_of_doubles(np.greater), np.float64),
+    "math_least_double": _operation(_of_doubles(np.less), np.float64),
     **dict.fromkeys(
         ("add_quantity", "quantity_add"), _operation(operator.add, AMOUNT, _or_least(sum_overflows), True)
     ),
@@ -347,10 +343,9 @@ KERNELS: Final[Mapping[str, Kernel]] = {
 }
 
 
-def equality(left: ColumnValue, right: ColumnValue, dtype: Any, wanted: bool = True) -> ColumnValue:
-    """Compare two values of one plain type for equality, or inequality if `wanted` is false. At least one is
-    not shared by all rows. Without a `dtype` they are amounts.
-    """
-    compare = np.equal if wanted else np.not_equal
-    (one, other), bad, _ = operands((left, right), AMOUNT if dtype is None else dtype)
-    return _column(compare(one, other), bad, 0)
+EQUALITY: Final[Mapping[tuple[Any, bool], Kernel]] = {
+    (dtype, wanted): _operation(np.equal if wanted else np.not_equal, dtype)
+    for dtype in (np.bool_, np.int64, np.float64, AMOUNT)
+    for wanted in (True, False)
+}
+"""`==`, or `!=` if it is not `wanted`, of two values of one type."""

@@ -233,36 +233,16 @@ def list_field(attribute: str) -> Operand:
     return read
 
 
-def tested_items(
-    batch: Batch, listed: ColumnValue, slot: int, condition: ItemCondition
-) -> tuple[CodedLists, Mask]:
-    """Return lists, and for which of their distinct items a condition holds that reads the item in `slot`,
+def over_items(macro: Macro, iterable: Operand, slot: int, condition: ItemCondition) -> Operand:
+    """Return `all`, `exists` or `filter` over lists of nodes, by a condition that reads the item in `slot`
     and nothing of the node. NotColumnar if it fails for an item that is there.
     """
-    if not isinstance(listed, CodedLists):
-        raise NotColumnar
-    lists, kept = listed.lists, listed.kept
-    size = len(lists.items)
-    if size > MAX_ITEMS:
-        raise NotColumnar
-    if not size:
-        return listed, np.zeros(0, np.bool_)
-    try:
-        found, bad, steps = lists.chosen(condition, batch, slot)
-    except AllBad:
-        raise NotColumnar from None
-    if bad is not None and (bad if kept is None else bad & kept).any():
-        raise NotColumnar
-    # A row pays for each of its items, as in the scalar back end.
-    batch.spend(lists.longest * (steps + 1))
-    return listed, found
-
-
-def over_items(macro: Macro, iterable: Operand, slot: int, condition: ItemCondition) -> Operand:
-    """Return `all`, `exists` or `filter` over lists of nodes."""
 
     def evaluate(batch: Batch) -> ColumnValue:
-        listed, found = tested_items(batch, iterable(batch), slot, condition)
+        listed = iterable(batch)
+        if not isinstance(listed, CodedLists) or len(listed.lists.items) > MAX_ITEMS:
+            raise NotColumnar
+        found = _chosen(batch, listed, slot, condition)
         if macro is Macro.FILTER:
             kept = found if listed.kept is None else found & listed.kept
             return CodedLists(listed.codes, listed.lists, kept)
@@ -271,3 +251,19 @@ def over_items(macro: Macro, iterable: Operand, slot: int, condition: ItemCondit
         return Column(listed.count(~found) == 0)
 
     return evaluate
+
+
+def _chosen(batch: Batch, listed: CodedLists, slot: int, condition: ItemCondition) -> Mask:
+    """Return for which of the distinct items a condition holds."""
+    lists, kept = listed.lists, listed.kept
+    if not lists.items:
+        return np.zeros(0, np.bool_)
+    try:
+        found, bad, steps = lists.chosen(condition, batch, slot)
+    except AllBad:
+        raise NotColumnar from None
+    if bad is not None and (bad if kept is None else bad & kept).any():
+        raise NotColumnar
+    # A row pays for each of its items, as in the scalar back end.
+    batch.spend(lists.longest * (steps + 1))
+    return found

@@ -241,7 +241,7 @@ class NodeReadsCompiler:
         self._changing += [arg for _, arg in pairs if not is_stable(arg)]
         place = (expr.fn, node, frozenset(slot for slot, _ in known))
         if place not in self._bodies:
-            inner = self._inside(NodeReadsCompiler(self._rule.in_fn(node), place[2]))
+            inner = self._inside(NodeReadsCompiler(self._rule.in_fn(fn, node), place[2]))
             self._bodies[place] = inner.compile(fn.body)
         collect = self._bodies[place]
         outer = self.compile_all(arg for param, arg in pairs if param.slot != node)
@@ -325,16 +325,6 @@ class NodeReadsCompiler:
         optimised = scope.optimised
         return together((self.compile_all(map(optimised, exprs)), self._statements(statements, optimised)))
 
-    def of_loop(self, exprs: Iterable[TypedExpr], loop: CheckedForEach, scope: RuleScope) -> Collect | None:
-        """Return the collector of a loop and further expressions, also for items that differ by node."""
-        exprs = tuple(exprs)
-        collect = self.of_parts(exprs, [loop], scope)
-        return (
-            self.of_parts((*exprs, *expressions_of_body([loop])), (), scope)
-            if collect is unclear
-            else collect
-        )
-
     def _statements(
         self, statements: Iterable[CheckedStatement], optimised: Callable[[TypedExpr], TypedExpr]
     ) -> Collect | None:
@@ -355,7 +345,8 @@ class NodeReadsCompiler:
         where = () if statement.where is None else (optimised(statement.where),)
         iterable = self._evaluated(source)
         if iterable is None:
-            return unclear
+            # The items differ by node.
+            return self.compile_all(map(optimised, expressions_of_body([statement])))
         inner, lets = self._with_known(slots), []
         for each in statement.body:
             if isinstance(each, CheckedLet):

@@ -10,10 +10,11 @@ import numpy as np
 from msgspec import Struct
 
 from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr, Var
+from kdsl.check.model.typed import Aggregate, Comprehension, Macro, Var
 from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot, SharedState
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.ir import free_slots
 from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.frame import Compile
@@ -28,35 +29,8 @@ from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.node_groups import Collect, collected_reads
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
-from kdsl.plan.columns.rule import ColumnScope
+from kdsl.plan.columns.rule import BodyColumns
 from kdsl.plan.compile.scope import CompiledFunctions
-
-
-class _MacroColumns(ColumnScope):
-    """The scope of the body of a macro over nodes."""
-
-    def __init__(self, functions: CompiledFunctions, node: int, compile: Compile, needs: Needs) -> None:
-        super().__init__(functions, node, ())
-        self._compile = compile
-        self._needs = needs
-
-    def closure(self, expr: TypedExpr) -> Closure:
-        return self._compile(expr)
-
-    def needs(self, expr: TypedExpr) -> frozenset[int]:
-        return self._needs(expr)
-
-    def hides_node(self, expr: TypedExpr) -> bool:
-        """Return whether a hoisted part of an expression reads the node."""
-        node = self.slots.node
-        variables = (part for part in walk(expr) if isinstance(part, Var))
-        return any(part.slot != node and node in self.needs(part) for part in variables)
-
-    def definition(self, slot: int) -> None:
-        return None
-
-    def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
-        return None if self.slots.node in self.needs(expr) else self._compile(expr)
 
 
 def lower_macro(
@@ -69,11 +43,15 @@ def lower_macro(
     """Lower `filter` or `map` over nodes, or a macro of a view that chooses nodes."""
     is_of_view = isinstance(expr, Aggregate)
     variable = expr.variable if isinstance(expr, Aggregate) else expr.variables[0]
-    scope = _MacroColumns(functions, variable.slot, compile, needs)
+    node = variable.slot
+    read = [part for part in walk(expr.body) if isinstance(part, Var)]
+    inner = frozenset(part.slot for part in read) - free_slots(expr.body) | {node}
+    scope = BodyColumns(functions, node, inner, compile, needs)
     body = Lowering(scope, frozenset(), frozenset()).lower(expr.body)
     is_filter = is_of_view or expr.macro is Macro.FILTER
     result = _filtered if is_filter else _listed
-    may_be_equal = is_filter and not scope.hides_node(expr.body)
+    # A hoisted part may hide that it reads the node.
+    may_be_equal = is_filter and not any(part.slot != node and node in needs(part) for part in read)
     collect = NodeReadsCompiler(scope).compile(expr.body) if may_be_equal else unclear
     condition = compile(expr.body)
 
@@ -88,7 +66,7 @@ def lower_macro(
         # A variable that runs out of these steps must not stay failed.
         own = frame.copy()
         if _are_equal(chosen, collect, own):
-            answer = _answer_of_first(condition, variable.slot, chosen, own)
+            answer = _answer_of_first(condition, node, chosen, own)
             if answer_slot is not None:
                 frame[answer_slot] = answer
             return None if answer is None else _filtered_by(answer, nodes, frame[-1])

@@ -75,16 +75,6 @@ def _not_equal(one: Range, other: Range) -> bool | None:
     return None if is_equal is None else not is_equal
 
 
-OPPOSITES: Final[Mapping[object, np.ufunc]] = {
-    np.less: np.greater_equal,
-    np.less_equal: np.greater,
-    np.greater: np.less_equal,
-    np.greater_equal: np.less,
-    np.equal: np.not_equal,
-    np.not_equal: np.equal,
-}
-"""The negations of comparisons of integers."""
-
 _COMPARISONS: Final[Mapping[object, Callable[[Range, Range], bool | None]]] = {
     np.less: _less,
     np.less_equal: _less_equal,

@@ -5,7 +5,7 @@ the scalar back end.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Final, Self
@@ -15,6 +15,7 @@ from kdsl.check.model.rule_set import CheckedFn
 from kdsl.check.model.typed import TypedExpr
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure
+from kdsl.eval.scalar.frame import Compile
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.distinct import NodeSlots
 from kdsl.plan.columns.logic import Operand
@@ -90,9 +91,12 @@ class ColumnScope(ABC):
         """Return whether some of these variables differ by node."""
         return self.slots.node in slots
 
-    def in_fn(self, node: int) -> FnColumns:
+    def in_fn(self, fn: CheckedFn, node: int) -> BodyColumns:
         """Return the scope of the body of a function; `node` is the parameter that receives the node."""
-        return FnColumns(self.functions, self.lowered, node)
+        inner, compile = frozenset(range(fn.slots)), self.functions.compiler().compile
+        scope = BodyColumns(self.functions, node, inner, compile, free_slots)
+        scope.lowered = self.lowered
+        return scope
 
     def fn(self, name: str) -> CheckedFn:
         """Return a function of a rule file; NotColumnar for a plugin's."""
@@ -140,22 +144,32 @@ class RuleColumns(ColumnScope):
         return super().reads_node(slots) or not slots.isdisjoint(self._scope.definitions)
 
 
-class FnColumns(ColumnScope):
-    """The scope of the body of a function."""
+class BodyColumns(ColumnScope):
+    """The scope of the body of a function, or of a macro over nodes. `inner` are its own variables, the node
+    included.
+    """
 
-    def __init__(self, functions: CompiledFunctions, lowered: Lowered, node: int) -> None:
+    def __init__(
+        self,
+        functions: CompiledFunctions,
+        node: int,
+        inner: frozenset[int],
+        compile: Compile,
+        needs: Callable[[TypedExpr], frozenset[int]],
+    ) -> None:
         super().__init__(functions, node, ())
-        self.lowered = lowered
-        self._compiler = functions.compiler()
+        self._inner = inner
+        self._compile = compile
+        self._needs = needs
 
     def closure(self, expr: TypedExpr) -> Closure:
-        return self._compiler.compile(expr)
+        return self._compile(expr)
 
     def needs(self, expr: TypedExpr) -> frozenset[int]:
-        return free_slots(expr)
+        return self._needs(expr)
 
     def definition(self, slot: int) -> None:
         return None
 
     def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
-        return self.closure(expr) if free_slots(expr) <= shared else None
+        return self._compile(expr) if self._inner.isdisjoint(self._needs(expr) - shared) else None

@@ -28,9 +28,8 @@ from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps,
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.distinct import Spending, set_node
 from kdsl.plan.columns.groups import grouped
-from kdsl.plan.columns.logic import scattered
+from kdsl.plan.columns.logic import Operand, scattered
 from kdsl.plan.columns.node_groups import distinct_digits
-from kdsl.plan.columns.node_lists import over_items, tested_items
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.rejections import Rejections, TracedRejections
 from kdsl.plan.columns.rule import ScalarPart
@@ -84,6 +83,10 @@ class ColumnBlock:
 
     def _require(self, statement: CheckedRequire, shared: frozenset[int]) -> BatchStep:
         condition = self._compiler.lower(self._scope.optimised(statement.condition), shared)
+        return self._rejecting(condition, statement, shared)
+
+    def _rejecting(self, condition: Operand, statement: CheckedRequire, shared: frozenset[int]) -> BatchStep:
+        """Return a step that rejects the rows for which a condition does not hold, as a statement does."""
         code, site = CODES[statement.code], statement.span.site
         reason = self._reason(statement.reason, shared)
 
@@ -201,17 +204,16 @@ class ColumnBlock:
                 pass
             case _:
                 return None
-        reason = self._reason(require.reason, shared)
-        condition = lowering.of_item(scope.optimised(require.condition), variable.slot)
-        where = None
-        if statement.where is not None:
-            where = lowering.of_item(scope.optimised(statement.where), variable.slot)
-        if reason is None or condition is None or (where is None) is not (statement.where is None):
+        if not scope.is_lasting(*require.reason.holes, bound=shared):
             return None
-        lists, wanted, text = lowering.items_of(iterable), condition, reason
-        if where is not None:
-            lists = over_items(Macro.FILTER, lists, variable.slot, where)
-        code, site, slot = CODES[require.code], require.span.site, variable.slot
+        items, slot = lowering.items_of(iterable), variable.slot
+        try:
+            if statement.where is not None:
+                items = lowering.over_items(Macro.FILTER, items, slot, scope.optimised(statement.where))
+            hold = lowering.over_items(Macro.ALL, items, slot, scope.optimised(require.condition))
+        except NotColumnar:
+            return None
+        reject = self._rejecting(hold, require, shared)
         parts = self._compiler.scalar_parts
         count = len(parts)
         by_scalar = self._by_scalar(statement, shared)
@@ -220,15 +222,11 @@ class ColumnBlock:
 
         def step(batch: Batch, found: Rejections) -> None:
             try:
-                listed, good = tested_items(batch, lists(batch), slot, wanted)
+                reject(batch, found)
             except OutOfSteps:
                 raise
             except NotColumnar:
                 by_scalar(batch, found)
-                return
-            failed = listed.count(~good) > 0
-            if found.has(failed):
-                found.reject(text(batch, code, site), failed)
 
         return step
 
@@ -237,7 +235,7 @@ class ColumnBlock:
         block = BlockCompiler(self._scope, self._report_all, self._on_error)
         block.add(statement)
         reads = NodeReadsCompiler(self._compiler, shared)
-        collect = reads.of_loop(self._error_parts, statement, self._scope)
+        collect = reads.of_parts(self._error_parts, [statement], self._scope)
         facts = None if collect is unclear else tuple(reads.facts)
         self._compiler.scalar_parts.append(ScalarPart(statement.iterable.span, facts))
         slots = self._compiler.slots

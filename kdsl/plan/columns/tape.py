@@ -95,7 +95,7 @@ class Tape(Generic[M]):
     known: tuple[Load, ...]
     loads: tuple[ColumnKey, ...]
     constants: tuple[Array, ...]
-    inputs: tuple[tuple[Input, int], ...]
+    inputs: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
     conditions: tuple[RecordedComparison, ...]
     steps: tuple[tuple[Callable[..., Any], int, int, int], ...]
     guards: tuple[tuple[int, bool, bool], ...]
@@ -115,14 +115,14 @@ class Tape(Generic[M]):
         # The assumed range of an amount may have decided something even if the amount itself is not needed.
         values = [each for each in trace.values if id(each) in needed or isinstance(each.origin, Input)]
         # The sort is stable: values of one rank stay in the recorded order.
-        values.sort(key=lambda each: _RANKS[each.origin.__class__])
+        values.sort(key=_rank)
         numbers = {id(each): number for number, each in enumerate(values)}
         origins = [each.origin for each in values]
         return Tape(
             tuple(each.origin for each in trace.values if isinstance(each.origin, Load)),
             tuple(each.place for each in origins if isinstance(each, Load)),
             tuple(each for each in origins if isinstance(each, np.ndarray)),
-            tuple(_input(each) for each in values if isinstance(each.origin, Input)),
+            _inputs(values),
             tuple(dict.fromkeys(trace.conditions)),
             tuple(_step(each, numbers) for each in origins if isinstance(each, Applied)),
             tuple((numbers[id(each.mask)], each.of_all, each.outcome) for each in trace.guards),
@@ -153,11 +153,13 @@ class Tape(Generic[M]):
         cells: list[Any] = [column.take(rows) for column in columns]
         cells += self.constants
         add = cells.append
-        for source, largest in self.inputs:
-            amount = source.amount(pod)
-            if not 0 <= amount <= largest:
-                return None
-            add(amount)
+        for attribute, parts in self.inputs:
+            amount_of = getattr(pod, attribute).amounts().get
+            for resource, largest in parts:
+                amount = amount_of(resource, 0)
+                if not 0 <= amount <= largest:
+                    return None
+                add(amount)
         for function, one, two, three in self.steps:
             if three >= 0:
                 add(function(cells[one], cells[two], cells[three]))
@@ -176,15 +178,25 @@ class Tape(Generic[M]):
 _RANKS: Final = {Load: 0, np.ndarray: 1, Input: 2, Applied: 3}
 
 
+def _rank(value: Traced) -> tuple[int, str]:
+    origin = value.origin
+    return _RANKS[origin.__class__], origin.attribute if isinstance(origin, Input) else ""
+
+
+def _inputs(values: Sequence[Traced]) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+    """Return the resources with their assumed largest amounts, by attribute of the pod."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for each in values:
+        if isinstance(each.origin, Input):
+            assert each.range is not None
+            found.setdefault(each.origin.attribute, []).append((each.origin.resource, int(each.range[1])))
+    return tuple([(attribute, tuple(parts)) for attribute, parts in found.items()])
+
+
 def _step(applied: Applied, numbers: dict[int, int]) -> tuple[Callable[..., Any], int, int, int]:
     args = [numbers[id(arg)] for arg in applied.args]
     one, two, three = (*args, -1, -1)[:3]
     return applied.function, one, two, three
-
-
-def _input(traced: Traced) -> tuple[Input, int]:
-    assert isinstance(traced.origin, Input) and traced.range is not None
-    return traced.origin, int(traced.range[1])
 
 
 _POD: Final = "pod."

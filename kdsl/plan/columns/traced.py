@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.plan.columns.ranges import (
     ALL_INTS,
     EXACT,
-    OPPOSITES,
     Range,
     decided,
     is_within,
@@ -29,22 +28,7 @@ from kdsl.plan.columns.ranges import (
 )
 
 _CASTS: Final = {np.dtype(np.int64): to_int, np.dtype(np.float64): to_double}
-_INT64: Final = np.dtype(np.int64)
 _DOUBLE: Final = np.dtype(np.float64)
-
-_NEUTRAL: Final[Mapping[object, tuple[tuple[int, int], ...]]] = {
-    np.add: ((0, 0), (1, 0)),
-    np.subtract: ((1, 0),),
-    np.multiply: ((0, 1), (1, 1)),
-}
-"""Operands of integers, by place, that make no difference."""
-
-_EXTREMES: Final[Mapping[object, Callable[..., Any]]] = {
-    np.less: np.minimum,
-    np.less_equal: np.minimum,
-    np.greater: np.maximum,
-    np.greater_equal: np.maximum,
-}
 
 
 class Untraceable(Exception):  # noqa: N818 - control flow, not an error
@@ -227,43 +211,21 @@ class Trace:
         same = decided(function, ranges)
         if same is not None:
             return np.bool_(same)
-        simpler = self._simplified(function, args)
-        if simpler is not None:
-            return simpler
         return self._once((function, *map(id, args)), lambda: self._result(function, args))
 
     def _result(self, function: Callable[..., Any], args: tuple[Traced, ...]) -> Traced:
         cells = function(*[arg.cells for arg in args])
-        # `where` may select either number, unless it selects the smaller or the larger one.
-        rule, numbers = (_extreme(args), args[1:]) if function is np.where else (function, args)
-        ranges = [arg.range for arg in numbers]
+        # `where` may select either number.
+        ranges = [arg.range for arg in (args[1:] if function is np.where else args)]
         # The played operation may be faster than the recorded one.
-        applied = Applied(function, args)
-        if function is toward_zero and all(is_within(each, EXACT) for each in ranges):
-            applied = Applied(toward_zero_exact, args)
-        elif function is not rule and _has_one_result(ranges, cells.dtype):
-            applied = Applied(rule, numbers)
+        is_exact_quotient = function is toward_zero and all(is_within(each, EXACT) for each in ranges)
+        applied = Applied(toward_zero_exact if is_exact_quotient else function, args)
         if cells.dtype == _DOUBLE:
-            return Traced(self, applied, cells, range_of(rule, ranges, True), True)
-        found = range_of(rule, ranges, False)
+            return Traced(self, applied, cells, range_of(function, ranges, True), True)
+        found = range_of(function, ranges, False)
         is_exact = is_within(found, ALL_INTS)
         known = (0, 1) if cells.dtype == np.bool_ else found if is_exact else ALL_INTS
         return Traced(self, applied, cells, known, is_exact)
-
-    def _simplified(self, function: object, args: tuple[Traced, ...]) -> Any:
-        """Return the known result of an operation, or a simpler operation for it; else None."""
-        for place, neutral in _NEUTRAL.get(function, ()):
-            other = args[1 - place]
-            # One number stands for no array.
-            is_array = other.dtype == args[place].dtype == _INT64 and other.cells.ndim
-            if is_array and args[place].range == (neutral, neutral):
-                return other
-        if function in (np.invert, np.logical_not) and isinstance(negated := args[0].origin, Applied):
-            opposite = OPPOSITES.get(negated.function)
-            # Comparisons with NaN are false either way.
-            if opposite is not None and negated.args[0].dtype == negated.args[1].dtype == _INT64:
-                return self.apply(opposite, negated.args)
-        return None
 
     def _operand(self, value: object) -> Traced:
         if isinstance(value, Traced):
@@ -294,24 +256,6 @@ class Trace:
         raise Untraceable
 
     __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = _refuse
-
-
-def _has_one_result(ranges: Sequence[Range | None], dtype: np.dtype[Any]) -> bool:
-    """Return whether the smaller or larger of two numbers is the one that `where` selects: not if one may be
-    NaN, or if both may be zero, which has two signs in doubles.
-    """
-    if None in ranges:
-        return False
-    return dtype == _INT64 or not all(each is not None and is_within((0, 0), each) for each in ranges)
-
-
-def _extreme(args: tuple[Traced, ...]) -> Callable[..., Any]:
-    """Return the function that a `where` stands for: minimum, maximum, or a plain choice."""
-    condition, one, other = args
-    if not isinstance(condition.origin, Applied):
-        return np.where
-    is_of_them = all(arg is number for arg, number in zip(condition.origin.args, (one, other), strict=False))
-    return _EXTREMES.get(condition.origin.function, np.where) if is_of_them else np.where
 
 
 def cells_of(snapshot: Snapshot, rows: Rows, place: ColumnKey) -> NDArray[np.int64]:

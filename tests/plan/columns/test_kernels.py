@@ -14,7 +14,7 @@ from kdsl.base.resources import quantity_of
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
-from kdsl.plan.columns.kernels import KERNELS, equality
+from kdsl.plan.columns.kernels import EQUALITY, KERNELS
 
 INTS = st.one_of(
     st.sampled_from([0, 1, -1, 2, 2**31, 2**53, 2**53 + 1, 2**62, INT_MAX, INT_MIN, INT_MIN + 1]),
@@ -164,7 +164,7 @@ def test_quotients_of_quantities_by_integers(resource: str, scale: int, data: st
 @given(st.lists(st.tuples(DOUBLES, DOUBLES), min_size=1))
 def test_equality_of_doubles_is_that_of_cel(pairs: list[tuple[float, float]]) -> None:
     left, right = (np.array([pair[at] for pair in pairs]) for at in range(2))
-    found = equality(Column(left), Column(right), np.float64)
+    found = EQUALITY[np.float64, True](len(left), [Column(left), Column(right)])
     assert isinstance(found, Column)
     assert found.values.tolist() == [IMPLEMENTATIONS["equals"](*pair) for pair in pairs]
 

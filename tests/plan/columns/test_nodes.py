@@ -48,6 +48,7 @@ CONDITIONS = st.sampled_from(
         *(
             "n.podCount > 0",
             "n.pods.exists(p, p.priority > 1)",
+            "n.taints.exists(t, t.key in n.labels)",
             'has(n.labels.k) && n.labels.k < "b"',
             'n.name != "n3"',
         ),
@@ -127,6 +128,14 @@ def test_all_at_once_is_one_after_the_other(
       value {result}
     """
     assert scores(body, pod, nodes, at_once=True) == scores(body, pod, nodes, at_once=False)
+
+
+def test_a_key_of_an_item_of_the_nodes_own_list() -> None:
+    taint = Taint("k", "", "NoSchedule")
+    named = [NodeFacts(f"n{at}", labels=FrozenMap({"jk"[at % 2]: ""}), taints=(taint,)) for at in range(12)]
+    body = "value feasible.filter(n, n.taints.exists(t, t.key in n.labels)).size()"
+    nodes = NodeSet.all(cluster(named).snapshot())
+    assert scores(body, PodInfo("p"), nodes, at_once=True) == [6] * 12
 
 
 @pytest.mark.parametrize("labels", [{"k": "a", "j": "b"}, {"k": "a"}])
