@@ -1,33 +1,64 @@
-"""Counts of each node's pods for which a condition holds, over the pods of a deciding selector."""
+"""Counts of each node's pods for which a condition holds.
+
+Only the pods that a selector or an equality in the condition leaves are asked: it is false for all others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from kdsl.check.model.typed import Comprehension, FieldOf, Macro, Var
+from kdsl.check.model.typed import CallOf, Comprehension, Const, FieldOf, KeyOf, Macro, TypedExpr, Var
+from kdsl.check.model.types import STRING, Type
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.eval.scalar import Closure
+from kdsl.eval.ir import free_slots, operands
+from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.selecting import selector_of
-from kdsl.eval.values import EvalError
+from kdsl.eval.values import EvalError, Optional, Value
+from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.context import Context
 from kdsl.plan.columns.logic import Operand
+from kdsl.plan.counts.pod_index import PodFact
 from kdsl.plan.counts.store import TallyStore
 
+Candidates: TypeAlias = Callable[[LiveSnapshot, Frame], Sequence[tuple[int, PodInfo]] | None]
+"""Returns the placed pods for which a condition may hold, with their rows; None if that may be any pod."""
 
-def pods_of_node(expr: Comprehension, at: Context) -> Operand | None:
-    """Lower the number of pods of the node that a filter keeps; None if no selector decides it."""
+_STRINGS: Final = Type("list", (STRING,))
+
+
+def some_pods(expr: Comprehension, at: Context) -> Operand | None:
+    """Lower `exists` or `exists_one` over the pods of the node; None if the condition may hold for any."""
+    count = count_of_pods(expr, at)
+    if count is None:
+        return None
+    is_one = expr.macro is Macro.EXISTS_ONE
+
+    def evaluate(batch: Batch) -> ColumnValue:
+        value = count(batch)
+        if isinstance(value, Same):
+            return Same(False)  # no pods
+        assert isinstance(value, Column)
+        return Column(value.values == 1 if is_one else value.values > 0)
+
+    return evaluate
+
+
+def count_of_pods(expr: Comprehension, at: Context) -> Operand | None:
+    """Lower the number of pods of the node for which the condition of a macro holds; None if it may hold for
+    any pod.
+    """
     match expr.iterable, expr.variables:
-        case FieldOf(operand=Var(slot=node), field="pods"), [variable] if (
-            node == at.node and expr.macro is Macro.FILTER
-        ):
+        case FieldOf(operand=Var(slot=node), field="pods"), [variable] if node == at.node:
             pass
         case _:
             return None
@@ -35,14 +66,15 @@ def pods_of_node(expr: Comprehension, at: Context) -> Operand | None:
     if at.rule.reads_node(needs):
         return None
     selector = selector_of(expr.body, variable, at.rule.functions.fns, at.rule.closure)
-    if selector is None:
+    candidates = _equal_pods(expr.body, variable.slot, at) if selector is None else _selected_pods(selector)
+    if candidates is None:
         return None
-    return count_selected(variable.slot, sorted(needs & at.captured), at.rule.closure(expr.body), selector)
+    return _count(variable.slot, sorted(needs & at.captured), at.rule.closure(expr.body), candidates)
 
 
-def count_selected(slot: int, captured: Sequence[int], condition: Closure, selector: Closure) -> Operand:
+def _count(slot: int, captured: Sequence[int], condition: Closure, candidates: Candidates) -> Operand:
     """Return how many pods of the node a condition on the pod in `slot` holds for. `captured` are the slots
-    of variables around it; `selector` gives the term or constraint that decides.
+    of variables around it.
     """
 
     def count(batch: Batch) -> ColumnValue:
@@ -55,19 +87,18 @@ def count_selected(slot: int, captured: Sequence[int], condition: Closure, selec
             if not isinstance(value, Same):
                 raise NotColumnar
             frame[each] = value.value
-        decider = selector(frame)
-        if not isinstance(decider, (PodAffinityTerm, SpreadConstraint)) or decider.selector is None:
-            raise NotColumnar
-        found = TallyStore.of(snapshot).matching(decider.selector)
+        found = candidates(snapshot, frame)
         if found is None:
             raise NotColumnar
         pods = int(snapshot.pod_counts.take(batch.rows).max(initial=0))
         if not pods:
             return Same(0)
-        counts, limit, most = np.zeros(len(snapshot.names), np.int64), batch.frame[-1].left, 0
-        # A pod that is not selected takes no more steps than a selected one; if none is selected, any pod
-        # gives the number.
-        for row, pod in found or _some_pod(snapshot):
+        asked = np.zeros(len(snapshot.names), np.bool_)
+        asked[batch.rows] = True
+        counts, limit, most = np.zeros(len(asked), np.int64), batch.frame[-1].left, 0
+        is_asked = asked.take(np.array([row for row, _ in found], np.intp)).tolist()
+        # Another pod takes no more steps than one of these; if there is none, any pod gives the number.
+        for row, pod in list(compress(found, is_asked)) or _some_pod(snapshot):
             frame[slot], frame[-1] = pod, Meter.of(limit)
             try:
                 counts[row] += condition(frame) is True
@@ -83,3 +114,104 @@ def count_selected(slot: int, captured: Sequence[int], condition: Closure, selec
 def _some_pod(snapshot: LiveSnapshot) -> list[tuple[int, PodInfo]]:
     row = int(snapshot.pod_counts.argmax())
     return [(row, snapshot.info(row).pods[0])]
+
+
+# ---- the pods for which a condition may hold ---------------------------------------------------------------
+
+
+def _selected_pods(selector: Closure) -> Candidates:
+    """Return the pods of the term or constraint that decides."""
+
+    def selected(snapshot: LiveSnapshot, frame: Frame) -> Sequence[tuple[int, PodInfo]] | None:
+        decider = selector(frame)
+        if not isinstance(decider, (PodAffinityTerm, SpreadConstraint)) or decider.selector is None:
+            return None
+        return TallyStore.of(snapshot).matching(decider.selector)
+
+    return selected
+
+
+def _equal_pods(condition: TypedExpr, slot: int, at: Context) -> Candidates | None:
+    """Return the pods that are equal to a value in one fact, if the condition is `fact == value && …`."""
+    equalities = [
+        (fact, default, at.rule.closure(value)) for fact, default, value in _equalities(condition, slot)
+    ]
+    if not equalities:
+        return None
+
+    def equal(snapshot: LiveSnapshot, frame: Frame) -> Sequence[tuple[int, PodInfo]] | None:
+        facts: list[tuple[PodFact, Value]] = []
+        for fact, default, closure in equalities:
+            try:
+                value = closure(frame)
+            except EvalError:
+                continue  # the condition itself fails, or another part of it is false
+            if isinstance(value, Optional):
+                value = value.value
+            # All pods without the key have the default.
+            if value != default:
+                facts.append((fact, value))
+        return TallyStore.of(snapshot).equal(facts) if facts else None
+
+    return equal
+
+
+def _equalities(condition: TypedExpr, slot: int) -> Iterator[tuple[PodFact, str | None, TypedExpr]]:
+    """Yield facts of the pod in `slot`, their defaults, and the values that a condition requires of them.
+
+    A pod without the key of a fact must not fail the condition: it may only be false there.
+    """
+    match condition:
+        case CallOf(function="_&&_"):
+            parts = operands(condition)
+        case _:
+            parts = [condition]
+    tested = {fact for part in parts if (fact := _tested(part, slot)) is not None}
+    for part in parts:
+        match part:
+            case CallOf(function="_==_", args=(left, right)) if left.type == right.type:
+                pass
+            case _:
+                continue
+        for one, other in ((left, right), (right, left)):
+            read, default = one, None
+            match one:
+                case CallOf(overload="optional_orValue_value", args=(optional, Const(value=str(value)))):
+                    read, default = optional, value
+            fact = _fact(read, slot)
+            if fact is None or slot in free_slots(other):
+                continue
+            if fact.key is None or fact in tested or read.type.name == "optional":
+                yield fact, default, other
+
+
+def _tested(expr: TypedExpr, slot: int) -> PodFact | None:
+    """Return the fact of `key in pod.labels` and `has(pod.labels.key)`."""
+    match expr:
+        case CallOf(overload="in_map", args=(Const(value=str(key)), table)):
+            return _of_map(table, key, slot)
+        case KeyOf(operand=table, key=key, test=True):
+            return _of_map(table, key, slot)
+    return None
+
+
+def _fact(expr: TypedExpr, slot: int) -> PodFact | None:
+    """Return the fact of the pod in `slot` that an expression reads, or its optional."""
+    match expr:
+        case FieldOf(operand=Var(slot=at)) if at == slot and expr.type in (STRING, _STRINGS):
+            attribute = attribute_of(expr.field)
+            return PodFact(attribute) if attribute in PodInfo.__struct_fields__ else None
+        case CallOf(
+            overload="index_map" | "map_optindex_optional_value", args=(table, Const(value=str(key)))
+        ):
+            return _of_map(table, key, slot)
+        case KeyOf(operand=table, key=key, test=False):
+            return _of_map(table, key, slot)
+    return None
+
+
+def _of_map(table: TypedExpr, key: str, slot: int) -> PodFact | None:
+    match table:
+        case FieldOf(operand=Var(slot=at)) if at == slot and table.type == Type("map", (STRING, STRING)):
+            return PodFact(attribute_of(table.field), key)
+    return None

@@ -10,9 +10,10 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.values import Value
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
 from kdsl.plan.counts.measures import Measure
-from kdsl.plan.counts.pod_index import PodIndex
+from kdsl.plan.counts.pod_index import PodFact, PodIndex
 from kdsl.plan.counts.selected import sums_of_selected
 from kdsl.plan.counts.stored import StoredTally, TallyKey
 from kdsl.plan.counts.sums import Sums
@@ -118,6 +119,12 @@ class TallyStore:
         with self._lock:
             self._catch_up()
             return self._pods.matching(selector)
+
+    def equal(self, facts: Iterable[tuple[PodFact, Value]]) -> list[tuple[int, PodInfo]]:
+        """Return the pods that have one of these facts, the rarest, with their rows."""
+        with self._lock:
+            self._catch_up()
+            return self._pods.equal(facts)
 
     def has_terms(self, snapshot: Snapshot, kinds: Iterable[TermKind]) -> bool:
         """Return whether a placed pod has terms of one of these kinds; always true for an overlay."""

@@ -1,0 +1,144 @@
+"""Counts of pods on nodes ask only the pods that an equality leaves, and have the answers of the scalar back
+end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.columns.batch import MIN_ROWS
+from kdsl.plan.counts.store import TallyStore
+
+from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
+
+NODES = MIN_ROWS + 2
+TEXTS = st.sampled_from(["", "a", "b", "c"])
+PODS = st.builds(
+    lambda namespace, account, images, labels, priority: PodInfo(
+        "p",
+        namespace,
+        service_account=account,
+        images=tuple(images),
+        labels=FrozenMap(labels),
+        priority=priority,
+    ),
+    st.sampled_from(["a", "b"]),
+    TEXTS,
+    st.lists(st.sampled_from(["x", "y"]), max_size=2),
+    st.dictionaries(st.sampled_from(["app", "team"]), TEXTS),
+    st.integers(0, 2),
+)
+PLACED = st.lists(st.tuples(st.integers(0, NODES - 1), PODS), max_size=20)
+
+INDEXED = [
+    "p.namespace == pod.namespace && p.images == pod.images",
+    "pod.images == p.images && p.priority >= pod.priority",
+    "p.priority > 0 && (p.labels[?'app'] == pod.labels[?'app'] && p.serviceAccount != '')",
+    "'app' in p.labels && p.labels['app'] == pod.namespace",
+    "has(p.labels.app) && p.labels.app == 'a' && p.labels.size() == pod.labels.size()",
+    "p.serviceAccount == pod.labels[?'team'].orValue('b') && p.images.size() < 2",
+    "p.labels[?'app'].orValue('b') == pod.labels[?'app'].orValue('b') && p.labels[?'team'].orValue('') != 'c'",
+    "int(pod.serviceAccount) == 1 && p.namespace == 'a'",
+    "p.serviceAccount == string(int(pod.serviceAccount)) && p.namespace == 'a'",
+    "p.namespace == pod.namespace && int(p.labels[?'app'].orValue('1')) == 1",
+    "p.namespace == 'a' && pod.images.exists(i, i in p.images)",
+]
+ANY_POD = [
+    "p.labels[?'app'].orValue('b') == pod.labels[?'none'].orValue('b')",
+    "p.labels[?'app'] == pod.labels[?'none']",
+    "p.labels == pod.labels",
+    "p.namespace == pod.namespace || p.priority > 1",
+    "p.namespace == node.name && p.priority > 1",
+    "p.namespace != pod.namespace",
+    "p.namespace == p.serviceAccount",
+]
+
+
+def _nodes(placed: Sequence[tuple[int, PodInfo]]) -> tuple[ClusterCache, NodeSet]:
+    cache = cluster([NodeFacts(f"n{at}", labels=FrozenMap({"k": "v"})) for at in range(NODES)])
+    for number, (at, pod) in enumerate(placed):
+        cache.add_pod(_placed(pod, at, number))
+    return cache, NodeSet.all(cache.snapshot())
+
+
+def _placed(pod: PodInfo, at: int, number: int) -> PodInfo:
+    return PodInfo(
+        f"p{number}",
+        pod.namespace,
+        uid=f"u{number}",
+        labels=pod.labels,
+        node_name=f"n{at}",
+        service_account=pod.service_account,
+        priority=pod.priority,
+        images=pod.images,
+    )
+
+
+@pytest.mark.parametrize("condition", INDEXED + ANY_POD)
+@settings(deadline=None, max_examples=40)
+@given(PLACED, PODS, PLACED)
+def test_answers(
+    condition: str, placed: list[tuple[int, PodInfo]], pod: PodInfo, later: list[tuple[int, PodInfo]]
+) -> None:
+    predicates = [
+        predicate_program(f'require !node.pods.exists(p, {condition}) else "no"'),
+        predicate_program(f'require !node.pods.exists_one(p, {condition}) else "no"'),
+    ]
+    score = score_program(f"value node.pods.filter(p, {condition}).size()")
+    cache, nodes = _nodes(placed)
+    for _ in range(2):
+        for predicate in predicates:
+            columns, scalar = both_verdicts(predicate, pod, nodes)
+            assert columns == scalar
+        ours, reference = both_scores(score, pod, nodes)
+        assert ours == reference
+        # The index follows pods that come and go.
+        if placed:
+            cache.remove_pod(_placed(placed[0][1], placed[0][0], 0))
+        for number, (at, other) in enumerate(later):
+            cache.add_pod(_placed(other, at, 100 + number))
+        nodes = NodeSet.all(cache.snapshot())
+
+
+@pytest.mark.parametrize("condition", INDEXED)
+def test_equalities_decide(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = _asked(condition, monkeypatch)
+    assert len(asked) == 1
+    assert asked[0] <= 10
+
+
+@pytest.mark.parametrize("condition", ANY_POD)
+def test_any_pod_is_asked(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not _asked(condition, monkeypatch)
+
+
+def _asked(condition: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return how many pods each question to the index finds, among 20 unlike pods."""
+    found: list[int] = []
+    equal = TallyStore.equal
+
+    def spy(self: TallyStore, facts: object) -> object:
+        pods = equal(self, facts)  # type: ignore[arg-type]
+        found.append(len(pods))
+        return pods
+
+    monkeypatch.setattr(TallyStore, "equal", spy)
+    labels = FrozenMap({"app": "a", "team": "b"})
+    pod = PodInfo("p", "a", labels=labels, images=("x",), service_account="s")
+    others = [
+        PodInfo("o", "ab"[at % 2], labels=FrozenMap() if at % 3 else labels, service_account="sb"[at % 2])
+        for at in range(20)
+    ]
+    _, nodes = _nodes([(at % NODES, other) for at, other in enumerate(others)])
+    program = score_program(f"value node.pods.exists(p, {condition}) ? 1 : 0")
+    program.raw_scores(program.begin(pod, ClusterView(nodes.snapshot), nodes), nodes)
+    return found
