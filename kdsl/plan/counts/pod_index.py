@@ -7,7 +7,7 @@ namespace is asked about as soon as the labels of a selector leave many pods.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from kdsl.cluster.objects.label_selectors import LabelSelector
@@ -33,6 +33,11 @@ class PodFact(NamedTuple):
 
     attribute: str
     key: str | None = None
+
+    def of(self, pod: PodInfo) -> Value:
+        """Return the fact of a pod; None if the map does not have the key."""
+        value = getattr(pod, self.attribute)
+        return value if self.key is None else value.entries.get(self.key)
 
 
 _NAMESPACE: Final = PodFact("namespace")
@@ -137,29 +142,23 @@ class PodIndex:
 
     def _drop(self, pods: Pods) -> None:
         for fact, values in self._facts.items():
-            for value, pod in _facts_of(pods, fact):
-                posting = values.get(value)
+            for pod in pods:
+                posting = values.get(fact.of(pod))
                 if posting is not None:
                     posting.pop(id(pod), None)
                     if not posting:
-                        del values[value]
+                        del values[fact.of(pod)]
 
 
 def _put(values: dict[Value, Posting], fact: PodFact, row: int, pods: Iterable[PodInfo]) -> None:
-    for value, pod in _facts_of(pods, fact):
-        values.setdefault(value, {})[id(pod)] = row, pod
-
-
-def _facts_of(pods: Iterable[PodInfo], fact: PodFact) -> Iterator[tuple[Value, PodInfo]]:
-    """Yield the fact of each pod that has it."""
     attribute, key = fact
     for pod in pods:
+        # As `fact.of`: the hot path.
         value = getattr(pod, attribute)
         if key is not None:
             value = value.entries.get(key)
-            if value is None:
-                continue
-        yield value, pod
+        if value is not None:
+            values.setdefault(value, {})[id(pod)] = row, pod
 
 
 def _size(postings: Iterable[Posting]) -> int:
