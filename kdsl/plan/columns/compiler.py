@@ -62,7 +62,7 @@ from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
-from kdsl.plan.columns.node_pods import count_of_pods, some_pods
+from kdsl.plan.columns.node_pods import count_of_pods, quantifier_of_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.numbers import cards, numbers_of, over_numbers
 from kdsl.plan.columns.rule import NO_NODE, ColumnScope, RuleColumns, ScalarPart
@@ -337,8 +337,10 @@ class Lowering:
         )
 
     def _comprehension(self, expr: Comprehension) -> Operand:
-        if expr.macro in (Macro.EXISTS, Macro.EXISTS_ONE) and (found := some_pods(expr, self.at)) is not None:
-            return found
+        if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE):
+            found = quantifier_of_pods(expr, self.at)
+            if found is not None:
+                return found
         if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.at.is_node_list(expr.iterable):
             slot = expr.variables[0].slot
             condition = self.of_item(expr.body, slot) if len(expr.variables) == 1 else None

@@ -31,31 +31,36 @@ from kdsl.plan.counts.pod_index import PodFact
 from kdsl.plan.counts.store import TallyStore
 
 Candidates: TypeAlias = Callable[[LiveSnapshot, Frame], Sequence[tuple[int, PodInfo]] | None]
-"""Returns the placed pods for which a condition may hold, with their rows; None if that may be any pod."""
+"""Returns the placed pods for which a condition may have the sought answer, with their rows; None for any."""
 
 _STRINGS: Final = Type("list", (STRING,))
 
 
-def some_pods(expr: Comprehension, at: Context) -> Operand | None:
-    """Lower `exists` or `exists_one` over the pods of the node; None if the condition may hold for any."""
+def quantifier_of_pods(expr: Comprehension, at: Context) -> Operand | None:
+    """Lower `all`, `exists` or `exists_one` over the pods of the node; None if any pod may decide."""
     count = count_of_pods(expr, at)
     if count is None:
         return None
-    is_one = expr.macro is Macro.EXISTS_ONE
 
     def evaluate(batch: Batch) -> ColumnValue:
         value = count(batch)
         if isinstance(value, Same):
-            return Same(False)  # no pods
+            return Same(expr.macro is Macro.ALL)  # no pods
         assert isinstance(value, Column)
-        return Column(value.values == 1 if is_one else value.values > 0)
+        match expr.macro:
+            case Macro.ALL:
+                return Column(value.values == 0)
+            case Macro.EXISTS:
+                return Column(value.values > 0)
+            case _:
+                return Column(value.values == 1)
 
     return evaluate
 
 
 def count_of_pods(expr: Comprehension, at: Context) -> Operand | None:
-    """Lower the number of pods of the node for which the condition of a macro holds; None if it may hold for
-    any pod.
+    """Lower the number of pods of the node for which the condition of a macro holds, of `all` those for which
+    it does not hold; None if they may be any.
     """
     match expr.iterable, expr.variables:
         case FieldOf(operand=Var(slot=node), field="pods"), [variable] if node == at.node:
@@ -65,16 +70,22 @@ def count_of_pods(expr: Comprehension, at: Context) -> Operand | None:
     needs = at.rule.needs(expr.body) - {variable.slot}
     if at.rule.reads_node(needs):
         return None
-    selector = selector_of(expr.body, variable, at.rule.functions.fns, at.rule.closure)
-    candidates = _equal_pods(expr.body, variable.slot, at) if selector is None else _selected_pods(selector)
+    sought = expr.macro is not Macro.ALL
+    selector = selector_of(expr.body, variable, at.rule.functions.fns, at.rule.closure) if sought else None
+    candidates = (
+        _equal_pods(expr.body, sought, variable.slot, at) if selector is None else _selected_pods(selector)
+    )
     if candidates is None:
         return None
-    return _count(variable.slot, sorted(needs & at.captured), at.rule.closure(expr.body), candidates)
+    condition = at.rule.closure(expr.body)
+    return _count(variable.slot, sorted(needs & at.captured), condition, sought, candidates)
 
 
-def _count(slot: int, captured: Sequence[int], condition: Closure, candidates: Candidates) -> Operand:
-    """Return how many pods of the node a condition on the pod in `slot` holds for. `captured` are the slots
-    of variables around it.
+def _count(
+    slot: int, captured: Sequence[int], condition: Closure, sought: bool, candidates: Candidates
+) -> Operand:
+    """Return for how many pods of the node a condition on the pod in `slot` is true, or false, as `sought`.
+    `captured` are the slots of variables around it.
     """
 
     def count(batch: Batch) -> ColumnValue:
@@ -101,7 +112,7 @@ def _count(slot: int, captured: Sequence[int], condition: Closure, candidates: C
         for row, pod in list(compress(found, is_asked)) or _some_pod(snapshot):
             frame[slot], frame[-1] = pod, Meter.of(limit)
             try:
-                counts[row] += condition(frame) is True
+                counts[row] += condition(frame) is sought
             except EvalError:
                 raise NotColumnar from None
             most = max(most, limit - frame[-1].left)
@@ -116,7 +127,7 @@ def _some_pod(snapshot: LiveSnapshot) -> list[tuple[int, PodInfo]]:
     return [(row, snapshot.info(row).pods[0])]
 
 
-# ---- the pods for which a condition may hold ---------------------------------------------------------------
+# ---- the pods for which a condition may be true, or false --------------------------------------------------
 
 
 def _selected_pods(selector: Closure) -> Candidates:
@@ -131,10 +142,13 @@ def _selected_pods(selector: Closure) -> Candidates:
     return selected
 
 
-def _equal_pods(condition: TypedExpr, slot: int, at: Context) -> Candidates | None:
-    """Return the pods that are equal to a value in one fact, if the condition is `fact == value && …`."""
+def _equal_pods(condition: TypedExpr, sought: bool, slot: int, at: Context) -> Candidates | None:
+    """Return the pods that are equal to a value in one fact, if only they may give the sought answer: true of
+    `fact == value && …`, false of `fact != value || …`.
+    """
     equalities = [
-        (fact, default, at.rule.closure(value)) for fact, default, value in _equalities(condition, slot)
+        (fact, default, at.rule.closure(value))
+        for fact, default, value in _equalities(condition, sought, slot)
     ]
     if not equalities:
         return None
@@ -145,7 +159,7 @@ def _equal_pods(condition: TypedExpr, slot: int, at: Context) -> Candidates | No
             try:
                 value = closure(frame)
             except EvalError:
-                continue  # the condition itself fails, or another part of it is false
+                continue  # the condition itself fails, or another part of it decides
             if isinstance(value, Optional):
                 value = value.value
             # All pods without the key have the default.
@@ -156,20 +170,26 @@ def _equal_pods(condition: TypedExpr, slot: int, at: Context) -> Candidates | No
     return equal
 
 
-def _equalities(condition: TypedExpr, slot: int) -> Iterator[tuple[PodFact, str | None, TypedExpr]]:
-    """Yield facts of the pod in `slot`, their defaults, and the values that a condition requires of them.
+def _equalities(
+    condition: TypedExpr, sought: bool, slot: int
+) -> Iterator[tuple[PodFact, str | None, TypedExpr]]:
+    """Yield facts of the pod in `slot`, their defaults, and the values that they must have for the sought
+    answer.
 
-    A pod without the key of a fact must not fail the condition: it may only be false there.
+    For a pod without the key of a fact the condition must not fail, but have the other answer.
     """
+    join, comparison = ("_&&_", "_==_") if sought else ("_||_", "_!=_")
     match condition:
-        case CallOf(function="_&&_"):
+        case CallOf(function=function) if function == join:
             parts = operands(condition)
         case _:
             parts = [condition]
-    tested = {fact for part in parts if (fact := _tested(part, slot)) is not None}
+    tested = {fact for part in parts if (fact := _tested(part, sought, slot)) is not None}
     for part in parts:
         match part:
-            case CallOf(function="_==_", args=(left, right)) if left.type == right.type:
+            case CallOf(function=function, args=(left, right)) if (
+                function == comparison and left.type == right.type
+            ):
                 pass
             case _:
                 continue
@@ -185,9 +205,13 @@ def _equalities(condition: TypedExpr, slot: int) -> Iterator[tuple[PodFact, str 
                 yield fact, default, other
 
 
-def _tested(expr: TypedExpr, slot: int) -> PodFact | None:
-    """Return the fact of `key in pod.labels` and `has(pod.labels.key)`."""
+def _tested(expr: TypedExpr, sought: bool, slot: int) -> PodFact | None:
+    """Return the fact of `key in pod.labels` and `has(pod.labels.key)`, or of `!(…)` if false is sought."""
     match expr:
+        case CallOf(function="!_", args=(inner,)) if not sought:
+            return _tested(inner, True, slot)
+        case _ if not sought:
+            return None
         case CallOf(overload="in_map", args=(Const(value=str(key)), table)):
             return _of_map(table, key, slot)
         case KeyOf(operand=table, key=key, test=True):

@@ -52,6 +52,13 @@ INDEXED = [
     "p.namespace == pod.namespace && int(p.labels[?'app'].orValue('1')) == 1",
     "p.namespace == 'a' && pod.images.exists(i, i in p.images)",
 ]
+# Conditions of `all`: false for pods that are equal.
+INDEXED_OF_ALL = [
+    "p.namespace != pod.namespace || p.images != pod.images",
+    "p.priority > 1 || p.labels[?'app'].orValue('') != 'a' || p.labels.size() > 1",
+    "!('app' in p.labels) || p.labels['app'] != pod.namespace",
+    "p.serviceAccount != pod.serviceAccount || int(p.labels[?'app'].orValue('1')) == 1",
+]
 ANY_POD = [
     "p.labels[?'app'].orValue('b') == pod.labels[?'none'].orValue('b')",
     "p.labels[?'app'] == pod.labels[?'none']",
@@ -83,7 +90,7 @@ def _placed(pod: PodInfo, at: int, number: int) -> PodInfo:
     )
 
 
-@pytest.mark.parametrize("condition", INDEXED + ANY_POD)
+@pytest.mark.parametrize("condition", INDEXED + INDEXED_OF_ALL + ANY_POD)
 @settings(deadline=None, max_examples=40)
 @given(PLACED, PODS, PLACED)
 def test_answers(
@@ -92,6 +99,7 @@ def test_answers(
     predicates = [
         predicate_program(f'require !node.pods.exists(p, {condition}) else "no"'),
         predicate_program(f'require !node.pods.exists_one(p, {condition}) else "no"'),
+        predicate_program(f'require node.pods.all(p, {condition}) else "no"'),
     ]
     score = score_program(f"value node.pods.filter(p, {condition}).size()")
     cache, nodes = _nodes(placed)
@@ -109,19 +117,28 @@ def test_answers(
         nodes = NodeSet.all(cache.snapshot())
 
 
-@pytest.mark.parametrize("condition", INDEXED)
-def test_equalities_decide(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = _asked(condition, monkeypatch)
+@pytest.mark.parametrize(
+    ("macro", "condition"),
+    [*(("exists", each) for each in INDEXED), *(("all", each) for each in INDEXED_OF_ALL)],
+)
+def test_equalities_decide(macro: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = _asked(macro, condition, monkeypatch)
     assert len(asked) == 1
     assert asked[0] <= 10
 
 
-@pytest.mark.parametrize("condition", ANY_POD)
-def test_any_pod_is_asked(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not _asked(condition, monkeypatch)
+@pytest.mark.parametrize(
+    ("macro", "condition"),
+    [
+        *(("exists", each) for each in ANY_POD + INDEXED_OF_ALL),
+        *(("all", each) for each in INDEXED + ANY_POD if "!=" not in each),
+    ],
+)
+def test_any_pod_is_asked(macro: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not _asked(macro, condition, monkeypatch)
 
 
-def _asked(condition: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def _asked(macro: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return how many pods each question to the index finds, among 20 unlike pods."""
     found: list[int] = []
     equal = TallyStore.equal
@@ -139,6 +156,6 @@ def _asked(condition: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         for at in range(20)
     ]
     _, nodes = _nodes([(at % NODES, other) for at, other in enumerate(others)])
-    program = score_program(f"value node.pods.exists(p, {condition}) ? 1 : 0")
+    program = score_program(f"value node.pods.{macro}(p, {condition}) ? 1 : 0")
     program.raw_scores(program.begin(pod, ClusterView(nodes.snapshot), nodes), nodes)
     return found
