@@ -5,13 +5,25 @@ Only the pods that a selector or an equality in the condition leaves are asked: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import compress
 from typing import Final, TypeAlias
 
 import numpy as np
 
-from kdsl.check.model.typed import CallOf, Comprehension, Const, FieldOf, KeyOf, Macro, TypedExpr, Var
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import (
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    Macro,
+    TypedExpr,
+    Var,
+)
 from kdsl.check.model.types import STRING, Type
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
@@ -19,19 +31,21 @@ from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.ir import free_slots, operands
 from kdsl.eval.scalar import Closure, Frame
-from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.scalar.meter import Meter, has_weight
 from kdsl.eval.scalar.selecting import selector_of
-from kdsl.eval.values import EvalError, Optional, Value
+from kdsl.eval.values import EvalError, Optional
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.context import Context
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.counts.pod_index import PodFact
+from kdsl.plan.counts.pod_index import PodFact, Posting, steps_of
 from kdsl.plan.counts.store import TallyStore
 
-Candidates: TypeAlias = Callable[[LiveSnapshot, Frame], Sequence[tuple[int, PodInfo]] | None]
-"""Returns the placed pods for which a condition may have the sought answer, with their rows; None for any."""
+Candidates: TypeAlias = Callable[[LiveSnapshot, Frame], tuple[Sequence[tuple[int, PodInfo]], int]]
+"""Returns the placed pods for which a condition may have the sought answer, with their rows, and a number of
+steps: another pod takes no more than that, or than one of these. NotColumnar if any pod may have the answer.
+"""
 
 _STRINGS: Final = Type("list", (STRING,))
 
@@ -98,17 +112,16 @@ def _count(
             if not isinstance(value, Same):
                 raise NotColumnar
             frame[each] = value.value
-        found = candidates(snapshot, frame)
-        if found is None:
-            raise NotColumnar
+        limit = batch.frame[-1].left
+        found, most = candidates(snapshot, frame)
         pods = int(snapshot.pod_counts.take(batch.rows).max(initial=0))
         if not pods:
             return Same(0)
         asked = np.zeros(len(snapshot.names), np.bool_)
         asked[batch.rows] = True
-        counts, limit, most = np.zeros(len(asked), np.int64), batch.frame[-1].left, 0
+        counts = np.zeros(len(asked), np.int64)
         is_asked = asked.take(np.array([row for row, _ in found], np.intp)).tolist()
-        # Another pod takes no more steps than one of these; if there is none, any pod gives the number.
+        # Another pod takes no more than `most` steps, or those of one of these; if there is none, of any pod.
         for row, pod in list(compress(found, is_asked)) or _some_pod(snapshot):
             frame[slot], frame[-1] = pod, Meter.of(limit)
             try:
@@ -131,52 +144,67 @@ def _some_pod(snapshot: LiveSnapshot) -> list[tuple[int, PodInfo]]:
 
 
 def _selected_pods(selector: Closure) -> Candidates:
-    """Return the pods of the term or constraint that decides."""
+    """Return the pods of the term or constraint that decides first."""
 
-    def selected(snapshot: LiveSnapshot, frame: Frame) -> Sequence[tuple[int, PodInfo]] | None:
+    def selected(snapshot: LiveSnapshot, frame: Frame) -> tuple[Sequence[tuple[int, PodInfo]], int]:
         decider = selector(frame)
         if not isinstance(decider, (PodAffinityTerm, SpreadConstraint)) or decider.selector is None:
-            return None
-        return TallyStore.of(snapshot).matching(decider.selector)
+            raise NotColumnar
+        found = TallyStore.of(snapshot).matching(decider.selector)
+        if found is None:
+            raise NotColumnar
+        return found, 0
 
     return selected
+
+
+@dataclass(frozen=True, slots=True)
+class _Equality:
+    """A comparison of a fact of pods with a value that all of them share. Pods without the key of the fact
+    have the default.
+    """
+
+    fact: PodFact
+    default: str | None
+    value: TypedExpr
 
 
 def _equal_pods(condition: TypedExpr, sought: bool, slot: int, at: Context) -> Candidates | None:
     """Return the pods that are equal to a value in one fact, if only they may give the sought answer: true of
     `fact == value && …`, false of `fact != value || …`.
     """
-    equalities = [
-        (fact, default, at.rule.closure(value))
-        for fact, default, value in _equalities(condition, sought, slot)
-    ]
+    equalities = [(each, at.rule.closure(each.value)) for each in _equalities(condition, sought, slot)]
     if not equalities:
         return None
 
-    def equal(snapshot: LiveSnapshot, frame: Frame) -> Sequence[tuple[int, PodInfo]] | None:
-        facts: list[tuple[PodFact, Value]] = []
-        for fact, default, closure in equalities:
+    def equal(snapshot: LiveSnapshot, frame: Frame) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+        store, before, steps = TallyStore.of(snapshot), frame[-1].left, 0
+        rarest: Posting | None = None
+        for each, closure in equalities:
+            pods = store.pods_by(each.fact)
             try:
                 value = closure(frame)
             except EvalError:
                 continue  # the condition itself fails, or another part of it decides
             if isinstance(value, Optional):
                 value = value.value
+            steps += pods.longest + steps_of(value or "") + steps_of(each.default or "")
             # All pods without the key have the default.
-            if value != default:
-                facts.append((fact, value))
-        return TallyStore.of(snapshot).equal(facts) if facts else None
+            if value != each.default:
+                posting = pods.get(value, {})
+                rarest = posting if rarest is None or len(posting) < len(rarest) else rarest
+        if rarest is None:
+            raise NotColumnar
+        # A value is read by at most four functions: the look-up, its default, and the comparison.
+        return list(rarest.values()), before - frame[-1].left + 4 * steps
 
     return equal
 
 
-def _equalities(
-    condition: TypedExpr, sought: bool, slot: int
-) -> Iterator[tuple[PodFact, str | None, TypedExpr]]:
-    """Yield facts of the pod in `slot`, their defaults, and the values that they must have for the sought
-    answer.
+def _equalities(condition: TypedExpr, sought: bool, slot: int) -> Iterator[_Equality]:
+    """Yield the equalities of which each decides: a pod that is not equal has the other answer.
 
-    For a pod without the key of a fact the condition must not fail, but have the other answer.
+    They are preceded by other equalities and parts of constant cost only, so that the steps are known.
     """
     join, comparison = ("_&&_", "_==_") if sought else ("_||_", "_!=_")
     match condition:
@@ -184,25 +212,49 @@ def _equalities(
             parts = operands(condition)
         case _:
             parts = [condition]
+    # A pod without the key of a fact must not fail the condition.
     tested = {fact for part in parts if (fact := _tested(part, sought, slot)) is not None}
     for part in parts:
-        match part:
-            case CallOf(function=function, args=(left, right)) if (
-                function == comparison and left.type == right.type
-            ):
-                pass
-            case _:
-                continue
-        for one, other in ((left, right), (right, left)):
-            read, default = one, None
-            match one:
-                case CallOf(overload="optional_orValue_value", args=(optional, Const(value=str(value)))):
-                    read, default = optional, value
-            fact = _fact(read, slot)
-            if fact is None or slot in free_slots(other):
-                continue
-            if fact.key is None or fact in tested or read.type.name == "optional":
-                yield fact, default, other
+        equality = _equality(part, comparison, tested, slot)
+        if equality is not None:
+            yield equality
+        elif not _has_constant_cost(part):
+            return
+
+
+def _equality(part: TypedExpr, comparison: str, tested: Collection[PodFact], slot: int) -> _Equality | None:
+    match part:
+        case CallOf(function=function, args=(left, right)) if (
+            function == comparison and left.type == right.type
+        ):
+            pass
+        case _:
+            return None
+    for one, other in ((left, right), (right, left)):
+        read, default = one, None
+        match one:
+            case CallOf(overload="optional_orValue_value", args=(optional, Const(value=str(value)))):
+                read, default = optional, value
+        fact = _fact(read, slot)
+        if fact is None or slot in free_slots(other):
+            continue
+        if fact.key is None or fact in tested or read.type.name == "optional":
+            return _Equality(fact, default, other)
+    return None
+
+
+def _has_constant_cost(expr: TypedExpr) -> bool:
+    """Return whether an expression takes the same steps for all pods."""
+    match expr:
+        case Const() | Var():
+            return True
+        case CallOf(overload="in_map", args=(Const(), table)):
+            return _has_constant_cost(table)
+        case CallOf(function=function, args=args) if has_weight(function, [arg.type for arg in args]):
+            return False
+        case CallOf() | FieldOf() | HasField() | KeyOf():
+            return all(map(_has_constant_cost, children(expr)))
+    return False
 
 
 def _tested(expr: TypedExpr, sought: bool, slot: int) -> PodFact | None:

@@ -14,6 +14,7 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.eval.scalar.meter import CHARACTERS
 from kdsl.eval.scalar.pod_keys import PodKey
 from kdsl.eval.values import Value
 from kdsl.plan.counts.arrivals import Arrival, Pods
@@ -46,12 +47,41 @@ Posting: TypeAlias = dict[int, tuple[int, PodInfo]]
 """The pods that share a fact, with their rows, by id: an id is valid as long as its pod is referenced."""
 
 
+class PodsByFact(dict[Value, Posting]):
+    """The pods by the value of one fact. `longest` is the most steps that reading one of the values takes."""
+
+    longest = 0
+
+    def put(self, fact: PodFact, row: int, pods: Iterable[PodInfo]) -> None:
+        """Add pods of a row."""
+        attribute, key = fact
+        for pod in pods:
+            # As `fact.of`: the hot path.
+            value = getattr(pod, attribute)
+            if key is not None:
+                value = value.entries.get(key)
+            if value is None:
+                continue
+            posting = self.get(value)
+            if posting is None:
+                posting = self[value] = {}
+                self.longest = max(self.longest, steps_of(value))
+            posting[id(pod)] = row, pod
+
+
+def steps_of(value: Value) -> int:
+    """Return the steps for visiting a string or a list of strings."""
+    if isinstance(value, str):
+        return len(value) // CHARACTERS
+    return len(value) + sum(map(steps_of, value))
+
+
 class PodIndex:
     """The pods of a live snapshot by the values of their facts."""
 
     def __init__(self, live: LiveSnapshot) -> None:
         self._live = live
-        self._facts: dict[PodFact, dict[Value, Posting]] = {}
+        self._facts: dict[PodFact, PodsByFact] = {}
         # The pods of each row at the last refresh.
         self._pods: dict[int, Pods] = {}
         self._classes: dict[PodKey, PodClasses] = {}
@@ -76,7 +106,7 @@ class PodIndex:
                 pods = now
             self._pods[row] = now
             for fact, values in self._facts.items():
-                _put(values, fact, row, pods)
+                values.put(fact, row, pods)
 
     def matching(
         self, selector: LabelSelector, namespaces: Collection[str] | None = None
@@ -96,10 +126,19 @@ class PodIndex:
             return None
         return [each for posting in best for each in posting.values()]
 
-    def equal(self, facts: Iterable[tuple[PodFact, Value]]) -> list[tuple[int, PodInfo]]:
-        """Return the pods that have one of these facts, the rarest, with their rows."""
-        rarest = min((self._values(fact).get(value, {}) for fact, value in facts), key=len)
-        return list(rarest.values())
+    def by_fact(self, fact: PodFact) -> PodsByFact:
+        """Return all pods by a fact."""
+        values = self._facts.get(fact)
+        if values is None:
+            if len(self._facts) >= MAX_FACTS:
+                self._facts.clear()
+                self._pods.clear()
+            live = self._live
+            values = self._facts[fact] = PodsByFact()
+            for row in live.pod_counts.nonzero()[0].tolist():
+                pods = self._pods[row] = live.info(row).pods
+                values.put(fact, row, pods)
+        return values
 
     def classes(self, key: PodKey) -> PodClasses | None:
         """Return all pods by class; None if there are too many classes."""
@@ -114,31 +153,18 @@ class PodIndex:
 
     def _narrower(self, namespaces: Collection[str], best: list[Posting] | None) -> list[Posting] | None:
         """Return the pods of some namespaces, or `best` (None: all pods) if these are not far fewer."""
-        values = self._values(_NAMESPACE)
+        values = self.by_fact(_NAMESPACE)
         found = [values[name] for name in namespaces if name in values]
         most = _size(values.values() if best is None else best)
         return found if 2 * _size(found) <= most else best
 
     def _postings(self, requirement: LabelRequirement) -> list[Posting] | None:
         if requirement.operator is Operator.IN:
-            values = self._values(PodFact("labels", requirement.key))
+            values = self.by_fact(PodFact("labels", requirement.key))
             return [values[value] for value in requirement.values if value in values]
         if requirement.operator is Operator.EXISTS:
-            return list(self._values(PodFact("labels", requirement.key)).values())
+            return list(self.by_fact(PodFact("labels", requirement.key)).values())
         return None
-
-    def _values(self, fact: PodFact) -> dict[Value, Posting]:
-        values = self._facts.get(fact)
-        if values is None:
-            if len(self._facts) >= MAX_FACTS:
-                self._facts.clear()
-                self._pods.clear()
-            live = self._live
-            values = self._facts[fact] = {}
-            for row in live.pod_counts.nonzero()[0].tolist():
-                pods = self._pods[row] = live.info(row).pods
-                _put(values, fact, row, pods)
-        return values
 
     def _drop(self, pods: Pods) -> None:
         for fact, values in self._facts.items():
@@ -148,17 +174,6 @@ class PodIndex:
                     posting.pop(id(pod), None)
                     if not posting:
                         del values[fact.of(pod)]
-
-
-def _put(values: dict[Value, Posting], fact: PodFact, row: int, pods: Iterable[PodInfo]) -> None:
-    attribute, key = fact
-    for pod in pods:
-        # As `fact.of`: the hot path.
-        value = getattr(pod, attribute)
-        if key is not None:
-            value = value.entries.get(key)
-        if value is not None:
-            values.setdefault(value, {})[id(pod)] = row, pod
 
 
 def _size(postings: Iterable[Posting]) -> int:

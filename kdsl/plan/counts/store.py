@@ -10,10 +10,9 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
-from kdsl.eval.values import Value
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
 from kdsl.plan.counts.measures import Measure
-from kdsl.plan.counts.pod_index import PodFact, PodIndex
+from kdsl.plan.counts.pod_index import PodFact, PodIndex, PodsByFact
 from kdsl.plan.counts.selected import sums_of_selected
 from kdsl.plan.counts.stored import StoredTally, TallyKey
 from kdsl.plan.counts.sums import Sums
@@ -120,11 +119,11 @@ class TallyStore:
             self._catch_up()
             return self._pods.matching(selector)
 
-    def equal(self, facts: Iterable[tuple[PodFact, Value]]) -> list[tuple[int, PodInfo]]:
-        """Return the pods that have one of these facts, the rarest, with their rows."""
+    def pods_by(self, fact: PodFact) -> PodsByFact:
+        """Return all placed pods by a fact."""
         with self._lock:
             self._catch_up()
-            return self._pods.equal(facts)
+            return self._pods.by_fact(fact)
 
     def has_terms(self, snapshot: Snapshot, kinds: Iterable[TermKind]) -> bool:
         """Return whether a placed pod has terms of one of these kinds; always true for an overlay."""
