@@ -62,7 +62,7 @@ from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
-from kdsl.plan.columns.node_pods import pods_of_node
+from kdsl.plan.columns.node_pods import count_of_pods, quantifier_of_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.numbers import cards, numbers_of, over_numbers
 from kdsl.plan.columns.rule import NO_NODE, ColumnScope, RuleColumns, ScalarPart
@@ -265,7 +265,11 @@ class Lowering:
             self.at.only_codable(expr)
         if expr.function == "size":
             (counted,) = expr.args
-            if isinstance(counted, Comprehension) and (count := pods_of_node(counted, self.at)) is not None:
+            if (
+                isinstance(counted, Comprehension)
+                and counted.macro is Macro.FILTER
+                and (count := count_of_pods(counted, self.at)) is not None
+            ):
                 return count
             if self.at.is_node_list(counted):
                 return call_over_columns(expr, [self.items_of(counted)], special)
@@ -332,6 +336,10 @@ class Lowering:
         return over_items(macro, items, slot, ItemCondition(holds, not needs, others))
 
     def _comprehension(self, expr: Comprehension) -> Operand:
+        if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE):
+            found = quantifier_of_pods(expr, self.at)
+            if found is not None:
+                return found
         if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.at.is_node_list(expr.iterable):
             if len(expr.variables) != 1:
                 raise NotColumnar

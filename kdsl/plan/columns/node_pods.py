@@ -1,48 +1,105 @@
-"""Counts of each node's pods for which a condition holds, over the pods of a deciding selector."""
+"""Counts of each node's pods for which a condition holds.
+
+Only the pods that a selector or an equality in the condition leaves are asked: it is false for all others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from kdsl.check.model.typed import Comprehension, FieldOf, Macro, Var
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import (
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    Macro,
+    TypedExpr,
+    Var,
+)
+from kdsl.check.model.types import STRING, Type
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.eval.scalar import Closure
-from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.ir import free_slots, operands
+from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar.meter import Meter, has_weight
 from kdsl.eval.scalar.selecting import selector_of
-from kdsl.eval.values import EvalError
+from kdsl.eval.values import EvalError, Optional
+from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.context import Context
 from kdsl.plan.columns.logic import Operand
+from kdsl.plan.counts.pod_index import PodFact, Posting, steps_of
 from kdsl.plan.counts.store import TallyStore
 
+Candidates: TypeAlias = Callable[[LiveSnapshot, Frame], tuple[Sequence[tuple[int, PodInfo]], int]]
+"""Returns the placed pods for which a condition may have the sought answer, with their rows, and a number of
+steps: another pod takes no more than that, or than one of these. NotColumnar if any pod may have the answer.
+"""
 
-def pods_of_node(expr: Comprehension, at: Context) -> Operand | None:
-    """Lower the number of pods of the node that a filter keeps; None if no selector decides it."""
+_STRINGS: Final = Type("list", (STRING,))
+
+
+def quantifier_of_pods(expr: Comprehension, at: Context) -> Operand | None:
+    """Lower `all`, `exists` or `exists_one` over the pods of the node; None if any pod may decide."""
+    count = count_of_pods(expr, at)
+    if count is None:
+        return None
+
+    def evaluate(batch: Batch) -> ColumnValue:
+        value = count(batch)
+        if isinstance(value, Same):
+            return Same(expr.macro is Macro.ALL)  # no pods
+        assert isinstance(value, Column)
+        match expr.macro:
+            case Macro.ALL:
+                return Column(value.values == 0)
+            case Macro.EXISTS:
+                return Column(value.values > 0)
+            case _:
+                return Column(value.values == 1)
+
+    return evaluate
+
+
+def count_of_pods(expr: Comprehension, at: Context) -> Operand | None:
+    """Lower the number of pods of the node for which the condition of a macro holds, of `all` those for which
+    it does not hold; None if they may be any.
+    """
     match expr.iterable, expr.variables:
-        case FieldOf(operand=Var(slot=node), field="pods"), [variable] if (
-            node == at.node and expr.macro is Macro.FILTER
-        ):
+        case FieldOf(operand=Var(slot=node), field="pods"), [variable] if node == at.node:
             pass
         case _:
             return None
     needs = at.rule.needs(expr.body) - {variable.slot}
     if at.rule.reads_node(needs):
         return None
-    selector = selector_of(expr.body, variable, at.rule.functions.fns, at.rule.closure)
-    if selector is None:
+    sought = expr.macro is not Macro.ALL
+    selector = selector_of(expr.body, variable, at.rule.functions.fns, at.rule.closure) if sought else None
+    candidates = (
+        _equal_pods(expr.body, sought, variable.slot, at) if selector is None else _selected_pods(selector)
+    )
+    if candidates is None:
         return None
-    return count_selected(variable.slot, sorted(needs & at.captured), at.rule.closure(expr.body), selector)
+    condition = at.rule.closure(expr.body)
+    return _count(variable.slot, sorted(needs & at.captured), condition, sought, candidates)
 
 
-def count_selected(slot: int, captured: Sequence[int], condition: Closure, selector: Closure) -> Operand:
-    """Return how many pods of the node a condition on the pod in `slot` holds for. `captured` are the slots
-    of variables around it; `selector` gives the term or constraint that decides.
+def _count(
+    slot: int, captured: Sequence[int], condition: Closure, sought: bool, candidates: Candidates
+) -> Operand:
+    """Return for how many pods of the node a condition on the pod in `slot` is true, or false, as `sought`.
+    `captured` are the slots of variables around it.
     """
 
     def count(batch: Batch) -> ColumnValue:
@@ -55,22 +112,20 @@ def count_selected(slot: int, captured: Sequence[int], condition: Closure, selec
             if not isinstance(value, Same):
                 raise NotColumnar
             frame[each] = value.value
-        decider = selector(frame)
-        if not isinstance(decider, (PodAffinityTerm, SpreadConstraint)) or decider.selector is None:
-            raise NotColumnar
-        found = TallyStore.of(snapshot).matching(decider.selector)
-        if found is None:
-            raise NotColumnar
+        limit = batch.frame[-1].left
+        found, most = candidates(snapshot, frame)
         pods = int(snapshot.pod_counts.take(batch.rows).max(initial=0))
         if not pods:
             return Same(0)
-        counts, limit, most = np.zeros(len(snapshot.names), np.int64), batch.frame[-1].left, 0
-        # A pod that is not selected takes no more steps than a selected one; if none is selected, any pod
-        # gives the number.
-        for row, pod in found or _some_pod(snapshot):
+        asked = np.zeros(len(snapshot.names), np.bool_)
+        asked[batch.rows] = True
+        counts = np.zeros(len(asked), np.int64)
+        is_asked = asked.take(np.array([row for row, _ in found], np.intp)).tolist()
+        # Another pod takes no more than `most` steps, or those of one of these; if there is none, of any pod.
+        for row, pod in list(compress(found, is_asked)) or _some_pod(snapshot):
             frame[slot], frame[-1] = pod, Meter.of(limit)
             try:
-                counts[row] += condition(frame) is True
+                counts[row] += condition(frame) is sought
             except EvalError:
                 raise NotColumnar from None
             most = max(most, limit - frame[-1].left)
@@ -83,3 +138,156 @@ def count_selected(slot: int, captured: Sequence[int], condition: Closure, selec
 def _some_pod(snapshot: LiveSnapshot) -> list[tuple[int, PodInfo]]:
     row = int(snapshot.pod_counts.argmax())
     return [(row, snapshot.info(row).pods[0])]
+
+
+# ---- the pods for which a condition may be true, or false --------------------------------------------------
+
+
+def _selected_pods(selector: Closure) -> Candidates:
+    """Return the pods of the term or constraint that decides first."""
+
+    def selected(snapshot: LiveSnapshot, frame: Frame) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+        decider = selector(frame)
+        if not isinstance(decider, (PodAffinityTerm, SpreadConstraint)) or decider.selector is None:
+            raise NotColumnar
+        found = TallyStore.of(snapshot).matching(decider.selector)
+        if found is None:
+            raise NotColumnar
+        return found, 0
+
+    return selected
+
+
+@dataclass(frozen=True, slots=True)
+class _Equality:
+    """A comparison of a fact of pods with a value that all of them share. Pods without the key of the fact
+    have the default.
+    """
+
+    fact: PodFact
+    default: str | None
+    value: TypedExpr
+
+
+def _equal_pods(condition: TypedExpr, sought: bool, slot: int, at: Context) -> Candidates | None:
+    """Return the pods that are equal to a value in one fact, if only they may give the sought answer: true of
+    `fact == value && …`, false of `fact != value || …`.
+    """
+    equalities = [(each, at.rule.closure(each.value)) for each in _equalities(condition, sought, slot)]
+    if not equalities:
+        return None
+
+    def equal(snapshot: LiveSnapshot, frame: Frame) -> tuple[Sequence[tuple[int, PodInfo]], int]:
+        store, before, steps = TallyStore.of(snapshot), frame[-1].left, 0
+        rarest: Posting | None = None
+        for each, closure in equalities:
+            pods = store.pods_by(each.fact)
+            try:
+                value = closure(frame)
+            except EvalError:
+                continue  # the condition itself fails, or another part of it decides
+            if isinstance(value, Optional):
+                value = value.value
+            steps += pods.longest + steps_of(value or "") + steps_of(each.default or "")
+            # All pods without the key have the default.
+            if value != each.default:
+                posting = pods.get(value, {})
+                rarest = posting if rarest is None or len(posting) < len(rarest) else rarest
+        if rarest is None:
+            raise NotColumnar
+        # A value is read by at most four functions: the look-up, its default, and the comparison.
+        return list(rarest.values()), before - frame[-1].left + 4 * steps
+
+    return equal
+
+
+def _equalities(condition: TypedExpr, sought: bool, slot: int) -> Iterator[_Equality]:
+    """Yield the equalities of which each decides: a pod that is not equal has the other answer.
+
+    They are preceded by other equalities and parts of constant cost only, so that the steps are known.
+    """
+    join, comparison = ("_&&_", "_==_") if sought else ("_||_", "_!=_")
+    match condition:
+        case CallOf(function=function) if function == join:
+            parts = operands(condition)
+        case _:
+            parts = [condition]
+    # A pod without the key of a fact must not fail the condition.
+    tested = {fact for part in parts if (fact := _tested(part, sought, slot)) is not None}
+    for part in parts:
+        equality = _equality(part, comparison, tested, slot)
+        if equality is not None:
+            yield equality
+        elif not _has_constant_cost(part):
+            return
+
+
+def _equality(part: TypedExpr, comparison: str, tested: Collection[PodFact], slot: int) -> _Equality | None:
+    match part:
+        case CallOf(function=function, args=(left, right)) if (
+            function == comparison and left.type == right.type
+        ):
+            pass
+        case _:
+            return None
+    for one, other in ((left, right), (right, left)):
+        read, default = one, None
+        match one:
+            case CallOf(overload="optional_orValue_value", args=(optional, Const(value=str(value)))):
+                read, default = optional, value
+        fact = _fact(read, slot)
+        if fact is None or slot in free_slots(other):
+            continue
+        if fact.key is None or fact in tested or read.type.name == "optional":
+            return _Equality(fact, default, other)
+    return None
+
+
+def _has_constant_cost(expr: TypedExpr) -> bool:
+    """Return whether an expression takes the same steps for all pods."""
+    match expr:
+        case Const() | Var():
+            return True
+        case CallOf(overload="in_map", args=(Const(), table)):
+            return _has_constant_cost(table)
+        case CallOf(function=function, args=args) if has_weight(function, [arg.type for arg in args]):
+            return False
+        case CallOf() | FieldOf() | HasField() | KeyOf():
+            return all(map(_has_constant_cost, children(expr)))
+    return False
+
+
+def _tested(expr: TypedExpr, sought: bool, slot: int) -> PodFact | None:
+    """Return the fact of `key in pod.labels` and `has(pod.labels.key)`, or of `!(…)` if false is sought."""
+    match expr:
+        case CallOf(function="!_", args=(inner,)) if not sought:
+            return _tested(inner, True, slot)
+        case _ if not sought:
+            return None
+        case CallOf(overload="in_map", args=(Const(value=str(key)), table)):
+            return _of_map(table, key, slot)
+        case KeyOf(operand=table, key=key, test=True):
+            return _of_map(table, key, slot)
+    return None
+
+
+def _fact(expr: TypedExpr, slot: int) -> PodFact | None:
+    """Return the fact of the pod in `slot` that an expression reads, or its optional."""
+    match expr:
+        case FieldOf(operand=Var(slot=at)) if at == slot and expr.type in (STRING, _STRINGS):
+            attribute = attribute_of(expr.field)
+            return PodFact(attribute) if attribute in PodInfo.__struct_fields__ else None
+        case CallOf(
+            overload="index_map" | "map_optindex_optional_value", args=(table, Const(value=str(key)))
+        ):
+            return _of_map(table, key, slot)
+        case KeyOf(operand=table, key=key, test=False):
+            return _of_map(table, key, slot)
+    return None
+
+
+def _of_map(table: TypedExpr, key: str, slot: int) -> PodFact | None:
+    match table:
+        case FieldOf(operand=Var(slot=at)) if at == slot and table.type == Type("map", (STRING, STRING)):
+            return PodFact(attribute_of(table.field), key)
+    return None

@@ -1,43 +1,87 @@
-"""Placed pods by label and namespace: the pods of a selector are found at a cost that grows with their
-number.
+"""Placed pods by their facts, such as labels and namespace: the pods of a selector, and those with equal
+facts, are found at a cost that grows with their number.
 
-A label key is indexed when a selector first uses it, by one pass over all pods, and updated from then on. So
-is the namespace, as soon as the labels of a selector leave many pods.
+A fact is indexed when it is first asked about, by one pass over all pods, and updated from then on. The
+namespace is asked about as soon as the labels of a selector leave many pods.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.eval.scalar.meter import CHARACTERS
 from kdsl.eval.scalar.pod_keys import PodKey
+from kdsl.eval.values import Value
 from kdsl.plan.counts.arrivals import Arrival, Pods
 from kdsl.plan.counts.pod_classes import PodClasses
 
-MAX_KEYS: Final = 64
-"""The most label keys that are indexed; beyond that the index starts over."""
+MAX_FACTS: Final = 64
+"""The most facts that are indexed; beyond that the index starts over."""
 MAX_KEYS_OF_PODS: Final = 8
 """The most pod keys whose classes of pods are kept."""
 
 MANY: Final = 64
-"""The least number of pods for which those of some namespaces are looked for instead."""
-_NAMESPACE: Final = None
-"""The key of the namespace of pods, among the keys of labels."""
+"""The least number of pods for which those with another fact, such as the namespace, are looked for."""
+
+
+class PodFact(NamedTuple):
+    """A fact of a pod: an attribute with a hashable value, or the value at a key of a map."""
+
+    attribute: str
+    key: str | None = None
+
+    def of(self, pod: PodInfo) -> Value:
+        """Return the fact of a pod; None if the map does not have the key."""
+        value = getattr(pod, self.attribute)
+        return value if self.key is None else value.entries.get(self.key)
+
+
+_NAMESPACE: Final = PodFact("namespace")
 
 Posting: TypeAlias = dict[int, tuple[int, PodInfo]]
-"""The pods that have a label, with their rows, by id: an id is valid as long as its pod is referenced."""
+"""The pods that share a fact, with their rows, by id: an id is valid as long as its pod is referenced."""
+
+
+class PodsByFact(dict[Value, Posting]):
+    """The pods by the value of one fact. `longest` is the most steps that reading one of the values takes."""
+
+    longest = 0
+
+    def put(self, fact: PodFact, row: int, pods: Iterable[PodInfo]) -> None:
+        """Add pods of a row."""
+        attribute, key = fact
+        for pod in pods:
+            # As `fact.of`: the hot path.
+            value = getattr(pod, attribute)
+            if key is not None:
+                value = value.entries.get(key)
+            if value is None:
+                continue
+            posting = self.get(value)
+            if posting is None:
+                posting = self[value] = {}
+                self.longest = max(self.longest, steps_of(value))
+            posting[id(pod)] = row, pod
+
+
+def steps_of(value: Value) -> int:
+    """Return the steps for visiting a string or a list of strings."""
+    if isinstance(value, str):
+        return len(value) // CHARACTERS
+    return len(value) + sum(map(steps_of, value))
 
 
 class PodIndex:
-    """The pods of a live snapshot by key and value of their labels."""
+    """The pods of a live snapshot by the values of their facts."""
 
     def __init__(self, live: LiveSnapshot) -> None:
         self._live = live
-        self._keys: dict[str | None, dict[str, Posting]] = {}
+        self._facts: dict[PodFact, PodsByFact] = {}
         # The pods of each row at the last refresh.
         self._pods: dict[int, Pods] = {}
         self._classes: dict[PodKey, PodClasses] = {}
@@ -45,14 +89,14 @@ class PodIndex:
     def refresh(self, arrived: Sequence[Arrival] | None) -> None:
         """Apply the arrivals at rows; None means all rows."""
         if arrived is None:
-            self._keys.clear()
+            self._facts.clear()
             self._pods.clear()
             self._classes.clear()
             return
         if self._classes:
             for classes in self._classes.values():
                 classes.stale.update([row for row, _ in arrived])
-        if not self._keys:
+        if not self._facts:
             return
         live = self._live
         for row, pods in arrived:
@@ -61,8 +105,8 @@ class PodIndex:
                 self._drop(self._pods.get(row, ()))
                 pods = now
             self._pods[row] = now
-            for key, values in self._keys.items():
-                _put(values, key, row, pods)
+            for fact, values in self._facts.items():
+                values.put(fact, row, pods)
 
     def matching(
         self, selector: LabelSelector, namespaces: Collection[str] | None = None
@@ -82,6 +126,20 @@ class PodIndex:
             return None
         return [each for posting in best for each in posting.values()]
 
+    def by_fact(self, fact: PodFact) -> PodsByFact:
+        """Return all pods by a fact."""
+        values = self._facts.get(fact)
+        if values is None:
+            if len(self._facts) >= MAX_FACTS:
+                self._facts.clear()
+                self._pods.clear()
+            live = self._live
+            values = self._facts[fact] = PodsByFact()
+            for row in live.pod_counts.nonzero()[0].tolist():
+                pods = self._pods[row] = live.info(row).pods
+                values.put(fact, row, pods)
+        return values
+
     def classes(self, key: PodKey) -> PodClasses | None:
         """Return all pods by class; None if there are too many classes."""
         classes = self._classes.pop(key, None)
@@ -95,48 +153,27 @@ class PodIndex:
 
     def _narrower(self, namespaces: Collection[str], best: list[Posting] | None) -> list[Posting] | None:
         """Return the pods of some namespaces, or `best` (None: all pods) if these are not far fewer."""
-        values = self._values(_NAMESPACE)
+        values = self.by_fact(_NAMESPACE)
         found = [values[name] for name in namespaces if name in values]
         most = _size(values.values() if best is None else best)
         return found if 2 * _size(found) <= most else best
 
     def _postings(self, requirement: LabelRequirement) -> list[Posting] | None:
         if requirement.operator is Operator.IN:
-            values = self._values(requirement.key)
+            values = self.by_fact(PodFact("labels", requirement.key))
             return [values[value] for value in requirement.values if value in values]
         if requirement.operator is Operator.EXISTS:
-            return list(self._values(requirement.key).values())
+            return list(self.by_fact(PodFact("labels", requirement.key)).values())
         return None
 
-    def _values(self, key: str | None) -> dict[str, Posting]:
-        values = self._keys.get(key)
-        if values is None:
-            if len(self._keys) >= MAX_KEYS:
-                self._keys.clear()
-                self._pods.clear()
-            live = self._live
-            values = self._keys[key] = {}
-            for row in live.pod_counts.nonzero()[0].tolist():
-                pods = self._pods[row] = live.info(row).pods
-                _put(values, key, row, pods)
-        return values
-
     def _drop(self, pods: Pods) -> None:
-        for key, values in self._keys.items():
+        for fact, values in self._facts.items():
             for pod in pods:
-                value = pod.namespace if key is None else pod.labels.get(key)
-                posting = None if value is None else values.get(value)
-                if value is not None and posting is not None:
+                posting = values.get(fact.of(pod))
+                if posting is not None:
                     posting.pop(id(pod), None)
                     if not posting:
-                        del values[value]
-
-
-def _put(values: dict[str, Posting], key: str | None, row: int, pods: Iterable[PodInfo]) -> None:
-    for pod in pods:
-        value = pod.namespace if key is None else pod.labels.get(key)
-        if value is not None:
-            values.setdefault(value, {})[id(pod)] = row, pod
+                        del values[fact.of(pod)]
 
 
 def _size(postings: Iterable[Posting]) -> int:

@@ -12,7 +12,7 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
 from kdsl.plan.counts.measures import Measure
-from kdsl.plan.counts.pod_index import PodIndex
+from kdsl.plan.counts.pod_index import PodFact, PodIndex, PodsByFact
 from kdsl.plan.counts.selected import sums_of_selected
 from kdsl.plan.counts.stored import StoredTally, TallyKey
 from kdsl.plan.counts.sums import Sums
@@ -118,6 +118,12 @@ class TallyStore:
         with self._lock:
             self._catch_up()
             return self._pods.matching(selector)
+
+    def pods_by(self, fact: PodFact) -> PodsByFact:
+        """Return all placed pods by a fact."""
+        with self._lock:
+            self._catch_up()
+            return self._pods.by_fact(fact)
 
     def has_terms(self, snapshot: Snapshot, kinds: Iterable[TermKind]) -> bool:
         """Return whether a placed pod has terms of one of these kinds; always true for an overlay."""

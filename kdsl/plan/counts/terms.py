@@ -138,8 +138,8 @@ class TermIndex:
         rows = self._live.pod_counts.nonzero()[0]
         for row, node in zip(rows.tolist(), self._live.infos(rows), strict=True):
             if node.affine_pods:
-                for pod in node.pods:
-                    self.put(row, self.terms_of(pod))
+                for terms in filter(None, map(self.terms_of, node.pods)):
+                    self.put(row, terms)
         # Readers that are behind must start over.
         self._moves.clear()
         self.position += 1

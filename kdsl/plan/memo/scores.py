@@ -60,6 +60,11 @@ class _Part:
         return self.plugin.rule.normalize.kind is Normalization.NONE and self.plugin.dtype == _INT64
 
     @property
+    def is_kept(self) -> bool:
+        """Return whether to keep the raw scores of the rule by itself, as for `predicate_rules.Part`."""
+        return not (self.on_usage and self.plugin.is_columnar)
+
+    @property
     def can_prefetch(self) -> bool:
         """Return whether more nodes cost little and change nothing: an error may not abort."""
         on_error = self.plugin.rule.on_error
@@ -89,8 +94,8 @@ class _Entry(Struct, frozen=True, eq=False):
 class _RuleEntry(Struct, frozen=True, eq=False):
     """The memo entry of one score: whether it skips the pod, and its raw scores.
 
-    There are none if the signature is new, or if the score reads the pods on a node. A plain score keeps
-    its weighted points instead.
+    There are none if the signature is new, or if they are not kept. A plain score keeps its weighted points
+    instead.
     """
 
     epoch: Epoch
@@ -132,10 +137,9 @@ class ScoreMemo:
         )
         reads = frozenset().union(*(plugin.reads for plugin in kept))
         self._memo: SignatureMemo[_Entry] = SignatureMemo(reads, signatures, plugins[0].node_steps)
-        # A score that applies to every pod, and changes with every placement, has nothing to keep.
         self._rules: list[SignatureMemo[_RuleEntry] | None] = [
             SignatureMemo(part.plugin.reads, signatures, part.plugin.node_steps, MAX_RULE_BYTES)
-            if part.plugin.rule.applies or not part.on_usage
+            if part.plugin.rule.applies or part.is_kept
             else None
             for part in self._parts
         ]
@@ -219,7 +223,7 @@ class ScoreMemo:
 
 def _rule_entry(part: _Part, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _RuleEntry:
     is_skipped = part.plugin.pre_score(CycleState(), pod, nodes) is not None
-    is_kept = not (is_new or is_skipped or part.on_usage)
+    is_kept = part.is_kept and not (is_new or is_skipped)
     return _RuleEntry(epoch, is_skipped, part.answers(epoch.snapshot, False) if is_kept else None)
 
 

@@ -60,6 +60,8 @@ BOOL_LEAVES = st.sampled_from(
         *('"k" in node.labels', '"k" in pod.labels', "node.unschedulable"),
         *('node.name == "n1"', 'pod.namespace == "x"', 'node.labels[?"k"] == pod.labels[?"k"]'),
         "node.taints.all(t, pod.tolerates(t))",
+        "node.pods.map(p, p.priority).sum() > 2",
+        "node.pods.exists(p, p.namespace == pod.namespace && p.labels[?'k'] == pod.labels[?'k'])",
         "pod.hostPorts.exists(p, node.usedHostPorts.exists(u, u.conflictsWith(p)))",
         "pod.labels.all(k, node.labels[?k].orValue('') != '')",
     ]

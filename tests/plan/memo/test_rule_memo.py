@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from kdsl.base.frozen_map import FrozenMap
@@ -101,6 +102,49 @@ def test_a_score_runs_for_the_first_two_pods_that_it_cannot_distinguish(
         totals = joined.totals(state, one, nodes)
         assert totals is not None and totals.tolist() == [0, 114, 100]
     assert count == {"Near": 2, "Free": 5}
+
+
+def test_a_loop_over_pods_runs_again_where_they_changed(
+    cache: ClusterCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such rules do not run over columns, so their answers are kept although they read the pods on nodes."""
+    text = f"""
+predicate Calm {{ require node.pods.map(p, p.priority).sum() < 9 else "urgent" }}
+score Teams {{ value node.pods.map(p, p.namespace).distinct().size() }}
+{DEFAULT_QUEUE}
+profile p {{ scheduler "t" queue Q predicates {{ Calm }} scores {{ Teams weight 1 }} }}
+"""
+    compiled = compile_rules(text)
+    predicates, scores = PredicateMemo(compiled.predicates), ScoreMemo(compiled.scores)
+    asked: list[list[str]] = []
+    for plugin, method in ((PredicatePlugin, "statuses_of"), (ScorePlugin, "raw_of")):
+        run = getattr(plugin, method)
+
+        def recorded(
+            self: object, pod: PodInfo, nodes: NodeSet, run: Callable[..., object] = run, **named: object
+        ) -> object:
+            asked.append(list(nodes.names()))
+            return run(self, pod, nodes, **named)
+
+        monkeypatch.setattr(plugin, method, recorded)
+
+    def answers(priority: int) -> tuple[list[str], list[int]]:
+        asked.clear()
+        nodes, state, one = NodeSet.all(cache.snapshot()), CycleState(), pod(priority, "b")
+        found = reasons(predicates, one, cache)
+        scores.pre_score(state, one, nodes)
+        totals = scores.totals(state, one, nodes)
+        assert totals is not None
+        return found, totals.tolist()
+
+    assert answers(1) == answers(2) == (["", "", ""], [0, 0, 0])
+    assert answers(3) == (["", "", ""], [0, 0, 0])
+    assert asked == []
+    cache.add_pod(PodInfo("q", node_name="b", priority=9))
+    assert answers(4) == (["", "urgent", ""], [0, 1, 0])
+    assert asked == [["b"], ["b"]]
+    cache.remove_pod("default/q")
+    assert answers(5) == (["", "", ""], [0, 0, 0])
 
 
 def test_the_first_part_of_a_tightened_predicate_is_reported_whichever_is_kept(cache: ClusterCache) -> None:
