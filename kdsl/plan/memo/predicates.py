@@ -41,6 +41,8 @@ from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.predicate import SKIP
 from kdsl.plan.rules.tightened import first_rejections
 
+MAX_STATUSES: Final = 4096
+"""The most distinct statuses that are kept; reasons that name the node would grow without end."""
 _INERTIA: Final = 4
 """The estimate moves by a quarter of its distance to the share of the last nodes."""
 _NEARLY_ALL: Final = 0.999
@@ -70,13 +72,6 @@ class _Entry(Struct, eq=False):
     @property
     def nbytes(self) -> int:
         return sum([answers.nbytes for _, answers in self.verdicts])
-
-    def statuses(self, nodes: NodeSet) -> NodeStatuses:
-        """Return the statuses of nodes before any predicate has judged them."""
-        found = NodeStatuses(nodes, self.table)
-        for number in self.rejections:
-            found.add(np.full(len(nodes), number, IDS))
-        return found
 
     def learn_share(self, statuses: NodeStatuses, nodes: int) -> None:
         """Adapt the estimate to the statuses of some nodes; it stays above 0 if none passes."""
@@ -125,7 +120,7 @@ class PredicateMemo:
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
         """Return the predicates that do not just let the pod pass, with their answers, in order."""
-        if self._table.is_full:
+        if len(self._table.statuses) >= MAX_STATUSES:
             self._memo.clear()
             for each in self._kept:
                 if each.memo is not None:
@@ -135,7 +130,7 @@ class PredicateMemo:
         for _, kept in entry.verdicts:
             kept.refresh()
         state.values[self._key] = entry
-        skipping = self._skips(state, pod, nodes.snapshot).predicates
+        skipping = self._skips(pod, nodes.snapshot).predicates
         answers: dict[str, Status | Narrowed] = {}
         for uncached in self._uncached:
             if uncached.plugin.name not in skipping:
@@ -169,7 +164,7 @@ class PredicateMemo:
             if self._memo.dependencies.on_nodes or not nodes.snapshot.has_live_facts:
                 return self._run_each(state, pod, nodes)
             return self._what_ifs(entry, state, pod, nodes)
-        statuses, count = entry.statuses(nodes), len(nodes.rows)
+        statuses, count = NodeStatuses(nodes, entry.table, entry.rejections), len(nodes.rows)
         for parts, answers in entry.verdicts:
             only = answers.only
             if only is None:
@@ -193,7 +188,7 @@ class PredicateMemo:
         self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet
     ) -> StatusColumn | None:
         """Return the status of each node, all with other pods than in the live snapshot."""
-        statuses = entry.statuses(nodes)
+        statuses = NodeStatuses(nodes, entry.table, entry.rejections)
         for parts, answers in entry.verdicts:
             evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table, what_ifs=entry.what_ifs)
             if len(nodes) == 1:
