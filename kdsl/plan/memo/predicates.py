@@ -29,7 +29,6 @@ from kdsl.plan.memo.predicate_rules import (
     KeptPredicate,
     Part,
     Predicate,
-    UncachedPredicate,
     is_kept,
     reads_of_parts,
 )
@@ -38,6 +37,7 @@ from kdsl.plan.memo.skips import Skips
 from kdsl.plan.memo.statuses import JoinedStatuses, NodeStatuses
 from kdsl.plan.reads.epochs import Epoch
 from kdsl.plan.reads.signatures import Signatures
+from kdsl.plan.rules.plugins import PredicatePlugin
 from kdsl.plan.rules.predicate import SKIP
 from kdsl.plan.rules.tightened import first_rejections
 
@@ -96,20 +96,12 @@ class PredicateMemo:
         self._order = tuple(plugin.name for plugin in plugins)
         self.names = frozenset(self._order)
         self._key = f"{plugins[0].key}/joined"
-        self._kept = tuple(
-            [
-                KeptPredicate(position, plugin, signatures)
-                for position, plugin in enumerate(plugins)
-                if is_kept(plugin)
-            ]
-        )
-        self._uncached = tuple(
-            [
-                UncachedPredicate(position, plugin, signatures)
-                for position, plugin in enumerate(plugins)
-                if not is_kept(plugin)
-            ]
-        )
+        places = tuple(enumerate(plugins))
+        self._kept = tuple([KeptPredicate(*each, signatures) for each in places if is_kept(each[1])])
+        self._uncached = tuple([each for each in places if not is_kept(each[1])])
+        for _, plugin in self._uncached:
+            if isinstance(plugin, PredicatePlugin):
+                plugin.keep_frames(signatures)
         self._skips = skips or Skips(plugins, (), signatures)
         self._memo: SignatureMemo[_Entry] = SignatureMemo(
             frozenset().union(*(reads_of_parts(each.plugin) for each in self._kept)),
@@ -132,11 +124,11 @@ class PredicateMemo:
         state.values[self._key] = entry
         skipping = self._skips(pod, nodes.snapshot).predicates
         answers: dict[str, Status | Narrowed] = {}
-        for uncached in self._uncached:
-            if uncached.plugin.name not in skipping:
-                answer = uncached.plugin.pre_filter(state, pod, nodes)
+        for _, plugin in self._uncached:
+            if plugin.name not in skipping:
+                answer = plugin.pre_filter(state, pod, nodes)
                 if answer is not None:
-                    answers[uncached.plugin.name] = answer
+                    answers[plugin.name] = answer
         if answers:
             return self._combined(entry, skipping, answers)
         combined = entry.combined.get(skipping)
@@ -205,10 +197,10 @@ class PredicateMemo:
     def _with_uncached(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> StatusColumn | None:
         """Add the rejections of predicates whose answers cannot be kept."""
         table = statuses.table
-        for each in self._uncached:
-            if each.plugin.name not in state.skipped_filters:
-                ask = partial(each.plugin.statuses, state, pod, numbers=table.numbers[each.plugin.name])
-                statuses.ask(each.position, ask)
+        for position, plugin in self._uncached:
+            if plugin.name not in state.skipped_filters:
+                ask = partial(plugin.statuses, state, pod, numbers=table.numbers[plugin.name])
+                statuses.ask(position, ask)
         return None if statuses.ids is None else StatusColumn(statuses.ids, table.statuses)
 
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
