@@ -22,7 +22,10 @@ class Attempt(Struct, frozen=True, eq=False):
 
     def __post_init__(self) -> None:
         # The catalog completes the pod with the labels of its namespace.
-        force_setattr(self, "pod", self.snapshot.catalog.complete(self.pod))
+        pod = self.snapshot.catalog.complete(self.pod)
+        if pod is not self.pod:
+            force_setattr(self, "pod", pod)
+        force_setattr(self, "table", self.table.for_pod(pod))
 
     @property
     def all_nodes(self) -> NodeSet:

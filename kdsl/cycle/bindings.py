@@ -74,7 +74,8 @@ class BindAtOnce:
         """Bind the pod."""
         attempt, node = reserved.attempt, reserved.decision.node
         try:
-            run_pre_binds(attempt, node, pre_binds_with_work(attempt, node))
+            if attempt.table.pre_binds:
+                run_pre_binds(attempt, node, pre_binds_with_work(attempt, node))
             failure = run_binds(attempt, node)
         except PluginError as error:
             return BindingResult.failed(reserved, error)

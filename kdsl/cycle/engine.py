@@ -91,7 +91,7 @@ class Engine:
         self,
         pods: Iterable[PodInfo],
         attempts: int = 1,
-        on_turn: Callable[[PodInfo], Detail | None] = lambda pod: None,
+        on_turn: Callable[[PodInfo], Detail | None] | None = None,
     ) -> Iterator[Decision]:
         """Queue `pods` and decide them in the queue's order: gated pods come first, held pods last.
 
@@ -109,7 +109,7 @@ class Engine:
             if queued.attempts > attempts:
                 spent.append(queued)
             else:
-                yield self.schedule_one(queued, on_turn(queued.pod))
+                yield self.schedule_one(queued, on_turn(queued.pod) if on_turn else None)
         for queued in spent:
             self.queue.put_back(queued)
         yield from self.settle()

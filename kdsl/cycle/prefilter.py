@@ -109,13 +109,14 @@ def _calls(attempt: Attempt, nodes: NodeSet) -> tuple[Calls[PreFilterHook], floa
     except Exception as cause:  # noqa: BLE001 - asked one by one, the plugin that raised is known
         state.faults.append(failed_together(cause))
         return table.pre_filters, UNKNOWN_SHARE
-    state.skipped_filters.update(known.skipping)
+    state.skipped_filters.update(known.skipping, table.bystanders)
     if not known.answers:
         return table.lone_pre_filters, known.share
     answers = dict(known.answers)
     calls = tuple(
         (name, partial(_known, answers.get(name)) if name in joined.names else call)
         for name, call in table.pre_filters
+        if name not in table.bystanders
     )
     return calls, known.share
 
@@ -130,7 +131,7 @@ def _known(
 def _skipping(attempt: Attempt) -> tuple[str, ...]:
     """Return the plugins that skip the pod, in profile order."""
     skipped = attempt.state.skipped_filters
-    return tuple([name for name in attempt.table.pre_filter_names if name in skipped])
+    return tuple(filter(skipped.__contains__, attempt.table.pre_filter_names))
 
 
 def _unmark_after(attempt: Attempt, ended_by: str) -> None:

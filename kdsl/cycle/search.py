@@ -90,7 +90,7 @@ def search(
     prefilter = run_pre_filters(attempt)
     if prefilter.rejection is not None:
         return Search(prefilter, VisitedNodes.empty(), start, start)
-    judge = Judge.of(attempt, rivals_by_row(attempt, rivals or {}))
+    judge = Judge.of(attempt, rivals_by_row(attempt, rivals) if rivals else {})
     nominated: VisitedNodes | None = None
     row = snapshot.row_of(nominated_node) if nominated_node else None
     if row is not None:
@@ -124,8 +124,6 @@ def _wanted(attempt: Attempt, candidates: int, percentage: int) -> tuple[int, Se
 
 def rivals_by_row(attempt: Attempt, rivals: Mapping[str, Sequence[PodInfo]]) -> dict[int, Sequence[PodInfo]]:
     """Return the nominated pods to respect by row, of the nodes that exist."""
-    if not rivals:
-        return {}
     rows = {node: attempt.snapshot.row_of(node) for node in rivals}
     complete = attempt.snapshot.catalog.complete
     return {row: tuple(map(complete, rivals[node])) for node, row in rows.items() if row is not None}

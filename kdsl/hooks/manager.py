@@ -41,7 +41,8 @@ class Registration:
     """A plugin that passed the checks: `key` is unique, `name` is the name in verdicts.
 
     `hooks` take their arguments by position, in the order of the specs. `guard` wraps them, None for compiled
-    rules. Where it `is_limited`, hooks without side effects are abandoned after the time limit.
+    rules. Where it `is_limited`, hooks without side effects are abandoned after the time limit. A plugin that
+    is `only_for` some fields of a pod skips pods in which they are all empty, and does nothing for them.
     """
 
     key: str
@@ -49,6 +50,7 @@ class Registration:
     hooks: Mapping[str, Hook]
     guard: Guard | None = None
     is_limited: bool = False
+    only_for: tuple[str, ...] = ()
 
     def hook(self, point: str) -> Hook:
         """Return a hook as the cycle calls it: contained, and with checked answers."""
@@ -111,7 +113,14 @@ class PluginManager:
         self._installed: tuple[InstalledPlugin, ...] | None = None
 
     def register(
-        self, plugin: object, name: str, *, key: str = "", is_rule: bool = False, is_limited: bool = False
+        self,
+        plugin: object,
+        name: str,
+        *,
+        key: str = "",
+        is_rule: bool = False,
+        is_limited: bool = False,
+        only_for: tuple[str, ...] = (),
     ) -> tuple[Diagnostic, ...]:
         """Register a plugin under `key` (by default its name); a diagnostic that is an error keeps it out.
 
@@ -127,7 +136,9 @@ class PluginManager:
             return (_diagnostic("K1007", name, f"cannot be registered: {error}"),)
         if not has_errors(found):
             guard = None if is_rule else self._guard
-            self._registrations[key] = Registration(key, name, MappingProxyType(hooks), guard, is_limited)
+            self._registrations[key] = Registration(
+                key, name, MappingProxyType(hooks), guard, is_limited, only_for
+            )
         return found
 
     def _take_in(self, plugin: object, name: str, key: str) -> tuple[tuple[Diagnostic, ...], dict[str, Hook]]:
@@ -153,7 +164,8 @@ class PluginManager:
         is_own = any(each.name == name and each.distribution == PROJECT for each in self._installed)
         # Plugins that never wait are called for every pod, and need a guard no more than rules do.
         is_local = is_own and getattr(plugin, "IS_LOCAL", False)
-        return self.register(plugin, name, is_rule=is_local, is_limited=not is_own)
+        only_for = getattr(plugin, "ONLY_FOR", ()) if is_local else ()
+        return self.register(plugin, name, is_rule=is_local, is_limited=not is_own, only_for=only_for)
 
     def get(self, key: str) -> Registration | None:
         return self._registrations.get(key)

@@ -7,7 +7,8 @@ which their plugins were registered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
@@ -108,7 +109,7 @@ class HookTable:
     The `lone` hooks are those of plugins that are not joined, `places` has the place of each filter.
     `rule_faults` returns errors that rules ignored. `pre_flights` return by plugin whether its PreBind hook
     has work. Without a `sample_size` a search finds all feasible nodes. `rules` is the digest of its rule
-    set, where it differs from the engine's.
+    set, where it differs from the engine's. `only_for` has the fields of a pod with which a plugin has work.
     """
 
     profile: str
@@ -141,15 +142,21 @@ class HookTable:
     rule_faults: CollectsRuleFaults | None = None
     pre_flights: Mapping[str, OnNode] = field(default_factory=dict)
     rules: str = ""
+    only_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    bystanders: frozenset[str] = frozenset()
+    """The plugins that skip the pod and are not called, in a table for pods of one kind."""
     lone_pre_filters: Calls[PreFilterHook] = field(init=False)
     lone_filters: Calls[Filter] = field(init=False)
     lone_pre_scores: Calls[PreScore] = field(init=False)
     lone_scores: tuple[ScoreHook, ...] = field(init=False)
     pre_filter_names: tuple[str, ...] = field(init=False)
     places: Mapping[str, int] = field(init=False)
+    _fields: tuple[str, ...] = field(init=False)
+    _by_kind: dict[tuple[bool, ...], HookTable] = field(init=False, default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        predicates, scores = _names_of(self.joined_predicates), _names_of(self.joined_scores)
+        predicates = _names_of(self.joined_predicates) | self.bystanders
+        scores = _names_of(self.joined_scores) | self.bystanders
         derived = {
             "lone_pre_filters": tuple(each for each in self.pre_filters if each[0] not in predicates),
             "lone_filters": tuple(each for each in self.filters if each[0] not in predicates),
@@ -157,9 +164,37 @@ class HookTable:
             "lone_scores": tuple(each for each in self.scores if each.plugin not in scores),
             "pre_filter_names": tuple(name for name, _ in self.pre_filters),
             "places": {name: place for place, (name, _) in enumerate(self.filters)},
+            "_fields": tuple(dict.fromkeys(each for fields in self.only_for.values() for each in fields)),
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
+
+    def for_pod(self, pod: PodInfo) -> HookTable:
+        """Return the table for an attempt of a pod: without the hooks of its `bystanders`."""
+        fields = self._fields
+        if not fields:
+            return self
+        kind = tuple(map(bool, map(getattr, repeat(pod), fields)))
+        table = self._by_kind.get(kind)
+        if table is None:
+            empty = {each for each, is_full in zip(fields, kind, strict=True) if not is_full}
+            table = self._by_kind[kind] = self._without(
+                frozenset(name for name, needed in self.only_for.items() if empty.issuperset(needed))
+            )
+        return table
+
+    def _without(self, idle: frozenset[str]) -> HookTable:
+        def others(calls: Calls[F]) -> Calls[F]:
+            return tuple(each for each in calls if each[0] not in idle)
+
+        return replace(
+            self,
+            only_for={},
+            bystanders=idle,
+            reserves=others(self.reserves),
+            unreserves=others(self.unreserves),
+            pre_binds=others(self.pre_binds),
+        )
 
 
 def _names_of(joined: JoinedPredicates | JoinedScores | None) -> frozenset[str]:
@@ -219,6 +254,7 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
         check_all=order.check_all,
         backoff=backoff,
         wakes=wakes,
+        only_for={entry.name: entry.only_for for entry in everyone if entry.only_for},
     )
     return table, found
 

@@ -20,6 +20,7 @@ from kdsl.cycle.judging import Judge
 from kdsl.cycle.prefilter import run_pre_filters
 from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.search import SearchSettings, search
+from kdsl.cycle.statement import Statement
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.manager import PluginManager
@@ -170,6 +171,34 @@ def test_a_plugin_gets_no_node_that_an_earlier_rule_rejects() -> None:
     with Workers(1) as workers:
         search(Attempt(together, PodInfo("p"), cluster(3).snapshot()), SearchSettings(workers))
     assert asked == ["n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("body", "skipping"), [("", ("Idle",)), ('require pod.priority > 0 else unresolvable "low"', ())]
+)
+def test_a_plugin_with_nothing_to_do_skips_the_pod_and_is_not_called(
+    body: str, skipping: tuple[str, ...]
+) -> None:
+    (rule,) = compile_rules(profile_of([body or 'require node.podCount < 9 else "full"'])).predicates
+    manager = PluginManager()
+    idle = plugin(pre_filter=raising, filter=raising, reserve=raising, unreserve=raising, pre_bind=raising)
+    assert manager.register(rule, "P0", is_rule=True) == ()
+    assert manager.register(idle, "Idle", is_rule=True, only_for=("host_ports",)) == ()
+    frozen, _ = freeze(manager, ProfileOrder("p", "t", predicates=("P0", "Idle")))
+    assert frozen is not None
+    together = replace(frozen, joined_predicates=PredicateMemo((rule,)))
+    cache = cluster(2)
+    of = Attempt(together, PodInfo("p"), cache.snapshot())
+    with Workers(1) as workers:
+        found = search(of, SearchSettings(workers))
+    # A rule that ends PreFilter does so before the plugin is reached.
+    assert found.prefilter.skipping == skipping
+    statement = Statement(cache)
+    statement.assume(of, "n0")
+    assert statement.reserve(of, "n0") is None
+    statement.discard()
+    assert statement.faults == []
+    assert of.table.pre_binds == ()
 
 
 def test_a_rule_behind_the_plugin_that_ends_pre_filter_has_no_fault() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.specs import hookimpl
 from kdsl.hooks.table import HookTable, ProfileOrder, freeze
@@ -82,6 +84,25 @@ def test_a_plugin_serves_only_where_it_is_listed() -> None:
     assert names(table.filters) == ["A"]
     assert [hook.plugin for hook in table.scores] == ["B"]
     assert names(table.reserves) == ["A", "B"]
+
+
+def test_a_plugin_that_is_for_some_pods_only_is_a_bystander_of_the_others() -> None:
+    plugins = PluginManager()
+    assert plugins.register(Full(), "A", only_for=("host_ports", "node_selector")) == ()
+    assert plugins.register(Full(), "B") == ()
+    table = frozen(plugins, predicates=("A", "B"), scores=(("A", 1), ("B", 1)))
+    plain, other = table.for_pod(PodInfo("p")), table.for_pod(PodInfo("q", priority=5))
+    assert plain is other
+    assert plain.bystanders == {"A"}
+    for calls in (plain.reserves, plain.unreserves, plain.lone_pre_filters, plain.lone_filters):
+        assert names(calls) == ["B"]
+    assert [hook.plugin for hook in plain.lone_scores] == ["B"]
+    assert names(plain.pre_filters) == names(plain.filters) == ["A", "B"], "decisions name all"
+    served = table.for_pod(PodInfo("p", node_selector=FrozenMap({"disk": "fast"})))
+    assert served.bystanders == frozenset()
+    assert names(served.reserves) == names(served.lone_filters) == ["A", "B"]
+    unconditional = frozen(manager(A=Full()), predicates=("A",), scores=(("A", 1),))
+    assert unconditional.for_pod(PodInfo("p")) is unconditional
 
 
 def test_the_name_shown_may_differ_from_the_key() -> None:

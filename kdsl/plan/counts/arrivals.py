@@ -24,11 +24,13 @@ class Arrivals:
     """A log of arrivals at the rows of a live snapshot. `position` is its end, which only rises.
 
     `unmoved` are the rows of the last refresh whose nodes kept their labels and pods, as with a heartbeat.
+    `are_pods` is whether pods arrived at all other rows, and no more changed.
     """
 
     def __init__(self) -> None:
         self.position = 0
         self.unmoved: set[int] = set()
+        self.are_pods = True
         self._first = 0
         self._log: list[Arrival] = []
         self._changed = ChangedRows()
@@ -45,14 +47,18 @@ class Arrivals:
         if len(nodes) < len(names):
             nodes += [None] * (len(names) - len(nodes))
         arrived: list[Arrival] = []
+        self.are_pods = True
         if self.unmoved:
             self.unmoved = set()
         for row in rows:
             before, node = nodes[row], live.info(row) if names[row] else None
             nodes[row] = node
             pods = _added_pods(before, node)
-            if pods is None and _is_unmoved(before, node):
-                self.unmoved.add(row)
+            if pods is None:
+                if _is_unmoved(before, node):
+                    self.unmoved.add(row)
+                else:
+                    self.are_pods = False
             arrived.append((row, pods))
         self._log += arrived
         self.position += len(arrived)

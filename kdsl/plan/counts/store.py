@@ -125,17 +125,14 @@ class TallyStore:
             self._catch_up()
             return self._pods.by_fact(fact)
 
-    def has_terms(self, snapshot: Snapshot, kinds: Iterable[TermKind]) -> bool:
-        """Return whether a placed pod has terms of one of these kinds; always true for an overlay."""
+    def has_terms(self, snapshot: Snapshot, kind: TermKind) -> bool:
+        """Return whether a placed pod has terms of a kind; always true for an overlay."""
         if snapshot.is_overlay:
             return True
         if self._version != snapshot.version:
             with self._lock:
                 self._catch_up()
-        for kind in kinds:  # noqa: SIM110 - the hot path
-            if self._terms[kind].domains:
-                return True
-        return False
+        return bool(self._terms[kind].domains)
 
     def tally(self, key: TallyKey, measure: Measure) -> Tally:
         """Return the tally of the live snapshot for a question; EvalError if a node could not be counted."""
@@ -188,7 +185,7 @@ class TallyStore:
             # Pods and terms by label do not depend on other facts.
             arrived = [each for each in arrived if each[0] not in unmoved]
         self._pods.refresh(arrived)
-        if arrived is None or _is_more_than_pods(arrived):
+        if arrived is None or not self._arrivals.are_pods:
             for index in self._terms.values():
                 index.refresh(arrived)
         else:
@@ -233,11 +230,3 @@ class TallyStore:
         tally = self._tallies.pop(key)
         self._bytes -= tally.booked
         tally.booked = 0
-
-
-def _is_more_than_pods(arrived: Iterable[Arrival]) -> bool:
-    """Return whether a node changed in more than its pods."""
-    for _, pods in arrived:  # noqa: SIM110 - the hot path
-        if pods is None:
-            return True
-    return False

@@ -64,7 +64,10 @@ class DomainSums:
     def add(self, number: int, amount: int) -> None:
         """Add to the number of a domain."""
         self.cells[number] = after = self.cells.item(number) + amount
-        self.extend_range(after, after)
+        if after < self.least_ever:
+            self.least_ever = after
+        elif after > self.largest_ever:
+            self.largest_ever = after
 
     def add_all(self, amounts: Mapping[int, int], times: int) -> None:
         """Add `times` the amounts to the numbers of their domains."""
@@ -76,11 +79,8 @@ class DomainSums:
         after = self.cells.take(numbers)
         after += times * np.fromiter(amounts.values(), np.int64, len(amounts))
         self.cells[numbers] = after
-        self.extend_range(int(after.min()), int(after.max()))
-
-    def extend_range(self, least: int, largest: int) -> None:
-        """Extend the bounds."""
-        self.least_ever, self.largest_ever = min(self.least_ever, least), max(self.largest_ever, largest)
+        self.least_ever = min(self.least_ever, int(after.min()))
+        self.largest_ever = max(self.largest_ever, int(after.max()))
 
     def at(self, rows: Rows) -> NDArray[np.int64]:
         """Return the number of the domain of each row of the live snapshot; 0 for rows without a domain."""
@@ -187,27 +187,17 @@ class Sums(DomainSums):
         super().make_room(numbers)
         self._nodes = roomy(self._nodes, numbers)
 
-    def move(self, number: int, amount: int, nodes: int) -> None:
-        """Move a node with an amount into a domain (`nodes` is 1) or out of it (-1)."""
+    def add(self, number: int, amount: int, nodes: int = 0) -> None:
+        """Add to the sum of a domain, and to its nodes that take part: one that comes (1) or leaves (-1)."""
         before, there = self.cells.item(number), self._nodes.item(number)
-        spread = self._domains
-        after = before + nodes * amount
+        after, spread = before + amount, self._domains
         if there:
-            _leave(spread, before)
+            spread[before] -= 1
+            if not spread[before]:
+                del spread[before]
         if there + nodes:
             spread[after] = spread.get(after, 0) + 1
         self.cells[number], self._nodes[number] = after, there + nodes
-        self.total += nodes * amount
-        self.mark = object()
-
-    def change(self, number: int, amount: int) -> None:
-        """Add to the amount of a node of a domain."""
-        before = self.cells.item(number)
-        after = before + amount
-        spread = self._domains
-        _leave(spread, before)
-        spread[after] = spread.get(after, 0) + 1
-        self.cells[number] = after
         self.total += amount
         self.mark = object()
 
@@ -215,15 +205,6 @@ class Sums(DomainSums):
         other = super().of_overlay()
         other._nodes, other._domains_by_sum = self._nodes.copy(), self._domains.copy()
         return other
-
-
-def _leave(spread: dict[int, int], amount: int) -> None:
-    """Take a domain with an amount from the number of domains by amount."""
-    domains = spread[amount]
-    if domains == 1:
-        del spread[amount]
-    else:
-        spread[amount] = domains - 1
 
 
 def _counted(amounts: NDArray[np.int64]) -> dict[int, int]:

@@ -260,7 +260,7 @@ class Tally(StoredTally):
             self._extend_bound(amount)
         self.amounts[row] = amount
         if not self._is_stale:
-            self._sums.change(domain, more)
+            self._sums.add(domain, more)
         return True
 
     def _extend_bound(self, amount: int) -> None:
@@ -277,9 +277,9 @@ class Tally(StoredTally):
         self._extend_bound(amount)
         if not self._is_stale and (before, was) != (domain, amount):
             if before != NO_DOMAIN:
-                self._sums.move(before, was, -1)
+                self._sums.add(before, -was, -1)
             if domain != NO_DOMAIN:
-                self._sums.move(domain, amount, 1)
+                self._sums.add(domain, amount, 1)
         self._sums.steps += steps - took
         self.amounts[row], self._domains[row], self._steps[row] = amount, domain, steps
         self._errors.pop(row, None)
@@ -305,10 +305,10 @@ class Tally(StoredTally):
         for row, counted in found.items():
             before = int(self._domains[row])
             if before != NO_DOMAIN:
-                sums.move(before, int(self.amounts[row]), -1)
+                sums.add(before, -int(self.amounts[row]), -1)
             if counted.takes_part:
                 domain = overlay.info(row).labels[self._key]
-                sums.move(sums.number_of(domain), counted.amount, 1)
+                sums.add(sums.number_of(domain), counted.amount, 1)
             sums.steps += counted.steps - int(self._steps[row])
         return sums
 

@@ -181,9 +181,10 @@ class TermTally(StoredTally):
                 for move in moves
                 if not (labels.isdisjoint(move.required) or scopes.isdisjoint(move.scopes))
             ]
-        for term, _, _, number, pods, is_first_or_last in moves:
+        for move in moves:
+            term, pods = move.term, move.pods
             count = self._count_of(term, count_term)
-            if is_first_or_last:
+            if move.is_first_or_last:
                 self._steps += pods * count.steps
                 self._errors += pods * bool(count.error)
                 if pods < 0:
@@ -191,7 +192,7 @@ class TermTally(StoredTally):
             if count.amount:
                 if self._largest * terms > INT_MAX:
                     return False
-                self._amounts(index, term.topology_key).add(number, pods * count.amount)
+                self._amounts(index, term.topology_key).add(move.number, pods * count.amount)
                 self.latest.total += pods * count.amount
                 self.latest.mark = object()
         return True

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
@@ -36,14 +38,11 @@ class TermKind(StrEnum):
     __hash__ = str.__hash__
 
 
-class PlacedTerm(NamedTuple):
-    """A term and the number of the domain that a pod with it runs in."""
-
-    term: PodAffinityTerm
-    number: int
+PlacedTerm: TypeAlias = tuple[PodAffinityTerm, int]
+"""A term and the number of the domain that a pod with it runs in."""
 
 
-class Move(NamedTuple):
+class Move(Struct, frozen=True, eq=False):
     """A pod's term that came to a domain (1) or left it (-1). `is_first_or_last`: no other pod has it."""
 
     term: PodAffinityTerm
@@ -110,7 +109,7 @@ class TermIndex:
         for term in terms:
             number = self.column(term.topology_key).codes.item(row)
             if number != NO_DOMAIN:
-                self._rows[row] = (*self._rows.get(row, ()), PlacedTerm(term, number))
+                self._rows[row] = (*self._rows.get(row, ()), (term, number))
                 self._move(term, number, 1)
 
     def placed_on(self, row: int) -> tuple[PlacedTerm, ...]:

@@ -147,11 +147,7 @@ class PodTerms(Struct, frozen=True, eq=False, dict=True):  # `dict` is for cache
     @property
     def empty_count(self) -> PodTermCount | None:
         """The count for any question if no pod has such terms; else None."""
-        return None if self.exist() else PodTermCount(_NO_SUMS, self)
-
-    def exist(self) -> bool:
-        """Return whether a pod has such terms."""
-        return self.store.has_terms(self.snapshot, (self.kind,))
+        return None if self.store.has_terms(self.snapshot, self.kind) else PodTermCount(_NO_SUMS, self)
 
     def count(self, question: Question, meter: Meter) -> PodTermCount:
         count_term = CountTerm(question)
@@ -193,8 +189,9 @@ class PodTermCount(Struct, frozen=True, eq=False):
 
     def renewed(self, meter: Meter) -> PodTermCount | None:
         """Return the current count; None if it has to be asked for the first time."""
-        if not self.terms.exist():
-            return self if self.counter is None else PodTermCount(_NO_SUMS, self.terms)
+        terms = self.terms
+        if not terms.store.has_terms(terms.snapshot, terms.kind):
+            return self if self.counter is None else PodTermCount(_NO_SUMS, terms)
         if self.counter is None:
             return None
         sums = self.counter.sums(meter)
@@ -203,7 +200,7 @@ class PodTermCount(Struct, frozen=True, eq=False):
     def is_current(self) -> bool:
         """Return whether these are the sums of the current cluster, by the same topology keys."""
         if self.counter is None:
-            return not self.terms.exist()
+            return not self.terms.store.has_terms(self.terms.snapshot, self.terms.kind)
         try:
             return self.counter.counted() is self.sums
         except EvalError:

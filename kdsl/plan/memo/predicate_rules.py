@@ -117,12 +117,3 @@ def reads_of_parts(plugin: Predicate) -> frozenset[str]:
 def is_kept(plugin: Predicate) -> bool:
     """Return whether the answers of a predicate can be kept."""
     return all(Dependencies.of(part.reads) is not None for part in plugin.parts)
-
-
-class UncachedPredicate:
-    """A predicate that runs for every pod that it does not skip."""
-
-    def __init__(self, position: int, plugin: Predicate, signatures: Signatures) -> None:
-        self.position, self.plugin = position, plugin
-        if isinstance(plugin, PredicatePlugin):
-            plugin.keep_frames(signatures)

@@ -29,7 +29,6 @@ from kdsl.plan.memo.predicate_rules import (
     KeptPredicate,
     Part,
     Predicate,
-    UncachedPredicate,
     is_kept,
     reads_of_parts,
 )
@@ -38,9 +37,12 @@ from kdsl.plan.memo.skips import Skips
 from kdsl.plan.memo.statuses import JoinedStatuses, NodeStatuses
 from kdsl.plan.reads.epochs import Epoch
 from kdsl.plan.reads.signatures import Signatures
+from kdsl.plan.rules.plugins import PredicatePlugin
 from kdsl.plan.rules.predicate import SKIP
 from kdsl.plan.rules.tightened import first_rejections
 
+MAX_STATUSES: Final = 4096
+"""The most distinct statuses that are kept; reasons that name the node would grow without end."""
 _INERTIA: Final = 4
 """The estimate moves by a quarter of its distance to the share of the last nodes."""
 _NEARLY_ALL: Final = 0.999
@@ -71,13 +73,6 @@ class _Entry(Struct, eq=False):
     def nbytes(self) -> int:
         return sum([answers.nbytes for _, answers in self.verdicts])
 
-    def statuses(self, nodes: NodeSet) -> NodeStatuses:
-        """Return the statuses of nodes before any predicate has judged them."""
-        found = NodeStatuses(nodes, self.table)
-        for number in self.rejections:
-            found.add(np.full(len(nodes), number, IDS))
-        return found
-
     def learn_share(self, statuses: NodeStatuses, nodes: int) -> None:
         """Adapt the estimate to the statuses of some nodes; it stays above 0 if none passes."""
         passed = nodes if statuses.ids is None else nodes - int(np.count_nonzero(statuses.ids))
@@ -101,20 +96,12 @@ class PredicateMemo:
         self._order = tuple(plugin.name for plugin in plugins)
         self.names = frozenset(self._order)
         self._key = f"{plugins[0].key}/joined"
-        self._kept = tuple(
-            [
-                KeptPredicate(position, plugin, signatures)
-                for position, plugin in enumerate(plugins)
-                if is_kept(plugin)
-            ]
-        )
-        self._uncached = tuple(
-            [
-                UncachedPredicate(position, plugin, signatures)
-                for position, plugin in enumerate(plugins)
-                if not is_kept(plugin)
-            ]
-        )
+        places = tuple(enumerate(plugins))
+        self._kept = tuple([KeptPredicate(*each, signatures) for each in places if is_kept(each[1])])
+        self._uncached = tuple([each for each in places if not is_kept(each[1])])
+        for _, plugin in self._uncached:
+            if isinstance(plugin, PredicatePlugin):
+                plugin.keep_frames(signatures)
         self._skips = skips or Skips(plugins, (), signatures)
         self._memo: SignatureMemo[_Entry] = SignatureMemo(
             frozenset().union(*(reads_of_parts(each.plugin) for each in self._kept)),
@@ -125,7 +112,7 @@ class PredicateMemo:
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
         """Return the predicates that do not just let the pod pass, with their answers, in order."""
-        if self._table.is_full:
+        if len(self._table.statuses) >= MAX_STATUSES:
             self._memo.clear()
             for each in self._kept:
                 if each.memo is not None:
@@ -135,13 +122,13 @@ class PredicateMemo:
         for _, kept in entry.verdicts:
             kept.refresh()
         state.values[self._key] = entry
-        skipping = self._skips(state, pod, nodes.snapshot).predicates
+        skipping = self._skips(pod, nodes.snapshot).predicates
         answers: dict[str, Status | Narrowed] = {}
-        for uncached in self._uncached:
-            if uncached.plugin.name not in skipping:
-                answer = uncached.plugin.pre_filter(state, pod, nodes)
+        for _, plugin in self._uncached:
+            if plugin.name not in skipping:
+                answer = plugin.pre_filter(state, pod, nodes)
                 if answer is not None:
-                    answers[uncached.plugin.name] = answer
+                    answers[plugin.name] = answer
         if answers:
             return self._combined(entry, skipping, answers)
         combined = entry.combined.get(skipping)
@@ -169,7 +156,7 @@ class PredicateMemo:
             if self._memo.dependencies.on_nodes or not nodes.snapshot.has_live_facts:
                 return self._run_each(state, pod, nodes)
             return self._what_ifs(entry, state, pod, nodes)
-        statuses, count = entry.statuses(nodes), len(nodes.rows)
+        statuses, count = NodeStatuses(nodes, entry.table, entry.rejections), len(nodes.rows)
         for parts, answers in entry.verdicts:
             only = answers.only
             if only is None:
@@ -193,7 +180,7 @@ class PredicateMemo:
         self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet
     ) -> StatusColumn | None:
         """Return the status of each node, all with other pods than in the live snapshot."""
-        statuses = entry.statuses(nodes)
+        statuses = NodeStatuses(nodes, entry.table, entry.rejections)
         for parts, answers in entry.verdicts:
             evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table, what_ifs=entry.what_ifs)
             if len(nodes) == 1:
@@ -210,10 +197,10 @@ class PredicateMemo:
     def _with_uncached(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> StatusColumn | None:
         """Add the rejections of predicates whose answers cannot be kept."""
         table = statuses.table
-        for each in self._uncached:
-            if each.plugin.name not in state.skipped_filters:
-                ask = partial(each.plugin.statuses, state, pod, numbers=table.numbers[each.plugin.name])
-                statuses.ask(each.position, ask)
+        for position, plugin in self._uncached:
+            if plugin.name not in state.skipped_filters:
+                ask = partial(plugin.statuses, state, pod, numbers=table.numbers[plugin.name])
+                statuses.ask(position, ask)
         return None if statuses.ids is None else StatusColumn(statuses.ids, table.statuses)
 
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:

@@ -152,7 +152,7 @@ class ScoreMemo:
         for _, raw in entry.raw:
             raw.refresh()
         state.values[self._key] = entry
-        skipped = {*entry.skipped, *self._skips(state, pod, nodes.snapshot).scores}
+        skipped = {*entry.skipped, *self._skips(pod, nodes.snapshot).scores}
         for plugin, _ in self._uncached:
             if plugin.name not in skipped and plugin.pre_score(state, pod, nodes) is not None:
                 skipped.add(plugin.name)

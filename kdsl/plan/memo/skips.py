@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
-from kdsl.hooks.state import CycleState
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermKind
@@ -31,7 +31,6 @@ from kdsl.plan.rules.tightened import TightenedPlugin
 MAX_SIGNATURES: Final = 1024
 """The most signatures that are kept; beyond that the table starts over."""
 _PODS: Final = frozenset({"cluster.pods", "cluster.static"})
-_STATE_KEY: Final = "kdsl/skips"
 
 Rule = TypeVar("Rule", PredicatePlugin, ScorePlugin)
 
@@ -96,8 +95,9 @@ class _KnownSkips(Struct, eq=False):
             return False
         live = epoch.snapshot
         if self.affinity_version != live.affinity_version:
-            if self.absent and self.store.has_terms(live, self.absent):
-                return False
+            for kind in self.absent:
+                if self.store.has_terms(live, kind):
+                    return False
             self.affinity_version = live.affinity_version
         for count, mark in self.counts:  # noqa: SIM110 - the hot path
             if not count.has_mark(mark):
@@ -128,23 +128,24 @@ class Skips:
         # Recording costs as much as running the rules, so it begins with the third pod of a signature.
         self._seen_once = SeenSignatures()
         self._seen_twice = SeenSignatures()
+        self._latest: tuple[PodInfo | None, LiveSnapshot | None, int, Skipping] = (None, None, 0, _NONE)
         self._lock = Lock()
 
-    def __call__(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Skipping:
-        """Return the rules that skip a pod, none for the first two pods of a signature. They are looked up
-        once in an attempt, whose `state` this is.
-        """
-        known = state.values.get(_STATE_KEY)
-        if isinstance(known, Skipping):
-            return known
-        found = self._find(pod, snapshot)
-        state.values[_STATE_KEY] = found
-        return found
-
-    def _find(self, pod: PodInfo, snapshot: Snapshot) -> Skipping:
+    def __call__(self, pod: PodInfo, snapshot: Snapshot) -> Skipping:
+        """Return the rules that skip a pod, none for the first two pods of a signature."""
         if snapshot.is_overlay or not (self._predicates or self._scores):
             return _NONE
-        signature, epoch = self.signature(pod), self._epochs[snapshot.live.shared_state]
+        live = snapshot.live
+        latest, cluster, version, found = self._latest
+        if latest is pod and cluster is live and version == live.version:
+            # Predicates and scores ask in one attempt.
+            return found
+        found = self._find(pod, live)
+        self._latest = (pod, live, live.version, found)
+        return found
+
+    def _find(self, pod: PodInfo, live: LiveSnapshot) -> Skipping:
+        signature, epoch = self.signature(pod), self._epochs[live.shared_state]
         known = self._known.get(signature)
         if known is None and not (self._seen_once.add(signature) and self._seen_twice.add(signature)):
             return _NONE

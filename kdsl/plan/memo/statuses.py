@@ -15,8 +15,6 @@ from kdsl.plan.rules.tightened import Ask
 
 _IDS: Final = np.dtype(np.int32)
 _LAST: Final = np.iinfo(np.int32).max
-MAX_STATUSES: Final = 4096
-"""The most distinct statuses that are kept; reasons that name the node would grow without end."""
 
 
 class JoinedStatuses:
@@ -29,10 +27,6 @@ class JoinedStatuses:
         self._positions = {name: position for position, name in enumerate(names)}
         self.numbers = {name: StatusNumbers(self.statuses, name) for name in self._positions}
         self._column = np.array([_LAST], _IDS)
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.statuses) >= MAX_STATUSES
 
     def positions(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the positions of the predicates of these statuses; success is last."""
@@ -50,13 +44,15 @@ class JoinedStatuses:
 
 class NodeStatuses:
     """The status numbers of nodes so far: of the first predicate that rejects a node. `ids` is None while all
-    nodes pass.
+    nodes pass. At first, the statuses are those with which predicates rejected the pod.
     """
 
-    def __init__(self, nodes: NodeSet, table: JoinedStatuses) -> None:
+    def __init__(self, nodes: NodeSet, table: JoinedStatuses, rejections: Iterable[int]) -> None:
         self.ids: NDArray[np.int32] | None = None
         self.table = table
         self._nodes = nodes
+        for number in rejections:
+            self.add(np.full(len(nodes), number, _IDS))
 
     def add(self, found: NDArray[np.int32]) -> None:
         """Add the statuses of predicates for all nodes."""

@@ -63,13 +63,6 @@ class _Attempt(Struct, frozen=True, eq=False):
     frame: Frame
     spare: list[Frame] = []
 
-    def take_frame(self) -> Frame:
-        """Return a frame that no other thread uses; the caller returns it to `spare`."""
-        try:
-            return self.spare.pop()
-        except IndexError:
-            return self.frame.copy()
-
 
 class _NodeRule(Generic[R, P]):
     """A rule about nodes. `key` is unique among the plugins of all profiles, `name` is shown in decisions."""
@@ -188,7 +181,10 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHin
         return program.statuses_of_what_if(pod, view, nodes, numbers, what_ifs)
 
     def _statuses(self, attempt: _Attempt, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
-        frame = attempt.take_frame()
+        try:
+            frame = attempt.spare.pop()
+        except IndexError:  # other threads use them
+            frame = attempt.frame.copy()
         ids = self._program.statuses(frame, nodes, numbers)
         attempt.spare.append(frame)
         return ids

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -145,11 +145,10 @@ class PredicateProgram:
         """Return the status of each node, as a number in `numbers`, over columns if that pays."""
 
         def scalar(batch: Batch) -> NDArray[np.int32]:
-            ids = self.scalar_statuses(frame, batch.nodes(), numbers, meter)
-            return np.fromiter(ids, np.int32, len(batch))
+            return self.scalar_statuses(frame, batch.nodes(), numbers, meter)
 
         if self.columns is None or not is_faster_over_columns(nodes, self._tapes, frame):
-            return np.fromiter(self.scalar_statuses(frame, nodes.nodes(), numbers), np.int32, len(nodes))
+            return self.scalar_statuses(frame, nodes.nodes(), numbers)
         meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         return self.columns.statuses(batch_of(nodes, frame), numbers, scalar)
 
@@ -164,27 +163,25 @@ class PredicateProgram:
 
     def scalar_statuses(
         self, frame: Frame, nodes: Iterable[Value], numbers: StatusNumbers, meter: Meter | None = None
-    ) -> Iterator[int]:
-        """Yield the number in `numbers` of the status of each node. `frame` must not be in use elsewhere.
+    ) -> NDArray[np.int32]:
+        """Return the number in `numbers` of the status of each node. `frame` must not be in use elsewhere.
         `meter` is one that `Share.meter_over` made for the frame.
         """
-        failures: list[Failure] = []
+        nodes = [*nodes]
+        ids, failures = np.zeros(len(nodes), np.int32), list[Failure]()
         run, node_slot, resets = self._block.run, self._node, self._resets
         applies = self._node_applies if self.applies_by_node else None
         if meter is None:
             meter = self._share.meter_over(frame[self._cluster])
         frame[-1] = meter
-        for node in nodes:
+        for place, node in enumerate(nodes):
             frame[node_slot], meter.left = node, meter.limit
             for slot in resets:
                 frame[slot] = UNSET
-            if applies is not None and not applies.hold(frame):
-                yield 0
-            elif run(frame, failures):
-                yield numbers.id_of(tuple(dict.fromkeys(failures)))
+            if (applies is None or applies.hold(frame)) and run(frame, failures):
+                ids[place] = numbers.id_of(tuple(dict.fromkeys(failures)))
                 failures.clear()
-            else:
-                yield 0
+        return ids
 
     def _stay_narrow(self, narrow: _Narrow) -> Run:
         """Return a step that rejects nodes outside of `narrow`: for rules that do not apply to all nodes, or

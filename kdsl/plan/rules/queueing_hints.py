@@ -63,7 +63,7 @@ class HintRule:
                 return False
         elif decided is not None:
             return decided == SKIP
-        return next(self._program.scalar_statuses(frame, (node,), _REJECTIONS)) == 0
+        return not self._program.scalar_statuses(frame, (node,), _REJECTIONS)[0]
 
 
 class QueueingHints:

@@ -53,6 +53,7 @@ class DynamicResources:
     # Hooks that run for every pod declare all arguments: with fewer, a second call drops the others.
 
     IS_LOCAL: ClassVar = True
+    ONLY_FOR: ClassVar = ("resource_claims", "device_resources")
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
         self._claims, self._conditions, self._clock = context.claims, context.conditions, context.clock
@@ -153,9 +154,9 @@ class DynamicResources:
         Answers UNSCHEDULABLE in any case, so that the next plugin makes room. Where another plugin ended
         PreFilter before this one, the reference fails to read its state, which ends the phase with this text.
         """
-        if _STATE not in state.values:
+        if _STATE not in state.values and _STATE not in state.skipped_filters:
             return Status(Code.ERROR, ("not found",))
-        attempt = state.values[_STATE]
+        attempt = state.values.get(_STATE)
         if not isinstance(attempt, Attempt):
             return Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",))
         for claim in attempt.claims:

@@ -55,6 +55,7 @@ class VolumeBinding:
     """Finds volumes for claims, and binds them through the `VolumeBinder` port. It takes no arguments."""
 
     IS_LOCAL: ClassVar = True
+    ONLY_FOR: ClassVar = ("volumes",)
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
         self._volumes = context.volumes

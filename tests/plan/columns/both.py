@@ -68,11 +68,11 @@ def both_verdicts(
         if decided is not None:
             return [decided], [decided]
         ids = (
-            program.statuses(frame, nodes, numbers).tolist()
+            program.statuses(frame, nodes, numbers)
             if is_columns
-            else list(program.scalar_statuses(frame, nodes.nodes(), numbers))
+            else program.scalar_statuses(frame, nodes.nodes(), numbers)
         )
-        statuses = [numbers.table[one] for one in ids]
+        statuses = [numbers.table[one] for one in ids.tolist()]
         answers.append([(status.code, status.reasons, status.sites) for status in statuses])
     return answers[0], answers[1]
 

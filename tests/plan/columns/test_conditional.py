@@ -70,9 +70,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     found: list[int] = []
     evaluate, evaluate_score = PredicateProgram.scalar_statuses, ScoreProgram.scalar_scores
 
-    def watched(
-        program: PredicateProgram, frame: Frame, nodes: Iterable[Value], *others: Value
-    ) -> Iterator[int]:
+    def watched(program: PredicateProgram, frame: Frame, nodes: Iterable[Value], *others: Value) -> Value:
         given = list(nodes)
         found.append(len(given))
         return evaluate(program, frame, given, *others)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -77,7 +77,7 @@ def test_a_rule_about_few_facts_runs_once_per_combination(monkeypatch: pytest.Mo
     program = predicate_program('require node.taints.all(t, pod.tolerates(t)) else "no"')
     asked, original = [0], PredicateProgram.scalar_statuses
 
-    def counted(self: PredicateProgram, frame: Frame, nodes: Iterable[Value], *rest: Any) -> Iterator[int]:
+    def counted(self: PredicateProgram, frame: Frame, nodes: Iterable[Value], *rest: Any) -> Value:
         found = list(nodes)
         asked[0] += len(found)
         return original(self, frame, found, *rest)

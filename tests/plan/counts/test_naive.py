@@ -351,7 +351,7 @@ def put_namespace(cache: ClusterCache, name: str, team: str) -> None:
 def happen(cache: ClusterCache, events: list[tuple[str, Value]]) -> None:
     for kind, what in events:
         # A reader that does not count: counts apply several versions at once.
-        PodTerms(cache.snapshot(), TermKind.PREFERRED_AFFINITY).exist()
+        TallyStore.of(snapshot := cache.snapshot()).has_terms(snapshot, TermKind.PREFERRED_AFFINITY)
         match kind:
             case "node":
                 cache.add_node(what)
@@ -504,7 +504,7 @@ def test_a_question_that_is_seldom_asked_is_counted_from_the_index(monkeypatch: 
             elif number > 40:
                 assert len(TallyStore.of(cache.snapshot())._tallies) == 1
         else:
-            PodTerms(cache.snapshot(), TermKind.PREFERRED_AFFINITY).exist()
+            TallyStore.of(snapshot := cache.snapshot()).has_terms(snapshot, TermKind.PREFERRED_AFFINITY)
 
 
 def test_pods_of_one_key_are_asked_about_once() -> None:

@@ -43,7 +43,7 @@ def test_the_least_sum_after_each_removal(amounts: Mapping[int, int], data: st.D
         cache.add_node(NodeFacts(f"n{at}", labels=FrozenMap({"zone": f"z{at}"})))
     sums = Sums(domains_of(cache.snapshot(), "zone"))
     for number, amount in amounts.items():
-        sums.move(number, amount, 1)
+        sums.add(number, amount, 1)
     numbers = data.draw(st.lists(st.sampled_from([0, *amounts]), min_size=1))
     removed = [data.draw(st.integers(-3, 3)) if number else 0 for number in numbers]
     expected = [

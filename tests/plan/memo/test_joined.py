@@ -26,7 +26,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.columns import batch
 from kdsl.plan.memo import answers as answers_module
-from kdsl.plan.memo import statuses as statuses_module
+from kdsl.plan.memo import predicates as predicates_module
 from kdsl.plan.memo.answers import ByNodeClass
 from kdsl.plan.memo.predicates import Predicate, PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
@@ -244,7 +244,7 @@ def test_joined_predicates_answer_as_they_do_alone(
 
 
 def test_statuses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statuses_module, "MAX_STATUSES", 4)
+    monkeypatch.setattr(predicates_module, "MAX_STATUSES", 4)
     text = profile_of(
         [
             'require pod.priority > 1 else "${node.name} has ${pod.priority}"',

@@ -13,7 +13,7 @@ from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.memo import statuses as statuses_module
+from kdsl.plan.memo import predicates as predicates_module
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.rules.plugins import CompiledProfile, compile_profile
 
@@ -119,12 +119,12 @@ def plugins(text: str) -> CompiledProfile:
     return compile_profile(found, found.profiles["t.p"])
 
 
-@pytest.mark.parametrize("most_statuses", [statuses_module.MAX_STATUSES, 6])
+@pytest.mark.parametrize("most_statuses", [predicates_module.MAX_STATUSES, 6])
 @pytest.mark.parametrize("seed", [*range(8), 19])
 def test_joined_predicates_answer_as_they_do_alone_in_a_long_life(
     seed: int, most_statuses: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statuses_module, "MAX_STATUSES", most_statuses)
+    monkeypatch.setattr(predicates_module, "MAX_STATUSES", most_statuses)
     random = Random(seed)
     text = drawn_profile(random)
     joined, alone = PredicateMemo(plugins(text).predicates), plugins(text).predicates
