@@ -244,7 +244,7 @@ class _Writers:
         ended: Callable[[Preemption, str], None],
         leads: Callable[[], bool],
     ) -> None:
-        api = Api(sender, Lanes(), observer)
+        api = Api(sender, Lanes(), observer, leads)
         self.api = api
         self.requests = BindingRequests(api)
         self.annotations, self.volumes = Annotations(api), Volumes(api, waits)

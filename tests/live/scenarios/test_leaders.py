@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.sandbox import Delay, LoseAnswer, LoseRequest, Match
+from kdsl.sandbox import Answer, Delay, LoseAnswer, LoseRequest, Match
 
 from tests.live.scenarios.world import SHORT_LEASE, World, kind, play
 
@@ -62,6 +62,21 @@ def test_s12_29_a_stolen_lease_ends_binding_within_its_deadline() -> None:
         await world.pod("a")
         await world.while_(lambda: not world.bindings(), 0.7)
         assert _holder(world) == "thief"
+
+    play(scenario)
+
+
+def test_a_binding_that_waits_for_its_repetition_is_not_sent_once_the_lease_is_lost() -> None:
+    async def scenario(world: World) -> None:
+        await world.node()
+        leader = await world.start(lease=SHORT_LEASE)
+        await world.until(lambda: leader.leads)
+        world.sandbox.faults.once(Match("POST", "*/binding"), Answer(429, retry_after=1))
+        await world.pod("a")
+        await world.until(world.bindings)
+        await world.patch(LEASE, {"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 60}})
+        await world.while_(lambda: len(world.bindings()) == 1, 1.5)
+        assert not leader.leads and not world.at("a") and not world.condition("a")
 
     play(scenario)
 
