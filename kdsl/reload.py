@@ -13,7 +13,7 @@ from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.disk_cache import disk_cache
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.config.configuration import DEFAULTS, KdslConfiguration, OnInvalid, load_configuration
+from kdsl.config.configuration import DEFAULTS, OnInvalid, load_configuration
 from kdsl.hooks.context import PluginContext
 
 _NO_PROFILE: Final = "the rules have no profile: they decide about no pod"
@@ -22,14 +22,10 @@ _A_PROFILE: Final = 'add one, such as `profile mine extends kubernetes.default {
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """The scheduler to use from now on, and diagnostics: after errors it is the previous one.
-
-    `paths` are its source files and folders.
-    """
+    """The scheduler to use from now on, and diagnostics: after errors it is the previous one."""
 
     scheduler: Scheduler
     diagnostics: tuple[Diagnostic, ...]
-    paths: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +55,20 @@ class Sources:
             names = settings.profiles or _profiles_in(self.rules or read.configuration.rules, checked.rules)
             settings = replace(settings, profile=names[0]) if len(names) == 1 else settings
         made = build_scheduler(checked.rules, context, settings)
-        paths = self._paths(read.configuration)
         if not made.tables:
-            where = ", ".join(map(str, paths))
+            where = ", ".join(map(str, self.named()))
             raise InvalidInputError(
                 [*found, Diagnostic("K0301", _NO_PROFILE, where=where, help=(_A_PROFILE,))]
             )
         made = replace(made, on_invalid=read.configuration.on_invalid)
-        return Reloaded(made, found, paths)
+        return Reloaded(made, found)
 
-    def _paths(self, configuration: KdslConfiguration) -> tuple[Path, ...]:
-        named = () if self.configuration is None else (self.configuration,)
-        return (*named, *(self.rules or configuration.rules))
+    def named(self) -> tuple[Path, ...]:
+        """Return the files and folders to read now: those of a configuration as far as it can be read."""
+        if self.configuration is None:
+            return self.rules
+        found = load_configuration(self.configuration).readable
+        return (self.configuration, *(self.rules or (() if found is None else found.rules)))
 
 
 def _profiles_in(paths: Sequence[Path], rules: RuleSet) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ from kdsl.live.needs import merged
 from kdsl.live.options import RunOptions
 from kdsl.live.own_events import OwnEvents
 from kdsl.live.reload_reports import ReportedReloads
-from kdsl.live.reloading import Loaded, Reloader, keep_polling
+from kdsl.live.reloading import Loaded, Reloader, keep_polling, rule_watch
 from kdsl.live.rights import Rights
 from kdsl.live.rule_sets import RuleSets, load
 from kdsl.live.run_record import RunRecord
@@ -146,6 +146,7 @@ class SchedulerProcess:
             )
 
     def _make(self, context: PluginContext) -> Scheduler:
+        self._files = rule_watch(self.options.named)
         self._context, self._sets = context, load(self.options, context)
         return self._sets.scheduler
 
@@ -260,7 +261,7 @@ class SchedulerProcess:
             return Loaded(sets, sets.diagnostics)
 
         reports = ReportedReloads(self._take_over, self.measures.reloads, self._own_events, time.time)
-        return Reloader(lambda: self._sets.paths, read, _OnLoop(reports, self._refuse, on_loop))
+        return Reloader(self._files, read, _OnLoop(reports, self._refuse, on_loop))
 
     def _take_over(self, sets: RuleSets) -> None:
         """Use other rules from the next pod on."""
