@@ -175,6 +175,8 @@ class SchedulerProcess:
     # ---- running -----------------------------------------------------------------------------------------
 
     async def _run(self, connection: Connection) -> None:
+        if self._stopping.is_set():
+            return  # loading the rules takes long enough to be ended meanwhile
         made = self._sets.scheduler
         self._follow(self._sets)
         profiles = sorted({table.scheduler for table in made.tables})

@@ -9,9 +9,11 @@ from random import Random
 
 import pytest
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.hooks.context import PluginContext
+from kdsl.reload import Reloaded
 from kdsl.sandbox import Answer, Delay, LoseAnswer, LoseRequest, Match
 
-from tests.live.scenarios.world import SHORT_LEASE, World, kind, play
+from tests.live.scenarios.world import SHORT_LEASE, Instance, ShippedSources, World, kind, play
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kdsl"
 
@@ -48,6 +50,22 @@ def test_s12_28_the_next_leads_at_once_where_the_lease_is_given_back() -> None:
         assert not _bound_twice(world)
         lease = world.get("kdsl", kind("leases"), "kube-system") or {}
         assert lease["spec"]["leaseTransitions"] == 1
+
+    play(scenario)
+
+
+def test_a_scheduler_that_is_ended_while_it_loads_its_rules_takes_no_lease() -> None:
+    class Ending(ShippedSources):
+        def load(self, context: PluginContext) -> Reloaded:
+            begun[0].process.stop()
+            return super().load(context)
+
+    begun: list[Instance] = []
+
+    async def scenario(world: World) -> None:
+        begun.append(world.begin(sources=Ending(), lease=SHORT_LEASE))
+        await begun[0].task
+        assert not world.requests("*", "*/leases*") and not world.requests("GET", "*/pods")
 
     play(scenario)
 
