@@ -195,10 +195,16 @@ class SchedulerProcess:
                 tasks.append(group.create_task(self.endpoints.refresh(), name="certificate"))
             await self.scheduler.start()
             if self.leader is not None:
-                tasks.append(group.create_task(self.leader.run(), name="leader"))
+                tasks.append(group.create_task(self._lead(self.leader), name="leader"))
             await self._stopping.wait()
             facts.is_shutting_down = True
             await self._end(tasks)
+
+    async def _lead(self, leader: Leader) -> None:
+        """Take part in the election once the cluster is known: another instance may know it already."""
+        while not self.watches.is_ready:
+            await asyncio.sleep(_CHECK_EVERY)
+        await leader.run()
 
     def _works(self) -> dict[str, Any]:
         poll = self._reloader().poll

@@ -70,6 +70,18 @@ def test_a_scheduler_that_is_ended_while_it_loads_its_rules_takes_no_lease() -> 
     play(scenario)
 
 
+def test_a_scheduler_that_does_not_know_the_cluster_takes_no_lease() -> None:
+    async def scenario(world: World) -> None:
+        refused = world.sandbox.faults.always(Match("GET", "*/poddisruptionbudgets"), Answer(403))
+        first = world.begin(lease=SHORT_LEASE)
+        await world.until(lambda: refused.used >= 2)
+        assert not world.requests("*", "*/leases*")
+        world.sandbox.faults.clear()
+        await world.until(lambda: first.leads)
+
+    play(scenario)
+
+
 def test_s12_29_a_stolen_lease_ends_binding_within_its_deadline() -> None:
     async def scenario(world: World) -> None:
         await world.node()
