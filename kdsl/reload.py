@@ -12,20 +12,16 @@ from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.disk_cache import disk_cache
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.config.configuration import DEFAULTS, KdslConfiguration, OnInvalid, load_configuration
+from kdsl.config.configuration import DEFAULTS, OnInvalid, load_configuration
 from kdsl.hooks.context import PluginContext
 
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """The scheduler to use from now on, and diagnostics: after errors it is the previous one.
-
-    `paths` are its source files and folders.
-    """
+    """The scheduler to use from now on, and diagnostics: after errors it is the previous one."""
 
     scheduler: Scheduler
     diagnostics: tuple[Diagnostic, ...]
-    paths: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +51,15 @@ class Sources:
             names = settings.profiles or _profiles_in(self.rules or read.configuration.rules, checked.rules)
             settings = replace(settings, profile=names[0]) if len(names) == 1 else settings
         made = build_scheduler(checked.rules, context, settings)
-        paths = self._paths(read.configuration)
         made = replace(made, on_invalid=read.configuration.on_invalid)
-        return Reloaded(made, found, paths)
+        return Reloaded(made, found)
 
-    def _paths(self, configuration: KdslConfiguration) -> tuple[Path, ...]:
-        named = () if self.configuration is None else (self.configuration,)
-        return (*named, *(self.rules or configuration.rules))
+    def named(self) -> tuple[Path, ...]:
+        """Return the files and folders to read now: those of a configuration as far as it can be read."""
+        if self.configuration is None:
+            return self.rules
+        found = load_configuration(self.configuration).readable
+        return (self.configuration, *(self.rules or (() if found is None else found.rules)))
 
 
 def _profiles_in(paths: Sequence[Path], rules: RuleSet) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from kdsl.live import bodies
 from kdsl.live.bodies import JsonObject
 from kdsl.live.changes import PodCondition
 from kdsl.live.events import EventsApi
-from kdsl.live.http import MERGE_PATCH, STRATEGIC_PATCH, NoAnswerError, Request, Sender
+from kdsl.live.http import MERGE_PATCH, STRATEGIC_PATCH, NoAnswerError, Request, Sender, always
 from kdsl.live.lanes import Lane, Lanes
 from kdsl.live.object_paths import (
     EVENTS_GROUP,
@@ -119,32 +119,44 @@ class Api:
     """Writes to the API server through `sender`."""
 
     def __init__(
-        self, sender: Sender, lanes: Lanes | None = None, observer: WriteObserver = UNOBSERVED
+        self,
+        sender: Sender,
+        lanes: Lanes | None = None,
+        observer: WriteObserver = UNOBSERVED,
+        leads: Callable[[], bool] = always,
     ) -> None:
-        self._sender = sender
+        """Pods are bound and deleted only while `leads` returns True."""
+        self._sender, self._leads = sender, leads
         self._lanes = Lanes() if lanes is None else lanes
         self._observer = observer
 
     async def bind(self, pod: PodInfo, node: str) -> Result[None]:
         """Bind the pod to a node. The server does not check that the node exists."""
         path = pod_path(pod.namespace, pod.name, "binding")
-        return await self._send(
-            Lane.BIND, Write.BIND, Request("POST", path, bodies.binding(pod, node)), _nothing
-        )
+        request = Request("POST", path, bodies.binding(pod, node), is_wanted=self._leads)
+        return await self._send(Lane.BIND, Write.BIND, request, _nothing)
 
     async def read_pod(self, namespace: str, name: str) -> Result[SeenPod]:
         """Read the current pod."""
         request = Request("GET", pod_path(namespace, name))
         return await self._send(Lane.BIND, Write.READ, request, _seen_pod)
 
-    async def patch_status(self, pod: PodInfo, patch: bytes, lane: Lane = Lane.STATUS) -> Result[SeenPod]:
+    async def patch_status(
+        self,
+        pod: PodInfo,
+        patch: bytes,
+        lane: Lane = Lane.STATUS,
+        is_wanted: Callable[[], bool] = always,
+    ) -> Result[SeenPod]:
         """Change a pod's status by a strategic merge patch."""
-        request = Request("PATCH", pod_path(pod.namespace, pod.name, "status"), patch, STRATEGIC_PATCH)
+        path = pod_path(pod.namespace, pod.name, "status")
+        request = Request("PATCH", path, patch, STRATEGIC_PATCH, is_wanted=is_wanted)
         return await self._send(lane, Write.STATUS, request, _seen_pod)
 
     async def delete_pod(self, pod: PodInfo) -> Result[None]:
         """Delete the pod with its own grace period; a new pod of the same name stays."""
-        request = Request("DELETE", pod_path(pod.namespace, pod.name), bodies.delete_options(pod.uid))
+        path, body = pod_path(pod.namespace, pod.name), bodies.delete_options(pod.uid)
+        request = Request("DELETE", path, body, is_wanted=self._leads)
         return await self._send(Lane.EVICT, Write.DELETE, request, _nothing)
 
     async def annotate_pod(

@@ -103,7 +103,9 @@ class LiveScheduler:
         self._gates = gates = replace(gates, takes_pods=False) if options.advises else gates
         self.known, self.cache = KnownObjects(), ClusterCache()
         self._waits = Waits(self._is_stopped)
-        self._writers = _Writers(sender, options, observer, self._waits, self._room_is_made, gates.leads)
+        self._writers = _Writers(
+            sender, options, observer, self._waits, self.known, self._room_is_made, gates.leads
+        )
         self._bridge = Bridge()
         writers = self._writers
         self._permits = LivePermits(lambda: inbox.post(_wake))
@@ -241,13 +243,14 @@ class _Writers:
         options: LiveOptions,
         observer: WriteObserver,
         waits: Waits,
+        known: KnownObjects,
         ended: Callable[[Preemption, str], None],
         leads: Callable[[], bool],
     ) -> None:
-        api = Api(sender, Lanes(), observer)
+        api = Api(sender, Lanes(), observer, leads)
         self.api = api
         self.requests = BindingRequests(api)
-        self.annotations, self.volumes = Annotations(api), Volumes(api, waits)
+        self.annotations, self.volumes = Annotations(api), Volumes(api, waits, known.node)
         self.status = StatusWriter(api, options.wall, observer)
         self.recorder = Recorder(api, options.wall, options.events_api, observer)
         self.plain_recorder = Recorder(api, options.wall, EventsApi.CORE, observer)

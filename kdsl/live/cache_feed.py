@@ -97,7 +97,8 @@ class CacheFeed:
         self._known.put_pod(change.key, live, change.raw)
         if pod.node_name:
             self._put_assigned(pod)
-        elif self._engine.takes(pod):
+        elif self._engine.takes(pod) or self._cache.is_assumed(pod.key):
+            # A pod being bound keeps its room, even if the rules have no profile for it any more.
             self._put_pending(pod)
         else:
             self._forget_pod(pod, pod.uid)  # the pod may have selected our profile before the rules changed

@@ -24,6 +24,7 @@ MAX_RETRY_AFTER: Final = 300
 """The longest Retry-After, in seconds, that the client waits for."""
 REPEAT_DELAY: Final = 1.0
 DEFAULT_TIMEOUT: Final = 60.0
+NOT_WANTED: Final = "the request was not wanted any more when its turn came"
 
 _TOO_MANY: Final = 429
 _UNAUTHORIZED: Final = 401
@@ -136,6 +137,8 @@ class Client:
     async def _once(self, request: Request, last: float | None, repeat: int) -> Answer:
         loop = asyncio.get_running_loop()
         waited = await self._pace.take()
+        if not request.is_wanted():
+            raise NoAnswerError(NOT_WANTED, may_be_done=False)
         deadline = loop.time() + self._timeout if last is None else last
         answer = await self._ask(self._pool.ask, request, deadline, waited, repeat)
         if answer.status == _TOO_MANY:

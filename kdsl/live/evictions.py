@@ -157,7 +157,9 @@ class Evictions:
                 return
             patch = patch_for(pod, StatusWish(eviction.condition), to_seconds(self._clock.now()))
             if patch is not None:
-                result = await repeated(lambda: self._api.patch_status(pod.info, patch, Lane.EVICT))
+                result = await repeated(
+                    lambda: self._api.patch_status(pod.info, patch, Lane.EVICT, self._leads)
+                )
                 if not self._goes_on(result, pod, progress):
                     return
             if not self._may_go_on(progress) or not self._goes_on(

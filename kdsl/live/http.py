@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -11,15 +11,24 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 
 
+def always() -> bool:
+    """Allow every request."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request. `path` begins with a slash and is quoted; `query` pairs are not."""
+    """A request. `path` begins with a slash and is quoted; `query` pairs are not.
+
+    `is_wanted` is asked right before each try, since a request may wait for its turn, or for its repetition.
+    """
 
     method: str
     path: str
     body: bytes = b""
     content_type: str = JSON
     query: tuple[tuple[str, str], ...] = ()
+    is_wanted: Callable[[], bool] = field(default=always, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

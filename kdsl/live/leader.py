@@ -107,6 +107,8 @@ class Leader:
     _is_leader: bool = False
     _expiry: asyncio.TimerHandle | None = None
     _logged: str = ""
+    _writing: asyncio.Task[Answer | None] | None = None
+    """The write under way: the end of this instance does not interrupt it."""
 
     @property
     def is_leader(self) -> bool:
@@ -171,8 +173,13 @@ class Leader:
             await self._write(create_lease(self._taken(lease), self._limit), started)
 
     async def _release(self) -> None:
-        """Release our lease, so that the next leader need not wait for its end."""
-        if self._seen is None or self._seen.lease.holder != self.identity:
+        """Release our lease, so that the next leader need not wait for its end.
+
+        A write under way may acquire or renew it: its answer comes first.
+        """
+        if self._writing is not None:
+            await asyncio.wait((self._writing,))
+        elif self._seen is None or self._seen.lease.holder != self.identity:
             return
         # No instance binds from here on, even if the release fails.
         self._follow("")
@@ -198,7 +205,9 @@ class Leader:
 
     async def _write(self, request: Request, started: float) -> bool:
         """Write the lease; on success this instance leads, from the time `started` on."""
-        answer = await self._ask(request)
+        self._writing = asyncio.ensure_future(self._ask(request))
+        answer = await asyncio.shield(self._writing)
+        self._writing = None
         if answer is None or not answer.is_success or self._take(answer) is None:
             return False
         self._lead(started)

@@ -172,8 +172,12 @@ class SchedulingLoop:
         if decision is None:
             self.counts.late += 1
             return
-        is_quiet = settled.is_quiet or decision.outcome is Outcome.SKIPPED or not self._gates.leads()
-        self._hand_out(decision, pod, is_quiet=is_quiet and decision.outcome is not Outcome.PLACED)
+        if decision.outcome is Outcome.PLACED:
+            # Without the lease a binding that only the watch shows is that of the new leader, who reports it.
+            is_told = settled.result.end is BindingEnd.BOUND or self._gates.leads()
+        else:
+            is_told = not settled.is_quiet and decision.outcome is not Outcome.SKIPPED and self._gates.leads()
+        self._hand_out(decision, pod, is_quiet=not is_told)
         self._report_end(decision, pod)
 
     def adopt(self, made: Scheduler) -> None:

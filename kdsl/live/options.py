@@ -75,3 +75,8 @@ class RunOptions:
     def identity(self) -> str:
         """Return the identity of this instance in the lease."""
         return f"{self.host}_{self.instance}"
+
+    def named(self) -> tuple[Path, ...]:
+        """Return the files and folders of all rules, as they are named now."""
+        canary = () if self.canary is None else self.canary.sources.named()
+        return (*self.sources.named(), *canary)

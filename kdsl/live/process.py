@@ -36,7 +36,7 @@ from kdsl.live.needs import merged
 from kdsl.live.options import RunOptions
 from kdsl.live.own_events import OwnEvents
 from kdsl.live.reload_reports import ReportedReloads
-from kdsl.live.reloading import Loaded, Reloader, keep_polling
+from kdsl.live.reloading import Loaded, Reloader, keep_polling, rule_watch
 from kdsl.live.rights import Rights
 from kdsl.live.rule_sets import RuleSets, load
 from kdsl.live.run_record import RunRecord
@@ -146,6 +146,7 @@ class SchedulerProcess:
             )
 
     def _make(self, context: PluginContext) -> Scheduler:
+        self._files = rule_watch(self.options.named)
         self._context, self._sets = context, load(self.options, context)
         return self._sets.scheduler
 
@@ -174,6 +175,8 @@ class SchedulerProcess:
     # ---- running -----------------------------------------------------------------------------------------
 
     async def _run(self, connection: Connection) -> None:
+        if self._stopping.is_set():
+            return  # loading the rules takes long enough to be ended meanwhile
         made = self._sets.scheduler
         self._follow(self._sets)
         profiles = sorted({table.scheduler for table in made.tables})
@@ -192,10 +195,16 @@ class SchedulerProcess:
                 tasks.append(group.create_task(self.endpoints.refresh(), name="certificate"))
             await self.scheduler.start()
             if self.leader is not None:
-                tasks.append(group.create_task(self.leader.run(), name="leader"))
+                tasks.append(group.create_task(self._lead(self.leader), name="leader"))
             await self._stopping.wait()
             facts.is_shutting_down = True
             await self._end(tasks)
+
+    async def _lead(self, leader: Leader) -> None:
+        """Take part in the election once the cluster is known: another instance may know it already."""
+        while not self.watches.is_ready:
+            await asyncio.sleep(_CHECK_EVERY)
+        await leader.run()
 
     def _works(self) -> dict[str, Any]:
         poll = self._reloader().poll
@@ -260,7 +269,7 @@ class SchedulerProcess:
             return Loaded(sets, sets.diagnostics)
 
         reports = ReportedReloads(self._take_over, self.measures.reloads, self._own_events, time.time)
-        return Reloader(lambda: self._sets.paths, read, _OnLoop(reports, self._refuse, on_loop))
+        return Reloader(self._files, read, _OnLoop(reports, self._refuse, on_loop))
 
     def _take_over(self, sets: RuleSets) -> None:
         """Use other rules from the next pod on."""

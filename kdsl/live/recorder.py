@@ -49,7 +49,8 @@ class Recorder:
         self._api, self._clock, self._observer = api, clock, observer
         self._events_api, self._capacity, self._jitter = events_api, capacity, jitter
         self._lock = threading.Lock()
-        self._waiting: deque[tuple[Event, int]] = deque()
+        # Events with their names and times.
+        self._waiting: deque[tuple[Event, str, int]] = deque()
         self._last = 0
         # As in Kubernetes' clients: an event of core/v1 is repeated only with the same text.
         self._book = SeriesBook(by_note=events_api is EventsApi.CORE)
@@ -68,9 +69,10 @@ class Recorder:
         with self._lock:
             is_full = len(self._waiting) >= self._capacity
             if not is_full:
-                # Two events with equal nanoseconds would get the same name.
-                self._last = max(self._clock.now(), self._last + 1)
-                self._waiting.append((event, self._last))
+                # The name contains the time, but no time twice, even if the clock is set back.
+                now = self._clock.now()
+                self._last = max(now, self._last + 1)
+                self._waiting.append((event, event_name(event.regarding.name, self._last), now))
             length = len(self._waiting)
         if is_full:
             self._observer.count(Write.EVENT, WriteOutcome.DROPPED)
@@ -107,9 +109,9 @@ class Recorder:
     def _next(self) -> Series | None:
         now = asyncio.get_running_loop().time()
         while self._waiting:
-            event, time = self._waiting.popleft()
+            event, name, time = self._waiting.popleft()
             self._observer.queue(Write.EVENT, len(self._waiting))
-            series = self._book.note(event, event_name(event.regarding.name, time), time, now)
+            series = self._book.note(event, name, time, now)
             if series.is_due and not series.is_sending:
                 return series
             self._observer.count(Write.EVENT, WriteOutcome.SUPERSEDED)

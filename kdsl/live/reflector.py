@@ -314,7 +314,7 @@ class Reflector:
         is_pause = trouble is Trouble.TOO_MANY
         pause = float(status.details.retry_after_seconds) if is_pause and status.details else 0.0
         then = _Next.WATCH if is_pause else _Next.LIST
-        return _FailedError(trouble, _text(status), then, min(pause, _LONGEST_PAUSE) or None)
+        return _FailedError(trouble, _text(status), then, min(pause, _LONGEST_PAUSE) if pause > 0 else None)
 
     def _frame(self, line: bytes) -> Frame | None:
         try:

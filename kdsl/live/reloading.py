@@ -49,17 +49,16 @@ class Loaded(Generic[T]):
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-class Reloader(Generic[T]):
-    """Watches files and loads them after a change. `load` raises InvalidInputError for bad ones."""
+def rule_watch(paths: Callable[[], Iterable[Path]]) -> FileWatch:
+    """Watch rule files from now on, before they are loaded: a change during that must not be missed."""
+    return FileWatch(paths, lambda name: name.endswith((SUFFIX, TWIN_SUFFIX)))
 
-    def __init__(
-        self,
-        paths: Callable[[], Iterable[Path]],
-        load: Callable[[], Loaded[T]],
-        listener: ReloadListener[T],
-    ) -> None:
-        self._watch = FileWatch(paths, lambda name: name.endswith((SUFFIX, TWIN_SUFFIX)))
-        self._load, self._listener = load, listener
+
+class Reloader(Generic[T]):
+    """Loads watched files after a change. `load` raises InvalidInputError for bad ones."""
+
+    def __init__(self, watch: FileWatch, load: Callable[[], Loaded[T]], listener: ReloadListener[T]) -> None:
+        self._watch, self._load, self._listener = watch, load, listener
         self._waits: int | None = None
 
     def poll(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final
 
 from kdsl.app import Scheduler, devices_in_use
@@ -24,7 +23,7 @@ CANARY: Final = " (canary)"
 
 @dataclass(frozen=True, slots=True)
 class RuleSets:
-    """The active rules, the resources that they read, and their files.
+    """The active rules, and the resources that they read.
 
     `digests` are those of the rule sets by side, the canary only if there is one. `inventories` finds the
     cards of nodes for handshakes.
@@ -32,7 +31,6 @@ class RuleSets:
 
     scheduler: Scheduler
     needs: Needs
-    paths: tuple[Path, ...]
     digests: Mapping[Side, str] = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
     inventories: Inventories | None = None
@@ -44,7 +42,6 @@ def load(options: RunOptions, context: PluginContext) -> RuleSets:
     own = RuleSets(
         stable.scheduler,
         _needs(stable.scheduler, options),
-        stable.paths,
         {Side.STABLE: stable.scheduler.rules.digest},
         stable.diagnostics,
         _inventories(stable.scheduler),
@@ -63,7 +60,6 @@ def _beside(
     return RuleSets(
         replace(stable.scheduler, tables=(*stable.scheduler.tables, *tables), router=router),
         merged(stable.needs, _needs(canary, options)),
-        (*stable.paths, *loaded.paths),
         {**stable.digests, Side.CANARY: digest},
         (*stable.diagnostics, *loaded.diagnostics),
         stable.inventories or _inventories(canary),

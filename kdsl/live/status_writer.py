@@ -202,7 +202,8 @@ class StatusWriter:
                 self._observer.count(Write.STATUS, self._outcome_of(pod, result))
             case Lost():
                 self._observer.count(Write.STATUS, WriteOutcome.LOST)
-                await asyncio.sleep(_AWAY)
+                if self._is_wanted(uid):
+                    await asyncio.sleep(_AWAY)
                 self._put_back(pending)
 
     async def _correct(self, pod: LivePod) -> None:
@@ -223,7 +224,7 @@ class StatusWriter:
         self._observer.count(Write.STATUS, outcome)
 
     def _is_wanted(self, uid: str) -> bool:
-        """Return whether to retry a failed write: no newer wish waits, and the pod was not forgotten."""
+        """Return whether to send a write: no newer wish waits, and the pod was not forgotten."""
         with self._lock:
             return uid not in self._pending and uid not in self._unwanted
 
@@ -233,10 +234,11 @@ class StatusWriter:
 
     async def _try(self, pod: LivePod, patch: bytes) -> Result[SeenPod]:
         """Send a patch; after a lost answer the status counts as unknown until a patch succeeds."""
-        result = await self._api.patch_status(pod.info, patch)
+        uid = pod.info.uid
+        result = await self._api.patch_status(pod.info, patch, is_wanted=lambda: self._is_wanted(uid))
         if isinstance(result, Lost) or (isinstance(result, Refused) and result.status >= _SERVER_FAULT):
             with self._lock:
-                self._unsure[pod.info.uid] = None
+                self._unsure[uid] = None
                 if len(self._unsure) > _REMEMBERED:
                     del self._unsure[next(iter(self._unsure))]
         return result

@@ -5,18 +5,25 @@ The volume controller and provisioners do the rest, and the pod waits for them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from kdsl.cluster.api.storage_objects import PersistentVolumeClaim
+from msgspec.json import encode
+
+from kdsl.cluster.api.storage_objects import PersistentVolume, PersistentVolumeClaim
+from kdsl.cluster.objects.volumes import VolumeInfo
 from kdsl.cluster.storage.claims import BIND_COMPLETED, SELECTED_NODE
 from kdsl.cluster.storage.volume_plan import Binding, VolumePlan
 from kdsl.hooks.status import Code, Status
 from kdsl.live import bodies
 from kdsl.live.api import Api
 from kdsl.live.bodies import JsonObject
+from kdsl.live.changes import LiveNode
 from kdsl.live.claim_waits import Check, StoppedError, Waits
+from kdsl.live.decode import MalformedError, ObjectDecoder
 from kdsl.live.outcomes import Done, Refused, Result, message_of
+from kdsl.live.resources import RESOURCES
 from kdsl.live.retries import repeated, updated
 
 TIMEOUT: Final = 600.0
@@ -27,10 +34,20 @@ class _VolumeError(Exception):
 
 
 class Volumes:
-    """Applies plans of volumes through the API server, for the thread of the event loop."""
+    """Applies plans of volumes through the API server, for the thread of the event loop.
 
-    def __init__(self, api: Api, waits: Waits, timeout: float = TIMEOUT) -> None:
-        self._api, self._waits, self._timeout = api, waits, timeout
+    `node_of` returns the present node of a name.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        waits: Waits,
+        node_of: Callable[[str], LiveNode | None],
+        timeout: float = TIMEOUT,
+    ) -> None:
+        self._api, self._waits, self._node_of, self._timeout = api, waits, node_of, timeout
+        self._decoder = ObjectDecoder(RESOURCES["persistentvolumes"])
 
     async def bind(self, plan: VolumePlan, pod: str) -> Status | None:
         """Bind the volumes of a plan for the pod with the uid `pod`; return None on success, else an ERROR.
@@ -48,11 +65,13 @@ class Volumes:
         claims = (*[binding.claim for binding in plan.bindings], *plan.provisions)
         with self._waits.listening(pod, map(_key, claims)) as changed:
             for binding in plan.bindings:
-                if await self._set_aside(binding):
-                    checks[_key(binding.claim)] = partial(self._is_joined, binding)
+                check: Check = partial(self._is_joined, binding, plan.node)
+                if await self._set_aside(binding) or not await check():
+                    checks[_key(binding.claim)] = check
             for claim in plan.provisions:
-                if await self._select(claim, plan.node):
-                    checks[_key(claim)] = partial(self._is_made, claim, plan.node)
+                check = partial(self._is_made, claim, plan.node)
+                if await self._select(claim, plan.node) or not await check():
+                    checks[_key(claim)] = check
             await self._waits.settle(pod, checks, self._timeout, changed)
         if checks:
             names = ", ".join(f'"{key.partition("/")[2]}"' for key in checks)
@@ -95,11 +114,12 @@ class Volumes:
         )
         return not _is_bound(_done(found))
 
-    async def _is_joined(self, binding: Binding) -> bool:
+    async def _is_joined(self, binding: Binding, node: str) -> bool:
         """Return whether claim and volume are bound; raise if the volume is no longer reserved."""
+        self._labels_of(node)
         claim = await self._claim(binding.claim)
         if claim is None or _is_bound(claim):
-            return claim is not None
+            return claim is not None and await self._is_in_reach(claim, node)
         name = binding.volume.metadata.name
         volume = await self._api.read_volume(name)
         if isinstance(volume, Done) and not _reference(volume.value).get("uid"):
@@ -108,12 +128,40 @@ class Volumes:
 
     async def _is_made(self, wanted: PersistentVolumeClaim, node: str) -> bool:
         """Return whether a claim has its volume; raise if its node was removed."""
+        self._labels_of(node)
         claim = await self._claim(wanted)
         if claim is None or _is_bound(claim):
-            return claim is not None
+            return claim is not None and await self._is_in_reach(claim, node)
         if _annotations(claim).get(SELECTED_NODE) != node:
             raise _VolumeError(f'selectedNode annotation reset for PVC "{wanted.metadata.name}"')
         return False
+
+    async def _is_in_reach(self, claim: JsonObject, node: str) -> bool:
+        """Return whether the volume of a bound claim is known; raise if the node cannot reach it.
+
+        The claim may have got another volume than the planned one.
+        """
+        name = claim["spec"]["volumeName"]
+        found = await repeated(lambda: self._api.read_volume(name))
+        if not isinstance(found, Done):
+            return False
+        raw = encode(found.value)
+        try:
+            volume = self._decoder.decode(raw, self._decoder.identify(raw))
+        except MalformedError as error:
+            raise _VolumeError(str(error)) from None
+        assert isinstance(volume, PersistentVolume)
+        if not VolumeInfo.of(volume).can_be_used_on(self._labels_of(node)):
+            why = f'node affinity doesn\'t match node "{node}": no matching NodeSelectorTerms'
+            raise _VolumeError(f'pv "{name}" {why}')
+        return True
+
+    def _labels_of(self, node: str) -> Mapping[str, str]:
+        """Return the labels of a node; raise if it is gone."""
+        found = self._node_of(node)
+        if found is None:
+            raise _VolumeError(f'failed to get node "{node}": node "{node}" not found')
+        return found.facts.labels
 
     async def _claim(self, wanted: PersistentVolumeClaim) -> JsonObject | None:
         """Return the present claim, None without an answer; raise if it is gone."""

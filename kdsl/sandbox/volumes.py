@@ -11,6 +11,8 @@ from kdsl.sandbox.resources import CLAIMS, Resource, named
 from kdsl.sandbox.store import Key
 
 _VOLUMES: Final = named("persistentvolumes")
+_NODES: Final = named("nodes")
+_HOSTNAME: Final = "kubernetes.io/hostname"
 _CLASSES: Final = named("storageclasses", "storage.k8s.io")
 _SELECTED: Final = "volume.kubernetes.io/selected-node"
 _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
@@ -115,8 +117,11 @@ class Volumes(Reconciler):
             "volumeMode": claim["spec"]["volumeMode"],
             "csi": {"driver": provisioner, "volumeHandle": name},
         }
-        if node:
-            expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+        found = self.world.store.get(_NODES, ("", node)) if node else None
+        # A node that a person created may lack the label, which a kubelet always writes.
+        host = (found.body()["metadata"].get("labels") or {}).get(_HOSTNAME, "") if found else node
+        if host:
+            expression = {"key": _HOSTNAME, "operator": "In", "values": [host]}
             spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
         metadata = {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": provisioner}}
         add(self.world, _VOLUMES, {"metadata": metadata, "spec": spec})

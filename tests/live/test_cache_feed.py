@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,6 +13,7 @@ from kdsl.app import Scheduler
 from kdsl.base.clock import ManualClock
 from kdsl.base.events import Action, Resource
 from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cycle.decision import Outcome
 from kdsl.hooks.context import PluginContext
 from kdsl.live.assembly import LiveOptions, LiveScheduler
 from kdsl.live.changes import Change, Verb
@@ -424,3 +426,19 @@ class TestOtherObjects:
             assert world.cache.snapshot().catalog.claims["default/c"].spec.volume_name == "v"
         world.put(PVC, self.claim(), version="10")
         assert world.cache.snapshot().catalog.claims["default/c"].spec.volume_name == ""
+
+
+def test_a_pod_being_bound_keeps_its_room_when_its_profile_is_gone() -> None:
+    world = Feeding()
+    world.put("nodes", node("n1"))
+    one = world.put("pods", pod("a"), uid="a")
+    queued = world.queue.pop()
+    assert queued is not None
+    scheduler = world.scheduler
+    assert scheduler.engine.schedule_one(queued).outcome is Outcome.BINDING
+    scheduler.loop.adopt(replace(shared_profile(scheduler.context), tables=()))
+    one["metadata"]["labels"] = {"changed": "meanwhile"}
+    world.put("pods", one, uid="a")
+    assert world.cache.is_assumed("default/a") and scheduler.engine.being_bound("default/a")
+    world.drop("pods", one, uid="a")
+    assert world.cache.pod("default/a") is None and scheduler.engine.being_bound("default/a") is None

@@ -331,6 +331,19 @@ def test_retry_after_is_waited_for_by_all_verbs() -> None:
     run(scenario())
 
 
+def test_what_is_not_wanted_any_more_is_not_sent_again() -> None:
+    async def scenario() -> None:
+        server = Server(BUSY)
+        end = now() + 4
+        request = Request("POST", "/api/v1/namespaces/a/pods/b/binding", is_wanted=lambda: now() < end)
+        with pytest.raises(NoAnswerError, match="not wanted") as raised:
+            await over(server).send(request)
+        assert not raised.value.may_be_done
+        assert [when - server.asked[0] for when in server.asked] == [0, 3]
+
+    run(scenario())
+
+
 def test_ten_repeats_are_enough() -> None:
     async def scenario() -> None:
         server = Server(BUSY)

@@ -24,6 +24,8 @@ class Leases:
         self.faults: list[object] = []
         self.is_down = False
         self.requests: list[tuple[float, str]] = []
+        self.delay = 0.0
+        self.under_way = ""
 
     async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
         self.requests.append((now(), request.method))
@@ -36,6 +38,16 @@ class Leases:
                 self._do(request)
                 raise NoAnswerError("reset", may_be_done=True)
             return Answer(int(str(fault)), b'{"kind":"Status","message":"fault"}')
+        if self.delay and request.method != "GET":
+            # The server carries a request out even if its connection is lost.
+            self.under_way = request.method
+            done = asyncio.ensure_future(self._later(request))
+            return await asyncio.shield(done)
+        return self._do(request)
+
+    async def _later(self, request: Request) -> Answer:
+        await asyncio.sleep(self.delay)
+        self.under_way = ""
         return self._do(request)
 
     def _do(self, request: Request) -> Answer:
@@ -178,6 +190,24 @@ def test_a_stolen_lease_is_noticed_at_the_next_renewal() -> None:
         assert one.error == "`thief` holds the lease"
         await stop(task)
         assert leases.spec["holderIdentity"] == "thief", "what is not ours is not given back"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("started", [0.1, 2.3])
+def test_the_lease_is_given_back_though_a_write_of_it_is_under_way_at_the_end(started: float) -> None:
+    """The first write acquires the lease, the second one renews it."""
+
+    async def scenario() -> None:
+        leases = Leases()
+        leases.delay = 0.2
+        one, _ = leader(leases)
+        task = asyncio.create_task(one.run())
+        await asyncio.sleep(started)
+        assert leases.under_way in ("POST", "PUT")
+        await stop(task)
+        await asyncio.sleep(1)
+        assert leases.spec["holderIdentity"] == "" and leases.spec["leaseDurationSeconds"] == 1
 
     run(scenario())
 

@@ -371,6 +371,25 @@ def test_30_while_the_server_is_away_nothing_is_bound_and_nothing_is_lost() -> N
     live(scenario)
 
 
+def test_who_does_not_lead_any_more_does_not_report_the_binding_of_the_next_leader() -> None:
+    async def scenario(world: World) -> None:
+        # A binding waits for the condition that is on its way.
+        world.api.faults.append(Fault("PATCH", "/status", delay=3.0))
+        world.api.create("nodes", node("small", cpu=1))
+        world.api.create("pods", pod("a", cpu=2))
+        await world.run(1.5)
+        world.api.create("nodes", node("n1"))
+        await world.run(1.0)
+        assert world.scheduler.binder.under_way == 1 and not world.api.sent("POST", "/binding")
+        world.leads = False
+        world.api.change("pods", "default/a", lambda made: made["spec"].update(nodeName="n1"))
+        await world.run(5)
+        assert world.scheduler.binder.under_way == 0 and not world.api.sent("POST", "/binding")
+        assert [event["reason"] for event in world.api.events] == ["FailedScheduling"]
+
+    live(scenario)
+
+
 def test_who_does_not_lead_binds_nothing_and_says_nothing() -> None:
     async def scenario(world: World) -> None:
         world.leads = False

@@ -71,6 +71,27 @@ def test_the_first_is_posted_the_second_patched_the_others_counted() -> None:
     ]
 
 
+def test_a_clock_that_is_set_back_stamps_events_with_its_new_time() -> None:
+    times, script = [3 * 10**9, 3 * 10**9, 10**9, 2 * 10**9], Script()
+
+    class Back:
+        def now(self) -> int:
+            return times.pop(0)
+
+    async def go() -> None:
+        recorder = Recorder(Api(script), Back())
+        recorder.start()
+        for name in "aaaa":
+            recorder.record(event(name, version=str(len(times))))
+        await asyncio.sleep(1)
+        await recorder.close()
+
+    run(go())
+    made = script.bodies("POST")
+    assert [each["eventTime"][17:19] for each in made] == ["03", "03", "01", "02"]
+    assert len({each["metadata"]["name"] for each in made}) == 4
+
+
 def test_in_core_v1_another_text_is_another_event() -> None:
     async def scene(recorder: Recorder) -> None:
         for note in ("x became leader", "x stopped leading", "x became leader"):

@@ -254,6 +254,10 @@ def test_429_keeps_the_version_and_waits_as_long_as_it_is_told() -> None:
             api.error(status(429, "slow", details={"retryAfterSeconds": 3}))
             await asyncio.sleep(3.1)
             assert api.kinds[-1] == "watch 101" and len(api.kinds) == 4
+            api.error(status(429, "slow", details={"retryAfterSeconds": -3}))
+            await asyncio.sleep(0.7)
+            assert len(api.kinds) == 4, "without a time it waits as after any failure"
+            await asyncio.sleep(1)
             assert it.health.error == ""
 
     run(scenario())

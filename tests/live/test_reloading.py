@@ -14,8 +14,8 @@ from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.lang.discovery import find_rule_files
 from kdsl.live.file_watch import FileWatch
-from kdsl.live.reloading import Loaded, Reloader, keep_polling
-from kdsl.reload import Reloaded, load_scheduler
+from kdsl.live.reloading import Loaded, Reloader, keep_polling, rule_watch
+from kdsl.reload import Reloaded, Sources, load_scheduler
 
 from tests.attacks.layouts import soon
 
@@ -94,7 +94,7 @@ def test_a_swapped_configmap_is_taken_over_whole(mounts: tuple[Mount, Mount, Pat
     rules, _, configuration = mounts
     listener = Listener()
     before = load(configuration).made
-    reloader = Reloader(lambda: [configuration, rules.folder], lambda: load(configuration), listener)
+    reloader = Reloader(rule_watch(Sources(configuration).named), lambda: load(configuration), listener)
     assert not reloader.poll()
     rules.update({"a.kdsl": RULES.format(node="n2")})
     assert not reloader.poll(), "it may be written still"
@@ -107,7 +107,7 @@ def test_a_slip_keeps_the_last_good_set_until_it_is_gone(mounts: tuple[Mount, Mo
     rules, _, configuration = mounts
     listener = Listener()
     good = load(configuration).made
-    reloader = Reloader(lambda: [configuration, rules.folder], lambda: load(configuration), listener)
+    reloader = Reloader(rule_watch(Sources(configuration).named), lambda: load(configuration), listener)
     rules.update({"a.kdsl": RULES.format(node="n2").replace("node.name", "node.nmae")})
     reloader.poll()
     assert reloader.poll()
@@ -129,10 +129,28 @@ def test_files_that_change_while_they_are_read_are_read_again(tmp_path: Path) ->
             raise InvalidInputError([Diagnostic("K0001", "half of it")])
         return Loaded(loads[-1])
 
-    reloader = Reloader(lambda: [tmp_path], read, listener)
+    reloader = Reloader(rule_watch(lambda: [tmp_path]), read, listener)
     file.write_text("2 ")
     assert [reloader.poll() for _ in range(4)] == [False, False, True, False]
     assert listener.applied_sets == ["three"] and listener.refusals == []
+
+
+def test_the_fix_of_rules_that_a_refused_configuration_named_is_noticed(
+    mounts: tuple[Mount, Mount, Path], tmp_path: Path
+) -> None:
+    rules, config, configuration = mounts
+    listener, other = Listener(), Mount(tmp_path / "other")
+    good = load(configuration).made
+    reloader = Reloader(rule_watch(Sources(configuration).named), lambda: load(configuration), listener)
+    other.update({"a.kdsl": "broken {"})
+    config.update({"kdsl.yaml": configuration.read_text().replace(str(rules.folder), str(other.folder))})
+    reloader.poll()
+    assert reloader.poll() and listener.refusals
+    other.update({"a.kdsl": RULES.format(node="n2")})
+    reloader.poll()
+    assert reloader.poll() and not reloader.poll()
+    (after,) = listener.applied_sets
+    assert after != good
 
 
 def test_no_error_of_a_poll_ends_the_polling(caplog: pytest.LogCaptureFixture) -> None:

@@ -72,8 +72,9 @@ def test_a_pod_is_decided_by_the_rules_of_its_side(both: RuleSets) -> None:
 
 
 def test_without_a_canary_there_is_one_side() -> None:
-    sets = load(RunOptions("h", "i", Sources(profiles=(DEFAULT,))), context())
-    assert list(sets.digests) == [Side.STABLE] and sets.paths == ()
+    options = RunOptions("h", "i", Sources(profiles=(DEFAULT,)))
+    sets = load(options, context())
+    assert list(sets.digests) == [Side.STABLE] and options.named() == ()
     assert {"pods", "nodes"} <= {need.resource.name for need in sets.needs}
 
 

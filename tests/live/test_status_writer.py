@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from kdsl.cycle.decision import Condition
 from kdsl.live.api import Api
 from kdsl.live.changes import LivePod, PodCondition
+from kdsl.live.client import Client
 from kdsl.live.conditions import StatusWish
+from kdsl.live.credentials import FixedCredentials
 from kdsl.live.http import Answer, NoAnswerError, Request
 from kdsl.live.outcomes import Done
 from kdsl.live.status_writer import StatusWriter
@@ -245,6 +247,36 @@ def test_a_newer_wish_ends_the_repeats_of_an_older_one() -> None:
     counts = run(go())
     assert [b"new" in request.body for _, request in script.sent] == [False, False, True]
     assert counts.outcomes == {("status", "superseded"): 1, ("status", "done"): 1}
+
+
+def test_a_patch_that_waits_for_its_repetition_is_not_sent_once_its_pod_is_forgotten() -> None:
+    async def go() -> list[str]:
+        script = Script(lambda request: Answer(429, b"", {"retry-after": "1"}))
+        client = Client(Asked(script), FixedCredentials(), host="h", agent="a")  # type: ignore[arg-type]
+        writer = StatusWriter(Api(client), LoopClock())
+        writer.start()
+        pod = live_pod()
+        writer.submit(pod, wish())
+        await asyncio.sleep(1.5)
+        writer.forget(pod.info.uid)
+        began = asyncio.get_running_loop().time()
+        await writer.settled(pod.info.uid)
+        assert asyncio.get_running_loop().time() - began < 1
+        await writer.close()
+        return script.lines
+
+    assert len(run(go())) == 2
+
+
+class Asked:
+    """A pool whose answers are those of a script."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    async def ask(self, data: bytes, deadline: float) -> Answer:
+        method, path, *_ = data.decode().split(" ")
+        return await self._script.send(Request(method, path))
 
 
 def test_two_thousand_conditions_do_not_keep_bindings_waiting() -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
+from kdsl.base.frozen_map import freeze
 from kdsl.cluster.api.objects import ObjectMeta
 from kdsl.cluster.api.storage_objects import PersistentVolume, PersistentVolumeClaim
+from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.storage.claims import BIND_COMPLETED, SELECTED_NODE
 from kdsl.cluster.storage.volume_plan import Binding, VolumePlan
 from kdsl.hooks.status import Status
 from kdsl.live.api import Api
+from kdsl.live.changes import LiveNode
 from kdsl.live.claim_waits import Waits
 from kdsl.live.http import Answer, NoAnswerError, Request
 from kdsl.live.volumes import Volumes
@@ -85,12 +89,22 @@ class Storage:
         self.change(CLAIM_PATH, bound)
 
 
+N1 = LiveNode(NodeFacts("n1", labels=freeze({"zone": "a"})), "uid-n1", "1")
+
+
+def volumes(
+    script: Script, waits: Waits, nodes: Mapping[str, LiveNode] = MappingProxyType({"n1": N1})
+) -> Volumes:
+    return Volumes(Api(script), waits, nodes.get)
+
+
 def bound(
     storage: Storage,
     plan: VolumePlan,
     later: Callable[[], object] = lambda: None,
     after: float = 2.0,
     notice: bool = False,
+    nodes: Mapping[str, LiveNode] = MappingProxyType({"n1": N1}),
 ) -> tuple[Status | None, Script, float]:
     """Bind a plan; `later` happens after so many seconds, and the watch tells of it or not."""
     script = Script(storage.answer)
@@ -98,7 +112,7 @@ def bound(
     async def go() -> tuple[Status | None, Script, float]:
         waits = Waits()
         waits.start()
-        work = asyncio.create_task(Volumes(Api(script), waits).bind(plan, POD))
+        work = asyncio.create_task(volumes(script, waits, nodes).bind(plan, POD))
         await asyncio.sleep(after)
         later()
         if notice:
@@ -205,12 +219,37 @@ def test_a_volume_that_a_person_meant_for_the_claim_gets_its_uid_only() -> None:
 
 
 @pytest.mark.parametrize("plan", [BINDING, PROVISION])
+@pytest.mark.parametrize("after", [0.0, 3.0])
+def test_a_claim_whose_volume_the_node_cannot_reach(plan: VolumePlan, after: float) -> None:
+    """The claim has got its volume before the binding begins, or while the pod waits."""
+    storage = Storage()
+    there = {"key": "zone", "operator": "In", "values": ["b"]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [there]}]}}
+    storage.change(VOLUME_PATH, lambda volume: volume["spec"].update(nodeAffinity=affinity))
+    if not after:
+        storage.bind()
+    problem, _, took = bound(storage, plan, storage.bind, after, notice=True)
+    text = 'pv "pv" node affinity doesn\'t match node "n1": no matching NodeSelectorTerms'
+    assert problem is not None and problem.message == f"binding volumes: {text}"
+    assert took < after + 0.1
+
+
+@pytest.mark.parametrize("plan", [BINDING, PROVISION])
+def test_a_node_that_is_gone_is_not_waited_for(plan: VolumePlan) -> None:
+    nodes = {"n1": N1}
+    problem, _, took = bound(Storage(), plan, nodes.clear, after=3.5, nodes=nodes)
+    text = 'failed to get node "n1": node "n1" not found'
+    assert problem is not None and problem.message == f"binding volumes: {text}"
+    assert took < 20
+
+
+@pytest.mark.parametrize("plan", [BINDING, PROVISION])
 def test_what_is_bound_already_is_not_written_or_waited_for(plan: VolumePlan) -> None:
     storage = Storage()
     storage.bind()
     problem, script, _ = bound(storage, plan)
     assert problem is None
-    assert script.lines == [f"GET {CLAIM_PATH}"]
+    assert script.lines == [f"GET {CLAIM_PATH}", f"GET {CLAIM_PATH}", f"GET {VOLUME_PATH}"]
 
 
 def test_where_others_were_faster_it_is_read_again() -> None:
@@ -236,7 +275,7 @@ def test_a_refusal_is_the_end_of_it() -> None:
         return status(403, "no right") if request.method == "PUT" else storage.answer(request)
 
     async def go() -> Status | None:
-        return await Volumes(Api(script), Waits()).bind(PROVISION, POD)
+        return await volumes(script, Waits()).bind(PROVISION, POD)
 
     script = Script(answer)
     problem = run(go())
@@ -249,7 +288,7 @@ def test_cancelling_leaves_nobody_listening() -> None:
     async def go() -> int:
         waits = Waits()
         waits.start()
-        work = asyncio.create_task(Volumes(Api(Script(Storage().answer)), waits).bind(PROVISION, POD))
+        work = asyncio.create_task(volumes(Script(Storage().answer), waits).bind(PROVISION, POD))
         await asyncio.sleep(5)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
@@ -264,7 +303,7 @@ def test_a_pod_that_is_stopped_waits_no_longer() -> None:
     async def go() -> tuple[Status | None, float]:
         waits = Waits(stopped.__contains__)
         waits.start()
-        work = asyncio.create_task(Volumes(Api(Script(Storage().answer)), waits).bind(PROVISION, POD))
+        work = asyncio.create_task(volumes(Script(Storage().answer), waits).bind(PROVISION, POD))
         await asyncio.sleep(5)
         stopped.add(POD)
         waits.notice(POD)
@@ -291,7 +330,7 @@ def test_a_change_before_the_wait_is_not_missed() -> None:
             return storage.answer(request)
 
         plan = VolumePlan("n1", bindings=(*BINDING.bindings, Binding(other, volume)))
-        problem = await Volumes(Api(Script(answer)), waits).bind(plan, POD)
+        problem = await volumes(Script(answer), waits).bind(plan, POD)
         return problem, asyncio.get_running_loop().time()
 
     problem, time = run(go())

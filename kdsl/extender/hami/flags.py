@@ -48,7 +48,11 @@ class DeviceSources(Sources):
         if checked.rules is None or has_errors(found):
             raise InvalidInputError(found)
         settings = Settings(profile=f"{package}.{PROFILE}", eager=True)
-        return Reloaded(build_scheduler(checked.rules, context, settings), found, (self.devices,))
+        return Reloaded(build_scheduler(checked.rules, context, settings), found)
+
+    def named(self) -> tuple[Path, ...]:
+        """Return the device configuration."""
+        return (self.devices,)
 
     def _text(self) -> tuple[str, str, tuple[Diagnostic, ...]]:
         try:

@@ -9,9 +9,11 @@ from random import Random
 
 import pytest
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.sandbox import Delay, LoseAnswer, LoseRequest, Match
+from kdsl.hooks.context import PluginContext
+from kdsl.reload import Reloaded
+from kdsl.sandbox import Answer, Delay, LoseAnswer, LoseRequest, Match
 
-from tests.live.scenarios.world import SHORT_LEASE, World, kind, play
+from tests.live.scenarios.world import SHORT_LEASE, Instance, ShippedSources, World, kind, play
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kdsl"
 
@@ -52,6 +54,34 @@ def test_s12_28_the_next_leads_at_once_where_the_lease_is_given_back() -> None:
     play(scenario)
 
 
+def test_a_scheduler_that_is_ended_while_it_loads_its_rules_takes_no_lease() -> None:
+    class Ending(ShippedSources):
+        def load(self, context: PluginContext) -> Reloaded:
+            begun[0].process.stop()
+            return super().load(context)
+
+    begun: list[Instance] = []
+
+    async def scenario(world: World) -> None:
+        begun.append(world.begin(sources=Ending(), lease=SHORT_LEASE))
+        await begun[0].task
+        assert not world.requests("*", "*/leases*") and not world.requests("GET", "*/pods")
+
+    play(scenario)
+
+
+def test_a_scheduler_that_does_not_know_the_cluster_takes_no_lease() -> None:
+    async def scenario(world: World) -> None:
+        refused = world.sandbox.faults.always(Match("GET", "*/poddisruptionbudgets"), Answer(403))
+        first = world.begin(lease=SHORT_LEASE)
+        await world.until(lambda: refused.used >= 2)
+        assert not world.requests("*", "*/leases*")
+        world.sandbox.faults.clear()
+        await world.until(lambda: first.leads)
+
+    play(scenario)
+
+
 def test_s12_29_a_stolen_lease_ends_binding_within_its_deadline() -> None:
     async def scenario(world: World) -> None:
         await world.node()
@@ -62,6 +92,21 @@ def test_s12_29_a_stolen_lease_ends_binding_within_its_deadline() -> None:
         await world.pod("a")
         await world.while_(lambda: not world.bindings(), 0.7)
         assert _holder(world) == "thief"
+
+    play(scenario)
+
+
+def test_a_binding_that_waits_for_its_repetition_is_not_sent_once_the_lease_is_lost() -> None:
+    async def scenario(world: World) -> None:
+        await world.node()
+        leader = await world.start(lease=SHORT_LEASE)
+        await world.until(lambda: leader.leads)
+        world.sandbox.faults.once(Match("POST", "*/binding"), Answer(429, retry_after=1))
+        await world.pod("a")
+        await world.until(world.bindings)
+        await world.patch(LEASE, {"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 60}})
+        await world.while_(lambda: len(world.bindings()) == 1, 1.5)
+        assert not leader.leads and not world.at("a") and not world.condition("a")
 
     play(scenario)
 

@@ -12,7 +12,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from kdsl.reload import Sources
+from kdsl.hooks.context import PluginContext
+from kdsl.reload import Reloaded, Sources
 
 from tests.live.scenarios.world import SERVING, SHORT_LEASE, World, get, kind, live, play
 from tests.live.test_reloading import RULES, Mount
@@ -103,6 +104,27 @@ def test_an_edited_rule_decides_the_next_pod_and_a_broken_one_is_refused(tmp_pat
         await world.until(lambda: sum(e.get("count") or 1 for e in world.events("RulesRefused")) >= 2)
         await world.pod("d")
         await world.until(lambda: world.at("d") == "n2")
+
+    play(scenario)
+
+
+def test_a_rule_that_changes_while_the_rules_are_loaded_counts(tmp_path: Path) -> None:
+    mount = Mount(tmp_path / "rules")
+    mount.update(_rules("n1"))
+
+    class Edited(Sources):
+        def load(self, context: PluginContext) -> Reloaded:
+            loaded = super().load(context)
+            if mount.version == 1:
+                mount.update(_rules("n2"))
+            return loaded
+
+    async def scenario(world: World) -> None:
+        await world.nodes(2)
+        instance = await world.start(sources=Edited(rules=(mount.folder,)), lease=SHORT_LEASE)
+        await world.until(lambda: instance.leads and world.events("RulesReloaded"))
+        await world.pod("a")
+        await world.until(lambda: world.at("a") == "n2")
 
     play(scenario)
 

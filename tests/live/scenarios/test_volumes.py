@@ -74,6 +74,33 @@ def test_s12_21_a_node_that_is_given_back_is_chosen_again() -> None:
     play(scenario)
 
 
+def test_a_claim_that_gets_a_volume_of_another_node_while_its_pod_waits() -> None:
+    async def scenario(world: World) -> None:
+        for name in ("n1", "n2"):
+            await world.node(name)
+            await world.patch_node(name, {"metadata": {"labels": {"zone": f"of-{name}"}}})
+        await _claim(world, "c")
+        await world.start()
+        await _pod_with(world, "a", "c")
+        await world.until(lambda: _selected(world))
+        other = "n2" if _selected(world) == "n1" else "n1"
+        there = {"key": "zone", "operator": "In", "values": [f"of-{other}"]}
+        spec = {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "later",
+            "csi": {"driver": "p.example.com", "volumeHandle": "v"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [there]}]}},
+        }
+        await world.send("POST", "/api/v1/persistentvolumes", {"metadata": {"name": "v"}, "spec": spec})
+        done = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+        await world.patch(f"{CLAIMS}/c", {"metadata": done, "spec": {"volumeName": "v"}})
+        await world.until(lambda: world.at("a") == other, 8)
+        assert "node affinity doesn't match node" in world.events("FailedScheduling", "a")[0]["message"]
+
+    play(scenario)
+
+
 def test_pods_that_wait_for_volumes_hold_up_no_others() -> None:
     async def scenario(world: World) -> None:
         await world.node()
