@@ -1,6 +1,6 @@
 """Counts of each node's pods for which a condition holds.
 
-Only the pods that a selector or an equality in the condition leaves are asked: it is false for all others.
+Only the pods that a selector or an equality in the condition leaves are asked: it is decided for all others.
 """
 
 from __future__ import annotations
