@@ -94,7 +94,11 @@ def test_the_action_annotates_what_is_wrong(tmp_path: Path) -> None:
     assert result.stdout.startswith("::error file=my rules/a.kdsl,line=3,endLine=3,col=")
 
 
-SOUND = 'kdsl 1\npackage a\n\npredicate P {\n  require node.podCount < 5\n    else "full"\n}\n'
+SOUND = (
+    'kdsl 1\npackage a\n\npredicate P {\n  require node.podCount < 5\n    else "full"\n}\n\n'
+    "queue Q {\n  order by pod.queuedAt\n}\n\n"
+    'profile p {\n  scheduler "s"\n  queue Q\n  predicates { P }\n}\n'
+)
 LINTED = SOUND.replace("  require", "  let unused = 1\n  require")
 TEST = """apiVersion: kdsl.dev/v1
 kind: RuleTest
@@ -142,11 +146,7 @@ def test_lints_are_errors_of_a_strict_action_and_hide_no_test(tmp_path: Path) ->
     ],
 )
 def test_which_tests_the_action_runs(tmp_path: Path, inputs: dict[str, str], code: int, said: str) -> None:
-    used = (
-        SOUND
-        + 'queue Q {\n  order by pod.queuedAt\n}\n\nprofile p {\n  scheduler "s"\n  predicates { P }\n  queue Q\n}\n'
-    )
-    result = run_check(repository(tmp_path, rule=used, test=""), config="kdsl.yaml", **inputs)
+    result = run_check(repository(tmp_path, rule=SOUND, test=""), config="kdsl.yaml", **inputs)
     assert result.returncode == code, result.stderr
     assert result.stdout.startswith(said) and (said or not result.stdout)
 

@@ -400,7 +400,7 @@ def findings(*args: str) -> list[str]:
 
 
 def test_a_misspelled_plugin_is_one_error_about_its_name(racks: Site) -> None:
-    config = configured("rackz", USES)
+    config = configured("rackz", profile(USES))
     result = kdsl("check", "--config", str(config))
     assert result.exit_code == 1
     assert result.stdout.splitlines()[:2] == [
@@ -458,9 +458,8 @@ def test_what_the_meant_plugin_does_not_bring_is_an_error_all_the_same(racks: Si
 
 @pytest.mark.parametrize("name", ["plugins.Rackz", "plugins.racks", "racks", "Racks"])
 def test_a_misspelled_plugin_in_rules_is_corrected_everywhere(racks: Site, name: str) -> None:
-    text = "\n".join(
-        f'predicate {rule} {{ require {name}.distance(node.rack, "1") < 3 else "x" }}' for rule in "PQ"
-    )
+    rules = [f'predicate {rule} {{ require {name}.distance(node.rack, "1") < 3 else "x" }}' for rule in "PQ"]
+    text = profile(*rules, SCORE)
     config = configured("racks", text)
     found = check(text).diagnostics
     assert [(each.code, each.span and each.span.text) for each in found] == [

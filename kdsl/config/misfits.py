@@ -161,9 +161,10 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
             fault = f"must be {' or '.join(TYPES[each] for each in _listed(rule))}"
             if rule == "array" and isinstance(error.instance, str | int | float):
                 return fault, (f"a list of one is written `[{error.instance}]`",)
-            if "string" in _listed(rule) and isinstance(error.instance, bool | int | float):
+            example = _example(error)
+            if not example and "string" in _listed(rule) and isinstance(error.instance, bool | int | float):
                 return fault, (f'write it in quotes: `"{written(error.instance)}"`',)
-            return fault, _example(error)
+            return fault, example
         case "const":
             return f"must be `{written(rule)}`", (f"write `{written(rule)}`",)
         case "enum":
