@@ -21,6 +21,8 @@ from kdsl.base.file_policy import FoundFile, files_below, is_folder, named_file
 
 MAX_FILES: Final = 10_000
 MAX_BYTES: Final = 4 * 1024 * 1024
+_MOST_CHANGES: Final = 10
+"""The most changes in a row that are followed within one poll."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,10 @@ class FileWatch:
     """Watches the files below some paths. `wants` returns whether a file of this name counts."""
 
     def __init__(self, paths: Callable[[], Iterable[Path]], wants: Callable[[str], bool]) -> None:
-        """`paths` is called at every poll: a changed configuration may name other files."""
+        """`paths` is called again after a change: a changed configuration may name other files."""
         self._paths, self._wants = paths, wants
-        self._last = self._poll()
+        self._named: tuple[Path, ...] = ()
+        self._last = self._settled(self._poll())
         self._digest = _digest(self._last)
 
     def has_changed(self) -> bool:
@@ -50,12 +53,22 @@ class FileWatch:
         poll = self._poll()
         if poll.is_like(self._last):
             return False
-        self._last = poll
-        digest = _digest(poll)
+        self._last = self._settled(poll)
+        digest = _digest(self._last)
         if digest == self._digest:
             return False
         self._digest = digest
         return True
+
+    def _settled(self, before: _Poll) -> _Poll:
+        """Return the state of the files that are named after a change, which may itself be changed again."""
+        for _ in range(_MOST_CHANGES):
+            self._named = tuple(self._paths())
+            poll = self._poll()
+            if poll.is_like(before):
+                break
+            before = poll
+        return before
 
     def _poll(self) -> _Poll:
         problems: list[OSError] = []
@@ -63,7 +76,7 @@ class FileWatch:
         return _Poll(files, tuple(map(_stamp, files)), tuple(map(_refused, problems)))
 
     def _files(self, problems: list[OSError]) -> Iterator[FoundFile]:
-        for path in self._paths():
+        for path in self._named:
             if is_folder(path):
                 yield from files_below(path, self._wants, problems)
             else:

@@ -38,6 +38,7 @@ RULE_STEPS = 8_000_000
 PROFILE_STEPS = 20_000_000
 """The steps of all rules of a profile per pod: about 5 s."""
 CHARACTERS = 16
+_PLENTY = 1 << 62
 
 _TEXTS = frozenset(("string", "bytes"))
 _CONTAINERS = frozenset(("list", "map", "optional", "dyn"))
@@ -179,6 +180,17 @@ def _paid(frame: Frame, value: Value) -> Value:
     elif value.__class__ is StringList:
         spend(frame, value.total_units(CHARACTERS))
     return value
+
+
+def steps_of_value(value: Value) -> int:
+    """Return the steps for visiting a value, and its parts."""
+    if value.__class__ is Optional:
+        value = value.value
+    if value.__class__ is str:
+        return len(value) // CHARACTERS
+    meter = Meter.of(_PLENTY)
+    spend_on([meter], [value])
+    return _PLENTY - meter.left
 
 
 def spend_on(frame: Frame, values: Iterable[Value]) -> None:

@@ -53,18 +53,31 @@ def has_list_column(expr: FieldOf) -> bool:
     return is_fact(expr) or attribute_of(expr.field) in OF_PODS
 
 
-def keyed(expr: TypedExpr, node: int) -> NodeFact | None:
-    """Return the fact of `node.field[key]`, `node.field[?key]`, `key in node.field` and `node.field.key`."""
-    key: TypedExpr
+def looked_up(expr: TypedExpr) -> tuple[TypedExpr, TypedExpr] | None:
+    """Return the map and the key of `map[key]`, `map[?key]`, `key in map`, `map.key` and `has(map.key)`."""
     match expr:
         case KeyOf(operand=table, key=name):
-            key = Const(type=STRING, time=BindingTime.STATIC, reads=frozenset(), span=expr.span, value=name)
+            return table, Const(
+                type=STRING, time=BindingTime.STATIC, reads=frozenset(), span=expr.span, value=name
+            )
         case CallOf(overload="in_map", args=(key, table)):
-            pass
+            return table, key
         case CallOf(overload="index_map" | "map_optindex_optional_value", args=(table, key)):
-            pass
-        case _:
-            return None
+            return table, key
+    return None
+
+
+def is_test(expr: TypedExpr) -> bool:
+    """Return whether an expression that is `looked_up` only tests whether the map has the key."""
+    return expr.test if isinstance(expr, KeyOf) else isinstance(expr, CallOf) and expr.overload == "in_map"
+
+
+def keyed(expr: TypedExpr, node: int) -> NodeFact | None:
+    """Return the fact of an expression that looks up a key of a map of the node."""
+    found = looked_up(expr)
+    if found is None:
+        return None
+    table, key = found
     match table:
         case FieldOf(operand=Var(slot=slot), field=field, reads=reads) if slot == node and is_static(reads):
             is_plain = table.type.name == "map" and table.type.args[0] == key.type == STRING

@@ -31,15 +31,16 @@ from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.ir import free_slots, operands
 from kdsl.eval.scalar import Closure, Frame
-from kdsl.eval.scalar.meter import Meter, has_weight
+from kdsl.eval.scalar.meter import Meter, has_weight, steps_of_value
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import EvalError, Optional
 from kdsl.eval.views import attribute_of
+from kdsl.plan.columns.atoms import is_test, looked_up
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.context import Context
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.counts.pod_index import PodFact, Posting, steps_of
+from kdsl.plan.counts.pod_index import PodFact, Posting
 from kdsl.plan.counts.store import TallyStore
 
 Candidates: TypeAlias = Callable[[LiveSnapshot, Frame], tuple[Sequence[tuple[int, PodInfo]], int]]
@@ -48,6 +49,7 @@ steps: another pod takes no more than that, or than one of these. NotColumnar if
 """
 
 _STRINGS: Final = Type("list", (STRING,))
+_MAP: Final = Type("map", (STRING, STRING))
 
 
 def quantifier_of_pods(expr: Comprehension, at: Context) -> Operand | None:
@@ -188,7 +190,7 @@ def _equal_pods(condition: TypedExpr, sought: bool, slot: int, at: Context) -> C
                 continue  # the condition itself fails, or another part of it decides
             if isinstance(value, Optional):
                 value = value.value
-            steps += pods.longest + steps_of(value or "") + steps_of(each.default or "")
+            steps += pods.longest + steps_of_value(value) + steps_of_value(each.default)
             # All pods without the key have the default.
             if value != each.default:
                 posting = pods.get(value, {})
@@ -235,7 +237,7 @@ def _equality(part: TypedExpr, comparison: str, tested: Collection[PodFact], slo
         match one:
             case CallOf(overload="optional_orValue_value", args=(optional, Const(value=str(value)))):
                 read, default = optional, value
-        fact = _fact(read, slot)
+        fact = None if is_test(read) else _fact(read, slot)
         if fact is None or slot in free_slots(other):
             continue
         if fact.key is None or fact in tested or read.type.name == "optional":
@@ -259,35 +261,23 @@ def _has_constant_cost(expr: TypedExpr) -> bool:
 
 def _tested(expr: TypedExpr, sought: bool, slot: int) -> PodFact | None:
     """Return the fact of `key in pod.labels` and `has(pod.labels.key)`, or of `!(…)` if false is sought."""
-    match expr:
-        case CallOf(function="!_", args=(inner,)) if not sought:
-            return _tested(inner, True, slot)
-        case _ if not sought:
-            return None
-        case CallOf(overload="in_map", args=(Const(value=str(key)), table)):
-            return _of_map(table, key, slot)
-        case KeyOf(operand=table, key=key, test=True):
-            return _of_map(table, key, slot)
-    return None
+    if not sought:
+        match expr:
+            case CallOf(function="!_", args=(inner,)):
+                return _tested(inner, True, slot)
+        return None
+    return _fact(expr, slot) if is_test(expr) else None
 
 
 def _fact(expr: TypedExpr, slot: int) -> PodFact | None:
-    """Return the fact of the pod in `slot` that an expression reads, or its optional."""
+    """Return the fact of the pod in `slot` that an expression reads or tests."""
     match expr:
         case FieldOf(operand=Var(slot=at)) if at == slot and expr.type in (STRING, _STRINGS):
             attribute = attribute_of(expr.field)
             return PodFact(attribute) if attribute in PodInfo.__struct_fields__ else None
-        case CallOf(
-            overload="index_map" | "map_optindex_optional_value", args=(table, Const(value=str(key)))
+    match looked_up(expr):
+        case FieldOf(operand=Var(slot=at)) as table, Const(value=str(key)) if (
+            at == slot and table.type == _MAP
         ):
-            return _of_map(table, key, slot)
-        case KeyOf(operand=table, key=key, test=False):
-            return _of_map(table, key, slot)
-    return None
-
-
-def _of_map(table: TypedExpr, key: str, slot: int) -> PodFact | None:
-    match table:
-        case FieldOf(operand=Var(slot=at)) if at == slot and table.type == Type("map", (STRING, STRING)):
             return PodFact(attribute_of(table.field), key)
     return None

@@ -32,7 +32,7 @@ from kdsl.eval.scalar import UNSET, Closure, Frame
 from kdsl.eval.scalar.comprehensions import each_of
 from kdsl.eval.scalar.meter import spend
 from kdsl.eval.views import attribute_of, method_of
-from kdsl.plan.columns.atoms import NodeFact, keyed
+from kdsl.plan.columns.atoms import NodeFact, is_test, keyed
 from kdsl.plan.columns.collectors import (
     field_collector,
     for_each,
@@ -100,8 +100,7 @@ class NodeReadsCompiler:
             case CallOf() | KeyOf() if fact := keyed(expr, self._node):
                 assert fact.key is not None
                 self.facts[str(fact)] = None
-                is_test = expr.test if isinstance(expr, KeyOf) else expr.overload == "in_map"
-                return key_collector(attribute_of(fact.field), self._shared(fact.key), is_test)
+                return key_collector(attribute_of(fact.field), self._shared(fact.key), is_test(expr))
             case CallOf(args=(receiver, *others, Var(slot=slot))) if slot == self._node:
                 return self._method(expr, receiver, others)
             case CallFn():

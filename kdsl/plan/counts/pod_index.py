@@ -14,7 +14,7 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.eval.scalar.meter import CHARACTERS
+from kdsl.eval.scalar.meter import steps_of_value
 from kdsl.eval.scalar.pod_keys import PodKey
 from kdsl.eval.values import Value
 from kdsl.plan.counts.arrivals import Arrival, Pods
@@ -65,15 +65,8 @@ class PodsByFact(dict[Value, Posting]):
             posting = self.get(value)
             if posting is None:
                 posting = self[value] = {}
-                self.longest = max(self.longest, steps_of(value))
+                self.longest = max(self.longest, steps_of_value(value))
             posting[id(pod)] = row, pod
-
-
-def steps_of(value: Value) -> int:
-    """Return the steps for visiting a string or a list of strings."""
-    if isinstance(value, str):
-        return len(value) // CHARACTERS
-    return len(value) + sum(map(steps_of, value))
 
 
 class PodIndex:
@@ -169,11 +162,12 @@ class PodIndex:
     def _drop(self, pods: Pods) -> None:
         for fact, values in self._facts.items():
             for pod in pods:
-                posting = values.get(fact.of(pod))
+                value = fact.of(pod)
+                posting = values.get(value)
                 if posting is not None:
                     posting.pop(id(pod), None)
                     if not posting:
-                        del values[fact.of(pod)]
+                        del values[value]
 
 
 def _size(postings: Iterable[Posting]) -> int:

@@ -12,6 +12,7 @@ from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.snapshot.changed_rows import ChangedRows, Changes
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.plan.devices.handshakes import Handshake
 from kdsl.plan.devices.program import DeviceProgram
 
 
@@ -54,6 +55,10 @@ class NodeInputs:
         read = [program.node_annotations for program in self._programs]
         return None if None in read else frozenset(key for keys in read if keys for key in keys)
 
+    @cached_property
+    def _handshakes(self) -> list[Handshake]:
+        return [each.handshake for each in self._programs if each.handshake is not None]
+
     def are_equal(self, before: NodeFacts, after: NodeFacts) -> bool:
         """Return whether every device rule reads the same from both states."""
         if self._keys is None or not (
@@ -67,12 +72,8 @@ class NodeInputs:
         changed = {key for key, _ in before.annotations.items() ^ after.annotations.items()}
         if not self._keys.isdisjoint(changed):
             return False
-        handshakes = [program.handshake for program in self._programs]
-        return all(
-            each.is_gone(before) == each.is_gone(after)
-            for each in handshakes
-            if each is not None and each.key in changed
-        )
+        handshakes = [each for each in self._handshakes if each.key in changed]
+        return all(each.is_gone(before) == each.is_gone(after) for each in handshakes)
 
 
 class NodeChanges:

@@ -15,7 +15,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.memo.answers import Answers, answers_of
+from kdsl.plan.memo.answers import Answers, answers_of, is_worth_keeping
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.epochs import Epoch
@@ -44,10 +44,8 @@ class Part:
 
     @property
     def is_kept(self) -> bool:
-        """Return whether to keep the answers. A rule that reads the pods on nodes runs again where they
-        change; over columns that is as fast.
-        """
-        return not (self.on_usage and self.plugin.is_columnar)
+        """Return whether to keep the answers."""
+        return is_worth_keeping(self.on_usage, self.plugin.is_columnar)
 
     def answers(self, live: LiveSnapshot) -> Answers | None:
         """Return answers to fill; None if they are not kept."""

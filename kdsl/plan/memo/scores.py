@@ -24,7 +24,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import MAX_NODE_SCORE
 from kdsl.lang.tree import ErrorAction, Normalization
 from kdsl.plan.columns.groups import Grouped
-from kdsl.plan.memo.answers import Answers, answers_of
+from kdsl.plan.memo.answers import Answers, answers_of, is_worth_keeping
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
@@ -61,8 +61,8 @@ class _Part:
 
     @property
     def is_kept(self) -> bool:
-        """Return whether to keep the raw scores of the rule by itself, as for `predicate_rules.Part`."""
-        return not (self.on_usage and self.plugin.is_columnar)
+        """Return whether to keep the raw scores of the rule by itself."""
+        return is_worth_keeping(self.on_usage, self.plugin.is_columnar)
 
     @property
     def can_prefetch(self) -> bool:
