@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.plan.devices import counting
 from kdsl.plan.devices.card_memo import CardMemo
+from kdsl.plan.devices.card_shapes import AskedCard, CardShapes, numbered
 from kdsl.plan.devices.counting import CardCounts
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, is_of, place
 from kdsl.plan.devices.requests import Demand
@@ -28,19 +31,27 @@ def counted(counts: CardCounts, demand: Demand, at: NodeCards) -> str | None:
     tests = hami.programs()[kind].fitting.cards.identity
     answers = tests.answers(demand.pod, at.node, demand.policy, cards)
     fitting = hami.programs()[kind].fitting
-    pairs = [(card, answers[card.id] if answers else ()) for card in cards]
+    shapes = CardShapes()
+    asked = [
+        AskedCard(card, answers[card.id] if answers else (), number)
+        for card, number in zip(cards, numbered(shapes.numbers, [each.shape for each in cards]), strict=True)
+    ]
     ((request,),) = [asked.values() for asked in demand.requests if asked]
     about = {"pod": demand.pod, "node": at.node, "policy": demand.policy, "request": request}
     classes: Any = SimpleNamespace(
-        card_classes=lambda kind, keys, nodes: (np.array([len(cards)]), pairs, np.arange(len(cards))),
+        card_classes=lambda kind, keys, nodes: (np.array([len(cards)]), asked, np.arange(len(cards))),
         knows_pairs=lambda kind, place, node: fitting.choosers[place].knows_pairs(cards),
+        card_shapes=shapes,
+        live=LiveSnapshot(),
         chooser=lambda *_: fitting.settled_chooser({**about, "devices": tuple(cards)}),
     )
     node: Any = None
     return counts.reasons(classes, [(0, (0,), ((kind, -1, 0),))], [node])[0]
 
 
-def test_counts_agree_with_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("at_once", [True, False], ids=["at-once", "one-by-one"])
+def test_counts_agree_with_choices(monkeypatch: pytest.MonkeyPatch, at_once: bool) -> None:
+    monkeypatch.setattr(counting, "MIN_CARDS", 1 if at_once else 1_000)
     seen = Counter[str]()
 
     def both(

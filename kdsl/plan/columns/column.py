@@ -80,6 +80,12 @@ class Coded(Struct, frozen=True, eq=False):
     bad: Bad = None
 
 
+class Objects(Coded, frozen=True, eq=False):
+    """Coded objects of which `read` returns a field of all `values` at once; None if it cannot."""
+
+    read: Callable[[str], Column | Coded | None] | None = None
+
+
 class PresentItem(Struct, frozen=True, eq=False):
     """One item of a list or entry of a map; `present` is None if all rows have it."""
 
@@ -250,8 +256,8 @@ def take(value: ColumnValue, index: Array) -> ColumnValue:
     match value:
         case Column(values=values, bad=bad, scale=scale):
             return Column(values[index], part(bad), scale)
-        case Coded(codes=codes, values=known, bad=bad):
-            return Coded(codes[index], known, part(bad))
+        case Coded(codes=codes, bad=bad):
+            return replace(value, codes=codes[index], bad=part(bad))
         case Items(entries=entries, is_map=is_map, bad=bad):
             taken = (PresentItem(one.key, take(one.value, index), part(one.present)) for one in entries)
             return Items(tuple(taken), is_map, part(bad))

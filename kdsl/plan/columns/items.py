@@ -28,6 +28,7 @@ from kdsl.plan.columns.column import (
     Int64s,
     Items,
     NotColumnar,
+    Objects,
     PresentItem,
     Same,
     bad_of,
@@ -35,6 +36,7 @@ from kdsl.plan.columns.column import (
     either,
     operand,
     spread,
+    take,
 )
 from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
 from kdsl.plan.columns.logic import OpenRows, Operand, plain
@@ -74,6 +76,8 @@ def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
             return card_field(value, attribute)
         if isinstance(value, ItemCodes) and type_ not in DTYPES:
             return value.attribute(attribute)
+        if isinstance(value, Objects) and value.read and (column := value.read(attribute)) is not None:
+            return take(column, value.codes)
         if not isinstance(value, Coded):
             raise NotColumnar
         # Unused codes may have any value, such as an absent key.
@@ -357,8 +361,10 @@ def _extreme_of_list(name: str) -> Kernel:
 
 
 def _or_value(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    """Return the values of optionals, or the default that all rows share."""
+    """Return the values of optionals or the default, one of which all rows share."""
     optionals, default = args
+    if isinstance(optionals, Same):
+        return Same(optionals.value.value) if optionals.value.present else default
     if not isinstance(optionals, Coded) or not isinstance(default, Same):
         raise NotColumnar
     # An unused code may have any value.

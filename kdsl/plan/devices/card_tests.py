@@ -8,18 +8,25 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kdsl.base.span import Span
 from kdsl.check.model.devices import CheckedDevice, CheckedTest, CheckedTogether
 from kdsl.check.model.rule_set import CheckedLet
-from kdsl.check.model.typed import FieldOf
+from kdsl.check.model.typed import FieldOf, TypedExpr
 from kdsl.cluster.devices.cards import Card, DeviceGrant
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value, equals
+from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
+from kdsl.plan.devices.card_columns import CardColumns, ColumnStep
 from kdsl.plan.devices.card_memo import CardVerdict, Settled, Verdicts
+from kdsl.plan.devices.card_shapes import AskedCard, CardShapes
 from kdsl.plan.devices.choice import CardCandidate, CardCharge, Earlier
 from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.facts import ANY, Facts, fields_read
@@ -70,6 +77,8 @@ class _Step:
     identity: int | None
     is_together: bool
     span: Span
+    value: TypedExpr | None
+    holes: tuple[TypedExpr, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +157,63 @@ class CardTests:
         value = step.condition if isinstance(step, CheckedTest) else step.by
         slots = needs((value, step.reason), lets)
         identity = self.identity.number(step)
+        optimised = section.optimised(value) if identity is None else None
         return _Step(
-            section.compile(value) if identity is None else None,
+            None if optimised is None else section.closure(optimised),
             section.template(step.reason),
             slots,
             identity,
             isinstance(step, CheckedTogether),
             value.span,
+            optimised,
+            tuple(step.reason.holes),
+        )
+
+    @cached_property
+    def columns(self) -> CardColumns | None:
+        """The tests for many cards at once; None if they have no form over columns."""
+        of_charge, of_fit = self.charge.section.columns("device"), self.section.columns("device", "charge")
+        try:
+            charge = {name: of_charge.lower(value) for name, value in self.charge.exprs.items()}
+            steps = [
+                ColumnStep(
+                    None if step.value is None else of_fit.lower(step.value),
+                    step.identity,
+                    step.is_together,
+                    None if of_fit.varies(*step.holes) else step.reason,
+                )
+                for group in self.unlimited.groups
+                for step in group.steps
+            ]
+        except NotColumnar:
+            return None
+        (in_charge,), (in_fit, of_fit_charge) = of_charge.slots, of_fit.slots
+        return CardColumns(self.kind, charge, steps, (in_charge, in_fit, of_fit_charge))
+
+    def outcomes(
+        self,
+        attempt: ContainerAttempt,
+        cards: Sequence[AskedCard],
+        shapes: CardShapes,
+        live: LiveSnapshot,
+    ) -> tuple[list[Settled], NDArray[np.intp]] | None:
+        """Return the outcomes of cards over columns, see `CardColumns`; None if they have no answer."""
+        columns = self.columns
+        if columns is None:
+            return None
+        charge = self.charge.section.frame(**attempt.names)
+        try:
+            return columns.outcomes(cards, shapes, (charge, self.fit_frame(attempt)), live)
+        except NotColumnar:
+            return None
+
+    def fit_frame(self, attempt: ContainerAttempt) -> Frame:
+        """Return the names of `fit` but for a card, its charge and the cards before it."""
+        return self.section.frame(
+            **attempt.names,
+            devices=tuple(attempt.cards),
+            allocated=attempt.allocated,
+            quota=_QuotaView(attempt),
         )
 
     def walk(
@@ -196,7 +255,7 @@ class Walker:
 
     def __init__(self, tests: CardTests, attempt: ContainerAttempt) -> None:
         self.walk = Walk()
-        self._attempt = attempt
+        self._attempt, self._tests = attempt, tests
         self._section, self._charge, self._kind = tests.section, tests.charge, tests.kind
         # It counts the steps of all cards.
         self._meter = Meter.of(tests.limit)
@@ -291,12 +350,7 @@ class Walker:
         """Return the names of `fit` for a card, for shared steps without the cards taken before it."""
         attempt, section = self._attempt, self._section
         if self._frame is None:
-            self._frame = section.frame(
-                **attempt.names,
-                devices=tuple(attempt.cards),
-                allocated=attempt.allocated,
-                quota=_QuotaView(attempt),
-            )
+            self._frame = self._tests.fit_frame(attempt)
         frame = self._frame
         if is_shared:
             section.fill(frame, device=card, charge=charge)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -71,8 +71,3 @@ class Numbers(Generic[K, V]):
             number = self._numbers[value] = len(self.objects)
             self.objects.append(make())
         return number
-
-
-def numbered(numbers: dict[K, int], values: Iterable[K]) -> NDArray[np.int64]:
-    """Return the number of each value; new values get the next ones."""
-    return np.array([numbers.setdefault(each, len(numbers)) for each in values], np.int64)

@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.by_identity import ByIdentity
-from kdsl.cluster.devices.cards import Card, Shape
+from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import Changes
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.devices.alike import INT32, AlikeRows, RowCards
 from kdsl.plan.devices.card_memo import CardMemo
-from kdsl.plan.devices.class_parts import NodeAnswers, NodeFacts, NodeShapes, Numbers, numbered
+from kdsl.plan.devices.card_shapes import AskedCard, CardShapes, numbered
+from kdsl.plan.devices.class_parts import NodeAnswers, NodeFacts, NodeShapes, Numbers
 from kdsl.plan.devices.facts import Facts
 from kdsl.plan.devices.fullness import node_score
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
@@ -60,7 +61,7 @@ class InventoryClasses:
 
     def refresh(self, live: LiveSnapshot) -> None:
         """Take in the changes since the last time."""
-        numbers: list[Sized] = [self._node_shapes, self._card_shapes, self._node_answers]
+        numbers: list[Sized] = [self._node_shapes, self.card_shapes, self._node_answers]
         numbers += [self._card_answers, self._node_facts, self._card_facts, *self._alike.values()]
         is_full = max(map(len, numbers)) > _most(live)
         changes = self._changes
@@ -78,7 +79,7 @@ class InventoryClasses:
 
     def _reset(self) -> None:
         self._node_shapes = Numbers[Hashable, NodeShapes]()
-        self._card_shapes = dict[Shape, int]()
+        self.card_shapes = CardShapes()
         self._card_facts = dict[Hashable, int]()
         self._node_facts = Numbers[Hashable, NodeFacts]()
         self._node_facts.of(None, lambda: NodeFacts((), None))
@@ -134,6 +135,12 @@ class InventoryClasses:
             key and (key[0], key[1], (*key[2], *[numbers[each][at] for each in needed[key]]))
             for at, key in enumerate(keys)
         ]
+
+    @property
+    def live(self) -> LiveSnapshot:
+        """The snapshot of which the nodes are."""
+        assert self._live is not None
+        return self._live
 
     def choices(
         self, demand: Demand, key: ClassKey, node: NodeInfo, memo: CardMemo
@@ -218,9 +225,9 @@ class InventoryClasses:
 
     def card_classes(
         self, kind: str, keys: Sequence[ClassKey], nodes: Sequence[NodeInfo]
-    ) -> tuple[NDArray[np.int64], list[tuple[Card, IdentityAnswer]], NDArray[np.int64]]:
-        """Return the cards of a kind on one node of each class: how many a node has, the cards that differ
-        with their answers of identity tests, and for each card of all nodes its place among these.
+    ) -> tuple[NDArray[np.int64], list[AskedCard], NDArray[np.int64]]:
+        """Return the cards of a kind on one node of each class: how many a node has, the cards that differ,
+        and for each card of all nodes its place among these.
 
         The classes are those of demands for this kind alone.
         """
@@ -228,8 +235,8 @@ class InventoryClasses:
         of_kind = [each.of_kind(kind) for each in shapes]
         sizes, at = np.array([len(each) for each in of_kind], np.int64), np.concatenate(of_kind)
         answers = np.concatenate([self._node_answers.objects[key[1][0]].numbers for key in keys])
-        codes = np.concatenate([each.cards[places] for each, places in zip(shapes, of_kind, strict=True)])
-        codes = codes * len(self._card_answers) + answers
+        numbers = np.concatenate([each.cards[places] for each, places in zip(shapes, of_kind, strict=True)])
+        codes = numbers * len(self._card_answers) + answers
         known = [self.facts(key).cards for key in keys]
         facts = [found[places] for found, places in zip(known, of_kind, strict=True) if found is not None]
         if facts:
@@ -237,9 +244,10 @@ class InventoryClasses:
         _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
         answered = list(self._card_answers)
         of_nodes = np.repeat(np.arange(len(keys)), sizes)[firsts].tolist()
+        found = zip(*[each[firsts].tolist() for each in (at, answers, numbers)], of_nodes, strict=True)
+        cards_of = [self._inventories.at(node).cards for node in nodes]
         cards = [
-            (self._inventories.at(nodes[of]).cards[place], answered[answer])
-            for of, place, answer in zip(of_nodes, at[firsts].tolist(), answers[firsts].tolist(), strict=True)
+            AskedCard(cards_of[of][place], answered[answer], number) for place, answer, number, of in found
         ]
         return sizes, cards, places
 
@@ -344,7 +352,7 @@ class InventoryClasses:
             return NodeShapes(
                 node_score(cards),
                 tuple([card.type for card in cards]),
-                numbered(self._card_shapes, [card.shape for card in cards]),
+                numbered(self.card_shapes.numbers, [card.shape for card in cards]),
             )
 
         faults = self._inventories.inventory(node.facts).faults

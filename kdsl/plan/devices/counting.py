@@ -17,7 +17,9 @@ from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.eval.values import EvalError
 from kdsl.plan.devices.attempt import ContainerAttempt
-from kdsl.plan.devices.card_memo import CardMemo, Settled, Verdicts
+from kdsl.plan.devices.card_columns import MIN_CARDS
+from kdsl.plan.devices.card_memo import CardClass, CardMemo, Settled, Verdicts
+from kdsl.plan.devices.card_shapes import AskedCard
 from kdsl.plan.devices.card_tests import Walker
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
 from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
@@ -80,11 +82,12 @@ class CardCounts:
         request = attempt.request
         sizes, cards, places = classes.card_classes(request.kind, keys, nodes)
         try:
-            self._order([card for card, _ in cards])
+            self._order([each.card for each in cards])
             refused = self._fitting.gated({**attempt.names, "devices": ()})
         except EvalError:
             return [None] * len(keys)
-        settled = [self._settled(card, answer) for card, answer in cards]
+        settled, numbers_of = self._outcomes(cards, classes)
+        places = numbers_of[places]
         of = np.repeat(np.arange(len(keys)), sizes)
         is_open = self._open(settled, of, places, len(keys))
         numbers = {"": 0}
@@ -124,10 +127,10 @@ class CardCounts:
 
     def _order(self, cards: Sequence[Card]) -> None:
         """Raise EvalError if a card cannot be put in order."""
-        asked = self._attempt
-        self._program.order.sort_keys(
-            cards, (), asked.pod, asked.node, asked.policy, asked.request, (asked.request,), self._memo
-        )
+        asked, order = self._attempt, self._program.order
+        tried = cards[:1] if order.is_total else cards
+        requests = (asked.request,)
+        order.sort_keys(tried, (), asked.pod, asked.node, asked.policy, asked.request, requests, self._memo)
 
     def _refusal(self, chooser: int, numbers: Mapping[str, int], counts: Sequence[int]) -> str:
         found = {reason: counts[number] for reason, number in numbers.items() if number and counts[number]}
@@ -136,9 +139,35 @@ class CardCounts:
             found[own] = found.get(own, 0) + counts[0]
         return refusal(found, sum(counts))
 
+    def _outcomes(
+        self, cards: Sequence[AskedCard], classes: InventoryClasses
+    ) -> tuple[list[Settled | None], NDArray[np.intp]]:
+        """Return different outcomes of cards, None if a test fails, and the number of each card's."""
+        found: list[Settled | None] = []
+        numbers = np.full(len(cards), -1)
+        new = np.arange(len(cards))
+        if self._verdicts:
+            new = np.array(
+                [self._class(each.card, each.answer) not in self._verdicts for each in cards]
+            ).nonzero()[0]
+        if len(new) >= MIN_CARDS:
+            at_once = self._fitting.cards.outcomes(
+                self._attempt, [cards[place] for place in new.tolist()], classes.card_shapes, classes.live
+            )
+            if at_once is not None:
+                found += at_once[0]
+                numbers[new] = at_once[1]
+        for place in (numbers < 0).nonzero()[0].tolist():
+            numbers[place] = len(found)
+            found.append(self._settled(cards[place].card, cards[place].answer))
+        return found, numbers
+
+    def _class(self, card: Card, identity: IdentityAnswer) -> CardClass:
+        return self._key(card), identity, self._groups.number
+
     def _settled(self, card: Card, identity: IdentityAnswer) -> Settled | None:
         """Return the outcome of cards of one class; None if a test fails."""
-        card_class = (self._key(card), identity, self._groups.number)
+        card_class = self._class(card, identity)
         try:
             verdict = self._verdicts.get(card_class)
             if verdict is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Var
+from kdsl.check.rules.totality import Totality
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
@@ -19,8 +20,14 @@ from kdsl.plan.devices.card_memo import CardMemo
 from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.facts import Facts
 from kdsl.plan.devices.fullness import card_score
+from kdsl.plan.devices.identity import reads_only
 from kdsl.plan.devices.requests import DeviceRequest
 from kdsl.plan.devices.section import Section
+
+_NUMBERS: Final = frozenset(
+    ("index", "numa", "slots", "used", "memory", "usedMemory", "cores", "usedCores", "healthy")
+)
+"""Fields of cards that take the same steps for all cards."""
 
 
 class CardOrder:
@@ -32,7 +39,15 @@ class CardOrder:
         self._keys = [(self.section.compile(key.value), key.descending, key.value.span) for key in keys]
         read = {part.slot for key in keys for part in walk(key.value) if isinstance(part, Var)}
         self._is_shared = names["devices"].slot not in read
+        self._fns = functions.fns
         self._reads_fullness = names["fullness"].slot in read
+
+    @cached_property
+    def is_total(self) -> bool:
+        """Whether all cards have keys if one of them has: no key can fail, and all take the same steps."""
+        exprs = self.section.opened
+        totality = Totality({}, self._fns)
+        return reads_only(exprs, _NUMBERS) and all(totality.why_it_may_fail(each) is None for each in exprs)
 
     @cached_property
     def _facts(self) -> Facts:

@@ -19,6 +19,7 @@ from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.inline import inline_calls, substitute
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.template import Text, compile_template
+from kdsl.plan.devices.card_scope import CardLowering
 from kdsl.plan.devices.device_error import DeviceError, located
 
 _SEPARATORS: Final = frozenset(SEPARATORS)
@@ -45,7 +46,19 @@ class Section:
         """The compiled expressions, with functions inlined."""
 
     def compile(self, expr: TypedExpr) -> Closure:
-        return self._scope.compile(self._inlined(expr))
+        return self.closure(self.optimised(expr))
+
+    def optimised(self, expr: TypedExpr) -> TypedExpr:
+        """Return the expression as both back ends compile it."""
+        return self._scope.optimised(self._inlined(expr))
+
+    def closure(self, expr: TypedExpr) -> Closure:
+        """Compile an `optimised` expression."""
+        return self._scope.closure(expr)
+
+    def columns(self, *varying: str) -> CardLowering:
+        """Return a compiler over columns; the values of these names differ from card to card."""
+        return CardLowering(self._scope, self._functions, [self._slots[name] for name in varying])
 
     def maybe(self, expr: TypedExpr | None) -> Closure | None:
         return None if expr is None else self.compile(expr)
@@ -124,7 +137,8 @@ class FieldsProgram:
         self.section = section or Section(checked.scope, device, functions)
         for let in checked.lets:
             self.section.let(let)
-        self._values = {name: self.section.compile(value) for name, value in checked.values.items()}
+        self.exprs = {name: self.section.optimised(value) for name, value in checked.values.items()}
+        self._values = {name: self.section.closure(value) for name, value in self.exprs.items()}
         self._spans = {name: value.span for name, value in checked.values.items()}
 
     def has(self, name: str) -> bool:
@@ -156,7 +170,7 @@ class FieldsProgram:
     def word(self, name: str, frame: Frame, default: str = "") -> str:
         """Return a text that a record of cards can hold; EvalError for anything else."""
         text = self.text(name, frame, default)
-        if not text or not _SEPARATORS.isdisjoint(text):
+        if not is_word(text):
             raise self.error(name, f"must be a text without any of `{SEPARATORS}`, got `{shown(text)}`")
         return text
 
@@ -179,6 +193,11 @@ class FieldsProgram:
         """Return the error that the value of a field is."""
         site = str(self._spans[name]) if name in self._spans else ""
         return DeviceError(f"`{name}` {problem}", site=site, field=name)
+
+
+def is_word(text: str) -> bool:
+    """Return whether a record of cards can hold a text."""
+    return bool(text) and _SEPARATORS.isdisjoint(text)
 
 
 def kind_word(value: Value) -> str:

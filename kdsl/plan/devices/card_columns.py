@@ -1,0 +1,226 @@
+"""The `charge` and `fit` of a device over columns: the outcomes of many cards at once.
+
+In a busy cluster hardly two cards are alike. So the tests of a new pod run once over arrays of all different
+cards. A card for which an expression has no value, or with a reason of its own, is left to `Walker`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from kdsl.cluster.devices.cards import INT32_MAX
+from kdsl.cluster.snapshot.fact_columns import FactColumns
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.eval.scalar import Frame
+from kdsl.eval.values import EvalError, Value
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.column import (
+    AllBad,
+    Bad,
+    Coded,
+    Column,
+    ColumnValue,
+    Mask,
+    NotColumnar,
+    Objects,
+    Same,
+    bad_of,
+    either,
+    encoded,
+    spread,
+    take,
+)
+from kdsl.plan.columns.logic import Operand
+from kdsl.plan.compile.template import Text, text_in
+from kdsl.plan.devices.card_memo import Settled
+from kdsl.plan.devices.card_shapes import AskedCard, CardShapes
+from kdsl.plan.devices.choice import CardCharge
+from kdsl.plan.devices.identity import IdentityAnswer
+from kdsl.plan.devices.section import is_word
+
+_AMOUNTS: Final = {"memory": 0, "cores": 0, "slots": 1}
+"""The amounts of a charge with their defaults."""
+MIN_CARDS: Final = 12
+"""For fewer cards it is faster to ask card by card."""
+_NONE_YET: Final = -1
+"""In place of the number of an outcome: the card is asked by itself."""
+
+
+class _Tuples:
+    """A tuple of values for each row: row i has `values[codes[i]]`."""
+
+    def __init__(self, rows: int) -> None:
+        self.codes: NDArray[np.intp] = np.zeros(rows, np.intp)
+        self.values: list[tuple[Value, ...]] = [()]
+
+    def add(self, value: ColumnValue) -> None:
+        """Append a value to the tuple of each row."""
+        if isinstance(value, Same):
+            self.values = [(*each, value.value) for each in self.values]
+            return
+        column = encoded(value)
+        width = len(column.values)
+        distinct, self.codes = np.unique(self.codes * width + column.codes, return_inverse=True)
+        pairs = [divmod(each, width) for each in distinct.tolist()]
+        self.values = [(*self.values[before], column.values[at]) for before, at in pairs]
+
+
+class _Outcomes:
+    """The outcomes of some cards: the reason against each, and its values of `together by` until then."""
+
+    def __init__(self, cards: int) -> None:
+        self.open: NDArray[np.intp] = np.arange(cards)
+        """The cards that passed all tests so far."""
+        self.apart = _Tuples(cards)
+        """The values of `together by` so far, of the open cards."""
+        self.numbers: NDArray[np.intp] = np.full(cards, _NONE_YET)
+        self._found: list[tuple[str, tuple[Value, ...]]] = []
+
+    def settle(self, chosen: Mask, reason: str | None) -> None:
+        """Settle some of the open cards. Without a reason they are left out."""
+        if reason is not None:
+            distinct, numbers = np.unique(self.apart.codes[chosen], return_inverse=True)
+            self.numbers[self.open[chosen]] = numbers + len(self._found)
+            self._found += [(reason, self.apart.values[each]) for each in distinct.tolist()]
+        self.open, self.apart.codes = self.open[~chosen], self.apart.codes[~chosen]
+
+    def settle_all(self, reason: str | None) -> None:
+        """Settle all open cards."""
+        self.settle(np.ones(len(self.open), np.bool_), reason)
+
+    def settled(self, steps: int) -> list[Settled]:
+        """Return the outcomes by number; each card took at most so many steps."""
+        return [Settled(reason, apart, steps) for reason, apart in self._found]
+
+
+class ColumnStep(Struct, frozen=True, eq=False):
+    """A `require` or `together by` over columns. `test` is None for an identity test. `reason` is None if it
+    depends on the card.
+    """
+
+    test: Operand | None
+    identity: int | None
+    is_together: bool
+    reason: str | Text | None
+
+
+class CardColumns(Struct, frozen=True, eq=False):
+    """The tests of a device over columns. `charge` has the fields of that section. `slots` are those of the
+    card in `charge` and in `fit`, and that of the charge in `fit`.
+    """
+
+    kind: str
+    charge: Mapping[str, Operand]
+    steps: Sequence[ColumnStep]
+    slots: tuple[int, int, int]
+
+    def outcomes(
+        self,
+        cards: Sequence[AskedCard],
+        shapes: CardShapes,
+        frames: tuple[Frame, Frame],
+        live: LiveSnapshot,
+    ) -> tuple[list[Settled], NDArray[np.intp]]:
+        """Return different outcomes, and the number of each card's; -1 for cards to be asked by themselves.
+
+        `frames` are those of `charge` and `fit`, with all names but the card and its charge.
+        NotColumnar if columns have no answer.
+        """
+        in_charge, in_fit, of_charge = self.slots
+        rows, facts = np.arange(len(cards)), live.kept[FactColumns]
+        numbers = np.array([each.shape for each in cards], np.intp)
+
+        def field(attribute: str) -> Column | Coded | None:
+            return shapes.column(attribute, numbers)
+
+        device = Objects(rows, [each.card for each in cards], read=field)
+        charge, bad = self._charges(Batch(live, rows, frames[0], facts, {in_charge: device}))
+        batch = Batch(live, rows, frames[1], facts, {in_fit: device, of_charge: charge})
+        found = _Outcomes(len(cards))
+        if bad is not None:
+            found.settle(bad, None)
+        for step in self.steps:
+            if not len(found.open):
+                break
+            self._run(
+                step, batch.part(found.open), [cards[each].answer for each in found.open.tolist()], found
+            )
+        found.settle_all("")
+        steps = sum([frame[-1].limit - frame[-1].left for frame in frames])
+        return found.settled(steps), found.numbers
+
+    def _run(
+        self, step: ColumnStep, batch: Batch, answers: Sequence[IdentityAnswer], found: _Outcomes
+    ) -> None:
+        """Run a step for the open cards, which have these answers of identity tests."""
+        try:
+            value = _identity(answers, step.identity) if step.test is None else step.test(batch)
+        except AllBad:
+            found.settle_all(None)
+            return
+        bad = bad_of(value)
+        if bad is not None and bad.any():
+            found.settle(bad, None)
+            value = take(value, (~bad).nonzero()[0])
+        if step.is_together:
+            found.apart.add(value)
+        elif isinstance(value, Same):
+            if value.value is not True:
+                found.settle_all(self._reason(step, batch))
+        else:
+            passed, _ = spread(value, len(found.open), np.bool_)
+            if not passed.all():
+                found.settle(~passed, self._reason(step, batch))
+
+    @staticmethod
+    def _reason(step: ColumnStep, batch: Batch) -> str | None:
+        try:
+            return None if step.reason is None else text_in(step.reason, batch.frame)
+        except EvalError:
+            return None
+
+    def _charges(self, batch: Batch) -> tuple[ColumnValue, Bad]:
+        """Return the charge of each card, and the cards for which it is an error."""
+        bad: Bad = None
+        found = _Tuples(len(batch))
+        for name, default in (*_AMOUNTS.items(), ("type", self.kind)):
+            try:
+                value = (
+                    self.charge[name](batch)
+                    if name in self.charge
+                    else Same(self.kind if default is None else default)
+                )
+            except AllBad:
+                raise NotColumnar from None
+            is_fit = _is_word if name == "type" else _is_amount
+            if not isinstance(value, Same):
+                value = encoded(value)
+                wrong = np.array([not is_fit(each) for each in value.values])[value.codes]
+                bad = either(bad, value.bad, wrong if wrong.any() else None)
+            elif not is_fit(value.value):
+                raise NotColumnar
+            found.add(value)
+        charges = [CardCharge(*each) for each in found.values]
+        return Same(charges[0]) if len(charges) == 1 else Coded(found.codes, charges), bad
+
+
+def _is_amount(value: Value) -> bool:
+    return value.__class__ is int and 0 <= value <= INT32_MAX
+
+
+def _is_word(value: Value) -> bool:
+    return isinstance(value, str) and is_word(value)
+
+
+def _identity(answers: Sequence[IdentityAnswer], number: int | None) -> Column:
+    """Return the answers of an identity test."""
+    assert number is not None
+    values = [answer[number] for answer in answers]
+    return Column(
+        np.array([value is True for value in values]), np.array([isinstance(value, str) for value in values])
+    )
