@@ -222,5 +222,5 @@ def _identity(answers: Sequence[IdentityAnswer], number: int | None) -> Column:
     assert number is not None
     values = [answer[number] for answer in answers]
     return Column(
-        np.array([value is True for value in values]), np.array([isinstance(value, str) for value in values])
+        np.array([value is True for value in values]), np.array([value.__class__ is str for value in values])
     )

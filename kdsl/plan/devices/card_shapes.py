@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.cluster.devices.cards import SHAPE_FIELDS, Card, Shape
@@ -16,7 +17,7 @@ from kdsl.plan.devices.identity import IdentityAnswer
 K = TypeVar("K", bound=Hashable)
 
 
-class AskedCard(NamedTuple):
+class AskedCard(Struct, frozen=True, eq=False):
     """A card, its answers of identity tests, and the number of its shape."""
 
     card: Card

@@ -244,12 +244,15 @@ class InventoryClasses:
         _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
         answered = list(self._card_answers)
         of_nodes = np.repeat(np.arange(len(keys)), sizes)[firsts].tolist()
-        found = zip(*[each[firsts].tolist() for each in (at, answers, numbers)], of_nodes, strict=True)
         cards_of = [self._inventories.at(node).cards for node in nodes]
-        cards = [
-            AskedCard(cards_of[of][place], answered[answer], number) for place, answer, number, of in found
-        ]
-        return sizes, cards, places
+        places_of = at[firsts].tolist()
+        asked = map(
+            AskedCard,
+            [cards_of[of][place] for of, place in zip(of_nodes, places_of, strict=True)],
+            [answered[number] for number in answers[firsts].tolist()],
+            numbers[firsts].tolist(),
+        )
+        return sizes, list(asked), places
 
     def _facts_of(self, kind: str, place: int) -> Facts:
         program = self._inventories.programs[kind]
