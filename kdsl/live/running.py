@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
+from collections.abc import Callable
 from random import SystemRandom
 from typing import Final
 
@@ -35,12 +37,24 @@ def host_name() -> str:
 
 async def _run(options: RunOptions, service: Service | None) -> str:
     process = SchedulerProcess(options, SystemRandom(), service)
+    for number in _SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, _stop_once, process.stop)
+    await process.run()
+    return process.report()
+
+
+def _stop_once(stop: Callable[[], None]) -> None:
+    """Begin to end; from now on a signal ends the process at once, until it has ended by itself.
+
+    Not by the default action, which process 1 of a container does not have.
+    """
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
-        loop.add_signal_handler(number, process.stop)
-    try:
-        await process.run()
-        return process.report()
-    finally:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)
+        loop.remove_signal_handler(number)
+        signal.signal(number, _end_at_once)
+    stop()
+
+
+def _end_at_once(number: int, frame: object) -> None:
+    """End as kube-scheduler ends at a second signal."""
+    os._exit(1)

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from kdsl.hooks.context import PluginContext
 from kdsl.reload import Reloaded, Sources
+from kdsl.sandbox import Delay, Match
 
-from tests.live.scenarios.world import SERVING, SHORT_LEASE, World, get, kind, live, play
+from tests.live.scenarios.world import PATIENCE, SERVING, SHORT_LEASE, World, get, kind, live, play
 from tests.live.test_reloading import RULES, Mount
 
 _COMMAND = "import sys; from kdsl.cli.main import main; sys.exit(main())"
@@ -169,5 +170,27 @@ def test_s12_28_a_leader_that_is_killed_is_followed_and_one_that_is_ended_gives_
         await killed(world)
         await ended(world)
         assert len(world.bindings("a")) == len(world.bindings("b")) == 1
+
+    play(scenario)
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    mount = Mount(tmp_path / "rules")
+    mount.update(_rules("n1"))
+
+    async def scenario(world: World) -> None:
+        hanging = world.sandbox.faults.always(Match("POST", "*/binding"), Delay(60))
+        await world.node()
+        await world.pod("a")
+        async with _command(world, mount.folder) as process:
+            await world.until(lambda: hanging.used, 15)
+            process.terminate()
+            assert process.stderr is not None
+            async with asyncio.timeout(PATIENCE):
+                while b"stopping; a second signal" not in await process.stderr.readline():
+                    pass
+            process.send_signal(signal.SIGINT)
+            await asyncio.wait_for(process.communicate(), PATIENCE)
+        assert process.returncode == 1
 
     play(scenario)
