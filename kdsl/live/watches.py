@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from random import Random
 
 from kdsl.live.changes import Change
 from kdsl.live.health import ResourceHealth, SilentObserver, WatchObserver
 from kdsl.live.inbox import Inbox
 from kdsl.live.mirror import Mirror
-from kdsl.live.needs import Needs
+from kdsl.live.needs import Needs, merged
 from kdsl.live.recovery import Recovery
 from kdsl.live.reflector import Reflector
 from kdsl.live.resources import NODES, PODS, ApiResource
@@ -59,12 +59,15 @@ class Watches:
         self._followed: dict[str, _Followed] = {}
         self._group: asyncio.TaskGroup | None = None
         self._keeps_raw = False
+        self._needed: frozenset[str] = frozenset()
 
-    def follow(self, needs: Needs) -> None:
-        """Watch exactly the needed resources from now on; drop the others.
+    def follow(self, needed: Needs, coming: Needs | None = None) -> None:
+        """Watch exactly the needed resources from now on, and those `coming` into use; drop the others.
 
         If the JSON of objects is needed for the first time, everything is listed again.
         """
+        needs = needed if coming is None else merged(needed, coming)
+        self._needed = frozenset(resource.name for resource in needed.resources)
         wanted = {resource.name: resource for resource in needs.resources}
         for name in [each for each in self._followed if each not in wanted]:
             self._drop(self._followed.pop(name))
@@ -95,9 +98,17 @@ class Watches:
 
     @property
     def health(self) -> tuple[ResourceHealth, ...]:
-        """Return the health of each resource."""
+        """Return the health of each needed resource."""
+        return tuple(each for each in self._all_health() if each.resource in self._needed)
+
+    @property
+    def coming(self) -> tuple[ResourceHealth, ...]:
+        """Return the health of each resource that is watched, but not needed yet."""
+        return tuple(each for each in self._all_health() if each.resource not in self._needed)
+
+    def _all_health(self) -> Iterator[ResourceHealth]:
         done = self._inbox.done
-        return tuple(each.standing.health(done) for each in tuple(self._followed.values()))
+        return (each.standing.health(done) for each in tuple(self._followed.values()))
 
     def _begin(self, resource: ApiResource) -> _Followed:
         clock = asyncio.get_running_loop().time
