@@ -190,7 +190,7 @@ class LiveScheduler:
         self.thread.start()
 
     async def stop(self, drain: float = DRAIN) -> bool:
-        """Stop deciding, let work under way end within `drain` seconds, and return whether all bindings ended.
+        """Stop deciding, let work under way end within `drain` seconds, and return whether all bindings did.
 
         Bindings come first, then what the failed ones give back: locks of nodes, devices. Then evictions,
         conditions and events get a second. Release the lease after this.
