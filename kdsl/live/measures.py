@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from kdsl import __version__
 from kdsl.app import Scheduler
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
@@ -47,6 +48,7 @@ class Measures:
     ) -> None:
         """`now` is the clock of the queue, in nanoseconds."""
         self.registry = Registry({**SCHEDULER, **CLIENT, **KDSL}.values(), is_process_shown=True)
+        self.registry.numbers("kdsl_build_info").set(1, (__version__,))
         self.slis = Registry(SLIS.values())
         self.decisions = SchedulerMetrics(self.registry)
         self.client = ClientMetrics(self.registry, host, time.monotonic)

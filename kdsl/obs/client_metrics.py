@@ -29,6 +29,8 @@ class ClientMetrics:
         self._events = numbers("kdsl_watch_events_total")
         self._failures = numbers("kdsl_watch_failures_total")
         self._dropped = numbers("kdsl_events_dropped_total")
+        for reason in ("dropped", "failed"):
+            self._dropped.add((reason,), 0)
         self._heard: dict[str, float] = {}
         registry.before_scrape.append(self._measure_lag)
 
