@@ -43,7 +43,7 @@ class Measures:
         self,
         host: str,
         log: DecisionLog,
-        now: Callable[[], int] = time.time_ns,
+        now: Callable[[], int],
         stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
         """`now` is the clock of the queue, in nanoseconds."""

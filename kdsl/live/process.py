@@ -21,6 +21,7 @@ from kdsl.hooks.context import PluginContext
 from kdsl.live.asking import ask
 from kdsl.live.assembly import LiveOptions, LiveScheduler
 from kdsl.live.client import Client
+from kdsl.live.clocks import SteadyClock
 from kdsl.live.comparisons import CanaryRun, ShadowRun
 from kdsl.live.connection import Connection
 from kdsl.live.decision_log import DecisionLog
@@ -108,7 +109,8 @@ class SchedulerProcess:
     async def _assemble(self, connection: Connection) -> None:
         """Make all parts; the only request to the cluster finds the events API."""
         options = self.options
-        self.measures = measures = Measures(str(connection.access.place), self.decisions)
+        steady = SteadyClock()
+        self.measures = measures = Measures(str(connection.access.place), self.decisions, steady.now)
         client = connection.client(options.qps, options.burst, observer=measures.sent)
         self.inbox = Inbox()
         watching = connection.client(observer=measures.sent, part="watch")
@@ -120,6 +122,7 @@ class SchedulerProcess:
             options.host,
             options.in_flight,
             await _events_api(client),
+            steady,
             advises=options.advises,
             record=self._record,
         )

@@ -110,7 +110,7 @@ def test_a_run_is_counted_as_kube_scheduler_counts_it() -> None:
 
 def test_what_alerts_ask_for_is_there_before_it_happens() -> None:
     """An increase is seen only from the second value on."""
-    exposed = Measures("server:443", DecisionLog(lambda: 0, "i")).registry
+    exposed = Measures("server:443", DecisionLog(lambda: 0, "i"), lambda: 0).registry
     _, _, rules, _, _ = world()
     assert value(exposed.text(), "kdsl_build_info", version=kdsl.__version__) == 1
     for reason in ("dropped", "failed"):
