@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from random import Random
 
 from kdsl.live.changes import Change
@@ -58,7 +59,7 @@ class Watches:
         self._recovery = Recovery(probe, random)
         self._followed: dict[str, _Followed] = {}
         self._group: asyncio.TaskGroup | None = None
-        self._keeps_raw = False
+        self._keeps_raw = self._needs_raw = False
         self._needed: frozenset[str] = frozenset()
 
     def follow(self, needed: Needs, coming: Needs | None = None) -> None:
@@ -68,6 +69,7 @@ class Watches:
         """
         needs = needed if coming is None else merged(needed, coming)
         self._needed = frozenset(resource.name for resource in needed.resources)
+        self._needs_raw = needed.keeps_raw
         wanted = {resource.name: resource for resource in needs.resources}
         for name in [each for each in self._followed if each not in wanted]:
             self._drop(self._followed.pop(name))
@@ -99,12 +101,17 @@ class Watches:
     @property
     def health(self) -> tuple[ResourceHealth, ...]:
         """Return the health of each needed resource."""
-        return tuple(each for each in self._all_health() if each.resource in self._needed)
+        needed = (each for each in self._all_health() if each.resource in self._needed)
+        return tuple(_as_renewed(each) if self._needs_raw else each for each in needed)
 
     @property
     def coming(self) -> tuple[ResourceHealth, ...]:
-        """Return the health of each resource that is watched, but not needed yet."""
-        return tuple(each for each in self._all_health() if each.resource not in self._needed)
+        """Return the health of each resource that is not needed yet, or whose JSON is not."""
+        return tuple(
+            _as_renewed(each)
+            for each in self._all_health()
+            if each.resource not in self._needed or not (self._needs_raw or each.is_renewed)
+        )
 
     def _all_health(self) -> Iterator[ResourceHealth]:
         done = self._inbox.done
@@ -149,7 +156,13 @@ class Watches:
         if followed.task is not None:
             followed.task.cancel()
         followed.mirror.renew()
+        followed.standing.renew()
         self._start(followed)
 
     async def _put(self, changes: list[Change]) -> None:
         await self._inbox.put(changes)
+
+
+def _as_renewed(health: ResourceHealth) -> ResourceHealth:
+    """Return the health of a resource whose JSON is needed."""
+    return health if health.is_renewed else replace(health, is_synced=False)

@@ -167,6 +167,45 @@ def test_texts_that_are_needed_later_come_with_each_object_once_more() -> None:
     run(scenario())
 
 
+def test_what_comes_into_use_is_watched_beside_what_is_needed() -> None:
+    async def scenario() -> None:
+        cluster = Cluster("nodes", "services")
+        for api in cluster.apis.values():
+            api.put("a")
+        needed, coming = needs_of("nodes"), needs_of("nodes", "services", keeps_raw=True)
+
+        def state() -> tuple[bool, list[tuple[str, bool]]]:
+            return watches.is_ready, [(each.resource, each.is_ready) for each in watches.coming]
+
+        async with watching(cluster, needed) as (watches, inbox):
+            await asyncio.sleep(1)
+            inbox.take(9, timeout=0)
+            inbox.take(9, timeout=0)
+            watches.follow(needed, coming)
+            assert state() == (True, [("nodes", False), ("services", False)])
+            await asyncio.sleep(1)
+            assert all(change.raw for change in taken_whole(inbox))
+            assert state() == (True, [("nodes", False), ("services", False)])
+            inbox.take(9, timeout=0)
+            assert state() == (True, [("services", True)])
+            watches.follow(coming)
+            assert state() == (True, [])
+
+        # Without rules that decide meanwhile nothing is ready before the JSON is there.
+        async with watching(cluster, needed) as (watches, inbox):
+            await asyncio.sleep(1)
+            inbox.take(9, timeout=0)
+            inbox.take(9, timeout=0)
+            watches.follow(needs_of("nodes", keeps_raw=True))
+            assert state() == (False, [])
+            await asyncio.sleep(1)
+            inbox.take(9, timeout=0)
+            inbox.take(9, timeout=0)
+            assert state() == (True, [])
+
+    run(scenario())
+
+
 def test_a_full_inbox_stops_the_reading_and_loses_nothing() -> None:
     async def scenario() -> None:
         cluster = Cluster("nodes")

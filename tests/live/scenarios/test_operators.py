@@ -161,6 +161,25 @@ def test_rules_that_need_a_missing_right_are_refused_until_it_is_there(tmp_path:
     play(scenario)
 
 
+def test_rules_that_need_less_end_the_wait_for_a_right(tmp_path: Path) -> None:
+    mount = Mount(tmp_path / "rules")
+    reader = RULES.format(node="n1").replace("require", 'require !("x" in pod.namespaceLabels) &&', 1)
+    mount.update({"mine.kdsl": reader})
+
+    async def scenario(world: World) -> None:
+        world.sandbox.faults.forbid("namespaces", "list")
+        world.sandbox.faults.forbid("namespaces", "watch")
+        await world.node()
+        await world.pod("a")
+        instance = world.begin(sources=Sources(rules=(mount.folder,)))
+        await world.until(lambda: hasattr(instance.process, "watches") and instance.process.watches.health)
+        await world.until(lambda: any(each.error for each in instance.process.watches.health))
+        mount.update(_rules("n1"))
+        await world.until(lambda: world.bound("a"))
+
+    play(scenario)
+
+
 def test_a_rule_that_changes_while_the_rules_are_loaded_counts(tmp_path: Path) -> None:
     mount = Mount(tmp_path / "rules")
     mount.update(_rules("n1"))
