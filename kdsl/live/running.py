@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable
 from random import SystemRandom
 from typing import Final
 
@@ -37,24 +36,25 @@ def host_name() -> str:
 
 async def _run(options: RunOptions, service: Service | None) -> str:
     process = SchedulerProcess(options, SystemRandom(), service)
-    for number in _SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, _stop_once, process.stop)
-    await process.run()
-    return process.report()
-
-
-def _stop_once(stop: Callable[[], None]) -> None:
-    """Begin to end; from now on a signal ends the process at once, until it has ended by itself.
-
-    Not by the default action, which process 1 of a container does not have.
-    """
     loop = asyncio.get_running_loop()
-    for number in _SIGNALS:
-        loop.remove_signal_handler(number)
-        signal.signal(number, _end_at_once)
-    stop()
+
+    def stop(number: int, frame: object) -> None:
+        """Begin to end; from now on a signal ends the process at once, until it has ended by itself."""
+        for each in _SIGNALS:
+            signal.signal(each, _end_at_once)
+        loop.call_soon_threadsafe(process.stop)
+
+    # Not as handlers of the loop, which may be busy with the rules when the second signal comes.
+    before = {number: signal.signal(number, stop) for number in _SIGNALS}
+    try:
+        await process.run()
+        return process.report()
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is stop:
+                signal.signal(number, handler)
 
 
 def _end_at_once(number: int, frame: object) -> None:
-    """End as kube-scheduler ends at a second signal."""
+    """End as kube-scheduler ends at a second signal. Process 1 of a container has no default action."""
     os._exit(1)
