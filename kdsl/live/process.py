@@ -241,7 +241,7 @@ class SchedulerProcess:
 
     async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
         """End in order: decisions, bindings, then the lease; watches run until the bindings have ended."""
-        _LOG.info("stopping; a second signal ends this process at once")
+        _LOG.info("stopping")
         if self._service is not None:
             await self._service.stop(self.options.drain)
         if not await self.scheduler.stop(self.options.drain):
