@@ -119,3 +119,7 @@ class Measures:
     def queue(self, write: Write, length: int) -> None:
         """Set the number of waiting writes of a kind."""
         self.outbox[write.value] = length
+
+    def preempted(self, is_done: bool, seconds: float) -> None:
+        """Count a preemption."""
+        self.client.preempted(is_done, seconds)

@@ -12,7 +12,7 @@ from kdsl.obs.registry import Registry
 
 
 class ClientMetrics:
-    """Counts requests, watches, and dropped events."""
+    """Counts requests, watches, preemptions, and dropped events."""
 
     def __init__(self, registry: Registry, host: str, clock: Callable[[], float]) -> None:
         """`clock` returns monotonic seconds."""
@@ -31,6 +31,10 @@ class ClientMetrics:
         self._dropped = numbers("kdsl_events_dropped_total")
         for reason in ("dropped", "failed"):
             self._dropped.add((reason,), 0)
+        self._preemptions = numbers("scheduler_preemption_goroutines_execution_total")
+        self._preempting = histogram("scheduler_preemption_goroutines_duration_seconds")
+        for result in ("success", "error"):
+            self._preemptions.add((result,), 0)
         self._heard: dict[str, float] = {}
         registry.before_scrape.append(self._measure_lag)
 
@@ -68,6 +72,12 @@ class ClientMetrics:
     def event_dropped(self, reason: str) -> None:
         """Count a dropped event."""
         self._dropped.add((reason,))
+
+    def preempted(self, is_done: bool, seconds: float) -> None:
+        """Count a preemption carried out, and add its time."""
+        result = ("success" if is_done else "error",)
+        self._preemptions.add(result)
+        self._preempting.observe(seconds, result)
 
     def _measure_lag(self) -> None:
         now = self._clock()

@@ -182,6 +182,7 @@ def test_the_client_tells_of_requests_and_of_silence() -> None:
     client.answered("POST", 0, 5.0, 300, 0)
     client.received("pods", "ADDED")
     client.synced("nodes", False)
+    client.preempted(True, 0.5)
     now[0] = 130.0
     client.received("nodes", "BOOKMARK")
     text = exposed.text()
@@ -192,6 +193,10 @@ def test_the_client_tells_of_requests_and_of_silence() -> None:
     assert value(text, "kdsl_watch_lag_seconds", resource="pods") == 30
     assert value(text, "kdsl_watch_lag_seconds", resource="nodes") == 0
     assert value(text, "kdsl_watch_synced", resource="nodes") == 0
+    of_preemptions = "scheduler_preemption_goroutines"
+    assert value(text, f"{of_preemptions}_execution_total", result="success") == 1
+    assert value(text, f"{of_preemptions}_execution_total", result="error") == 0
+    assert value(text, f"{of_preemptions}_duration_seconds_sum", result="success") == 0.5
 
 
 def test_leader_reloads_and_comparisons() -> None:
