@@ -50,6 +50,10 @@ class WatchObserver(Protocol):
         """Note whether a resource was listed and is watched."""
         ...
 
+    def not_watched(self, resource: str) -> None:
+        """Note that a resource is not watched any more, or that the server does not have it."""
+        ...
+
     def watch_failed(self, resource: str, reason: str) -> None:
         """Count a failure of a list or watch; `reason` is a value of `Trouble`."""
         ...
@@ -62,6 +66,9 @@ class SilentObserver:
         return None
 
     def synced(self, resource: str, is_synced: bool) -> None:
+        return None
+
+    def not_watched(self, resource: str) -> None:
         return None
 
     def watch_failed(self, resource: str, reason: str) -> None:

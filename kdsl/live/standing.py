@@ -85,7 +85,10 @@ class Standing:
         # A resource that was listed before is served; if its server does not find it now, that is a failure.
         self._is_absent = self._can_be_absent and trouble is Trouble.ABSENT and not self._lists
         self._observer.watch_failed(self._resource, trouble)
-        self._observer.synced(self._resource, False)
+        if self._is_absent:
+            self._observer.not_watched(self._resource)
+        else:
+            self._observer.synced(self._resource, False)
         self._log_failure(logging.INFO if self._is_absent or trouble in _PASSING else logging.WARNING)
 
     def malformed(self, text: str) -> None:

@@ -147,6 +147,7 @@ class Watches:
         """Stop watching a resource, and report its objects as gone: no rule reads them any more."""
         if followed.task is not None:
             followed.task.cancel()
+        self._observer.not_watched(followed.resource.name)
         changes = followed.mirror.replacement().finish()
         if changes and self._group is not None:
             self._group.create_task(self._put(changes), name=f"drop {followed.resource.name}")

@@ -65,6 +65,11 @@ class ClientMetrics:
         self._heard.setdefault(resource, self._clock())
         self._synced.set(int(is_synced), (resource,))
 
+    def not_watched(self, resource: str) -> None:
+        """Forget a resource: its silence is no fault."""
+        self._heard.pop(resource, None)
+        self._synced.remove((resource,))
+
     def watch_failed(self, resource: str, reason: str) -> None:
         """Count a failure; `reason` is one of a closed set: `expired`, `forbidden`, `no answer`."""
         self._failures.add((reason, resource))
@@ -81,8 +86,8 @@ class ClientMetrics:
 
     def _measure_lag(self) -> None:
         now = self._clock()
-        for resource, when in self._heard.copy().items():
-            self._lag.set(max(0.0, now - when), (resource,))
+        heard = self._heard.copy()
+        self._lag.replace({(resource,): max(0.0, now - when) for resource, when in heard.items()})
 
 
 class LeaderMetrics:

@@ -12,6 +12,7 @@ from random import Random
 from kdsl.live.access import AccessOptions
 from kdsl.live.changes import Change
 from kdsl.live.connection import Connection
+from kdsl.live.health import SilentObserver
 from kdsl.live.http import Answer, Request
 from kdsl.live.inbox import Inbox
 from kdsl.live.needs import Need, Needs
@@ -42,14 +43,29 @@ class Cluster:
         return True
 
 
+class Watched(SilentObserver):
+    """Keeps what is told of resources: a number for whether they are watched, none without a watch."""
+
+    def __init__(self) -> None:
+        self.resources: dict[str, bool] = {}
+
+    def synced(self, resource: str, is_synced: bool) -> None:
+        self.resources[resource] = is_synced
+
+    def not_watched(self, resource: str) -> None:
+        self.resources.pop(resource, None)
+
+
 def needs_of(*plurals: str, keeps_raw: bool = False) -> Needs:
     return Needs(tuple(Need(RESOURCES[plural], ("a test",)) for plural in plurals), keeps_raw)
 
 
 @asynccontextmanager
-async def watching(cluster: Cluster, needs: Needs) -> AsyncIterator[tuple[Watches, Inbox]]:
+async def watching(
+    cluster: Cluster, needs: Needs, observer: Watched | None = None
+) -> AsyncIterator[tuple[Watches, Inbox]]:
     inbox = Inbox()
-    watches = Watches(cluster, cluster.probe, inbox, Random(0))
+    watches = Watches(cluster, cluster.probe, inbox, Random(0), observer)
     watches.follow(needs)
     task = asyncio.create_task(watches.run())
     try:
@@ -144,6 +160,20 @@ def test_what_is_not_needed_any_more_is_dropped() -> None:
             await asyncio.sleep(1)
             assert taken(inbox) == ["put nodes y"]
             assert not cluster.apis["namespaces"].streams
+
+    run(scenario())
+
+
+def test_a_resource_that_is_not_watched_is_not_reported_as_silent() -> None:
+    async def scenario() -> None:
+        cluster, told = Cluster("nodes", "services", "csinodes"), Watched()
+        cluster.apis["csinodes"].answers = [answer(404, status(404, "not found"))] * 1000
+        async with watching(cluster, needs_of("nodes", "services", "csinodes"), told) as (watches, _):
+            await asyncio.sleep(5)
+            assert told.resources == {"nodes": True, "services": True}
+            watches.follow(needs_of("nodes"))
+            await asyncio.sleep(5)
+            assert told.resources == {"nodes": True}
 
     run(scenario())
 

@@ -193,6 +193,9 @@ def test_the_client_tells_of_requests_and_of_silence() -> None:
     assert value(text, "kdsl_watch_lag_seconds", resource="pods") == 30
     assert value(text, "kdsl_watch_lag_seconds", resource="nodes") == 0
     assert value(text, "kdsl_watch_synced", resource="nodes") == 0
+    client.not_watched("nodes")
+    left = [name for name, labels in samples(exposed.text()) if ("resource", "nodes") in labels]
+    assert left == ["kdsl_watch_events_total"]
     of_preemptions = "scheduler_preemption_goroutines"
     assert value(text, f"{of_preemptions}_execution_total", result="success") == 1
     assert value(text, f"{of_preemptions}_execution_total", result="error") == 0
