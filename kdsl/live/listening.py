@@ -40,16 +40,21 @@ class Bounds:
 class BoundedProtocol(H11Protocol):
     """A connection that is closed if the head of a request takes too long, or if its answer is not read.
 
-    A new connection beyond the limit ends one without a request: connections that say nothing keep no probe
-    away.
+    A new connection beyond the limit `most` ends one without a request: connections that say nothing keep no
+    probe away. It is refused if there is none.
     """
+
+    most = CONNECTIONS
 
     _deadline: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
     _made_at = 0.0
 
     def connection_made(self, transport: Any) -> None:
-        self._make_room()
+        if not self._make_room():
+            self.transport = transport
+            transport.abort()
+            return
         super().connection_made(transport)
         # Unsent bytes pause writing, however few they are: a transport that is closed waits for ever for a
         # client that does not read. With TLS a limit of 0 is reached by no byte at all.
@@ -79,17 +84,18 @@ class BoundedProtocol(H11Protocol):
         super().resume_writing()
         self._cancel_unread()
 
-    def _make_room(self) -> None:
-        """End connections without a request: first those that never had one, the oldest first."""
+    def _make_room(self) -> bool:
+        """End a connection without a request if need be: the oldest, first of those that never had one."""
         others: set[Any] = self.connections
+        if len(others) < self.most:
+            return True
         idle = [each for each in others if isinstance(each, BoundedProtocol) and each._is_idle()]
-        # With the new connection, uvicorn refuses requests at the limit itself.
-        excess = len(others) + 2 - (self.limit_concurrency or CONNECTIONS)
-        if excess > 0:
-            idle.sort(key=lambda each: (each.cycle is not None, each._made_at))
-            for each in idle[:excess]:
-                others.discard(each)
-                each.transport.abort()
+        if not idle:
+            return False
+        oldest = min(idle, key=lambda each: (each.cycle is not None, each._made_at))
+        others.discard(oldest)
+        oldest.transport.abort()
+        return True
 
     def _is_idle(self) -> bool:
         cycle = self.cycle
@@ -117,6 +123,10 @@ USUAL_BOUNDS: Final = Bounds()
 class _Server(uvicorn.Server):
     """A server without signal handlers of its own, which the process has, and with a limit of handshakes."""
 
+    def __init__(self, config: uvicorn.Config, most: int) -> None:
+        super().__init__(config)
+        self._most = most
+
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
@@ -127,7 +137,7 @@ class _Server(uvicorn.Server):
         within = None if config.ssl is None else HEADERS_WITHIN
         self.servers = [
             await loop.create_server(
-                lambda: BoundedProtocol(config, self.server_state, {}),
+                self._protocol,
                 sock=listening,
                 ssl=config.ssl,
                 backlog=config.backlog,
@@ -138,6 +148,11 @@ class _Server(uvicorn.Server):
         ]
         self.started = True
 
+    def _protocol(self) -> BoundedProtocol:
+        protocol = BoundedProtocol(self.config, self.server_state, {})
+        protocol.most = self._most
+        return protocol
+
 
 class Listener:
     """A server on one address, on the running event loop."""
@@ -146,12 +161,12 @@ class Listener:
         self._backlog = bounds.connections
         config = uvicorn.Config(
             app, http=BoundedProtocol, ws="none", lifespan="off", log_config=None, access_log=False,
-            server_header=False, limit_concurrency=bounds.connections, timeout_keep_alive=bounds.idle,
+            server_header=False, timeout_keep_alive=bounds.idle,
             timeout_graceful_shutdown=DRAIN, h11_max_incomplete_event_size=HEAD_BYTES, proxy_headers=False,
         )  # fmt: skip
         config.load()
         config.ssl = tls
-        self._server = _Server(config)
+        self._server = _Server(config, bounds.connections)
         self._task: asyncio.Task[None] | None = None
         self.port = 0
 

@@ -180,7 +180,34 @@ def test_connections_that_say_nothing_keep_no_probe_away() -> None:
     text, most = asyncio.run(run())
     for each in silent:
         each.close()
-    assert text.startswith(b"HTTP/1.1 200 OK") and most < 4
+    assert text.startswith(b"HTTP/1.1 200 OK") and most <= 4
+
+
+def test_a_connection_beyond_the_limit_is_closed_if_all_are_at_work() -> None:
+    goes_on = asyncio.Event()
+
+    async def hanging(request: Request) -> PlainTextResponse:
+        await goes_on.wait()
+        return PlainTextResponse("late")
+
+    async def run() -> tuple[bytes, bytes]:
+        server = Listener(Starlette(routes=[Route("/readyz", hanging)]), None, Bounds(1))
+        await server.start("127.0.0.1", 0)
+        try:
+            first = asyncio.create_task(fetch(server.port, None))
+            while not server.connections:
+                await asyncio.sleep(0.005)
+            await asyncio.sleep(0.05)
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            second = await asyncio.wait_for(reader.read(), 5)
+            writer.close()
+            goes_on.set()
+            return (await first)[0], second
+        finally:
+            await server.stop()
+
+    first, second = asyncio.run(run())
+    assert first.endswith(b"late") and second == b""
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:
