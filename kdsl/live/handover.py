@@ -19,8 +19,8 @@ from kdsl.live.reloading import ReloadListener
 from kdsl.live.watches import Watches
 
 _CHECK_EVERY: Final = 0.05
-_MOST_TRIES: Final = 2
-"""The failures of a watch that are reported: an API server that starts refuses everything for a second."""
+_REPORTED_FROM: Final = 2
+"""The failures from which a resource is reported: an API server that starts refuses everything for a second."""
 
 T = TypeVar("T")
 
@@ -76,7 +76,7 @@ class Handover(Generic[T]):
             return
         missing = [each for each in self._watches.coming if not each.is_ready]
         if missing:
-            self._report(each for each in missing if each.error and each.failures >= _MOST_TRIES)
+            self._report(each for each in missing if each.error and each.failures >= _REPORTED_FROM)
             return
         waiting, self._waiting = self._waiting, None
         self._listener.applied(*waiting)
