@@ -20,7 +20,7 @@ from kdsl.live.watches import Watches
 
 _CHECK_EVERY: Final = 0.05
 _REPORTED_FROM: Final = 2
-"""The failures from which a resource is reported: an API server that starts refuses everything for a second."""
+"""The failures from which a resource is reported: an API server that starts refuses all for a second."""
 
 T = TypeVar("T")
 
