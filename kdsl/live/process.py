@@ -292,8 +292,8 @@ class SchedulerProcess:
         """
         self.scheduler.handshakes.use(sets.inventories)
         self.measures.adopt(sets.scheduler)
-        self._synced.reset()
         self.watches.follow(self._needs_of(sets))
+        self._synced.reset()
 
     def _needs_of(self, sets: RuleSets) -> Needs:
         return sets.needs if self._service is None else merged(sets.needs, self._service.needs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 
 from kdsl.live.changes import Change
@@ -34,6 +34,21 @@ class _Followed:
         self.task: asyncio.Task[None] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What other threads see: everything that is followed, and the names of what is needed, with JSON or not.
+
+    It is replaced as a whole, so that nobody sees a resource missing while it is added.
+    """
+
+    followed: tuple[_Followed, ...]
+    needed: frozenset[str]
+    needs_raw: bool
+
+    def health(self, done: int) -> Iterator[ResourceHealth]:
+        return (each.standing.health(done) for each in self.followed)
+
+
 class Watches:
     """Watches resources and puts changes into an inbox.
 
@@ -59,8 +74,8 @@ class Watches:
         self._recovery = Recovery(probe, random)
         self._followed: dict[str, _Followed] = {}
         self._group: asyncio.TaskGroup | None = None
-        self._keeps_raw = self._needs_raw = False
-        self._needed: frozenset[str] = frozenset()
+        self._keeps_raw = False
+        self._shown = _Shown((), frozenset(), False)
 
     def follow(self, needed: Needs, coming: Needs | None = None) -> None:
         """Watch exactly the needed resources from now on, and those `coming` into use; drop the others.
@@ -68,8 +83,6 @@ class Watches:
         If the JSON of objects is needed for the first time, everything is listed again.
         """
         needs = needed if coming is None else merged(needed, coming)
-        self._needed = frozenset(resource.name for resource in needed.resources)
-        self._needs_raw = needed.keeps_raw
         wanted = {resource.name: resource for resource in needs.resources}
         for name in [each for each in self._followed if each not in wanted]:
             self._drop(self._followed.pop(name))
@@ -80,6 +93,8 @@ class Watches:
         for name, resource in wanted.items():
             if name not in self._followed:
                 self._followed[name] = self._begin(resource)
+        names = frozenset(resource.name for resource in needed.resources)
+        self._shown = _Shown(tuple(self._followed.values()), names, needed.keeps_raw)
 
     async def run(self) -> None:
         """Watch until the task is cancelled."""
@@ -101,21 +116,19 @@ class Watches:
     @property
     def health(self) -> tuple[ResourceHealth, ...]:
         """Return the health of each needed resource."""
-        needed = (each for each in self._all_health() if each.resource in self._needed)
-        return tuple(_as_renewed(each) if self._needs_raw else each for each in needed)
+        shown, done = self._shown, self._inbox.done
+        needed = (each for each in shown.health(done) if each.resource in shown.needed)
+        return tuple(_as_renewed(each) if shown.needs_raw else each for each in needed)
 
     @property
     def coming(self) -> tuple[ResourceHealth, ...]:
         """Return the health of each resource that is not needed yet, or whose JSON is not."""
+        shown, done = self._shown, self._inbox.done
         return tuple(
             _as_renewed(each)
-            for each in self._all_health()
-            if each.resource not in self._needed or not (self._needs_raw or each.is_renewed)
+            for each in shown.health(done)
+            if each.resource not in shown.needed or not (shown.needs_raw or each.is_renewed)
         )
-
-    def _all_health(self) -> Iterator[ResourceHealth]:
-        done = self._inbox.done
-        return (each.standing.health(done) for each in tuple(self._followed.values()))
 
     def _begin(self, resource: ApiResource) -> _Followed:
         clock = asyncio.get_running_loop().time

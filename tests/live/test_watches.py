@@ -178,6 +178,28 @@ def test_a_resource_that_is_not_watched_is_not_reported_as_silent() -> None:
     run(scenario())
 
 
+def test_no_thread_sees_half_of_a_change_of_what_is_watched() -> None:
+    seen: list[bool] = []
+
+    class Looking(Watched):
+        def not_watched(self, resource: str) -> None:
+            seen.append(watches.is_ready)  # as the scheduling thread may at any time
+
+    async def scenario() -> None:
+        nonlocal watches
+        cluster = Cluster("nodes", "namespaces", "services")
+        cluster.apis["namespaces"].answers = [answer(403, status(403, "no rights"))] * 1000
+        async with watching(cluster, needs_of("nodes", "namespaces"), Looking()) as (watches, _):
+            await asyncio.sleep(5)
+            watches.follow(needs_of("nodes", "services"))
+            assert seen == [False] and not watches.is_ready
+            await asyncio.sleep(5)
+            assert watches.is_ready
+
+    watches: Watches
+    run(scenario())
+
+
 def test_texts_that_are_needed_later_come_with_each_object_once_more() -> None:
     async def scenario() -> None:
         cluster = Cluster("nodes")
