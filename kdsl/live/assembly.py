@@ -61,6 +61,9 @@ from kdsl.plan.compile.device_conditions import CelConditions
 Make = Callable[[PluginContext], Scheduler]
 """Make the deciding part, with plugins built on the given ports: `build_scheduler`, `load_scheduler`."""
 _ALWAYS: Final = Gates()
+_LAST_WORDS: Final = 1.0
+"""Seconds in which the last conditions and events are written when a scheduler stops."""
+_CHECK_EVERY: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +190,13 @@ class LiveScheduler:
         self.thread.start()
 
     async def stop(self, drain: float = DRAIN) -> bool:
-        """Stop deciding, let work under way end within `drain` seconds, and return whether all of it ended.
+        """Stop deciding, let work under way end within `drain` seconds, and return whether all bindings did.
 
-        Release the lease after this.
+        Bindings come first, then what the failed ones give back: locks of nodes, devices. Then evictions,
+        conditions and events get a second. Release the lease after this.
         """
+        clock = asyncio.get_running_loop().time
+        end = clock() + drain
         self.thread.stop(drain)
         self._inbox.post(_wake)
         has_ended = await asyncio.to_thread(self.thread.join, drain + 1)
@@ -198,6 +204,8 @@ class LiveScheduler:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.binder.close()
+        await self._bridge.settle(end - clock())
+        await self._writers.settle(min(_LAST_WORDS, end - clock()))
         await self._writers.close()
         self._bridge.disconnect()
         return has_ended and self.loop.is_drained
@@ -261,6 +269,13 @@ class _Writers:
     def start(self) -> None:
         for each in (self.status, self.recorder, self.plain_recorder, self.evictions):
             each.start()
+
+    async def settle(self, timeout: float) -> None:
+        """Wait until everything is written, `timeout` seconds at most."""
+        clock = asyncio.get_running_loop().time
+        end, writers = clock() + timeout, (self.evictions, self.status, self.recorder, self.plain_recorder)
+        while clock() < end and not all(each.is_idle for each in writers):
+            await asyncio.sleep(_CHECK_EVERY)
 
     async def close(self) -> None:
         for each in (self.evictions, self.status, self.recorder, self.plain_recorder):

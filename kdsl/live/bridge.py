@@ -29,6 +29,7 @@ class Bridge:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waited: set[Future[Any]] = set()
+        self._sent: set[Future[Any]] = set()
         self._loop_thread = 0
         self._scheduling_thread = 0
 
@@ -78,7 +79,15 @@ class Bridge:
         if loop is None or loop.is_closed():
             work.close()
             return
-        asyncio.run_coroutine_threadsafe(_logged(work), loop)
+        sent = asyncio.run_coroutine_threadsafe(_logged(work), loop)
+        self._sent.add(sent)
+        sent.add_done_callback(self._sent.discard)
+
+    async def settle(self, timeout: float) -> None:
+        """Wait until all work that was sent has ended, `timeout` seconds at most; on the event loop."""
+        sent = [asyncio.wrap_future(each) for each in tuple(self._sent)]
+        if sent:
+            await asyncio.wait(sent, timeout=max(0.0, timeout))
 
 
 async def _logged(work: Coroutine[Any, Any, object]) -> None:

@@ -126,7 +126,7 @@ class Evictions:
             self._crew.start(self._make_room(preemption))
 
     async def _make_room(self, preemption: Preemption) -> None:
-        progress = _Progress()
+        progress, started = _Progress(), asyncio.get_running_loop().time()
         try:
             for pod in preemption.displaced:
                 await self._displace(pod)
@@ -135,9 +135,13 @@ class Evictions:
             for last in victims[-1:]:
                 await self._evict(last, preemption, progress)
         except Exception as error:
-            self._ended(preemption, f"making room ended with an error: {error}")
+            self._end(preemption, f"making room ended with an error: {error}", started)
             raise
-        self._ended(preemption, progress.problem)
+        self._end(preemption, progress.problem, started)
+
+    def _end(self, preemption: Preemption, problem: str, started: float) -> None:
+        self._observer.preempted(not problem, asyncio.get_running_loop().time() - started)
+        self._ended(preemption, problem)
 
     async def _displace(self, pod: LivePod) -> None:
         """Clear the nomination of a pod; a failure does not delay the preemption."""

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Protocol
 
 from kdsl.app import Scheduler, build_scheduler
 from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.errors import InvalidInputError
+from kdsl.base.threads import THREADS
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.problems import InputCode
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
@@ -107,7 +109,10 @@ def _standing(engine: Engine, cache: ClusterCache, key: str) -> str:
 
 
 class PodExplainer:
-    """Explains one pod at a time. For the event loop; the work runs on a thread of its own."""
+    """Explains one pod at a time. For the event loop; the work runs on a thread beside it.
+
+    The process does not wait for that thread when it ends: an explanation may take long.
+    """
 
     def __init__(
         self,
@@ -120,9 +125,9 @@ class PodExplainer:
         nanoseconds.
         """
         self._scheduler, self._made, self._ask, self._now = scheduler, made, ask, now
-        self._thread = ThreadPoolExecutor(1, "kdsl-explain")
+        self._running: Future[Explained] | None = None
         self._turn = asyncio.Lock()
-        self._waiting = 0
+        self._waiting, self._is_closed = 0, False
         self._beside: _Beside | None = None
 
     async def explain(self, namespace: str, name: str, question: Question) -> Explained | None:
@@ -130,24 +135,26 @@ class PodExplainer:
 
         Raises InvalidInputError for a bad question, TooManyError.
         """
-        if self._waiting >= MAX_WAITING:
+        if self._is_closed or self._waiting >= MAX_WAITING:
             raise TooManyError
         self._waiting += 1
         try:
             async with self._turn:
+                if self._running is not None and not self._running.done():
+                    # Nobody waits for it any more; it ends by itself.
+                    await asyncio.gather(asyncio.wrap_future(self._running), return_exceptions=True)
                 made = self._made()
                 moment = await self._ask(lambda: copy_state(self._scheduler, made, f"{namespace}/{name}"))
                 if moment is None:
                     return None
-                loop = asyncio.get_running_loop()
-                # Cancelling removes an explanation that has not begun; one that runs ends by itself.
-                return await loop.run_in_executor(self._thread, self._explain, moment, question)
+                self._running = THREADS.begin(partial(self._explain, moment, question))
+                return await asyncio.wrap_future(self._running)
         finally:
             self._waiting -= 1
 
     def close(self) -> None:
         """Begin no further explanation."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._is_closed = True
 
     def _explain(self, moment: Moment, question: Question) -> Explained:
         made = moment.made

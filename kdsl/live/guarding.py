@@ -19,6 +19,8 @@ OPEN: Final = ("/healthz", "/livez", "/readyz")
 MAX_BODY: Final = 65_536
 MAX_PATH: Final = 1_024
 SECONDS: Final = 30.0
+AT_ONCE: Final = 64
+"""The most concurrent requests that need a right. Each may wait for the API server, and health must not."""
 _METHODS: Final = ("GET", "HEAD", "POST")
 _LOG: Final = logging.getLogger(__name__)
 
@@ -33,10 +35,23 @@ class Guard:
         self._app, self._rights = app, rights
         self._open = frozenset(open_paths)
         self._logged = ""
+        self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"{scope['type']} is not served")
+        if scope["path"] in self._open:
+            await self._answer(scope, receive, send)
+        elif self._under_way >= AT_ONCE:
+            await PlainTextResponse("503 too many requests are under way\n", 503)(scope, receive, send)
+        else:
+            self._under_way += 1
+            try:
+                await self._answer(scope, receive, send)
+            finally:
+                self._under_way -= 1
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             # The limit also ends a request with a slow body or a slow reader.
             async with asyncio.timeout(SECONDS):

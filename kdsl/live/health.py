@@ -16,7 +16,8 @@ class ResourceHealth:
     `is_synced`: the scheduling thread has handled all initial objects. `is_absent`: this server does not
     serve the resource, so it counts as empty. `error` is the last failure, empty after a success. `contact`
     is the time of the server's last answer, in seconds of the loop, None without one. `lag` is the number of
-    seconds since then, while an answer is overdue.
+    seconds since then, while an answer is overdue. Without `is_renewed` its objects are being listed again,
+    for their JSON.
     """
 
     resource: str
@@ -30,6 +31,7 @@ class ResourceHealth:
     lists: int = 0
     failures: int = 0
     malformed: int = 0
+    is_renewed: bool = True
 
     @property
     def is_ready(self) -> bool:
@@ -48,6 +50,10 @@ class WatchObserver(Protocol):
         """Note whether a resource was listed and is watched."""
         ...
 
+    def not_watched(self, resource: str) -> None:
+        """Note that a resource is not watched any more, or that the server does not have it."""
+        ...
+
     def watch_failed(self, resource: str, reason: str) -> None:
         """Count a failure of a list or watch; `reason` is a value of `Trouble`."""
         ...
@@ -60,6 +66,9 @@ class SilentObserver:
         return None
 
     def synced(self, resource: str, is_synced: bool) -> None:
+        return None
+
+    def not_watched(self, resource: str) -> None:
         return None
 
     def watch_failed(self, resource: str, reason: str) -> None:

@@ -21,7 +21,9 @@ CONNECTIONS: Final = 128
 IDLE: Final = 30
 """The longest time that a connection is idle, in seconds."""
 HEADERS_WITHIN: Final = 10.0
-"""The longest time for the head of a request, in seconds."""
+"""The longest time for a TLS handshake, and for the head of a request, in seconds."""
+READ_WITHIN: Final = 30.0
+"""The longest time in which a client takes an answer that is sent, in seconds."""
 HEAD_BYTES: Final = 32_768
 DRAIN: Final = 5
 """The time for requests under way when the server stops, in seconds."""
@@ -36,12 +38,28 @@ class Bounds:
 
 
 class BoundedProtocol(H11Protocol):
-    """A connection that is closed if the head of a request takes too long."""
+    """A connection that is closed if the head of a request takes too long, or if its answer is not read.
+
+    A new connection beyond the limit `most` ends one without a request: connections that say nothing keep no
+    probe away. It is refused if there is none.
+    """
+
+    most = CONNECTIONS
 
     _deadline: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
+    _made_at = 0.0
 
     def connection_made(self, transport: Any) -> None:
+        if not self._make_room():
+            self.transport = transport
+            transport.abort()
+            return
         super().connection_made(transport)
+        # Unsent bytes pause writing, however few they are: a transport that is closed waits for ever for a
+        # client that does not read. With TLS a limit of 0 is reached by no byte at all.
+        transport.set_write_buffer_limits(high=1, low=0)
+        self._made_at = self.loop.time()
         self._deadline = self.loop.call_later(HEADERS_WITHIN, self._expire)
 
     def data_received(self, data: bytes) -> None:
@@ -54,7 +72,30 @@ class BoundedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel()
+        self._cancel_unread()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._unread is None:
+            self._unread = self.loop.call_later(READ_WITHIN, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._cancel_unread()
+
+    def _make_room(self) -> bool:
+        """End a connection without a request if need be: the oldest, first of those that never had one."""
+        others: set[Any] = self.connections
+        if len(others) < self.most:
+            return True
+        idle = [each for each in others if isinstance(each, BoundedProtocol) and each._is_idle()]
+        if not idle:
+            return False
+        oldest = min(idle, key=lambda each: (each.cycle is not None, each._made_at))
+        others.discard(oldest)
+        oldest.transport.abort()
+        return True
 
     def _is_idle(self) -> bool:
         cycle = self.cycle
@@ -64,6 +105,11 @@ class BoundedProtocol(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def _cancel_unread(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _expire(self) -> None:
         self._deadline = None
@@ -75,11 +121,37 @@ USUAL_BOUNDS: Final = Bounds()
 
 
 class _Server(uvicorn.Server):
-    """A server without signal handlers of its own: the process has them."""
+    """A server without signal handlers of its own, which the process has, and with a limit of handshakes."""
+
+    def __init__(self, config: uvicorn.Config, most: int) -> None:
+        super().__init__(config)
+        self._most = most
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen on the sockets. That of the base class lets a TLS handshake take a minute."""
+        loop, config = asyncio.get_running_loop(), self.config
+        within = None if config.ssl is None else HEADERS_WITHIN
+        self.servers = [
+            await loop.create_server(
+                self._protocol,
+                sock=listening,
+                ssl=config.ssl,
+                backlog=config.backlog,
+                ssl_handshake_timeout=within,
+                ssl_shutdown_timeout=within,
+            )
+            for listening in sockets or ()
+        ]
+        self.started = True
+
+    def _protocol(self) -> BoundedProtocol:
+        protocol = BoundedProtocol(self.config, self.server_state, {})
+        protocol.most = self._most
+        return protocol
 
 
 class Listener:
@@ -89,14 +161,19 @@ class Listener:
         self._backlog = bounds.connections
         config = uvicorn.Config(
             app, http=BoundedProtocol, ws="none", lifespan="off", log_config=None, access_log=False,
-            server_header=False, limit_concurrency=bounds.connections, timeout_keep_alive=bounds.idle,
+            server_header=False, timeout_keep_alive=bounds.idle,
             timeout_graceful_shutdown=DRAIN, h11_max_incomplete_event_size=HEAD_BYTES, proxy_headers=False,
         )  # fmt: skip
         config.load()
         config.ssl = tls
-        self._server = _Server(config)
+        self._server = _Server(config, bounds.connections)
         self._task: asyncio.Task[None] | None = None
         self.port = 0
+
+    @property
+    def connections(self) -> int:
+        """Return the number of connections; those in a TLS handshake do not count."""
+        return len(self._server.server_state.connections)
 
     async def start(self, host: str, port: int) -> None:
         """Listen; `port` 0 takes a free one and stores it in `self.port`. Raises OSError."""

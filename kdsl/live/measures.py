@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from kdsl import __version__
 from kdsl.app import Scheduler
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
@@ -42,11 +43,12 @@ class Measures:
         self,
         host: str,
         log: DecisionLog,
-        now: Callable[[], int] = time.time_ns,
+        now: Callable[[], int],
         stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
         """`now` is the clock of the queue, in nanoseconds."""
         self.registry = Registry({**SCHEDULER, **CLIENT, **KDSL}.values(), is_process_shown=True)
+        self.registry.numbers("kdsl_build_info").set(1, (__version__,))
         self.slis = Registry(SLIS.values())
         self.decisions = SchedulerMetrics(self.registry)
         self.client = ClientMetrics(self.registry, host, time.monotonic)
@@ -117,3 +119,7 @@ class Measures:
     def queue(self, write: Write, length: int) -> None:
         """Set the number of waiting writes of a kind."""
         self.outbox[write.value] = length
+
+    def preempted(self, is_done: bool, seconds: float) -> None:
+        """Count a preemption."""
+        self.client.preempted(is_done, seconds)

@@ -21,18 +21,20 @@ from kdsl.hooks.context import PluginContext
 from kdsl.live.asking import ask
 from kdsl.live.assembly import LiveOptions, LiveScheduler
 from kdsl.live.client import Client
+from kdsl.live.clocks import SteadyClock
 from kdsl.live.comparisons import CanaryRun, ShadowRun
 from kdsl.live.connection import Connection
 from kdsl.live.decision_log import DecisionLog
 from kdsl.live.endpoints import Endpoints, Facts
 from kdsl.live.events import EventsApi
 from kdsl.live.explaining import PodExplainer
+from kdsl.live.handover import Handover
 from kdsl.live.http import NoAnswerError, Request
 from kdsl.live.inbox import Inbox
 from kdsl.live.leader import Leader
 from kdsl.live.loop import Gates
 from kdsl.live.measures import Measures
-from kdsl.live.needs import merged
+from kdsl.live.needs import Needs, merged
 from kdsl.live.options import RunOptions
 from kdsl.live.own_events import OwnEvents
 from kdsl.live.reload_reports import ReportedReloads
@@ -107,7 +109,8 @@ class SchedulerProcess:
     async def _assemble(self, connection: Connection) -> None:
         """Make all parts; the only request to the cluster finds the events API."""
         options = self.options
-        self.measures = measures = Measures(str(connection.access.place), self.decisions)
+        steady = SteadyClock()
+        self.measures = measures = Measures(str(connection.access.place), self.decisions, steady.now)
         client = connection.client(options.qps, options.burst, observer=measures.sent)
         self.inbox = Inbox()
         watching = connection.client(observer=measures.sent, part="watch")
@@ -119,6 +122,7 @@ class SchedulerProcess:
             options.host,
             options.in_flight,
             await _events_api(client),
+            steady,
             advises=options.advises,
             record=self._record,
         )
@@ -207,13 +211,14 @@ class SchedulerProcess:
         await leader.run()
 
     def _works(self) -> dict[str, Any]:
-        poll = self._reloader().poll
+        reloader = self._reloader()
         service, endpoints = self._service, self.endpoints
         return {
             **(service.works(endpoints) if service is not None and endpoints is not None else {}),
             "watches": self.watches.run(),
             "heap": self._settle_heap(),
-            "reload": keep_polling(poll, self.options.reload_every),
+            "handover": self._handover.run(),
+            "reload": keep_polling(reloader.poll, self.options.reload_every),
         }
 
     def _facts(self) -> Facts:
@@ -269,7 +274,8 @@ class SchedulerProcess:
             return Loaded(sets, sets.diagnostics)
 
         reports = ReportedReloads(self._take_over, self.measures.reloads, self._own_events, time.time)
-        return Reloader(self._files, read, _OnLoop(reports, self._refuse, on_loop))
+        self._handover = Handover(self.watches, self._needs_of, lambda: self._sets, reports)
+        return Reloader(self._files, read, _OnLoop(self._handover, self._refuse, on_loop))
 
     def _take_over(self, sets: RuleSets) -> None:
         """Use other rules from the next pod on."""
@@ -280,14 +286,17 @@ class SchedulerProcess:
             self.inbox.post(partial(self._canary.begin, sets.digests))
 
     def _follow(self, sets: RuleSets) -> None:
-        """Count for rule sets and watch the resources that they read; decisions pause until those are synced.
+        """Count for rule sets and watch the resources that they read; decisions wait until those are synced.
 
         The handshakes with device plugins are those of the rules from now on.
         """
         self.scheduler.handshakes.use(sets.inventories)
         self.measures.adopt(sets.scheduler)
+        self.watches.follow(self._needs_of(sets))
         self._synced.reset()
-        self.watches.follow(sets.needs if self._service is None else merged(sets.needs, self._service.needs))
+
+    def _needs_of(self, sets: RuleSets) -> Needs:
+        return sets.needs if self._service is None else merged(sets.needs, self._service.needs)
 
     def _refuse(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         """End if the running configuration demands it; else continue with the old rules."""
@@ -321,7 +330,7 @@ class _OnLoop:
 
     def __init__(
         self,
-        reports: ReportedReloads[RuleSets],
+        reports: Handover[RuleSets],
         refuse: Callable[[tuple[Diagnostic, ...]], None],
         on_loop: Callable[..., object],
     ) -> None:

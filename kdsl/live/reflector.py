@@ -37,7 +37,9 @@ Deliver: TypeAlias = Callable[[Sequence[Change]], Awaitable[int]]
 _TURN: Final = 100
 """The number of objects decoded before other tasks get their turn on the event loop."""
 _SHORTEST: Final = 1.0
-"""Seconds: a watch that ends sooner without any data counts as refused."""
+"""Seconds: a watch that ends sooner without the change of an object counts as refused. A server or proxy that
+sends a bookmark and ends each watch would otherwise be asked hundreds of times a second.
+"""
 _ONCE_PER: Final = 30.0
 """Seconds in which a wait is ended early at most once."""
 _LONGEST_PAUSE: Final = 60.0
@@ -258,15 +260,16 @@ class Reflector:
     async def _read(
         self, stream: Lines, seconds: int, lines: list[bytes], *, has_events: bool = False
     ) -> _Next:
-        """Read events until the stream ends. A stream that had events may end at any time."""
+        """Read events until the stream ends. A stream that had changes of objects may end at any time."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         deadline = started + seconds + self._times.grace
         has_bookmarks = False
         while True:
             if lines:
-                has_bookmarks |= await self._take(lines)
-                has_events = True
+                kinds = await self._take(lines)
+                has_bookmarks |= "BOOKMARK" in kinds
+                has_events |= bool(kinds - {"BOOKMARK"})
             left = max(0.0, deadline - loop.time())
             try:
                 lines = await stream.lines(min(left, self._times.silence) if has_bookmarks else left)
@@ -280,20 +283,20 @@ class Reflector:
                     return _Next.WATCH
                 raise _FailedError(Trouble.SHORT, "the watch ended at once", _Next.LIST)
 
-    async def _take(self, lines: list[bytes]) -> bool:
-        """Apply lines of a watch and deliver the changes; return whether a bookmark was among them."""
+    async def _take(self, lines: list[bytes]) -> set[str]:
+        """Apply lines of a watch and deliver the changes; return the types of its frames."""
         changes: list[Change] = []
-        has_bookmarks = False
+        kinds: set[str] = set()
         failure: _FailedError | None = None
         for number, line in enumerate(lines):
             frame = self._frame(line)
             if frame is None:
                 continue
+            kinds.add(frame.type)
             if frame.type == "ERROR":
                 failure = self._broken_off(read_status(frame.object))
                 break
             if frame.type == "BOOKMARK":
-                has_bookmarks = True
                 version = self._bookmark(frame).metadata.resource_version
             else:
                 take = self._mirror.drop if frame.type == "DELETED" else self._mirror.put
@@ -307,7 +310,7 @@ class Reflector:
         self._standing.received(len(self._mirror))
         if failure is not None:
             raise failure
-        return has_bookmarks
+        return kinds
 
     def _broken_off(self, status: Status) -> _FailedError:
         trouble = trouble_of(status)

@@ -15,6 +15,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
+from kdsl.base.threads import THREADS
 from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX
 from kdsl.live.file_watch import FileWatch
 
@@ -96,10 +97,13 @@ class Reloader(Generic[T]):
 
 
 async def keep_polling(poll: Callable[[], bool], every: float = EVERY) -> None:
-    """Call `poll` every few seconds, on a thread beside the event loop, until cancelled."""
+    """Call `poll` every few seconds, on a thread beside the event loop, until cancelled.
+
+    The process does not wait for that thread when it ends: compiling rules, or a file system, may take long.
+    """
     while True:
         await asyncio.sleep(every)
         try:
-            await asyncio.to_thread(poll)
+            await asyncio.wrap_future(THREADS.begin(poll))
         except Exception:  # noqa: BLE001 - no file may end a running scheduler
             _LOG.exception("changed rules or configuration cannot be looked at: the last good ones stay")

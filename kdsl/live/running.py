@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 from random import SystemRandom
@@ -36,11 +37,24 @@ def host_name() -> str:
 async def _run(options: RunOptions, service: Service | None) -> str:
     process = SchedulerProcess(options, SystemRandom(), service)
     loop = asyncio.get_running_loop()
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, process.stop)
+
+    def stop(number: int, frame: object) -> None:
+        """Begin to end; from now on a signal ends the process at once, until it has ended by itself."""
+        for each in _SIGNALS:
+            signal.signal(each, _end_at_once)
+        loop.call_soon_threadsafe(process.stop)
+
+    # Not as handlers of the loop, which may be busy with the rules when the second signal comes.
+    before = {number: signal.signal(number, stop) for number in _SIGNALS}
     try:
         await process.run()
         return process.report()
     finally:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)
+        for number, handler in before.items():
+            if signal.getsignal(number) is stop:
+                signal.signal(number, handler)
+
+
+def _end_at_once(number: int, frame: object) -> None:
+    """End as kube-scheduler ends at a second signal. Process 1 of a container has no default action."""
+    os._exit(1)

@@ -36,6 +36,7 @@ class Standing:
         self._error = ""
         self._contact: float | None = None
         self._synced_at: int | None = None
+        self._renewed_at: int | None = 0
         self._is_absent = False
         self._logged = ""
         self._unreadable: set[str] = set()
@@ -48,8 +49,14 @@ class Standing:
         self._is_absent = False
         if self._synced_at is None:
             self._synced_at = number
+        if self._renewed_at is None:
+            self._renewed_at = number
         self._observer.synced(self._resource, True)
         self._log_recovery()
+
+    def renew(self) -> None:
+        """Record that the next list has more of each object."""
+        self._renewed_at = None
 
     def connected(self) -> None:
         """Record that a watch is open."""
@@ -78,7 +85,10 @@ class Standing:
         # A resource that was listed before is served; if its server does not find it now, that is a failure.
         self._is_absent = self._can_be_absent and trouble is Trouble.ABSENT and not self._lists
         self._observer.watch_failed(self._resource, trouble)
-        self._observer.synced(self._resource, False)
+        if self._is_absent:
+            self._observer.not_watched(self._resource)
+        else:
+            self._observer.synced(self._resource, False)
         self._log_failure(logging.INFO if self._is_absent or trouble in _PASSING else logging.WARNING)
 
     def malformed(self, text: str) -> None:
@@ -105,6 +115,7 @@ class Standing:
             lists=self._lists,
             failures=self._failures,
             malformed=self._malformed,
+            is_renewed=self._renewed_at is not None and done >= self._renewed_at,
         )
 
     def _log_failure(self, level: int) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
 from random import Random
 
 from kdsl.live.changes import Change
 from kdsl.live.health import ResourceHealth, SilentObserver, WatchObserver
 from kdsl.live.inbox import Inbox
 from kdsl.live.mirror import Mirror
-from kdsl.live.needs import Needs
+from kdsl.live.needs import Needs, merged
 from kdsl.live.recovery import Recovery
 from kdsl.live.reflector import Reflector
 from kdsl.live.resources import NODES, PODS, ApiResource
@@ -31,6 +32,21 @@ class _Followed:
         self.standing = standing
         self.mirror = mirror
         self.task: asyncio.Task[None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What other threads see: everything that is followed, and the names of what is needed, with JSON or not.
+
+    It is replaced as a whole, so that nobody sees a resource missing while it is added.
+    """
+
+    followed: tuple[_Followed, ...]
+    needed: frozenset[str]
+    needs_raw: bool
+
+    def health(self, done: int) -> Iterator[ResourceHealth]:
+        return (each.standing.health(done) for each in self.followed)
 
 
 class Watches:
@@ -59,12 +75,14 @@ class Watches:
         self._followed: dict[str, _Followed] = {}
         self._group: asyncio.TaskGroup | None = None
         self._keeps_raw = False
+        self._shown = _Shown((), frozenset(), False)
 
-    def follow(self, needs: Needs) -> None:
-        """Watch exactly the needed resources from now on; drop the others.
+    def follow(self, needed: Needs, coming: Needs | None = None) -> None:
+        """Watch exactly the needed resources from now on, and those `coming` into use; drop the others.
 
         If the JSON of objects is needed for the first time, everything is listed again.
         """
+        needs = needed if coming is None else merged(needed, coming)
         wanted = {resource.name: resource for resource in needs.resources}
         for name in [each for each in self._followed if each not in wanted]:
             self._drop(self._followed.pop(name))
@@ -75,6 +93,8 @@ class Watches:
         for name, resource in wanted.items():
             if name not in self._followed:
                 self._followed[name] = self._begin(resource)
+        names = frozenset(resource.name for resource in needed.resources)
+        self._shown = _Shown(tuple(self._followed.values()), names, needed.keeps_raw)
 
     async def run(self) -> None:
         """Watch until the task is cancelled."""
@@ -95,9 +115,20 @@ class Watches:
 
     @property
     def health(self) -> tuple[ResourceHealth, ...]:
-        """Return the health of each resource."""
-        done = self._inbox.done
-        return tuple(each.standing.health(done) for each in tuple(self._followed.values()))
+        """Return the health of each needed resource."""
+        shown, done = self._shown, self._inbox.done
+        needed = (each for each in shown.health(done) if each.resource in shown.needed)
+        return tuple(_as_renewed(each) if shown.needs_raw else each for each in needed)
+
+    @property
+    def coming(self) -> tuple[ResourceHealth, ...]:
+        """Return the health of each resource that is not needed yet, or whose JSON is not."""
+        shown, done = self._shown, self._inbox.done
+        return tuple(
+            _as_renewed(each)
+            for each in shown.health(done)
+            if each.resource not in shown.needed or not (shown.needs_raw or each.is_renewed)
+        )
 
     def _begin(self, resource: ApiResource) -> _Followed:
         clock = asyncio.get_running_loop().time
@@ -129,6 +160,7 @@ class Watches:
         """Stop watching a resource, and report its objects as gone: no rule reads them any more."""
         if followed.task is not None:
             followed.task.cancel()
+        self._observer.not_watched(followed.resource.name)
         changes = followed.mirror.replacement().finish()
         if changes and self._group is not None:
             self._group.create_task(self._put(changes), name=f"drop {followed.resource.name}")
@@ -138,7 +170,13 @@ class Watches:
         if followed.task is not None:
             followed.task.cancel()
         followed.mirror.renew()
+        followed.standing.renew()
         self._start(followed)
 
     async def _put(self, changes: list[Change]) -> None:
         await self._inbox.put(changes)
+
+
+def _as_renewed(health: ResourceHealth) -> ResourceHealth:
+    """Return the health of a resource whose JSON is needed."""
+    return health if health.is_renewed else replace(health, is_synced=False)

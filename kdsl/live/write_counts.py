@@ -54,6 +54,10 @@ class WriteObserver(Protocol):
         """Set the number of waiting writes."""
         ...
 
+    def preempted(self, is_done: bool, seconds: float) -> None:
+        """Count a preemption whose victims were deleted, or that failed, after so many seconds."""
+        ...
+
 
 class _Unobserved:
     """Counts nothing."""
@@ -65,6 +69,9 @@ class _Unobserved:
         return None
 
     def queue(self, write: Write, length: int) -> None:
+        return None
+
+    def preempted(self, is_done: bool, seconds: float) -> None:
         return None
 
 

@@ -12,7 +12,7 @@ from kdsl.obs.registry import Registry
 
 
 class ClientMetrics:
-    """Counts requests, watches, and dropped events."""
+    """Counts requests, watches, preemptions, and dropped events."""
 
     def __init__(self, registry: Registry, host: str, clock: Callable[[], float]) -> None:
         """`clock` returns monotonic seconds."""
@@ -29,6 +29,12 @@ class ClientMetrics:
         self._events = numbers("kdsl_watch_events_total")
         self._failures = numbers("kdsl_watch_failures_total")
         self._dropped = numbers("kdsl_events_dropped_total")
+        for reason in ("dropped", "failed"):
+            self._dropped.add((reason,), 0)
+        self._preemptions = numbers("scheduler_preemption_goroutines_execution_total")
+        self._preempting = histogram("scheduler_preemption_goroutines_duration_seconds")
+        for result in ("success", "error"):
+            self._preemptions.add((result,), 0)
         self._heard: dict[str, float] = {}
         registry.before_scrape.append(self._measure_lag)
 
@@ -59,6 +65,11 @@ class ClientMetrics:
         self._heard.setdefault(resource, self._clock())
         self._synced.set(int(is_synced), (resource,))
 
+    def not_watched(self, resource: str) -> None:
+        """Forget a resource: its silence is no fault."""
+        self._heard.pop(resource, None)
+        self._synced.remove((resource,))
+
     def watch_failed(self, resource: str, reason: str) -> None:
         """Count a failure; `reason` is one of a closed set: `expired`, `forbidden`, `no answer`."""
         self._failures.add((reason, resource))
@@ -67,10 +78,16 @@ class ClientMetrics:
         """Count a dropped event."""
         self._dropped.add((reason,))
 
+    def preempted(self, is_done: bool, seconds: float) -> None:
+        """Count a preemption carried out, and add its time."""
+        result = ("success" if is_done else "error",)
+        self._preemptions.add(result)
+        self._preempting.observe(seconds, result)
+
     def _measure_lag(self) -> None:
         now = self._clock()
-        for resource, when in self._heard.copy().items():
-            self._lag.set(max(0.0, now - when), (resource,))
+        heard = self._heard.copy()
+        self._lag.replace({(resource,): max(0.0, now - when) for resource, when in heard.items()})
 
 
 class LeaderMetrics:

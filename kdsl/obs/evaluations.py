@@ -79,6 +79,7 @@ class Evaluations:
             for point, names in _points(rules):
                 for name in names:
                     self._questions.add((point, name, rules.scheduler), 0)
+                    self._errors.add((profile, name), 0)
             for name in rules.filters:
                 self._nodes.add((profile, name), 0)
                 self._rejections.add((profile, name), 0)

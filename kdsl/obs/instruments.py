@@ -41,6 +41,10 @@ class Numbers:
         """Set the number."""
         self.values[labels if labels in self.values else self._room_for(labels)] = value
 
+    def remove(self, labels: Labels) -> None:
+        """Remove the number, if there is one."""
+        self.values.pop(labels, None)
+
     def replace(self, values: dict[Labels, float]) -> None:
         """Replace all numbers of the family."""
         self.values = dict(list(values.items())[:MAX_SERIES])

@@ -104,8 +104,10 @@ def test_the_last_victim_goes_when_all_the_others_did() -> None:
 
 def test_at_most_sixteen_victims_go_at_once() -> None:
     script = Script(delay=lambda request: 0.1)
-    ended, _ = carried_out(script, preemption(*(f"v{number}" for number in range(40))))
+    ended, counts = carried_out(script, preemption(*(f"v{number}" for number in range(40))))
     assert ended == [("high", "")]
+    ((is_done, seconds),) = counts.preemptions
+    assert is_done and 0.5 < seconds < 5
     assert 16 <= script.most <= 32  # and the events of those before
     assert len([line for line in script.lines if line.startswith("DELETE")]) == 40
 
@@ -132,6 +134,7 @@ def test_another_pod_under_the_name_is_not_deleted() -> None:
 def test_a_deletion_that_fails_leaves_the_last_victim_alone(answer: Answer | NoAnswerError) -> None:
     script = failing("DELETE", "v1", answer)
     ended, counts = carried_out(script, preemption("v1", "last"))
+    assert [is_done for is_done, _ in counts.preemptions] == [False]
     ((name, problem),) = ended
     assert name == "high"
     assert "pod default/v1 is not evicted" in problem

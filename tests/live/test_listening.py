@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import socket
 import ssl
 from pathlib import Path
 
@@ -11,10 +12,10 @@ import pytest
 from cryptography import x509
 from kdsl.live import listening
 from kdsl.live.certificate import ServedCertificate, self_signed
-from kdsl.live.listening import Listener
+from kdsl.live.listening import Bounds, Listener
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 NOW = datetime.datetime.now(datetime.UTC)
@@ -24,7 +25,11 @@ async def answer(request: Request) -> PlainTextResponse:
     return PlainTextResponse("ok")
 
 
-APP = Starlette(routes=[Route("/readyz", answer)])
+async def long_answer(request: Request) -> Response:
+    return Response(b"x" * 8_000_000)
+
+
+APP = Starlette(routes=[Route("/readyz", answer), Route("/long", long_answer)])
 HEAD = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n"
 
 
@@ -115,6 +120,94 @@ def test_a_connection_that_does_not_finish_a_head_is_closed(monkeypatch: pytest.
 
     slow, again = asyncio.run(run())
     assert slow == b"" and again.endswith(b"ok")
+
+
+def test_a_connection_without_a_tls_handshake_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "HEADERS_WITHIN", 0.05)
+
+    async def run() -> bytes:
+        server = Listener(APP, ServedCertificate(self_signed(NOW)).context)
+        await server.start("127.0.0.1", 0)
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            silence = await asyncio.wait_for(reader.read(), 5)
+            writer.close()
+            return silence
+        finally:
+            await server.stop()
+
+    assert asyncio.run(run()) == b""
+
+
+def test_a_client_that_does_not_read_its_answer_loses_its_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listening, "READ_WITHIN", 0.05)
+
+    async def run() -> bytes:
+        server = Listener(APP, None, Bounds(idle=1))
+        await server.start("127.0.0.1", 0)
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            writer.write(b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            async with asyncio.timeout(5):
+                while not server.connections:
+                    await asyncio.sleep(0.005)
+                while server.connections:
+                    await asyncio.sleep(0.005)
+            writer.transport.abort()
+            return (await fetch(server.port, None))[0]
+        finally:
+            await server.stop()
+
+    assert asyncio.run(run()).endswith(b"ok")
+
+
+def test_connections_that_say_nothing_keep_no_probe_away() -> None:
+    async def run() -> tuple[bytes, int]:
+        server = Listener(APP, None, Bounds(4))
+        await server.start("127.0.0.1", 0)
+        try:
+            for _ in range(20):
+                silent.append(socket.create_connection(("127.0.0.1", server.port)))
+                await asyncio.sleep(0)
+            return (await fetch(server.port, None))[0], server.connections
+        finally:
+            await server.stop()
+
+    silent: list[socket.socket] = []
+    text, most = asyncio.run(run())
+    for each in silent:
+        each.close()
+    assert text.startswith(b"HTTP/1.1 200 OK") and most <= 4
+
+
+def test_a_connection_beyond_the_limit_is_closed_if_all_are_at_work() -> None:
+    goes_on = asyncio.Event()
+
+    async def hanging(request: Request) -> PlainTextResponse:
+        await goes_on.wait()
+        return PlainTextResponse("late")
+
+    async def run() -> tuple[bytes, bytes]:
+        server = Listener(Starlette(routes=[Route("/readyz", hanging)]), None, Bounds(1))
+        await server.start("127.0.0.1", 0)
+        try:
+            first = asyncio.create_task(fetch(server.port, None))
+            while not server.connections:
+                await asyncio.sleep(0.005)
+            await asyncio.sleep(0.05)
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            second = await asyncio.wait_for(reader.read(), 5)
+            writer.close()
+            goes_on.set()
+            return (await first)[0], second
+        finally:
+            await server.stop()
+
+    first, second = asyncio.run(run())
+    assert first.endswith(b"late") and second == b""
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:

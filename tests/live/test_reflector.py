@@ -7,9 +7,10 @@ import asyncio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kdsl.live.http import Answer, Request
 from kdsl.live.watch_source import WatchTimes
 
-from tests.live.fake_api import EXPIRED, FakeApi, answer, status
+from tests.live.fake_api import EXPIRED, FakeApi, FakeStream, answer, status
 from tests.live.following import Following, following
 from tests.live.virtual import now, run
 
@@ -289,6 +290,28 @@ def test_a_watch_that_ends_at_once_waits() -> None:
                 await asyncio.sleep(5)
             assert len(api.requests) < 20
             assert it.is_equal
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+@pytest.mark.parametrize("frame", ["BOOKMARK", "NONSENSE"])
+def test_a_watch_that_ends_again_and_again_without_a_change_waits(frame: str, is_lost: bool) -> None:
+    class Ending(FakeApi):
+        async def open_lines(self, request: Request, *, timeout: float) -> Answer | FakeStream:
+            stream = await super().open_lines(request, timeout=timeout)
+            assert isinstance(stream, FakeStream) and len(self.requests) < 50, "it is asked without a pause"
+            if "sendInitialEvents" not in dict(request.query):
+                stream.say(frame, {"metadata": {"resourceVersion": str(self.version)}})
+            stream.end(is_lost=is_lost)
+            return stream
+
+    async def scenario() -> None:
+        api = Ending()
+        api.put("a")
+        async with following(api) as it:
+            await asyncio.sleep(60)
+            assert len(api.requests) < 50 and it.is_equal
 
     run(scenario())
 

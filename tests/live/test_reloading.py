@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
+from threading import Event, Timer
 
 import pytest
 from kdsl.base.clock import ManualClock
@@ -168,6 +169,27 @@ def test_no_error_of_a_poll_ends_the_polling(caplog: pytest.LogCaptureFixture) -
 
     asyncio.run(play())
     assert "the last good ones stay" in caplog.text
+
+
+def test_a_reload_under_way_does_not_keep_the_process_from_ending() -> None:
+    began, goes_on = Event(), Event()
+
+    def poll() -> bool:
+        began.set()
+        return goes_on.wait(20)
+
+    async def play() -> None:
+        polling = asyncio.create_task(keep_polling(poll, 0.001))
+        while not began.is_set():
+            await asyncio.sleep(0.001)
+        polling.cancel()
+
+    timer = Timer(10, goes_on.set)
+    timer.start()
+    asyncio.run(play())
+    assert not goes_on.is_set()
+    timer.cancel()
+    goes_on.set()
 
 
 def test_a_path_that_cannot_be_looked_at_is_the_loaders_to_report(tmp_path: Path) -> None:

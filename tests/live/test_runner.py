@@ -9,12 +9,14 @@ import pytest
 from kdsl.live.access import AccessOptions
 from kdsl.live.assembly import LiveScheduler
 from kdsl.live.connection import Connection
+from kdsl.live.http import Answer, Request
 from kdsl.live.inbox import Inbox
 from kdsl.live.options import RunOptions
 from kdsl.live.process import SchedulerProcess
 
 from tests.live.cluster_api import ClusterApi, Fault, node, pod
 from tests.live.live_world import profile_of
+from tests.live.test_devices import LOCK, gpu_node, gpu_pod, gpu_profile
 
 
 async def _started(api: ClusterApi) -> LiveScheduler:
@@ -62,6 +64,33 @@ def test_what_is_under_way_is_ended_before_it_stops_and_nothing_else_is_begun() 
         assert not scheduler.thread.is_alive
 
     asyncio.run(play())
+
+
+def test_the_lock_of_a_binding_that_fails_while_it_stops_is_given_back_and_the_failure_is_reported() -> None:
+    class Far(ClusterApi):
+        async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+            await asyncio.sleep(0.02)
+            return await super().send(request, timeout=timeout)
+
+    async def play() -> ClusterApi:
+        api = Far()
+        api.create("nodes", gpu_node("n1"))
+        api.create("pods", gpu_pod("a"))
+        api.faults.append(Fault("POST", "/binding", delay=0.2, status=403))
+        inbox = Inbox()
+        scheduler = LiveScheduler(gpu_profile, inbox, api)
+        await scheduler.start()
+        await inbox.put(api.changes_of_all())
+        while not api.sent("POST", "/binding"):
+            await asyncio.sleep(0.005)
+        assert LOCK in api.objects["nodes"]["n1"]["metadata"]["annotations"]
+        assert await scheduler.stop()
+        return api
+
+    api = asyncio.run(play())
+    assert LOCK not in api.objects["nodes"]["n1"]["metadata"]["annotations"]
+    assert api.condition("default/a")["reason"] == "SchedulerError"
+    assert [event["reason"] for event in api.events] == ["FailedScheduling"]
 
 
 def test_what_takes_too_long_is_abandoned() -> None:

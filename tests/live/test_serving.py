@@ -13,7 +13,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.live.decision_log import DecisionLog
 from kdsl.live.endpoints import _reason
-from kdsl.live.guarding import MAX_BODY, OPEN
+from kdsl.live.guarding import AT_ONCE, MAX_BODY, OPEN
 from kdsl.live.health_checks import health_paths, ping
 from kdsl.live.http import Answer
 from kdsl.live.questions import Explained, Question
@@ -88,6 +88,28 @@ class Site:
 
         await self.app(scope, receive, send)
         return sent[0]["status"], b"".join(each.get("body", b"") for each in sent[1:]).decode()
+
+
+def test_health_does_not_wait_behind_callers_whose_rights_are_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def hanging(reviewer: Reviewer, request: object, *, timeout: float | None = None) -> Answer:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets the event")
+
+    monkeypatch.setattr(Reviewer, "send", hanging)
+    site = Site()
+
+    async def play() -> None:
+        callers = [asyncio.create_task(site.asked("/metrics", f"token-{at}")) for at in range(AT_ONCE)]
+        await asyncio.sleep(0)
+        assert await site.asked("/metrics", "one-more") == (503, "503 too many requests are under way\n")
+        assert await site.asked("/healthz") == (200, "ok")
+        for each in callers:
+            each.cancel()
+        await asyncio.gather(*callers, return_exceptions=True)
+
+    asyncio.run(play())
 
 
 def test_health_before_and_after_the_sync_and_metrics_with_and_without_a_token() -> None:

@@ -12,6 +12,7 @@ from random import Random
 from kdsl.live.access import AccessOptions
 from kdsl.live.changes import Change
 from kdsl.live.connection import Connection
+from kdsl.live.health import SilentObserver
 from kdsl.live.http import Answer, Request
 from kdsl.live.inbox import Inbox
 from kdsl.live.needs import Need, Needs
@@ -42,14 +43,29 @@ class Cluster:
         return True
 
 
+class Watched(SilentObserver):
+    """Keeps what is told of resources: a number for whether they are watched, none without a watch."""
+
+    def __init__(self) -> None:
+        self.resources: dict[str, bool] = {}
+
+    def synced(self, resource: str, is_synced: bool) -> None:
+        self.resources[resource] = is_synced
+
+    def not_watched(self, resource: str) -> None:
+        self.resources.pop(resource, None)
+
+
 def needs_of(*plurals: str, keeps_raw: bool = False) -> Needs:
     return Needs(tuple(Need(RESOURCES[plural], ("a test",)) for plural in plurals), keeps_raw)
 
 
 @asynccontextmanager
-async def watching(cluster: Cluster, needs: Needs) -> AsyncIterator[tuple[Watches, Inbox]]:
+async def watching(
+    cluster: Cluster, needs: Needs, observer: Watched | None = None
+) -> AsyncIterator[tuple[Watches, Inbox]]:
     inbox = Inbox()
-    watches = Watches(cluster, cluster.probe, inbox, Random(0))
+    watches = Watches(cluster, cluster.probe, inbox, Random(0), observer)
     watches.follow(needs)
     task = asyncio.create_task(watches.run())
     try:
@@ -148,6 +164,42 @@ def test_what_is_not_needed_any_more_is_dropped() -> None:
     run(scenario())
 
 
+def test_a_resource_that_is_not_watched_is_not_reported_as_silent() -> None:
+    async def scenario() -> None:
+        cluster, told = Cluster("nodes", "services", "csinodes"), Watched()
+        cluster.apis["csinodes"].answers = [answer(404, status(404, "not found"))] * 1000
+        async with watching(cluster, needs_of("nodes", "services", "csinodes"), told) as (watches, _):
+            await asyncio.sleep(5)
+            assert told.resources == {"nodes": True, "services": True}
+            watches.follow(needs_of("nodes"))
+            await asyncio.sleep(5)
+            assert told.resources == {"nodes": True}
+
+    run(scenario())
+
+
+def test_no_thread_sees_half_of_a_change_of_what_is_watched() -> None:
+    seen: list[bool] = []
+
+    class Looking(Watched):
+        def not_watched(self, resource: str) -> None:
+            seen.append(watches.is_ready)  # as the scheduling thread may at any time
+
+    async def scenario() -> None:
+        nonlocal watches
+        cluster = Cluster("nodes", "namespaces", "services")
+        cluster.apis["namespaces"].answers = [answer(403, status(403, "no rights"))] * 1000
+        async with watching(cluster, needs_of("nodes", "namespaces"), Looking()) as (watches, _):
+            await asyncio.sleep(5)
+            watches.follow(needs_of("nodes", "services"))
+            assert seen == [False] and not watches.is_ready
+            await asyncio.sleep(5)
+            assert watches.is_ready
+
+    watches: Watches
+    run(scenario())
+
+
 def test_texts_that_are_needed_later_come_with_each_object_once_more() -> None:
     async def scenario() -> None:
         cluster = Cluster("nodes")
@@ -163,6 +215,45 @@ def test_texts_that_are_needed_later_come_with_each_object_once_more() -> None:
             changes = taken_whole(inbox)
             assert [f"{each.verb} {each.key}" for each in changes] == ["drop b", "put a"]
             assert b'"name": "a"' in changes[1].raw
+
+    run(scenario())
+
+
+def test_what_comes_into_use_is_watched_beside_what_is_needed() -> None:
+    async def scenario() -> None:
+        cluster = Cluster("nodes", "services")
+        for api in cluster.apis.values():
+            api.put("a")
+        needed, coming = needs_of("nodes"), needs_of("nodes", "services", keeps_raw=True)
+
+        def state() -> tuple[bool, list[tuple[str, bool]]]:
+            return watches.is_ready, [(each.resource, each.is_ready) for each in watches.coming]
+
+        async with watching(cluster, needed) as (watches, inbox):
+            await asyncio.sleep(1)
+            inbox.take(9, timeout=0)
+            inbox.take(9, timeout=0)
+            watches.follow(needed, coming)
+            assert state() == (True, [("nodes", False), ("services", False)])
+            await asyncio.sleep(1)
+            assert all(change.raw for change in taken_whole(inbox))
+            assert state() == (True, [("nodes", False), ("services", False)])
+            inbox.take(9, timeout=0)
+            assert state() == (True, [("services", True)])
+            watches.follow(coming)
+            assert state() == (True, [])
+
+        # Without rules that decide meanwhile nothing is ready before the JSON is there.
+        async with watching(cluster, needed) as (watches, inbox):
+            await asyncio.sleep(1)
+            inbox.take(9, timeout=0)
+            inbox.take(9, timeout=0)
+            watches.follow(needs_of("nodes", keeps_raw=True))
+            assert state() == (False, [])
+            await asyncio.sleep(1)
+            inbox.take(9, timeout=0)
+            inbox.take(9, timeout=0)
+            assert state() == (True, [])
 
     run(scenario())
 

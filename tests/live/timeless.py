@@ -114,6 +114,7 @@ class Counts:
         self.requests: list[tuple[str, str, int]] = []
         self.outcomes: dict[tuple[str, str], int] = {}
         self.longest: dict[str, int] = {}
+        self.preemptions: list[tuple[bool, float]] = []
 
     def request(self, write: str, outcome: str, status: int, seconds: float) -> None:
         self.requests.append((write, outcome, status))
@@ -123,3 +124,6 @@ class Counts:
 
     def queue(self, write: str, length: int) -> None:
         self.longest[write] = max(self.longest.get(write, 0), length)
+
+    def preempted(self, is_done: bool, seconds: float) -> None:
+        self.preemptions.append((is_done, seconds))

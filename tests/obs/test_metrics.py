@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from functools import cache
 
+import kdsl
 from kdsl.app import Settings, build_engine, check_rules, hook_tables, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.resources import CPU, MEMORY, PODS, Resources
@@ -18,6 +19,8 @@ from kdsl.cycle.engine import Engine
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.faults import Fault
+from kdsl.live.decision_log import DecisionLog
+from kdsl.live.measures import Measures
 from kdsl.obs.client_metrics import ClientMetrics, ComparisonMetrics, LeaderMetrics, ReloadMetrics
 from kdsl.obs.instruments import MAX_SERIES
 from kdsl.obs.kdsl_families import KDSL
@@ -105,6 +108,18 @@ def test_a_run_is_counted_as_kube_scheduler_counts_it() -> None:
     assert value(text, "scheduler_cache_size", type="nodes") == 2
 
 
+def test_what_alerts_ask_for_is_there_before_it_happens() -> None:
+    """An increase is seen only from the second value on."""
+    exposed = Measures("server:443", DecisionLog(lambda: 0, "i"), lambda: 0).registry
+    _, _, rules, _, _ = world()
+    assert value(exposed.text(), "kdsl_build_info", version=kdsl.__version__) == 1
+    for reason in ("dropped", "failed"):
+        assert value(exposed.text(), "kdsl_events_dropped_total", reason=reason) == 0
+    for rule in ("NodeResourcesFit", "VolumeBinding"):
+        failures = value(rules.text(), "kdsl_rule_errors_total", rule=rule, profile=SETTINGS.profiles[0])
+        assert failures == 0
+
+
 def test_what_wakes_a_pod_is_counted_by_its_name() -> None:
     engine, _, _, cluster, clock = world()
     list(engine.decisions([pod("big", 9000)]))
@@ -167,6 +182,7 @@ def test_the_client_tells_of_requests_and_of_silence() -> None:
     client.answered("POST", 0, 5.0, 300, 0)
     client.received("pods", "ADDED")
     client.synced("nodes", False)
+    client.preempted(True, 0.5)
     now[0] = 130.0
     client.received("nodes", "BOOKMARK")
     text = exposed.text()
@@ -177,6 +193,13 @@ def test_the_client_tells_of_requests_and_of_silence() -> None:
     assert value(text, "kdsl_watch_lag_seconds", resource="pods") == 30
     assert value(text, "kdsl_watch_lag_seconds", resource="nodes") == 0
     assert value(text, "kdsl_watch_synced", resource="nodes") == 0
+    client.not_watched("nodes")
+    left = [name for name, labels in samples(exposed.text()) if ("resource", "nodes") in labels]
+    assert left == ["kdsl_watch_events_total"]
+    of_preemptions = "scheduler_preemption_goroutines"
+    assert value(text, f"{of_preemptions}_execution_total", result="success") == 1
+    assert value(text, f"{of_preemptions}_execution_total", result="error") == 0
+    assert value(text, f"{of_preemptions}_duration_seconds_sum", result="success") == 0.5
 
 
 def test_leader_reloads_and_comparisons() -> None:

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from kdsl.hooks.context import PluginContext
 from kdsl.reload import Reloaded, Sources
+from kdsl.sandbox import Delay, Match
 
-from tests.live.scenarios.world import SERVING, SHORT_LEASE, World, get, kind, live, play
+from tests.live.scenarios.world import PATIENCE, SERVING, SHORT_LEASE, World, get, kind, live, play
 from tests.live.test_reloading import RULES, Mount
 
 _COMMAND = "import sys; from kdsl.cli.main import main; sys.exit(main())"
@@ -108,6 +109,77 @@ def test_an_edited_rule_decides_the_next_pod_and_a_broken_one_is_refused(tmp_pat
     play(scenario)
 
 
+def test_rules_that_need_a_missing_right_are_refused_until_it_is_there(tmp_path: Path) -> None:
+    mount = Mount(tmp_path / "rules")
+    mount.update(_rules("n1"))
+    reader = RULES.format(node="n2").replace("require", 'require !("x" in pod.namespaceLabels) &&', 1)
+
+    async def scenario(world: World) -> None:
+        await world.nodes(2)
+        sources = Sources(rules=(mount.folder,))
+        instance = await world.start(sources=sources, serving=SERVING, lease=SHORT_LEASE)
+        await world.until(lambda: instance.leads)
+        assert instance.process.endpoints is not None
+        port = instance.process.endpoints.port
+        faults = world.sandbox.faults
+        faults.forbid("namespaces", "list")
+        faults.forbid("namespaces", "watch")
+
+        mount.update({"mine.kdsl": reader})
+        await world.until(lambda: world.events("RulesRefused"))
+        (event,) = world.events("RulesRefused")
+        assert "the changed rules read namespaces, which cannot be watched: forbidden" in event["message"]
+        await world.pod("a")
+        await world.until(lambda: world.at("a") == "n1")
+        assert (await get(port, "/readyz")).status == 200
+        metrics = (await get(port, "/metrics", world.sandbox.token)).body
+        assert b"kdsl_reload_is_refused 1" in metrics and b'{result="refused"} 1' in metrics
+
+        # A change that needs nothing new is used at once, and the one that waits is dropped.
+        mount.update(_rules("n2"))
+        await world.until(lambda: world.events("RulesReloaded"))
+        assert not instance.process.watches.coming
+        await world.pod("b")
+        await world.until(lambda: world.at("b") == "n2")
+
+        # So is one that waits when a broken one follows.
+        mount.update({"mine.kdsl": reader})
+        await world.until(lambda: instance.process.watches.coming)
+        mount.update({"mine.kdsl": "predicate P { require node.nam == 1 }"})
+        await world.until(lambda: not instance.process.watches.coming)
+
+        mount.update({"mine.kdsl": reader.replace("n2", "n1")})
+        await world.until(lambda: instance.process.watches.coming)
+        faults.permit("namespaces", "list")
+        faults.permit("namespaces", "watch")
+        await world.until(lambda: len(instance.process.watches.health) == 3)
+        await world.pod("c")
+        await world.until(lambda: world.at("c") == "n1")
+        metrics = (await get(port, "/metrics", world.sandbox.token)).body
+        assert b"kdsl_reload_is_refused 0" in metrics
+
+    play(scenario)
+
+
+def test_rules_that_need_less_end_the_wait_for_a_right(tmp_path: Path) -> None:
+    mount = Mount(tmp_path / "rules")
+    reader = RULES.format(node="n1").replace("require", 'require !("x" in pod.namespaceLabels) &&', 1)
+    mount.update({"mine.kdsl": reader})
+
+    async def scenario(world: World) -> None:
+        world.sandbox.faults.forbid("namespaces", "list")
+        world.sandbox.faults.forbid("namespaces", "watch")
+        await world.node()
+        await world.pod("a")
+        instance = world.begin(sources=Sources(rules=(mount.folder,)))
+        await world.until(lambda: hasattr(instance.process, "watches") and instance.process.watches.health)
+        await world.until(lambda: any(each.error for each in instance.process.watches.health))
+        mount.update(_rules("n1"))
+        await world.until(lambda: world.bound("a"))
+
+    play(scenario)
+
+
 def test_a_rule_that_changes_while_the_rules_are_loaded_counts(tmp_path: Path) -> None:
     mount = Mount(tmp_path / "rules")
     mount.update(_rules("n1"))
@@ -169,5 +241,27 @@ def test_s12_28_a_leader_that_is_killed_is_followed_and_one_that_is_ended_gives_
         await killed(world)
         await ended(world)
         assert len(world.bindings("a")) == len(world.bindings("b")) == 1
+
+    play(scenario)
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    mount = Mount(tmp_path / "rules")
+    mount.update(_rules("n1"))
+
+    async def scenario(world: World) -> None:
+        hanging = world.sandbox.faults.always(Match("POST", "*/binding"), Delay(60))
+        await world.node()
+        await world.pod("a")
+        async with _command(world, mount.folder) as process:
+            await world.until(lambda: hanging.used, 15)
+            process.terminate()
+            assert process.stderr is not None
+            async with asyncio.timeout(PATIENCE):
+                while b"stopping" not in await process.stderr.readline():
+                    pass
+            process.send_signal(signal.SIGINT)
+            await asyncio.wait_for(process.communicate(), PATIENCE)
+        assert process.returncode == 1
 
     play(scenario)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
+from kdsl.live.clocks import SteadyClock
 from kdsl.sandbox.resources import NODES
 
 from tests.live.scenarios.world import World, live, play
+from tests.obs.exposition import value
 
 TAINT = {"key": "k", "value": "v", "effect": "NoSchedule"}
 
@@ -174,3 +177,22 @@ def test_fault_21_a_node_with_a_long_name_gets_pods_and_no_label() -> None:
         assert not world.requests("P*", f"*/nodes/{name}*")
 
     live(scenario, nodes=())
+
+
+def test_waits_are_measured_rightly_after_the_system_time_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    steady = SteadyClock.now
+    monkeypatch.setattr(SteadyClock, "now", lambda clock: steady(clock) - 3600 * 10**9)
+
+    async def scenario(world: World) -> None:
+        await world.pod("a")
+        await world.until(lambda: world.bound("a"))
+        registry = world.first.process.measures.registry
+
+        def text() -> str:
+            return bytes(registry.text()).decode()
+
+        name = "scheduler_pod_scheduling_sli_duration_seconds"
+        await world.until(lambda: f"{name}_count" in text())
+        assert 0 < value(text(), f"{name}_sum", attempts="1") < 1800
+
+    live(scenario)
