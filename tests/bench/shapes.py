@@ -3,7 +3,8 @@
 Nodes have 32 cpu, 256 GiB and room for 110 pods, in 3 zones and 10 pools. Pods ask for 100m and 500 MiB. What a
 shape adds is the constraint that scheduler_perf gives to its workload of that name; nodes of `gpu-sharing` have 8
 cards of 80 GiB, which up to 10 pods share, and its pods ask for a part of one, of 10 sizes. In `unlike-gpu-sharing` no
-two pods ask for the same part. `unlike-cards` and those by vendor are in `tests.bench.unlike_cards`.
+two pods ask for the same part. `unlike-cards` and those by vendor are in `tests.bench.unlike_cards`. In `busy-cards`
+bound pods have parts of cards, so that hardly two cards are alike.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ ZONE, HOSTNAME, POOL = "topology.kubernetes.io/zone", "kubernetes.io/hostname", 
 ZONES, POOLS = 3, 10
 JOB_LABELS, UNLIKE_NODES, UNLIKE_PODS, UNLIKE = "job-labels", "unlike-nodes", "unlike-pods", "unlike"
 _UNLIKE_PODS, _UNLIKE_NODES = (UNLIKE_PODS, UNLIKE), (UNLIKE_NODES, UNLIKE)
-GPU_SHARING, UNLIKE_GPU_SHARING, UNLIKE_CARDS = GPU_SHAPES = (
+GPU_SHARING, UNLIKE_GPU_SHARING, UNLIKE_CARDS, BUSY_CARDS = GPU_SHAPES = (
     "gpu-sharing",
     "unlike-gpu-sharing",
     "unlike-cards",
+    "busy-cards",
 )
 CARDS = 8
 
@@ -57,7 +59,7 @@ def _registered(shape: str, number: int, name: str) -> dict[str, str]:
     """Return the annotations in which a node registers its cards."""
     if shape in unlike_cards.VENDORS:
         return unlike_cards.VENDORS[shape].registered(number)
-    cards = unlike_cards.cards(number) if shape == UNLIKE_CARDS else _cards(name)
+    cards = unlike_cards.cards(number) if shape in (UNLIKE_CARDS, BUSY_CARDS) else _cards(name)
     return {unlike_cards.REGISTER: cards} if shape in GPU_SHAPES else {}
 
 
@@ -67,7 +69,10 @@ def bound_pods(shape: str, count: int, cluster_size: int) -> Iterator[Json]:
         yield from full.running_pods(shape, cluster_size)
         return
     for number, pod in enumerate(_pods(shape, "bound", count)):
-        pod["spec"]["nodeName"] = f"node-{number * cluster_size // count}"
+        node = number * cluster_size // count
+        pod["spec"]["nodeName"] = f"node-{node}"
+        if shape == BUSY_CARDS:
+            pod["metadata"]["annotations"] = unlike_cards.allocated(number, node)
         yield pod
 
 
@@ -102,7 +107,7 @@ def _repeated_pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
                 "nvidia.com/gpucores": str(number % 30 if is_unlike else 10),
             }
         annotations: dict[str, str] = {}
-        if shape == UNLIKE_CARDS:
+        if shape in (UNLIKE_CARDS, BUSY_CARDS):
             resources["limits"], annotations = unlike_cards.limits(number), unlike_cards.annotations(number)
         if shape in unlike_cards.VENDORS:
             resources["limits"], annotations = unlike_cards.VENDORS[shape].pod(number)
@@ -210,6 +215,7 @@ SHAPES: Mapping[str, tuple[Callable[[], Json], ...]] = {
     GPU_SHARING: (_plain,),
     UNLIKE_GPU_SHARING: (_plain,),
     UNLIKE_CARDS: (_plain,),
+    BUSY_CARDS: (_plain,),
     "mixed": (
         _plain,
         _node_affinity,

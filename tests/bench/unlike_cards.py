@@ -45,6 +45,14 @@ def cards(number: int) -> str:
     return json.dumps(rows)
 
 
+def allocated(number: int, node: int) -> dict[str, str]:
+    """Return the annotations of a bound pod with a part of one card of a node."""
+    random = Random(f"allocated {number}")
+    card = random.choice(json.loads(cards(node)))
+    memory, cores = random.randrange(200, card["devmem"] // 8), random.randrange(1, 12)
+    return {"hami.io/vgpu-devices-allocated": f"{card['id']},NVIDIA,{memory},{cores}:;"}
+
+
 def limits(number: int) -> dict[str, str]:
     """Return the limits of a container."""
     random = Random(f"limits {number}")
