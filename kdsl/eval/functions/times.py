@@ -1,4 +1,4 @@
-"""Timestamps and durations: their texts and their parts, by overload id, to the nanosecond."""
+"""Timestamps and durations: their texts and their parts, to the nanosecond."""
 
 from __future__ import annotations
 

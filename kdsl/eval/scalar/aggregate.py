@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from kdsl.check.model.rule_set import Fns
-from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, TypedExpr, Var
 from kdsl.check.model.types import Type
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.eval.ir import free_slots, shape
+from kdsl.eval.ir import free_variables, shape
 from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar.frame import UNSET, Closure, Compile, Frame, value_or_failure
 from kdsl.eval.scalar.meter import Meter
@@ -121,7 +120,9 @@ def compile_aggregate(
     target, body, slot, macro = compile(expr.target), compile(expr.body), expr.variable.slot, expr.macro
     places = {slot: 0}
     question = questions.setdefault(shape(expr.body, places), object())
-    captured = sorted(_captured(expr), key=lambda variable: places[variable.slot])
+    # Captured values, and the pod.
+    free = free_variables(expr.body)
+    captured = sorted((free[each] for each in free if each != slot), key=lambda each: places[each.slot])
     captures = [_capture(variable, expr.body, compile, fns) for variable in captured]
     on_facts = "cluster.pods" not in expr.body.reads
     has_key = all(each.has_key for each in captures)
@@ -168,13 +169,6 @@ def _capture(variable: Var, body: TypedExpr, compile: Compile, fns: Fns) -> _Cap
 def _itself(value: Value) -> Hashable:
     key: Hashable = value
     return key
-
-
-def _captured(expr: Aggregate) -> list[Var]:
-    """Return the variables that the body reads and does not bind: captured values, and the pod."""
-    free = free_slots(expr.body) - {expr.variable.slot}
-    found = {part.slot: part for part in walk(expr.body) if isinstance(part, Var)}
-    return [found[slot] for slot in free]
 
 
 def _has_key(type_: Type) -> bool:

@@ -16,7 +16,7 @@ from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedLet, CheckedParam, Fns
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, Const, Macro, TypedExpr, Var
-from kdsl.eval.ir import free_slots, map_children, shape
+from kdsl.eval.ir import free_slots, free_variables, map_children, shape
 from kdsl.eval.scalar import UNSET, Closure, Compiler, Frame
 from kdsl.eval.scalar.frame import Compile, lazy_reader
 from kdsl.eval.scalar.lasting import MOST_COUNTS, MOST_PARTS, Parts, item_reader, lasting, renewing
@@ -227,14 +227,13 @@ class RuleScope:
         """Replace counts by variables that later attempts update, and stable parts by kept variables."""
         if is_count(expr):
             places: dict[int, int] = {}
-            free = free_slots(expr)
+            free = free_variables(expr)
             key = shape(expr, places), tuple([slot for slot in places if slot in free])
             if key in self._counts:
                 return self._counts[key]
             variable = self._counts[key] = self.variable(expr)
             self.counts.append(variable.slot)
-            found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
-            items = [self._compiler.compile(found[each]) for each in sorted(free - self.lasting)]
+            items = [self._compiler.compile(free[each]) for each in sorted(free.keys() - self.lasting)]
             self._compiler.follows[variable.slot] = self.needs(expr) - self.lasting
             parts = Parts(self._combinations(expr), MOST_COUNTS, self.share.add_value())
             count = renewing(variable.slot, items, self._compiler.compile(expr), parts)
