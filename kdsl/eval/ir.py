@@ -52,6 +52,11 @@ class Known(Const):
         )
 
 
+def bound(variable: Var, value: TypedExpr, body: TypedExpr) -> Bind:
+    """Return `body`, with its binding time and reads, in which a variable has a value."""
+    return Bind(variable, value, body, type=body.type, time=body.time, reads=body.reads, span=body.span)
+
+
 _ELSEWHERE: Final = frozenset(("span", "time", "reads"))
 """The attributes of an expression that depend on its place."""
 

@@ -93,10 +93,10 @@ def index_list(items: Value, index: Value) -> Value:
 
 
 def index_map(entries: Mapping[Value, Value], key: Value) -> Value:
-    found = to_key(key)
-    if found in entries or entries.__class__ is TotalMap:
-        return entries[found]
-    raise EvalError(f"no such key: {key}")
+    try:
+        return entries[to_key(key)]
+    except KeyError:
+        raise EvalError(f"no such key: {key}") from None
 
 
 def find_in_list(items: Value, index: Value) -> Optional:

@@ -16,14 +16,7 @@ from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar.frame import UNSET, Closure, Compile, Frame, value_or_failure
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.over_nodes import AtOnce, Lower, Needs
-from kdsl.eval.scalar.pod_keys import (
-    PodKey,
-    captured_key_of,
-    label_keys_of,
-    may_select,
-    narrow_key_of,
-    pod_key_of,
-)
+from kdsl.eval.scalar.pod_keys import PodKey, captured_key_of, may_select, pod_key_of
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import Value
 
@@ -128,9 +121,7 @@ def compile_aggregate(
     has_key = all(each.has_key for each in captures)
     asks_nodes = lower is not None and expr.variable.type.name == "AnyNode"
     at_once: AtOnce | None = None
-    is_of_pods = expr.variable.type.name == "PlacedPod"
-    pod_key = pod_key_of(expr.body, slot, fns) if is_of_pods else None
-    narrow_key = narrow_key_of(expr.body, slot, fns) if is_of_pods else None
+    pod_key = pod_key_of(expr.body, slot, fns) if expr.variable.type.name == "PlacedPod" else None
     selecting_slots = [variable.slot for variable in captured if may_select(variable.type)]
     selector = selector_of(expr.body, expr.variable, fns, compile)
 
@@ -151,10 +142,7 @@ def compile_aggregate(
             assert lower is not None
             at_once = lower(expr, compile, needs, None)
         selecting = None if selector is None else selector(own)
-        by_key = pod_key
-        if narrow_key is not None:
-            label_keys = label_keys_of([own[at] for at in selecting_slots])
-            by_key = pod_key if label_keys is None else narrow_key(label_keys)
+        by_key = None if pod_key is None else pod_key([own[at] for at in selecting_slots])
         asking = Question(key, on_facts, own, slot, body, at_once, by_key, selecting)
         return getattr(counted, macro)(asking, frame[-1])
 
