@@ -6,7 +6,7 @@ its first snapshot; other `let`s as long as the node or the loop item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -164,7 +164,7 @@ class RuleScope:
         variable = self.variable(expr)
         slot = variable.slot
         self._compiler.follows[slot] = self.needs(expr) & self.items
-        first, *others = sorted(self._deciding_items(free_slots(expr) & self.items))
+        first, *others = sorted(self._loops(expr))
         parts = Parts(self._combinations(expr), MOST_PARTS, self.share.value_meter)
         value = self._lasting(expr, has_parts=True)
         # With the first once more, it reads a tuple in any case.
@@ -173,25 +173,20 @@ class RuleScope:
         self._mark(slot, expr)
         return variable
 
-    def _deciding_items(self, slots: Iterable[int]) -> set[int]:
-        """Return the loop variables that decide about items: a `let` of a loop depends on these."""
-        sources = self._sources_of(slots, through_lists=False)
-        return {slot for slot, source in sources if source.is_ranged}
-
-    def _sources_of(self, items: Iterable[int], through_lists: bool) -> Iterator[tuple[int, _Source]]:
-        """Yield items and those that they depend on, each with its source; `through_lists` also the items on
-        which the list of a loop depends.
+    def _loops(self, expr: TypedExpr) -> dict[int, TypedExpr]:
+        """Return the list of each loop variable that an expression depends on: directly, by a `let`, or by
+        the list of another loop.
         """
-        pending, seen = list(items), set[int]()
+        found: dict[int, TypedExpr] = {}
+        pending, seen = [expr], set[int]()
         while pending:
-            slot = pending.pop()
-            if slot in seen:
-                continue
-            seen.add(slot)
-            source = self._sources[slot]
-            if through_lists or not source.is_ranged:
-                pending += free_slots(source.expr) & self.items
-            yield slot, source
+            for slot in free_slots(pending.pop()) & self.items - seen:
+                seen.add(slot)
+                source = self._sources[slot]
+                pending.append(source.expr)
+                if source.is_ranged:
+                    found[slot] = source.expr
+        return found
 
     def _lasting(self, expr: TypedExpr, has_parts: bool = False) -> Closure:
         """Compile a value that is computed once per pod; `Parts` measure one that `has_parts`."""
@@ -205,11 +200,9 @@ class RuleScope:
 
     def _combinations(self, expr: TypedExpr) -> Closure | None:
         """Return the number of combinations of loop items as a closure; None without items."""
-        lists: dict[int, Closure] = {}
-        for _, source in self._sources_of(free_slots(expr) & self.items, through_lists=True):
-            if source.is_ranged:
-                lists.setdefault(id(source.expr), self._compiler.compile(self._list_once(source.expr)))
-        found = tuple(lists.values())
+        # Both variables of a loop have its list.
+        lists = {id(each): each for each in self._loops(expr).values()}
+        found = [self._compiler.compile(self._list_once(each)) for each in lists.values()]
         if len(found) < 2:
             return (lambda frame: len(found[0](frame))) if found else None
         return lambda frame: prod([len(each(frame)) for each in found])
