@@ -94,7 +94,8 @@ def index_list(items: Value, index: Value) -> Value:
 
 def index_map(entries: Mapping[Value, Value], key: Value) -> Value:
     try:
-        return entries[to_key(key)]
+        # The hot path: most keys are texts.
+        return entries[key if key.__class__ is str else to_key(key)]
     except KeyError:
         raise EvalError(f"no such key: {key}") from None
 
