@@ -63,29 +63,34 @@ _ELSEWHERE: Final = frozenset(("span", "time", "reads"))
 
 def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> TypedExpr:
     """Return the expression with `change` applied to each direct part; itself if none changes."""
-    parts = children(expr)
-    new = tuple(map(change, parts))
-    if all(map(is_, new, parts)):
-        return expr
     match expr:
-        case FieldOf() | HasField() | KeyOf():
-            return replace(expr, operand=new[0])
-        case CallOf() | CallFn():
-            return replace(expr, args=new)
+        case Const() | Var():
+            return expr
+        case FieldOf(operand=operand) | HasField(operand=operand) | KeyOf(operand=operand):
+            changed = change(operand)
+            return expr if changed is operand else replace(expr, operand=changed)
+        case CallOf(args=args) | CallFn(args=args):
+            new = tuple(map(change, args))
+            return expr if all(map(is_, new, args)) else replace(expr, args=new)
         case ListOf(items=items):
-            return replace(expr, items=tuple(map(TypedItem, new, [item.optional for item in items])))
+            return replace(expr, items=tuple(TypedItem(change(item.value), item.optional) for item in items))
         case MapOf(entries=entries):
-            optional = [entry.optional for entry in entries]
-            return replace(expr, entries=tuple(map(TypedEntry, new[::2], new[1::2], optional)))
-        case Comprehension():
-            iterable, *where, body = new
-            return replace(expr, iterable=iterable, where=where[0] if where else None, body=body)
-        case Aggregate():
-            return replace(expr, target=new[0], body=new[1])
-        case Bind():
-            return replace(expr, value=new[0], body=new[1])
-        case _:
-            raise AssertionError  # constants and variables have no parts
+            pairs = (TypedEntry(change(each.key), change(each.value), each.optional) for each in entries)
+            return replace(expr, entries=tuple(pairs))
+        case Comprehension(iterable=iterable, where=where, body=body):
+            condition = None if where is None else change(where)
+            ranged, result = change(iterable), change(body)
+            if ranged is iterable and condition is where and result is body:
+                return expr
+            return replace(expr, iterable=ranged, where=condition, body=result)
+        case Aggregate(target=target, body=body):
+            counted, result = change(target), change(body)
+            if counted is target and result is body:
+                return expr
+            return replace(expr, target=counted, body=result)
+        case Bind(value=value, body=body):
+            bound, result = change(value), change(body)
+            return expr if bound is value and result is body else replace(expr, value=bound, body=result)
 
 
 def operands(expr: CallOf) -> list[TypedExpr]:
