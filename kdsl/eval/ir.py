@@ -12,7 +12,7 @@ from functools import cache
 from operator import is_
 from typing import Any, Final
 
-from kdsl.check.model.traversal import children
+from kdsl.check.model.traversal import children, walk
 from kdsl.check.model.typed import (
     Aggregate,
     Bind,
@@ -50,6 +50,11 @@ class Known(Const):
             span=expr.span,
             value=value,
         )
+
+
+def bound(variable: Var, value: TypedExpr, body: TypedExpr) -> Bind:
+    """Return `body`, with its binding time and reads, in which a variable has a value."""
+    return Bind(variable, value, body, type=body.type, time=body.time, reads=body.reads, span=body.span)
 
 
 _ELSEWHERE: Final = frozenset(("span", "time", "reads"))
@@ -159,6 +164,12 @@ def _constant_key(value: Value) -> Hashable:
 def is_constant(expr: TypedExpr) -> bool:
     """Return whether an expression reads nothing: no pod, node or variable."""
     return expr.time is BindingTime.STATIC and not free_slots(expr)
+
+
+def free_variables(expr: TypedExpr) -> dict[int, Var]:
+    """Return the variables that an expression reads and does not bind itself, by slot."""
+    free = free_slots(expr)
+    return {part.slot: part for part in walk(expr) if isinstance(part, Var) and part.slot in free}
 
 
 def free_slots(*exprs: TypedExpr | None) -> frozenset[int]:

@@ -38,10 +38,9 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.model.types import INT, STRING
 from kdsl.check.views.view import Views
 from kdsl.eval.ir import free_slots
-from kdsl.eval.scalar.fast import is_order
+from kdsl.eval.scalar.fast import is_total
 from kdsl.eval.scalar.logic import LAZY
 from kdsl.eval.scalar.meter import has_weight
 from kdsl.eval.scalar.searches import SEARCHES
@@ -149,7 +148,7 @@ class Estimator:
         cost, shapes = self._all(expr.args)
         cost += self._own_cost(expr.function)
         result = shape_of_result(expr, shapes)
-        is_metered = expr.function not in LAZY and not _is_fast(expr)
+        is_metered = expr.function not in LAZY and not is_total(expr)
         if is_metered and has_weight(expr.function, (arg.type for arg in expr.args)):
             cost += total(shape.weight for shape in shapes)
             if is_text(expr.type) or expr.type.name in ("list", "dyn"):
@@ -203,18 +202,3 @@ class Estimator:
         else:
             first, second = variables
             self.shapes[first.slot], self.shapes[second.slot] = ranged.key or SCALAR, ranged.inside
-
-
-def _is_fast(expr: CallOf) -> bool:
-    """Return whether a call's cost is independent of its arguments' size, as in `kdsl.eval.scalar.fast`."""
-    if len(expr.args) != 2:
-        return False
-    left, right = expr.args
-    match expr.overload:
-        case "equals" | "not_equals":
-            return left.type == right.type and (left.type in (INT, STRING))
-        case "in_map":
-            return left.type == STRING
-        case "in_list":
-            return isinstance(right, Const) and left.type in (INT, STRING)
-    return is_order(expr)

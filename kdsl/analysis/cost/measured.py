@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 
-from kdsl.analysis.cost.shapes import TEXT, is_text, size_name, text_name
+from kdsl.analysis.cost.shapes import TEXT, size_name, text_name
 from kdsl.check.model.types import Type
 from kdsl.check.views.view import Views
 from kdsl.eval.scalar.meter import CHARACTERS
@@ -17,46 +17,39 @@ def measure(views: Views, objects: Iterable[tuple[str, Value]]) -> dict[str, int
 
     A field that no object has is 0.
     """
-    measuring = _Measuring(views)
+    sizes = {TEXT: 0}
     for view, value in objects:
-        measuring.view(view, value)
-    return measuring.sizes
+        for name, size in _sizes_of_view(views, view, value):
+            sizes[name] = max(sizes.get(name, 0), size)
+    return sizes
 
 
-class _Measuring:
-    def __init__(self, views: Views) -> None:
-        self._views = views
-        self.sizes: dict[str, int] = {TEXT: 0}
+def _sizes_of_view(views: Views, view: str, value: Value) -> Iterator[tuple[str, int]]:
+    for field in views.types[view].fields.values():
+        if not field.fn:
+            held, name = getattr(value, attribute_of(field.name)), size_name(field.view, field.name)
+            yield from _sizes(views, field.type, held, name)
 
-    def view(self, view: str, value: Value) -> None:
-        for field in self._views.types[view].fields.values():
-            if not field.fn:
-                self._value(
-                    field.type, getattr(value, attribute_of(field.name)), size_name(field.view, field.name)
-                )
 
-    def _value(self, type_: Type, value: Value, name: str) -> None:
-        if value is None:
+def _sizes(views: Views, type_: Type, value: Value, name: str) -> Iterator[tuple[str, int]]:
+    """Yield the sizes of a value of the field `name`, and of its parts, by their names."""
+    match type_:
+        case _ if value is None:
             return
-        if is_text(type_):
-            self._saw(text_name(name), len(value) // CHARACTERS)
-        elif type_.name in ("list", "map", "resources"):
-            self._saw(name, len(value))
-            self._parts(type_, value, name)
-        elif type_.name == "optional":
-            self._value(type_.args[0], value, name)
-        elif type_.name in self._views.types:
-            self.view(type_.name, value)
-
-    def _parts(self, type_: Type, value: Value, name: str) -> None:
-        match type_.name, type_.args:
-            case "list", (item,):
-                for each in value:
-                    self._value(item, each, name)
-            case "map", (key, item) if isinstance(value, Mapping):
-                for each, held in value.items():
-                    self._value(key, each, name)
-                    self._value(item, held, name)
-
-    def _saw(self, name: str, size: int) -> None:
-        self.sizes[name] = max(self.sizes.get(name, 0), size)
+        case Type("string" | "bytes"):
+            yield text_name(name), len(value) // CHARACTERS
+        case Type("list", (item,)):
+            yield name, len(value)
+            for each in value:
+                yield from _sizes(views, item, each, name)
+        case Type("map", (key, item)):
+            yield name, len(value)
+            for each, held in value.items():
+                yield from _sizes(views, key, each, name)
+                yield from _sizes(views, item, held, name)
+        case Type("resources"):
+            yield name, len(value)
+        case Type("optional", (inner,)):
+            yield from _sizes(views, inner, value, name)
+        case Type(view) if view in views.types:
+            yield from _sizes_of_view(views, view, value)

@@ -68,21 +68,17 @@ def over_budget(rules: RuleSet, budget: CostLimits, views: Views) -> tuple[Diagn
     if budget == CostLimits():
         return ()
     found: dict[tuple[Span, Formula], Diagnostic] = {}
-    about_profiles = []
+    about_profiles: list[Diagnostic] = []
     known: KnownCosts = {}
     for profile in rules.profiles.values():
         costs = profile_costs(rules, profile, views, known)
         for each in costs:
-            most = None if each.cost is None else _excess(each.cost.per_node, budget.rule, views)
-            if most is not None and each.cost is not None:
-                name = f"{each.kind} `{each.rule.qualified}`"
-                problem = _over(name, CostCode.DEAR_RULE, each.rule.span, each.cost.per_node, most, views)
-                found.setdefault((each.rule.span, each.cost.per_node), problem)
-        together = total_per_node(costs)
-        most = _excess(together, budget.profile, views)
-        if most is not None:
-            name = f"profile `{profile.qualified}`"
-            about_profiles.append(_over(name, CostCode.DEAR_PROFILE, profile.span, together, most, views))
+            if each.cost is not None:
+                name, cost = f"{each.kind} `{each.rule.qualified}`", each.cost.per_node
+                for problem in _over(name, CostCode.DEAR_RULE, each.rule.span, cost, budget.rule, views):
+                    found.setdefault((each.rule.span, cost), problem)
+        name, cost = f"profile `{profile.qualified}`", total_per_node(costs)
+        about_profiles += _over(name, CostCode.DEAR_PROFILE, profile.span, cost, budget.profile, views)
     return (*found.values(), *about_profiles)
 
 
@@ -98,28 +94,26 @@ def _rules(profile: CheckedProfile) -> Iterator[tuple[str, Rule]]:
         yield "score", entry.score
 
 
-def _excess(cost: Formula, limit: int | None, views: Views) -> int | None:
-    """Return the limit if the cost exceeds it."""
-    if limit is None:
-        return None
-    worst = cost.at(views.most)
-    return limit if worst is None or worst > limit else None
-
-
-def _over(name: str, code: CostCode, span: Span, cost: Formula, most: int, views: Views) -> Diagnostic:
+def _over(
+    name: str, code: CostCode, span: Span, cost: Formula, most: int | None, views: Views
+) -> Iterator[Diagnostic]:
+    """Report a cost above `most`."""
+    if most is None:
+        return
     worst = cost.at(views.most)
     if worst is None:
         title = f"the cost of {name} for a node has no bound, {most:,} operations are allowed"
-        return Diagnostic(code, title, _first_line(span), "its values may grow without measure")
-    largest = cost.largest_term(views.most)
-    return Diagnostic(
-        code,
-        f"{name} takes up to {worst:,} operations for a node, {most:,} are allowed",
-        _first_line(span),
-        str(cost),
-        notes=(f"most of it is {largest}, {sizes_text(largest.names, views.most)}",),
-        help=("range over less, or raise the limit in the configuration",),
-    )
+        yield Diagnostic(code, title, _first_line(span), "its values may grow without measure")
+    elif worst > most:
+        largest = cost.largest_term(views.most)
+        yield Diagnostic(
+            code,
+            f"{name} takes up to {worst:,} operations for a node, {most:,} are allowed",
+            _first_line(span),
+            str(cost),
+            notes=(f"most of it is {largest}, {sizes_text(largest.names, views.most)}",),
+            help=("range over less, or raise the limit in the configuration",),
+        )
 
 
 def sizes_text(names: frozenset[str], sizes: Callable[[str], int]) -> str:

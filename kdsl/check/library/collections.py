@@ -65,8 +65,8 @@ FUNCTIONS: tuple[Function, ...] = (
         "The items from the first index up to but not including the second.",
         {"list_slice": "list(T).(int, int): list(T)"},
     ),
-    declare("first", "The first item; none of an empty list.", {"list_first": "list(T).(): optional(T)"}),
-    declare("last", "The last item; none of an empty list.", {"list_last": "list(T).(): optional(T)"}),
+    declare("first", "The first item; none of an empty list.", "list(T).(): optional(T)"),
+    declare("last", "The last item; none of an empty list.", "list(T).(): optional(T)"),
     declare(
         "flatten",
         "The items of nested lists, in order; a number sets how many levels are removed.",
@@ -98,26 +98,23 @@ FUNCTIONS: tuple[Function, ...] = (
     declare(
         "join",
         "The strings of a list joined, with a separator between them.",
-        {"list_join": "list(string).(): string", "list_join_string": "list(string).(string): string"},
+        "list(string).(): string",
+        "list(string).(string): string",
     ),
     declare("optional.of", "An optional that holds the value.", {"optional_of": "(T): optional(T)"}),
     declare(
         "optional.ofNonZeroValue",
         "An optional that holds the value unless it is null, false, zero or empty.",
-        {"optional_ofNonZeroValue": "(T): optional(T)"},
+        "(T): optional(T)",
     ),
     declare("optional.none", "An optional without a value.", {"optional_none": "(): optional(T)"}),
-    declare("hasValue", "Does the optional hold a value?", {"optional_hasValue": "optional(T).(): bool"}),
+    declare("hasValue", "Does the optional hold a value?", "optional(T).(): bool"),
     declare(
         "value",
         "The value of the optional; an error if there is none.",
         {"optional_value": "optional(T).(): T"},
     ),
-    declare(
-        "or",
-        "The first of two optionals that holds a value.",
-        {"optional_or_optional": "optional(T).(optional(T)): optional(T)"},
-    ),
+    declare("or", "The first of two optionals that holds a value.", "optional(T).(optional(T)): optional(T)"),
     declare(
         "orValue",
         "The value of the optional, or the default.",

@@ -30,7 +30,7 @@ FUNCTIONS: tuple[Function, ...] = (
         'From Go\'s form, such as "1h30m" or "-1.5s".',
         {"duration_to_duration": "(duration): duration", "string_to_duration": "(string): duration"},
     ),
-    declare("dyn", "The same value, its type decided at run time.", {"to_dyn": "(T): dyn"}),
+    declare("dyn", "The same value, its type decided at run time.", "(T): dyn"),
     declare(
         "int",
         "A 64-bit integer: doubles truncate toward zero, timestamps give seconds; out of range is an error.",

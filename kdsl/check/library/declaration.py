@@ -29,8 +29,11 @@ class Function:
     overloads: tuple[Overload, ...]
 
 
-def declare(name: str, doc: str, overloads: Mapping[str, str]) -> Function:
-    """Return the function with the overloads `id -> signature`; see `parse_signature` for their form."""
-    return Function(
-        name, doc, tuple(Overload(overload, *parse_signature(text)) for overload, text in overloads.items())
-    )
+def declare(name: str, doc: str, *overloads: str | Mapping[str, str]) -> Function:
+    """Return the function with some overloads: signatures in the form of `parse_signature`, or mappings of
+    ids to them for overloads with a known id. Other ids are made of name and signature.
+    """
+    found: dict[str, str] = {}
+    for each in overloads:
+        found |= {f"{name} {each}": each} if isinstance(each, str) else each
+    return Function(name, doc, tuple(Overload(id_, *parse_signature(text)) for id_, text in found.items()))

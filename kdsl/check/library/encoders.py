@@ -5,26 +5,18 @@ from __future__ import annotations
 from kdsl.check.library.declaration import Function, declare
 
 FUNCTIONS: tuple[Function, ...] = (
-    declare("base64.encode", "The bytes in base64, padded.", {"base64_encode_bytes": "(bytes): string"}),
-    declare(
-        "base64.decode",
-        "The bytes of a base64 text, padded or not.",
-        {"base64_decode_string": "(string): bytes"},
-    ),
+    declare("base64.encode", "The bytes in base64, padded.", "(bytes): string"),
+    declare("base64.decode", "The bytes of a base64 text, padded or not.", "(string): bytes"),
     declare(
         "json.decode",
         "The value of a JSON text: maps, lists, texts, truth values, nulls; whole numbers are ints, others"
         " doubles.",
-        {"json_decode_string": "(string): dyn"},
+        "(string): dyn",
     ),
     declare(
         "json.value",
         "The same value as a JSON value: maps and lists that contain one may contain other types as well.",
-        {"json_value": "(T): dyn"},
+        "(T): dyn",
     ),
-    declare(
-        "json.encode",
-        "A value as JSON without blanks; the keys of maps stay in order.",
-        {"json_encode": "(T): string"},
-    ),
+    declare("json.encode", "A value as JSON without blanks; the keys of maps stay in order.", "(T): string"),
 )

@@ -24,12 +24,12 @@ FUNCTIONS: tuple[Function, ...] = (
     declare(
         "validate",
         "The errors of the string; none if it has the format.",
-        {"format_validate": "format.(string): optional(list(string))"},
+        "format.(string): optional(list(string))",
     ),
     declare(
         "format.named",
         "The format of that name; none if there is no such format.",
-        {"format_named": "(string): optional(format)"},
+        "(string): optional(format)",
     ),
-    *(declare(f"format.{name}", doc, {f"format_{name}": "(): format"}) for name, doc in _FORMATS.items()),
+    *(declare(f"format.{name}", doc, "(): format") for name, doc in _FORMATS.items()),
 )

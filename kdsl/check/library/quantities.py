@@ -13,7 +13,7 @@ FUNCTIONS: tuple[Function, ...] = (
         'A quantity from its text, such as "1500m" or "2Gi".',
         {"string_to_quantity": "(string): quantity"},
     ),
-    declare("isQuantity", "Is the text a quantity?", {"is_quantity_string": "(string): bool"}),
+    declare("isQuantity", "Is the text a quantity?", "(string): bool"),
     declare(
         "ratio",
         "The first quantity divided by the second, as a double; a second of zero is an error.",
@@ -24,8 +24,8 @@ FUNCTIONS: tuple[Function, ...] = (
         "The quantity as an int; an error if it is not whole or too large.",
         {"quantity_as_integer": "quantity.(): int"},
     ),
-    declare("isInteger", "Would `asInteger` succeed?", {"quantity_is_integer": "quantity.(): bool"}),
-    declare("asApproximateFloat", "The nearest double.", {"quantity_as_float": "quantity.(): double"}),
+    declare("isInteger", "Would `asInteger` succeed?", "quantity.(): bool"),
+    declare("asApproximateFloat", "The nearest double.", "quantity.(): double"),
     declare(
         "sign",
         "-1, 0 or 1.",

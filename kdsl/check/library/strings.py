@@ -5,9 +5,9 @@ from __future__ import annotations
 from kdsl.check.library.declaration import Function, declare
 
 FUNCTIONS: tuple[Function, ...] = (
-    declare("contains", "The string contains the substring.", {"contains_string": "string.(string): bool"}),
-    declare("startsWith", "The string has the prefix.", {"starts_with_string": "string.(string): bool"}),
-    declare("endsWith", "The string has the suffix.", {"ends_with_string": "string.(string): bool"}),
+    declare("contains", "The string contains the substring.", "string.(string): bool"),
+    declare("startsWith", "The string has the prefix.", "string.(string): bool"),
+    declare("endsWith", "The string has the suffix.", "string.(string): bool"),
     declare(
         "matches",
         "Some part of the string matches the RE2 pattern.",
@@ -16,15 +16,15 @@ FUNCTIONS: tuple[Function, ...] = (
     declare(
         "hash",
         "A whole number from 0 to 2^63 - 1, pseudo-random but always the same for a string: mixed FNV-1a.",
-        {"hash_string": "(string): int"},
+        "(string): int",
     ),
     declare(
         "charAt",
         "The character at an offset; empty at the end of the string, an error beyond it.",
-        {"string_char_at_int": "string.(int): string"},
+        "string.(int): string",
     ),
-    declare("lowerAscii", "ASCII letters in lower case.", {"string_lower_ascii": "string.(): string"}),
-    declare("upperAscii", "ASCII letters in upper case.", {"string_upper_ascii": "string.(): string"}),
+    declare("lowerAscii", "ASCII letters in lower case.", "string.(): string"),
+    declare("upperAscii", "ASCII letters in upper case.", "string.(): string"),
     declare(
         "replace",
         "Every occurrence of a substring replaced, or the first n of them.",
@@ -44,12 +44,10 @@ FUNCTIONS: tuple[Function, ...] = (
     declare(
         "substring",
         "The part from an offset to the end, or to before another offset; out of range is an error.",
-        {
-            "string_substring_int": "string.(int): string",
-            "string_substring_int_int": "string.(int, int): string",
-        },
+        "string.(int): string",
+        "string.(int, int): string",
     ),
-    declare("trim", "The string without white space at both ends.", {"string_trim": "string.(): string"}),
+    declare("trim", "The string without white space at both ends.", "string.(): string"),
     declare(
         "reverse",
         "The characters or items in reverse order.",
@@ -58,24 +56,16 @@ FUNCTIONS: tuple[Function, ...] = (
     declare(
         "format",
         "The string with each of %s %d %f %e %b %o %x %X replaced by an item of the list.",
-        {"string_format": "string.(list(T)): string"},
+        "string.(list(T)): string",
     ),
+    declare("strings.quote", "The string in double quotes, special characters escaped.", "(string): string"),
     declare(
-        "strings.quote",
-        "The string in double quotes, special characters escaped.",
-        {"strings_quote": "(string): string"},
-    ),
-    declare(
-        "find",
-        "The first part that matches the RE2 pattern, empty if none does.",
-        {"string_find_string": "string.(string): string"},
+        "find", "The first part that matches the RE2 pattern, empty if none does.", "string.(string): string"
     ),
     declare(
         "findAll",
         "All parts that match the RE2 pattern, or the first n of them.",
-        {
-            "string_find_all_string": "string.(string): list(string)",
-            "string_find_all_string_int": "string.(string, int): list(string)",
-        },
+        "string.(string): list(string)",
+        "string.(string, int): list(string)",
     ),
 )

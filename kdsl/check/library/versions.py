@@ -10,12 +10,8 @@ FUNCTIONS: tuple[Function, ...] = (
         'A semantic version from its text; with true, "v1.2" and "01.2.3" are read too.',
         {"string_to_semver": "(string): semver", "string_bool_to_semver": "(string, bool): semver"},
     ),
-    declare(
-        "isSemver",
-        "Would `semver` succeed?",
-        {"is_semver_string": "(string): bool", "is_semver_string_bool": "(string, bool): bool"},
-    ),
-    declare("major", "The major version.", {"semver_major": "semver.(): int"}),
-    declare("minor", "The minor version.", {"semver_minor": "semver.(): int"}),
-    declare("patch", "The patch version.", {"semver_patch": "semver.(): int"}),
+    declare("isSemver", "Would `semver` succeed?", "(string): bool", "(string, bool): bool"),
+    declare("major", "The major version.", "semver.(): int"),
+    declare("minor", "The minor version.", "semver.(): int"),
+    declare("patch", "The patch version.", "semver.(): int"),
 )

@@ -1,13 +1,15 @@
-"""Implementations of the declared functions: one per overload id of `kdsl.check.library`.
+"""Implementations of the declared functions: one per overload of `kdsl.check.library`.
 
-A test holds the two lists equal. Implementations take and return values of `kdsl.eval.values`, raise only
-`EvalError`, and trust the types that their overload declares.
+A module lists them by the id of an overload, or by the name of a function for its other overloads.
+Implementations take and return values of `kdsl.eval.values`, raise only `EvalError`, and trust the types that
+their overload declares.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from kdsl.check.library import LIBRARY
 from kdsl.eval.functions import (
     collections,
     conversions,
@@ -25,15 +27,22 @@ from kdsl.eval.functions import (
 )
 from kdsl.eval.values import Value
 
-__all__ = ["IMPLEMENTATIONS"]
+__all__ = ["BY_NAME", "IMPLEMENTATIONS"]
 
 _MODULES = (
     *(operators, conversions, times, collections, sets, strings, encoders, numbers),
     *(quantities, versions, networks, urls, formats),
 )
 
-IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    overload: implementation
-    for module in _MODULES
-    for overload, implementation in module.IMPLEMENTATIONS.items()
+BY_NAME: Mapping[str, Callable[..., Value]] = {
+    name: implementation for module in _MODULES for name, implementation in module.IMPLEMENTATIONS.items()
 }
+"""What the modules list."""
+
+IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    overload.id: BY_NAME[name]
+    for function in LIBRARY.values()
+    for overload in function.overloads
+    if (name := overload.id if overload.id in BY_NAME else function.name) in BY_NAME
+}
+"""All implementations by overload id. Control flow and searches have none: the back ends compile them."""

@@ -1,4 +1,4 @@
-"""Lists, maps and optionals, by overload id."""
+"""Lists, maps and optionals."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from kdsl.eval.values import (
     kind_of,
     overflow,
 )
-
-_ORDERED = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration", "quantity", "semver")
 
 
 def _first(items: Value, wanted: Value, places: Iterable[int]) -> int:
@@ -125,12 +123,8 @@ def number_range(end: int) -> tuple[int, ...]:
 
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    "lists_range": number_range,
-    **{
-        overload: len
-        for kind in ("string", "bytes", "list", "map", "resources")
-        for overload in (f"size_{kind}", f"{kind}_size")
-    },
+    "lists.range": number_range,
+    "size": len,
     "list_sum_int": _sum_int,
     "list_sum_uint": lambda items: reduce(
         lambda total, item: checked_uint(int(total) + int(item)), items, UInt(0)
@@ -141,25 +135,24 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     ),
     "list_sum_quantity": lambda items: reduce(quantities.add, items, ZERO),
     "list_sum_resources": lambda items: reduce(quantities.add, items, NOTHING),
-    **{f"list_min_{kind}": extreme(operator.lt, "min") for kind in _ORDERED},
-    **{f"list_max_{kind}": extreme(operator.gt, "max") for kind in _ORDERED},
-    **{f"list_is_sorted_{kind}": _is_sorted for kind in _ORDERED},
-    **{f"list_sort_{kind}": lambda items: tuple(sorted(items)) for kind in _ORDERED},
-    **{f"list_sort_by_{kind}": _sort_by for kind in _ORDERED},
-    "list_slice": _slice,
-    "list_first": lambda items: Optional(items[0]) if items else NONE,
-    "list_last": lambda items: Optional(items[-1]) if items else NONE,
+    "min": extreme(operator.lt, "min"),
+    "max": extreme(operator.gt, "max"),
+    "isSorted": _is_sorted,
+    "sort": lambda items: tuple(sorted(items)),
+    "@sortBy": _sort_by,
+    "slice": _slice,
+    "first": lambda items: Optional(items[0]) if items else NONE,
+    "last": lambda items: Optional(items[-1]) if items else NONE,
     "list_reverse": lambda items: tuple(reversed(items)),
-    "list_flatten": _flatten,
-    "list_flatten_int": _flatten,
-    **{f"list_distinct_{kind}": _distinct for kind in ("int", "uint", "bool", "string", "bytes")},
+    "flatten": _flatten,
+    "distinct": _distinct,
     "list_index_of": lambda items, wanted: _first(items, wanted, range(len(items))),
     "list_last_index_of": lambda items, wanted: _first(items, wanted, reversed(range(len(items)))),
-    "optional_of": Optional,
-    "optional_ofNonZeroValue": lambda value: NONE if is_zero(value) else Optional(value),
-    "optional_none": lambda: NONE,
-    "optional_hasValue": lambda optional: optional.present,
-    "optional_value": value_of,
-    "optional_or_optional": lambda first, second: first if first.present else second,
-    "optional_orValue_value": lambda optional, default: optional.value if optional.present else default,
+    "optional.of": Optional,
+    "optional.ofNonZeroValue": lambda value: NONE if is_zero(value) else Optional(value),
+    "optional.none": lambda: NONE,
+    "hasValue": lambda optional: optional.present,
+    "value": value_of,
+    "or": lambda first, second: first if first.present else second,
+    "orValue": lambda optional, default: optional.value if optional.present else default,
 }

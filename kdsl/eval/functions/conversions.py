@@ -1,4 +1,4 @@
-"""Conversions between types, by overload id. Texts of numbers are Go's, as in the reference CEL."""
+"""Conversions between types. Texts of numbers are Go's, as in the reference CEL."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
+from kdsl.check.library import LIBRARY
 from kdsl.check.model.types import Type
 from kdsl.eval.functions.times import duration_text, parse_duration, parse_timestamp, timestamp_text
 from kdsl.eval.values import (
@@ -136,33 +137,21 @@ def text_of(value: Value) -> str:
     return _TEXTS[kind](value)
 
 
+_SAME = ("bool", "bytes", "double", "duration", "int64", "timestamp", "uint64")
+
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    **{
-        f"{kind}_to_{kind}": _same
-        for kind in ("bool", "bytes", "double", "duration", "int64", "string", "timestamp", "uint64")
-    },
-    "string_to_bool": string_to_bool,
-    "string_to_bytes": string_to_bytes,
-    "int64_to_double": float,
-    "uint64_to_double": float,
+    **{f"{kind}_to_{kind}": _same for kind in _SAME},
+    **{overload.id: _TEXTS[overload.args[0].name] for overload in LIBRARY["string"].overloads},
+    "bool": string_to_bool,
+    "bytes": string_to_bytes,
+    "double": float,
     "string_to_double": string_to_double,
-    "string_to_duration": parse_duration,
-    "to_dyn": _same,
+    "duration": parse_duration,
+    "dyn": _same,
     "uint64_to_int64": lambda value: checked_int(int(value)),
     "double_to_int64": double_to_int,
     "string_to_int64": lambda text: checked_int(int(_number(text, _INT, "int"))),
     "timestamp_to_int64": lambda value: value.ns // SECOND,
-    "bool_to_string": _TEXTS["bool"],
-    "int64_to_string": _TEXTS["int"],
-    "uint64_to_string": _TEXTS["uint"],
-    "double_to_string": double_text,
-    "bytes_to_string": bytes_text,
-    "timestamp_to_string": timestamp_text,
-    "duration_to_string": duration_text,
-    "quantity_to_string": str,
-    "semver_to_string": str,
-    "ip_to_string": str,
-    "cidr_to_string": str,
     "string_to_timestamp": parse_timestamp,
     "int64_to_timestamp": lambda seconds: checked_timestamp(seconds * SECOND),
     "type": type_of,

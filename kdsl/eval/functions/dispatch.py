@@ -57,15 +57,16 @@ def _arguments(overload: Overload, count: int) -> tuple[Type, ...]:
     return declared
 
 
-def _any_list(overload: Overload) -> Overload:
-    """Let `flatten` take a list of anything, as CEL does at run time; items that are no lists stay."""
-    return replace(overload, args=(Type("list", (DYN,)), *overload.args[1:]))
-
-
-def _any_index(overload: Overload) -> Overload:
-    """Let any whole number be a list index, as CEL does at run time; the implementation checks it."""
-    container, index = overload.args
-    return replace(overload, args=(container, DYN)) if index == INT else overload
+def _at_run_time(function: str, overload: Overload) -> Overload:
+    """Let any whole number be a list index, and `flatten` take any list, as CEL does at run time; the
+    implementations check them.
+    """
+    others = overload.args[1:]
+    if function == "flatten":
+        return replace(overload, args=(Type("list", (DYN,)), *others))
+    if function in ("_[_]", "_[?_]") and others == (INT,):
+        return replace(overload, args=(overload.args[0], DYN))
+    return overload
 
 
 def _unknown(function: str) -> Callable[..., Value]:
@@ -80,17 +81,10 @@ def dispatcher(function: str, member: bool) -> Callable[..., Value]:
     """Return a function that applies the first matching overload; EvalError if none matches."""
     if function not in LIBRARY:
         return _unknown(function)
-    overloads = tuple(
-        (overload, IMPLEMENTATIONS[overload.id])
-        for overload in LIBRARY[function].overloads
-        if overload.member == member
-    )
+    declared = [each for each in LIBRARY[function].overloads if each.member == member]
     # Overloads that take anything come last.
-    overloads = tuple(sorted(overloads, key=lambda entry: DYN in entry[0].args))
-    if function in ("_[_]", "_[?_]"):
-        overloads = tuple((_any_index(overload), implementation) for overload, implementation in overloads)
-    if function == "flatten":
-        overloads = tuple((_any_list(overload), implementation) for overload, implementation in overloads)
+    declared.sort(key=lambda overload: DYN in overload.args)
+    overloads = [(_at_run_time(function, each), IMPLEMENTATIONS[each.id]) for each in declared]
 
     @cache
     def by_classes(*classes: type) -> Callable[..., Value] | None:

@@ -1,4 +1,4 @@
-"""CEL's encoder extension and JSON, by overload id."""
+"""CEL's encoder extension and JSON."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ def _to_json(value: Value) -> Value:
 
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    "base64_encode_bytes": lambda value: checked_text(base64.b64encode(value).decode("ascii")),
-    "base64_decode_string": decode,
-    "json_decode_string": decode_json,
-    "json_encode": encode_json,
-    "json_value": lambda value: value,
+    "base64.encode": lambda value: checked_text(base64.b64encode(value).decode("ascii")),
+    "base64.decode": decode,
+    "json.decode": decode_json,
+    "json.encode": encode_json,
+    "json.value": lambda value: value,
 }

@@ -1,4 +1,4 @@
-"""Named formats, by overload id. Rules and messages are those of Kubernetes' API validation.
+"""Named formats. Rules and messages are those of Kubernetes' API validation.
 
 Sources: `k8s.io/apimachinery/pkg/util/validation` and `k8s.io/kube-openapi/pkg/validation/strfmt`.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import partial
 
 from kdsl.eval.functions.urls import url_problem
 from kdsl.eval.values import NONE, Format, Optional, Value
@@ -152,12 +153,8 @@ def validate(format: Format, text: str) -> Optional:
     return Optional(tuple(problems)) if problems else NONE
 
 
-def _constant(format: Format) -> Callable[[], Format]:
-    return lambda: format
-
-
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    "format_validate": validate,
-    "format_named": lambda name: Optional(FORMATS[name]) if name in FORMATS else NONE,
-    **{f"format_{name}": _constant(format) for name, format in FORMATS.items()},
+    "validate": validate,
+    "format.named": lambda name: Optional(FORMATS[name]) if name in FORMATS else NONE,
+    **{f"format.{name}": partial(FORMATS.__getitem__, name) for name in FORMATS},
 }

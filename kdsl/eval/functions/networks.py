@@ -1,4 +1,4 @@
-"""IP addresses and CIDR ranges, by overload id: Go's `netip`, through Python's `ipaddress`.
+"""IP addresses and CIDR ranges: Go's `netip`, through Python's `ipaddress`.
 
 Parsing is strict: no zones, no leading zeros, no IPv4 address in the dotted tail of an IPv6 one. The
 conformance suite wants the hexadecimal form `::ffff:c0a8:1` to be the IPv4 address it stands for; Kubernetes
@@ -91,20 +91,20 @@ def _masked(cidr: Range) -> Range:
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "string_to_ip": parse_ip,
     "cidr_ip": lambda cidr: cidr.ip,
-    "is_ip": succeeds(parse_ip),
-    "ip_is_canonical": lambda text: str(parse_ip(text)) == text,
-    "ip_family": lambda address: address.version,
-    "ip_is_unspecified": lambda address: address.is_unspecified,
-    "ip_is_loopback": lambda address: address.is_loopback,
-    "ip_is_link_local_multicast": is_link_local_multicast,
-    "ip_is_link_local_unicast": lambda address: address.is_link_local,
-    "ip_is_global_unicast": is_global_unicast,
-    "string_to_cidr": parse_cidr,
-    "is_cidr": succeeds(parse_cidr),
+    "isIP": succeeds(parse_ip),
+    "ip.isCanonical": lambda text: str(parse_ip(text)) == text,
+    "family": lambda address: address.version,
+    "isUnspecified": lambda address: address.is_unspecified,
+    "isLoopback": lambda address: address.is_loopback,
+    "isLinkLocalMulticast": is_link_local_multicast,
+    "isLinkLocalUnicast": lambda address: address.is_link_local,
+    "isGlobalUnicast": is_global_unicast,
+    "cidr": parse_cidr,
+    "isCIDR": succeeds(parse_cidr),
     "cidr_contains_ip_ip": lambda cidr, address: address in cidr.network,
     "cidr_contains_ip_string": lambda cidr, text: parse_ip(text) in cidr.network,
     "cidr_contains_cidr": contains_cidr,
     "cidr_contains_cidr_string": lambda cidr, text: contains_cidr(cidr, parse_cidr(text)),
-    "cidr_masked": _masked,
-    "cidr_prefix_length": lambda cidr: cidr.network.prefixlen,
+    "masked": _masked,
+    "prefixLength": lambda cidr: cidr.network.prefixlen,
 }

@@ -1,4 +1,4 @@
-"""CEL's math extension, `math.log` and `math.exp`, by overload id."""
+"""CEL's math extension, `math.log` and `math.exp`."""
 
 from __future__ import annotations
 
@@ -9,25 +9,20 @@ from collections.abc import Callable, Mapping
 from kdsl.eval.functions.collections import extreme
 from kdsl.eval.values import INT_MAX, UINT_MAX, EvalError, UInt, Value, checked_int, kind_of
 
-_KINDS = ("int", "uint", "double", "dyn")
 _NUMBERS = ("int", "uint", "double")
 
 
-def _extreme(better: Callable[[Value, Value], Value], name: str) -> dict[str, Callable[..., Value]]:
-    """Return the overloads of `math.greatest` or `math.least`: the first of the best arguments."""
-
+def _extreme(better: Callable[[Value, Value], Value], name: str) -> Callable[..., Value]:
+    """Return `math.greatest` or `math.least`: the first of the best arguments, or of the items of a list."""
     pick = extreme(better, name)
 
-    def of_list(items: Value) -> Value:
+    def best(*args: Value) -> Value:
+        items = args[0] if kind_of(args[0]) == "list" else args
         if any(kind_of(item) not in _NUMBERS for item in items):
             raise EvalError(f"no such overload: {name}")
         return pick(items)
 
-    word = name.replace(".", "_")
-    of_arguments: dict[str, Callable[..., Value]] = {
-        f"{word}_{kind}": lambda *items: of_list(items) for kind in _KINDS
-    }
-    return of_arguments | {f"{word}_list_{kind}": of_list for kind in _KINDS}
+    return best
 
 
 def _whole(round_to: Callable[[float], int]) -> Callable[[float], float]:
@@ -91,26 +86,24 @@ def _of_bits(word: str, combine: Callable[[int, int], int]) -> dict[str, Callabl
 
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    **_extreme(operator.gt, "math.greatest"),
-    **_extreme(operator.lt, "math.least"),
+    "math.greatest": _extreme(operator.gt, "math.greatest"),
+    "math.least": _extreme(operator.lt, "math.least"),
     "math_abs_int": lambda value: checked_int(abs(value)),
     "math_abs_uint": lambda value: value,
     "math_abs_double": abs,
     "math_sign_int": lambda value: (value > 0) - (value < 0),
     "math_sign_uint": lambda value: UInt(value > 0),
     "math_sign_double": _sign_double,
-    "math_sqrt_int": square_root,
-    "math_sqrt_uint": square_root,
-    "math_sqrt_double": square_root,
-    "math_log_double": _logarithm,
-    "math_exp_double": _exponential,
-    "math_ceil_double": _whole(math.ceil),
-    "math_floor_double": _whole(math.floor),
-    "math_round_double": _whole(_round),
-    "math_trunc_double": _whole(math.trunc),
-    "math_isNaN_double": math.isnan,
-    "math_isInf_double": math.isinf,
-    "math_isFinite_double": math.isfinite,
+    "math.sqrt": square_root,
+    "math.log": _logarithm,
+    "math.exp": _exponential,
+    "math.ceil": _whole(math.ceil),
+    "math.floor": _whole(math.floor),
+    "math.round": _whole(_round),
+    "math.trunc": _whole(math.trunc),
+    "math.isNaN": math.isnan,
+    "math.isInf": math.isinf,
+    "math.isFinite": math.isfinite,
     **_of_bits("bitAnd", operator.and_),
     **_of_bits("bitOr", operator.or_),
     **_of_bits("bitXor", operator.xor),

@@ -1,4 +1,4 @@
-"""Arithmetic, comparison, membership and indexing, by overload id. Integers are checked, division truncates.
+"""Arithmetic, comparison, membership and indexing. Integers are checked, division truncates.
 
 Operators that do not evaluate all of their arguments (`&&`, `||`, `?:`) are control flow, in the back ends.
 """
@@ -29,12 +29,7 @@ from kdsl.eval.values import (
     to_key,
 )
 
-_ORDERED = (
-    *("bool", "string", "bytes", "timestamp", "duration", "quantity", "semver"),
-    *("int64", "uint64", "double"),
-)
-_ORDERED_INTEGERS = ("int64_uint64", "uint64_int64")
-_ORDERED_WITH_DOUBLE = ("int64_double", "uint64_double", "double_int64", "double_uint64")
+_WITH_DOUBLE = ("int64_double", "uint64_double", "double_int64", "double_uint64")
 
 
 def divide_int(left: int, right: int) -> int:
@@ -98,10 +93,11 @@ def index_list(items: Value, index: Value) -> Value:
 
 
 def index_map(entries: Mapping[Value, Value], key: Value) -> Value:
-    found = to_key(key)
-    if found in entries or entries.__class__ is TotalMap:
-        return entries[found]
-    raise EvalError(f"no such key: {key}")
+    try:
+        # The hot path: most keys are texts.
+        return entries[key if key.__class__ is str else to_key(key)]
+    except KeyError:
+        raise EvalError(f"no such key: {key}") from None
 
 
 def find_in_list(items: Value, index: Value) -> Optional:
@@ -144,7 +140,9 @@ def not_equals(left: Value, right: Value) -> bool:
     return not equals(left, right)
 
 
-def _ordering(word: str, compare: Callable[[Value, Value], Value]) -> dict[str, Callable[..., Value]]:
+def _ordering(
+    name: str, word: str, compare: Callable[[Value, Value], Value]
+) -> dict[str, Callable[..., Value]]:
     """Return the overloads of an ordering operator.
 
     Between an integer and a double the order is that of doubles, as the conformance suite requires: 2**63 - 1
@@ -154,18 +152,17 @@ def _ordering(word: str, compare: Callable[[Value, Value], Value]) -> dict[str, 
     def as_doubles(left: Value, right: Value) -> Value:
         return compare(float(left), float(right))
 
-    plain = {f"{word}_{kinds}": compare for kinds in (*_ORDERED, *_ORDERED_INTEGERS)}
-    return plain | {f"{word}_{kinds}": as_doubles for kinds in _ORDERED_WITH_DOUBLE}
+    return {name: compare, **{f"{word}_{kinds}": as_doubles for kinds in _WITH_DOUBLE}}
 
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    "logical_not": operator.not_,
-    "equals": equals,
-    "not_equals": not_equals,
-    **_ordering("less", operator.lt),
-    **_ordering("less_equals", operator.le),
-    **_ordering("greater", operator.gt),
-    **_ordering("greater_equals", operator.ge),
+    "!_": operator.not_,
+    "_==_": equals,
+    "_!=_": not_equals,
+    **_ordering("_<_", "less", operator.lt),
+    **_ordering("_<=_", "less_equals", operator.le),
+    **_ordering("_>_", "greater", operator.gt),
+    **_ordering("_>=_", "greater_equals", operator.ge),
     "in_list": in_list,
     "in_map": in_map,
     "in_resources": lambda name, resources: name in resources,

@@ -1,4 +1,4 @@
-"""Quantities and resources, by overload id: exact, in thousand-millionths of a unit, bounded like
+"""Quantities and resources: exact, in thousand-millionths of a unit, bounded like
 `kdsl.base.quantity`. A resource that is not named is zero.
 """
 
@@ -78,21 +78,21 @@ def _sign(quantity: Quantity) -> int:
 
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    "string_to_quantity": from_text,
-    "is_quantity_string": succeeds(from_text),
-    "ratio_quantity": ratio,
-    "quantity_as_integer": as_integer,
-    "quantity_is_integer": lambda quantity: quantity.is_integer,
-    "quantity_as_float": lambda quantity: quantity.ratio(Quantity.of(1)),
-    "quantity_sign": _sign,
-    "sign_quantity": _sign,
-    "quantity_add": add,
+    "quantity": from_text,
+    "isQuantity": succeeds(from_text),
+    "ratio": ratio,
+    "asInteger": as_integer,
+    "isInteger": lambda quantity: quantity.is_integer,
+    "asApproximateFloat": lambda quantity: quantity.ratio(Quantity.of(1)),
+    "sign": _sign,
+    "add": add,
     "quantity_add_int": lambda quantity, units: add(quantity, _units(units)),
-    "quantity_sub": subtract,
+    "sub": subtract,
     "quantity_sub_int": lambda quantity, units: subtract(quantity, _units(units)),
-    "quantity_is_greater_than": operator.gt,
-    "quantity_is_less_than": operator.lt,
-    "quantity_compare_to": lambda left, right: (left > right) - (left < right),
+    # Those of semantic versions, too.
+    "isGreaterThan": operator.gt,
+    "isLessThan": operator.lt,
+    "compareTo": lambda left, right: (left > right) - (left < right),
     "add_resources": add,
     "subtract_resources": subtract,
     "less_equals_resources": less_equals_resources,

@@ -1,4 +1,4 @@
-"""CEL's set extension, by overload id. Items only have equality, so every pair may be compared."""
+"""CEL's set extension. Items only have equality, so every pair may be compared."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def contains(items: Value, wanted: Value) -> bool:
 
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    "list_sets_contains_list": _bounded(contains),
-    "list_sets_equivalent_list": _bounded(
-        lambda left, right: contains(left, right) and contains(right, left)
-    ),
-    "list_sets_intersects_list": _bounded(lambda left, right: any(in_list(item, right) for item in left)),
+    "sets.contains": _bounded(contains),
+    "sets.equivalent": _bounded(lambda left, right: contains(left, right) and contains(right, left)),
+    "sets.intersects": _bounded(lambda left, right: any(in_list(item, right) for item in left)),
 }

@@ -1,4 +1,4 @@
-"""Strings, by overload id. Offsets count code points, as Python's do; results are bounded by `MAX_TEXT`."""
+"""Strings. Offsets count code points, as Python's do; results are bounded by `MAX_TEXT`."""
 
 from __future__ import annotations
 
@@ -99,27 +99,21 @@ def hashed(text: str) -> int:
 
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    "hash_string": hashed,
-    "contains_string": lambda text, part: part in text,
-    "starts_with_string": str.startswith,
-    "ends_with_string": str.endswith,
-    "string_char_at_int": char_at,
-    "string_lower_ascii": lambda text: text.translate(_LOWER),
-    "string_upper_ascii": lambda text: text.translate(_UPPER),
-    "string_replace_string_string": replace,
-    "string_replace_string_string_int": replace,
-    "string_split_string": split,
-    "string_split_string_int": split,
-    "string_substring_int": substring,
-    "string_substring_int_int": substring,
-    "string_trim": lambda text: text.strip(_WHITE),
+    "hash": hashed,
+    "contains": lambda text, part: part in text,
+    "startsWith": str.startswith,
+    "endsWith": str.endswith,
+    "charAt": char_at,
+    "lowerAscii": lambda text: text.translate(_LOWER),
+    "upperAscii": lambda text: text.translate(_UPPER),
+    "replace": replace,
+    "split": split,
+    "substring": substring,
+    "trim": lambda text: text.strip(_WHITE),
     "string_reverse": lambda text: text[::-1],
-    "string_format": format_text,
-    "strings_quote": quote,
-    "string_index_of_string": index_of,
-    "string_index_of_string_int": index_of,
-    "string_last_index_of_string": last_index_of,
-    "string_last_index_of_string_int": last_index_of,
-    "list_join": join,
-    "list_join_string": join,
+    "format": format_text,
+    "strings.quote": quote,
+    "indexOf": index_of,
+    "lastIndexOf": last_index_of,
+    "join": join,
 }

@@ -1,4 +1,4 @@
-"""Timestamps and durations: their texts and their parts, by overload id, to the nanosecond."""
+"""Timestamps and durations: their texts and their parts, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _zone(name: str) -> tzinfo:
             return timezone(timedelta(minutes=-minutes if match[1] == "-" else minutes))
     try:
         # Go reads no name as UTC.
-        return ZoneInfo(name or "UTC")
+        return ZoneInfo(name) if name not in ("", "UTC") else UTC
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise EvalError(f"unknown time zone: {name[:40]!r}") from None
 
@@ -112,11 +112,8 @@ def _moment(value: Timestamp, zone: str) -> datetime:
         raise EvalError("timestamp out of range in that time zone") from None
 
 
-def _part(word: str, read: Callable[[datetime], int]) -> dict[str, Callable[..., Value]]:
-    return {
-        f"timestamp_to_{word}": lambda value: read(_EPOCH + timedelta(seconds=value.ns // SECOND)),
-        f"timestamp_to_{word}_with_tz": lambda value, zone: read(_moment(value, zone)),
-    }
+def _part(read: Callable[[datetime], int]) -> Callable[..., int]:
+    return lambda value, zone="UTC": read(_moment(value, zone))
 
 
 def _whole(unit: int) -> Callable[[Duration], int]:
@@ -134,17 +131,16 @@ def _duration_milliseconds(value: Duration) -> int:
 
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    **_part("year", lambda moment: moment.year),
-    **_part("month", lambda moment: moment.month - 1),
-    **_part("day_of_month_1_based", lambda moment: moment.day),
-    **_part("day_of_month", lambda moment: moment.day - 1),
-    **_part("day_of_week", lambda moment: moment.isoweekday() % 7),
-    **_part("day_of_year", lambda moment: moment.timetuple().tm_yday - 1),
-    **_part("hours", lambda moment: moment.hour),
-    **_part("minutes", lambda moment: moment.minute),
-    **_part("seconds", lambda moment: moment.second),
-    "timestamp_to_milliseconds": _milliseconds,
-    "timestamp_to_milliseconds_with_tz": _milliseconds,
+    "getFullYear": _part(lambda moment: moment.year),
+    "getMonth": _part(lambda moment: moment.month - 1),
+    "getDate": _part(lambda moment: moment.day),
+    "getDayOfMonth": _part(lambda moment: moment.day - 1),
+    "getDayOfWeek": _part(lambda moment: moment.isoweekday() % 7),
+    "getDayOfYear": _part(lambda moment: moment.timetuple().tm_yday - 1),
+    "getHours": _part(lambda moment: moment.hour),
+    "getMinutes": _part(lambda moment: moment.minute),
+    "getSeconds": _part(lambda moment: moment.second),
+    "getMilliseconds": _milliseconds,
     "duration_to_hours": _whole(3600 * SECOND),
     "duration_to_minutes": _whole(60 * SECOND),
     "duration_to_seconds": _whole(SECOND),

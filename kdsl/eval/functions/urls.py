@@ -1,4 +1,4 @@
-"""URLs, by overload id: Go's `net/url`, as Kubernetes uses it.
+"""URLs: Go's `net/url`, as Kubernetes uses it.
 
 A text is a URL if Go's `ParseRequestURI` accepts it; its parts are those of Go's `Parse`, which handles
 fragments.
@@ -159,12 +159,12 @@ def query(url: Url) -> dict[str, tuple[str, ...]]:
 
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
-    "string_to_url": parse_url,
-    "is_url_string": lambda text: url_problem(text) is None,
-    "url_get_scheme": lambda url: url.scheme,
-    "url_get_host": lambda url: url.host,
-    "url_get_hostname": hostname,
-    "url_get_port": port,
-    "url_get_escaped_path": lambda url: url.path,
-    "url_get_query": query,
+    "url": parse_url,
+    "isURL": lambda text: url_problem(text) is None,
+    "getScheme": lambda url: url.scheme,
+    "getHost": lambda url: url.host,
+    "getHostname": hostname,
+    "getPort": port,
+    "getEscapedPath": lambda url: url.path,
+    "getQuery": query,
 }

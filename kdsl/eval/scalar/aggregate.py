@@ -8,23 +8,15 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from kdsl.check.model.rule_set import Fns
-from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, TypedExpr, Var
 from kdsl.check.model.types import Type
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.eval.ir import free_slots, shape
+from kdsl.eval.ir import free_variables, shape
 from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar.frame import UNSET, Closure, Compile, Frame, value_or_failure
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.over_nodes import AtOnce, Lower, Needs
-from kdsl.eval.scalar.pod_keys import (
-    PodKey,
-    captured_key_of,
-    label_keys_of,
-    may_select,
-    narrow_key_of,
-    pod_key_of,
-)
+from kdsl.eval.scalar.pod_keys import PodKey, captured_key_of, may_select, pod_key_of
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import Value
 
@@ -121,15 +113,15 @@ def compile_aggregate(
     target, body, slot, macro = compile(expr.target), compile(expr.body), expr.variable.slot, expr.macro
     places = {slot: 0}
     question = questions.setdefault(shape(expr.body, places), object())
-    captured = sorted(_captured(expr), key=lambda variable: places[variable.slot])
+    # Captured values, and the pod.
+    free = free_variables(expr.body)
+    captured = sorted((free[each] for each in free if each != slot), key=lambda each: places[each.slot])
     captures = [_capture(variable, expr.body, compile, fns) for variable in captured]
     on_facts = "cluster.pods" not in expr.body.reads
     has_key = all(each.has_key for each in captures)
     asks_nodes = lower is not None and expr.variable.type.name == "AnyNode"
     at_once: AtOnce | None = None
-    is_of_pods = expr.variable.type.name == "PlacedPod"
-    pod_key = pod_key_of(expr.body, slot, fns) if is_of_pods else None
-    narrow_key = narrow_key_of(expr.body, slot, fns) if is_of_pods else None
+    pod_key = pod_key_of(expr.body, slot, fns) if expr.variable.type.name == "PlacedPod" else None
     selecting_slots = [variable.slot for variable in captured if may_select(variable.type)]
     selector = selector_of(expr.body, expr.variable, fns, compile)
 
@@ -150,10 +142,7 @@ def compile_aggregate(
             assert lower is not None
             at_once = lower(expr, compile, needs, None)
         selecting = None if selector is None else selector(own)
-        by_key = pod_key
-        if narrow_key is not None:
-            label_keys = label_keys_of([own[at] for at in selecting_slots])
-            by_key = pod_key if label_keys is None else narrow_key(label_keys)
+        by_key = None if pod_key is None else pod_key([own[at] for at in selecting_slots])
         asking = Question(key, on_facts, own, slot, body, at_once, by_key, selecting)
         return getattr(counted, macro)(asking, frame[-1])
 
@@ -168,13 +157,6 @@ def _capture(variable: Var, body: TypedExpr, compile: Compile, fns: Fns) -> _Cap
 def _itself(value: Value) -> Hashable:
     key: Hashable = value
     return key
-
-
-def _captured(expr: Aggregate) -> list[Var]:
-    """Return the variables that the body reads and does not bind: captured values, and the pod."""
-    free = free_slots(expr.body) - {expr.variable.slot}
-    found = {part.slot: part for part in walk(expr.body) if isinstance(part, Var)}
-    return [found[slot] for slot in free]
 
 
 def _has_key(type_: Type) -> bool:

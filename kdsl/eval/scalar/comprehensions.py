@@ -49,27 +49,22 @@ def comprehension_text(expr: Comprehension, out: Compiler) -> str:
 
 
 def sum_text(expr: CallOf, out: Compiler) -> str | None:
-    """Write the sum of a macro's results without the list of them; None for other calls."""
+    """Write the sum of a macro's integers without the list of them; None for other calls."""
     match expr.overload, expr.args:
-        case "list_sum_int" | "list_sum_double", (Comprehension() as made,) if made.macro in _LISTS:
-            return out.function(lambda: _sum(made, expr.overload == "list_sum_int", out))
+        case "list_sum_int", (Comprehension() as made,) if made.macro in _LISTS:
+            return out.function(lambda: _sum(made, out))
     return None
 
 
-def _sum(expr: Comprehension, is_int: bool, out: Compiler) -> list[str]:
+def _sum(expr: Comprehension, out: Compiler) -> list[str]:
     """Write the lines of a sum: an item that fails comes before an overflow of the items before it."""
     loop = loop_lines(expr.iterable, expr.variables, out)
     if expr.where is not None:
         loop.append(f"  if not {truth(expr.where, out)}: continue")
-    added = [f"t += {out.text(expr.body)}", "n += 1"]
-    if is_int:
-        added.append(f"if not {out.name(INT_MIN)} <= t <= {out.name(INT_MAX)}: o = True")
-    ending = ["m = f[-1]", *spending("n")]
-    begin = [f"t = {out.name(0 if is_int else 0.0)}", "n = 0"]
-    if is_int:
-        begin.append("o = False")
-        ending.append(f"if o: raise {out.name(overflow)}()")
-    return [*begin, *loop, *[f"  {line}" for line in added], *ending, "return t"]
+    overflows = f"if not {out.name(INT_MIN)} <= t <= {out.name(INT_MAX)}: o = True"
+    added = [f"  t += {out.text(expr.body)}", "  n += 1", f"  {overflows}"]
+    paid = ["m = f[-1]", *spending("n"), f"if o: raise {out.name(overflow)}()"]
+    return ["t = n = 0", "o = False", *loop, *added, *paid, "return t"]
 
 
 def _decision(expr: Comprehension, out: Compiler) -> list[str]:

@@ -34,26 +34,20 @@ from kdsl.eval.values import (
 from kdsl.hooks.containment import ForeignError, contain, items_of, kind_name, origin_of
 from kdsl.hooks.faults import lines_of
 
-_PLAIN: Final[dict[str, type]] = {
-    "bool": bool,
-    "int": int,
-    "uint": int,
-    "double": float,
-    "string": str,
-    "bytes": bytes,
-    "timestamp": int,
-    "duration": int,
-    "quantity": Quantity,
+_PLAIN: Final[dict[str, tuple[type, Callable[[Any], Value] | None]]] = {
+    "bool": (bool, None),
+    "int": (int, checked_int),
+    "uint": (int, checked_uint),
+    "double": (float, None),
+    "string": (str, checked_text),
+    "bytes": (bytes, checked_text),
+    "timestamp": (int, checked_timestamp),
+    "duration": (int, checked_duration),
+    "quantity": (Quantity, None),
 }
-"""The Python class of results for each type without parts; times and durations are nanoseconds."""
-_CHECKED: Final[dict[str, Callable[[Any], Value]]] = {
-    "int": checked_int,
-    "uint": checked_uint,
-    "string": checked_text,
-    "bytes": checked_text,
-    "timestamp": checked_timestamp,
-    "duration": checked_duration,
-}
+"""The Python class of results for each type without parts, and the check of one; times and durations are
+nanoseconds.
+"""
 
 
 def compile_external(fn: ExternalFn, args: Sequence[Closure]) -> Closure:
@@ -113,8 +107,8 @@ def from_python(value: Any, type_: Type) -> Value:
             return NONE if value is None else Optional(from_python(value, item))
         case Type(name):
             # Compare the class itself, not by `isinstance`: neither True nor a number of numpy is an int.
-            _expect(type(value) is _PLAIN[name], value)
-            check = _CHECKED.get(name)
+            kind, check = _PLAIN[name]
+            _expect(type(value) is kind, value)
             return value if check is None else check(value)
 
 

@@ -14,7 +14,7 @@ from kdsl.check.model.types import BOOL, BYTES, DURATION, INT, QUANTITY, RESOURC
 from kdsl.eval.functions.operators import not_equals
 from kdsl.eval.ir import Known
 from kdsl.eval.scalar.meter import has_weight, metered
-from kdsl.eval.values import EvalError, Value, checked_int, equals
+from kdsl.eval.values import Value, checked_int, equals
 from kdsl.eval.views import method_name
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 PLAIN_EQUALITY: Final = frozenset((BOOL, INT, UINT, STRING, BYTES, TIMESTAMP, DURATION))
 """Types for which equality in Python, within the type, is equality in CEL."""
 _LOGIC: Final = frozenset(("_&&_", "_||_", "!_", "_?_:_"))
-_OF_DOUBLES: Final = {"add_double": "+", "subtract_double": "-", "multiply_double": "*"}
 _EXTREMES: Final = {"math_greatest_int": "max", "math_least_int": "min"}
 _ARITHMETIC: Final = {"add_int64": "+", "subtract_int64": "-", "multiply_int64": "*"}
 
@@ -37,8 +36,6 @@ def fast_call(expr: CallOf, out: Compiler) -> str | None:
         case "add_int64" | "subtract_int64" | "multiply_int64":
             sign = _ARITHMETIC[expr.overload]
             return f"{out.name(checked_int)}({out.text(left)} {sign} {out.text(right)})"
-        case "add_double" | "subtract_double" | "multiply_double":
-            return f"({out.text(left)} {_OF_DOUBLES[expr.overload]} {out.text(right)})"
         case "math_greatest_int" | "math_least_int" if left.type == right.type == INT:
             return f"{_EXTREMES[expr.overload]}({out.text(left)}, {out.text(right)})"
         case "equals" | "not_equals":
@@ -47,9 +44,6 @@ def fast_call(expr: CallOf, out: Compiler) -> str | None:
             return f"({out.text(left)} in {out.name(frozenset(right.value))})"
         case "in_map" if left.type == STRING:
             return f"({out.text(left)} in {out.text(right)})"
-        case "index_map" if left.type.args[0] == right.type == STRING:
-            # The key first, as its failure counts.
-            return f"{out.name(_look_up)}({out.text(right)}, {out.text(left)})"
     if is_order(expr):
         return f"({out.text(left)} {expr.function.strip('_')} {out.text(right)})"
     return None
@@ -93,10 +87,3 @@ def _equality(function: str, left: TypedExpr, right: TypedExpr, out: Compiler) -
 
 def _has_plain_items(value: TypedExpr, items: Known) -> bool:
     return value.type in (STRING, INT) and items.type.args == (value.type,)
-
-
-def _look_up(key: str, entries: Value) -> Value:
-    try:
-        return entries[key]
-    except KeyError:
-        raise EvalError(f"no such key: {key}") from None

@@ -5,10 +5,10 @@ Otherwise the first node that reads a value would pay, and results would depend 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from kdsl.eval.scalar.frame import UNSET, Closure, Failed, Frame, failure, value_or_failure
+from kdsl.eval.scalar.frame import UNSET, Closure, Failed, Frame, failure
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
 
@@ -69,12 +69,8 @@ class Parts(NamedTuple):
         known[key] = entry
 
 
-def renewing(slot: int, items: list[Closure], compute: Closure, parts: Parts) -> Closure:
-    """Compute counts once per combination of loop items; later attempts update them.
-
-    The slot keeps them from one attempt to the next: the count itself if there are no items, else all counts
-    with their items, as in `item_reader`.
-    """
+def renewing(slot: int, compute: Closure) -> Closure:
+    """Compute a count, which the slot keeps from one attempt to the next; later attempts update it."""
 
     def read(frame: Frame) -> Value:
         count = frame[slot]
@@ -85,26 +81,49 @@ def renewing(slot: int, items: list[Closure], compute: Closure, parts: Parts) ->
         frame[slot] = count
         return count
 
-    def read_by_item(frame: Frame) -> Value:
+    return read
+
+
+def item_reader(slot: int, items: Closure, compute: Closure, parts: Parts, renews: bool = False) -> Closure:
+    """Read a value that depends on some loop items, computed once per combination of them, by identity.
+
+    The slot holds the values with their items, so that no other object can have an item's identity: those of
+    the attempt, or of earlier ones for a value that `renews`. Such a value is a count, or a list of counts.
+    """
+
+    def read(frame: Frame) -> Value:
         known = frame[slot]
         if known is UNSET:
             known = frame[slot] = {}
-        meter = frame[-1]
+        values = items(frame)
+        key = tuple(map(id, values))
+        entry = known.get(key)
+        is_known = entry is not None and not renews
+        found = entry[0] if is_known else compute_and_keep(frame, known, key, values, entry)
+        if found.__class__ is Failed:
+            raise found.error
+        return found
+
+    def compute_and_keep(
+        frame: Frame, known: dict[Value, Value], key: Value, values: Value, entry: Value
+    ) -> Value:
+        meter, is_kept = frame[-1], False
         try:
             is_kept = parts.begin(frame)
-            values = [value_or_failure(item, frame) for item in items]
-            key = tuple(map(id, values))
-            entry = known.get(key)
-            count = None if entry is None else renewed(entry[0], frame[-1])
-            if count is None:
-                count = compute(frame)
+            found = None if entry is None else renewed(entry[0], frame[-1])
+            if found is None:
+                found = compute(frame)
+        except EvalError as error:
+            found = failure(error)
+            # A later attempt counts again.
+            is_kept = is_kept and not renews
         finally:
             frame[-1] = meter
-        if is_kept:
-            parts.keep(known, key, (count, values))
-        return count
+        if is_kept and (entry is None or entry[0] is not found):
+            parts.keep(known, key, (found, values))
+        return found
 
-    return read_by_item if items else lasting(read, parts.own)
+    return read
 
 
 def renewed(count: Value, meter: Value) -> Value:
@@ -114,43 +133,3 @@ def renewed(count: Value, meter: Value) -> Value:
     meter.spend(len(count))
     counts = tuple([each.renewed(meter) for each in count])
     return None if None in counts else counts
-
-
-def item_reader(slot: int, items: Sequence[int], compute: Closure, parts: Parts) -> Closure:
-    """Read a value that depends on the loop items in some slots, computed once per combination of them, by
-    identity.
-
-    The slot holds the values of the attempt, with their items, so that no other object can have an item's
-    identity.
-    """
-    # Most values depend on one item.
-    only = items[0] if len(items) == 1 else None
-
-    def read(frame: Frame) -> Value:
-        known = frame[slot]
-        if known is UNSET:
-            known = frame[slot] = {}
-        values = [frame[item] for item in items] if only is None else frame[only]
-        key = tuple(map(id, values)) if only is None else id(values)
-        try:
-            found = known[key][0]
-        except KeyError:
-            found = compute_and_keep(frame, known, key, values)
-        if found.__class__ is Failed:
-            raise found.error
-        return found
-
-    def compute_and_keep(frame: Frame, known: dict[Value, Value], key: Value, values: Value) -> Value:
-        meter, is_kept = frame[-1], False
-        try:
-            is_kept = parts.begin(frame)
-            found = compute(frame)
-        except EvalError as error:
-            found = failure(error)
-        finally:
-            frame[-1] = meter
-        if is_kept:
-            parts.keep(known, key, (found, values))
-        return found
-
-    return read

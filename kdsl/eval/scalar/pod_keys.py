@@ -26,8 +26,8 @@ from kdsl.eval.views import READ_OF_PODS, attribute_of
 PodKey: TypeAlias = Callable[[PodInfo], Hashable]
 """Returns the key of a pod."""
 
-NarrowKey: TypeAlias = Callable[[tuple[str, ...]], PodKey]
-"""Returns the key of a pod for some label keys."""
+PodKeyOf: TypeAlias = Callable[[Iterable[Value]], PodKey]
+"""Returns the key of a pod, given the values with selectors that a body captures."""
 
 MAX_LABEL_KEYS: Final = 8
 """The most label keys of a narrow pod key."""
@@ -41,25 +41,18 @@ _SELECTED: Final = {"labels": "selected_labels"}
 """Fields of which the methods in `READ_OF_PODS` see no more than another field has."""
 
 
-def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey | None:
-    """Return the pod key of a body with the pod in `slot`; None if unknown, or if no two pods share one."""
-    reads = _shared_reads(body, slot, fns)
-    if reads is None:
-        return None
-    # The methods read labels by selectors, whose keys are known by now.
-    return reads.key()
+def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKeyOf | None:
+    """Return the pod key of a body with the pod in `slot`; None if unknown, or if no two pods share one.
 
-
-def narrow_key_of(body: TypedExpr, slot: int, fns: Fns) -> NarrowKey | None:
-    """Return a maker of pod keys for a body that reads labels only by the selectors of captured variables.
-    None for other bodies.
-
-    It takes the label keys of these selectors. More pods share a key than with `pod_key_of`, for which all
-    labels count that any selector names.
+    If the body reads labels only by the selectors of what it captures, the key has the labels that they name.
+    Else it has the labels that any selector names, or all of them. So as many pods as possible share a key.
     """
-    reads = _shared_reads(body, slot, fns)
-    if reads is None or not reads.has_captured_selectors or "labels" not in reads.by_method - reads.by_field:
+    reads = _Reads.of(body, slot, fns)
+    if reads is None or _UNIQUE & (reads.by_field | reads.by_method):
         return None
+    key = reads.key()
+    if not reads.has_captured_selectors or "labels" not in reads.by_method - reads.by_field:
+        return lambda captured: key
     reads.by_method.discard("labels")
     others = reads.key()
 
@@ -70,13 +63,11 @@ def narrow_key_of(body: TypedExpr, slot: int, fns: Fns) -> NarrowKey | None:
 
         return read
 
-    return narrow
+    def key_for(captured: Iterable[Value]) -> PodKey:
+        label_keys = label_keys_of(captured)
+        return key if label_keys is None else narrow(label_keys)
 
-
-def _shared_reads(body: TypedExpr, slot: int, fns: Fns) -> _Reads | None:
-    """Return the reads of the pod in `slot` by a body; None if unknown, or if no two pods share them."""
-    reads = _Reads.of(body, slot, fns)
-    return None if reads is None or _UNIQUE & (reads.by_field | reads.by_method) else reads
+    return key_for
 
 
 def label_keys_of(values: Iterable[Value]) -> tuple[str, ...] | None:
@@ -187,9 +178,11 @@ class _Reads:
 
 def _shown(fields: Sequence[str]) -> PodKey:
     """Return a reader of attributes, with the order of maps, which a loop shows."""
+    # With one attribute more, the values are a tuple in any case.
+    values_of = attrgetter("__class__", *fields)
 
     def read(pod: PodInfo) -> Hashable:
-        values = [getattr(pod, field) for field in fields]
+        values = values_of(pod)
         return tuple([tuple(each.items()) if each.__class__ is FrozenMap else each for each in values])
 
     return read

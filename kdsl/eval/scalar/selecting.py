@@ -18,7 +18,6 @@ from kdsl.eval.values import EvalError, Value
 
 _OF_TERM: Final = "PodAffinityTerm.matches"
 _OF_POD: Final = frozenset((_OF_TERM, "SpreadConstraint.selects"))
-_MAX_CALLS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ def selector_of(body: TypedExpr, variable: Var, fns: Fns, compile: Compile) -> C
     the pod that decides one about the term there. The closure returns None if nothing decides, as with an
     empty list of terms.
     """
-    found = _Search(fns).decider(body, variable.slot, None)
+    found = _decider(body, variable.slot, None, fns)
     if found is None or variable.slot in free_slots(found.expr):
         return None
     value = compile(found.expr)
@@ -55,48 +54,34 @@ def selector_of(body: TypedExpr, variable: Var, fns: Fns, compile: Compile) -> C
     return decide
 
 
-class _Search:
-    def __init__(self, fns: Fns) -> None:
-        self._fns = fns
-        self._calls = 0
-
-    def decider(self, expr: TypedExpr, slot: int, names: _Names) -> _Decider | None:
-        """Return the expression that decides about the value in `slot`, in the question's variables."""
-        match expr:
-            case CallOf(function="_&&_"):
-                return self.decider(operands(expr)[0], slot, names)
-            case CallOf(function="_?_:_", args=(condition, _, Const(value=otherwise))) if not otherwise:
-                # False and 0 count as nothing; sums of doubles are left out.
-                return self.decider(condition, slot, names)
-            case CallOf(function=function, args=(receiver, Var(slot=at))) if (
-                at == slot and function in _OF_POD
-            ):
-                return _named(receiver, names)
-            case CallOf(function=function, args=(Var(slot=at), pod)) if at == slot and function == _OF_TERM:
-                return _named(pod, names)
-            case CallFn():
-                return self._call(expr, slot, names)
-            case Comprehension(macro=Macro.ALL, variables=(each,), where=None):
-                # The first term decides: the others are read only if it matches.
-                items = _named(expr.iterable, names)
-                if items is None or items.is_first:
-                    return None
-                return self.decider(expr.body, slot, {**(names or {}), each.slot: _Decider(items.expr, True)})
-        return None
-
-    def _call(self, call: CallFn, slot: int, names: _Names) -> _Decider | None:
-        fn = self._fns[call.fn]
-        self._calls += 1
-        if isinstance(fn, ExternalFn) or self._calls > _MAX_CALLS:
-            return None
-        inside: dict[int, _Decider] = {}
-        own: int | None = None
-        for param, arg in zip(fn.params, call.args, strict=True):
-            if isinstance(arg, Var) and arg.slot == slot:
-                own = param.slot
-            elif (named := _named(arg, names)) is not None:
-                inside[param.slot] = named
-        return None if own is None else self.decider(fn.body, own, inside)
+def _decider(expr: TypedExpr, slot: int, names: _Names, fns: Fns) -> _Decider | None:
+    """Return the expression that decides about the value in `slot`, in the question's variables."""
+    match expr:
+        case CallOf(function="_&&_"):
+            return _decider(operands(expr)[0], slot, names, fns)
+        case CallOf(function="_?_:_", args=(condition, _, Const(value=otherwise))) if not otherwise:
+            # False and 0 count as nothing; sums of doubles are left out.
+            return _decider(condition, slot, names, fns)
+        case CallOf(function=function, args=(receiver, Var(slot=at))) if at == slot and function in _OF_POD:
+            return _named(receiver, names)
+        case CallOf(function=function, args=(Var(slot=at), pod)) if at == slot and function == _OF_TERM:
+            return _named(pod, names)
+        case CallFn(fn=name, args=args):
+            fn = fns[name]
+            own = next((at for at, arg in enumerate(args) if isinstance(arg, Var) and arg.slot == slot), None)
+            if own is None or isinstance(fn, ExternalFn):
+                return None
+            found = [(param.slot, _named(arg, names)) for param, arg in zip(fn.params, args, strict=True)]
+            inside = {param: named for param, named in found if named is not None}
+            return _decider(fn.body, fn.params[own].slot, inside, fns)
+        case Comprehension(macro=Macro.ALL, variables=(each,), where=None):
+            # The first term decides: the others are read only if it matches.
+            items = _named(expr.iterable, names)
+            if items is None or items.is_first:
+                return None
+            inside = {**(names or {}), each.slot: _Decider(items.expr, True)}
+            return _decider(expr.body, slot, inside, fns)
+    return None
 
 
 def _named(expr: TypedExpr, names: _Names) -> _Decider | None:

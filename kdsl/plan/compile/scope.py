@@ -6,19 +6,20 @@ its first snapshot; other `let`s as long as the node or the loop item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
+from operator import itemgetter
 from typing import Final
 
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedLet, CheckedParam, Fns
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, Const, Macro, TypedExpr, Var
-from kdsl.eval.ir import free_slots, map_children, shape
+from kdsl.eval.ir import free_slots, free_variables, map_children
 from kdsl.eval.scalar import UNSET, Closure, Compiler, Frame
-from kdsl.eval.scalar.frame import Compile, lazy_reader
+from kdsl.eval.scalar.frame import Compile, lazy_reader, value_or_failure
 from kdsl.eval.scalar.lasting import MOST_COUNTS, MOST_PARTS, Parts, item_reader, lasting, renewing
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
@@ -117,8 +118,6 @@ class RuleScope:
         self.transient: list[int] = []
         self.counts: list[int] = []
         self._fixed: set[int] = set()
-        # Equal counts share a variable.
-        self._counts: dict[Hashable, Var] = {}
         # By identity: equal expressions in different places may differ in known values.
         self._optimised: dict[int, tuple[TypedExpr, TypedExpr]] = {}
         for param in params:
@@ -157,8 +156,7 @@ class RuleScope:
         variable = self.variable(expr)
         self._compiler.lazy[variable.slot] = self._lasting(expr)
         self.lasting.add(variable.slot)
-        self._mark_transient(variable.slot, expr)
-        self._mark_fixed(variable.slot, expr)
+        self._mark(variable.slot, expr)
         return variable
 
     def hoist_by_item(self, expr: TypedExpr) -> Var:
@@ -166,33 +164,29 @@ class RuleScope:
         variable = self.variable(expr)
         slot = variable.slot
         self._compiler.follows[slot] = self.needs(expr) & self.items
-        items = sorted(self._deciding_items(free_slots(expr) & self.items))
+        first, *others = sorted(self._loops(expr))
         parts = Parts(self._combinations(expr), MOST_PARTS, self.share.value_meter)
         value = self._lasting(expr, has_parts=True)
+        # With the first once more, it reads a tuple in any case.
+        items = itemgetter(first, *others, first)
         self._compiler.by_item[slot] = item_reader(slot, items, value, parts)
-        self._mark_transient(slot, expr)
-        self._mark_fixed(slot, expr)
+        self._mark(slot, expr)
         return variable
 
-    def _deciding_items(self, slots: Iterable[int]) -> set[int]:
-        """Return the loop variables that decide about items: a `let` of a loop depends on these."""
-        sources = self._sources_of(slots, through_lists=False)
-        return {slot for slot, source in sources if source.is_ranged}
-
-    def _sources_of(self, items: Iterable[int], through_lists: bool) -> Iterator[tuple[int, _Source]]:
-        """Yield items and those that they depend on, each with its source; `through_lists` also the items on
-        which the list of a loop depends.
+    def _loops(self, expr: TypedExpr) -> dict[int, TypedExpr]:
+        """Return the list of each loop variable that an expression depends on: directly, by a `let`, or by
+        the list of another loop.
         """
-        pending, seen = list(items), set[int]()
+        found: dict[int, TypedExpr] = {}
+        pending, seen = [expr], set[int]()
         while pending:
-            slot = pending.pop()
-            if slot in seen:
-                continue
-            seen.add(slot)
-            source = self._sources[slot]
-            if through_lists or not source.is_ranged:
-                pending += free_slots(source.expr) & self.items
-            yield slot, source
+            for slot in free_slots(pending.pop()) & self.items - seen:
+                seen.add(slot)
+                source = self._sources[slot]
+                pending.append(source.expr)
+                if source.is_ranged:
+                    found[slot] = source.expr
+        return found
 
     def _lasting(self, expr: TypedExpr, has_parts: bool = False) -> Closure:
         """Compile a value that is computed once per pod; `Parts` measure one that `has_parts`."""
@@ -206,17 +200,15 @@ class RuleScope:
 
     def _combinations(self, expr: TypedExpr) -> Closure | None:
         """Return the number of combinations of loop items as a closure; None without items."""
-        lists: dict[int, Closure] = {}
-        for _, source in self._sources_of(free_slots(expr) & self.items, through_lists=True):
-            if source.is_ranged:
-                lists.setdefault(id(source.expr), self._compiler.compile(self._list_once(source.expr)))
-        found = tuple(lists.values())
+        # Both variables of a loop have its list.
+        lists = {id(each): each for each in self._loops(expr).values()}
+        found = [self._compiler.compile(self._list_once(each)) for each in lists.values()]
         if len(found) < 2:
             return (lambda frame: len(found[0](frame))) if found else None
         return lambda frame: prod([len(each(frame)) for each in found])
 
     def _list_once(self, iterable: TypedExpr) -> TypedExpr:
-        """Return the list of a loop as a hoisted variable, if it lasts."""
+        """Return the list of a loop as a hoisted variable, if it lasts: it is counted for each part."""
         known = self._lists.get(id(iterable))
         if known is None:
             is_same = is_cheap(iterable) or not self.is_lasting(iterable)
@@ -226,19 +218,19 @@ class RuleScope:
     def _with_kept(self, expr: TypedExpr) -> TypedExpr:
         """Replace counts by variables that later attempts update, and stable parts by kept variables."""
         if is_count(expr):
-            places: dict[int, int] = {}
-            free = free_slots(expr)
-            key = shape(expr, places), tuple([slot for slot in places if slot in free])
-            if key in self._counts:
-                return self._counts[key]
-            variable = self._counts[key] = self.variable(expr)
-            self.counts.append(variable.slot)
-            found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
-            items = [self._compiler.compile(found[each]) for each in sorted(free - self.lasting)]
-            self._compiler.follows[variable.slot] = self.needs(expr) - self.lasting
-            parts = Parts(self._combinations(expr), MOST_COUNTS, self.share.add_value())
-            count = renewing(variable.slot, items, self._compiler.compile(expr), parts)
-            self._compiler.by_item[variable.slot] = count
+            variable = self.variable(expr)
+            slot = variable.slot
+            self.counts.append(slot)
+            free = free_variables(expr)
+            items = [self._compiler.compile(free[each]) for each in sorted(free.keys() - self.lasting)]
+            self._compiler.follows[slot] = self.needs(expr) - self.lasting
+            compute, own = self._compiler.compile(expr), self.share.add_value()
+            if items:
+                parts = Parts(self._combinations(expr), MOST_COUNTS, own)
+                count = item_reader(slot, partial(_values, items), compute, parts, renews=True)
+            else:
+                count = lasting(renewing(slot, compute), own)
+            self._compiler.by_item[slot] = count
             return variable
         if is_stable(expr) and not is_cheap(expr) and free_slots(expr) <= self.lasting:
             return self.hoist(expr)
@@ -247,9 +239,12 @@ class RuleScope:
             return replace(expr, value=self._with_kept(expr.value))
         return map_children(expr, self._with_kept)
 
-    def _mark_transient(self, slot: int, *exprs: TypedExpr | None) -> None:
-        if not is_stable(*exprs):
+    def _mark(self, slot: int, expr: TypedExpr) -> None:
+        """Note what happens to the value of an expression from one attempt of a signature to the next."""
+        if not is_stable(expr):
             self.transient.append(slot)
+        if self.is_fixed(expr):
+            self._fixed.add(slot)
 
     def variable(self, expr: TypedExpr) -> Var:
         """Return a new variable that stands for an expression."""
@@ -288,18 +283,13 @@ class RuleScope:
                 return self.is_fixed(items) and is_stable(place)
         return is_stable(expr) or is_count(expr)
 
-    def _mark_fixed(self, slot: int, expr: TypedExpr) -> None:
-        if self.is_fixed(expr):
-            self._fixed.add(slot)
-
     def _new_slot(self) -> int:
         self._slots += 1
         return self._slots - 1
 
     def once(self, compute: Closure, *exprs: TypedExpr | None) -> Closure:
         """Return a closure that computes once per attempt, at first use; `exprs` are its expressions."""
-        slot = self._new_slot()
-        self._mark_transient(slot, *exprs)
+        slot = self._new_slot() if is_stable(*exprs) else self.transient_slot()
         return lazy_reader(slot, lasting(compute, self.share.add_value()))
 
     def is_lasting(self, *exprs: TypedExpr | None, bound: Iterable[int] = ()) -> bool:
@@ -346,8 +336,7 @@ class RuleScope:
             self._compiler.lazy[slot] = self._lasting(value) if is_lasting else self._compiler.compile(value)
         if is_lasting:
             self.lasting.add(slot)
-            self._mark_transient(slot, let.value)
-            self._mark_fixed(slot, value)
+            self._mark(slot, value)
             return None
         return slot
 
@@ -377,6 +366,10 @@ class RuleScope:
             return new
 
         return frame
+
+
+def _values(items: Iterable[Closure], frame: Frame) -> list[Value]:
+    return [value_or_failure(each, frame) for each in items]
 
 
 class Conditions:

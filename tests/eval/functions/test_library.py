@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from kdsl.check.library import LIBRARY
-from kdsl.eval.functions import IMPLEMENTATIONS
+from kdsl.eval.functions import BY_NAME, IMPLEMENTATIONS
 from kdsl.eval.scalar.logic import LAZY
 from kdsl.eval.scalar.searches import SEARCHES
 from kdsl.plan.columns.items import CALLS
@@ -14,6 +14,12 @@ def test_implementations_are_those_that_are_declared() -> None:
     declared = {overload.id for function in functions for overload in function.overloads}
     assert SEARCHES.keys() <= LIBRARY.keys()
     assert declared - control_flow == IMPLEMENTATIONS.keys()
+
+
+def test_every_implementation_is_of_a_declared_function() -> None:
+    used = set(map(id, IMPLEMENTATIONS.values()))
+    assert BY_NAME.keys() <= IMPLEMENTATIONS.keys() | LIBRARY.keys()
+    assert [name for name, each in BY_NAME.items() if id(each) not in used] == []
 
 
 def test_control_flow_is_compiled_by_name() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from kdsl.eval.scalar.frame import UNSET, Frame
 from kdsl.eval.scalar.lasting import Parts, item_reader
 from kdsl.eval.scalar.meter import Meter
@@ -25,7 +27,7 @@ def read_twice(items: list[str], most: int) -> tuple[int, list[int]]:
         return len(items)
 
     parts = Parts(number, most, lambda count: Meter.of(100 // count))
-    read = item_reader(SLOT, [ITEM], compute, parts)
+    read = item_reader(SLOT, itemgetter(ITEM, ITEM), compute, parts)
     frame: Frame = [UNSET, UNSET, None]
     taken = []
     for _ in range(2):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import TypedExpr, Var
-from kdsl.check.model.types import DOUBLE, INT, STRING, list_of, map_of
+from kdsl.check.model.types import INT, STRING, list_of, map_of
 from kdsl.eval.scalar import UNSET, Closure, Compiler
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.probe import ProbedCompiler
@@ -15,7 +15,7 @@ from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
 
 from tests.plan.lab import check
 
-TYPES = {"l": list_of(INT), "d": list_of(DOUBLE), "m": map_of(STRING, INT), "n": INT}
+TYPES = {"l": list_of(INT), "m": map_of(STRING, INT), "n": INT}
 SUMS = [
     "l.map(i, i + n).sum()",
     "l.map(i, i > n, i * 2).sum()",
@@ -25,8 +25,6 @@ SUMS = [
     "m.map(k, m[k] + k.size()).sum()",
     "m.transformList(k, v, v > n, v - k.size()).sum()",
     "l.map(i, l.map(j, i + j).sum()).sum() + l.map(i, i).sum()",
-    "d.map(x, x * 1.5).sum()",
-    "d.map(x, x > 0.0, -x).sum()",
     "l.filter(i, i > n).map(i, i).sum()",
     "(l + [n / 0]).map(i, i).sum()",
 ]
@@ -59,7 +57,6 @@ def result(compiler: Compiler, expr: TypedExpr, values: dict[str, Value], steps:
     values=st.fixed_dictionaries(
         {
             "l": st.lists(INTS, max_size=5).map(tuple),
-            "d": st.lists(st.floats(allow_nan=False), max_size=5).map(tuple),
             "m": st.dictionaries(st.text("ab", max_size=2), INTS, max_size=4),
             "n": INTS,
         }

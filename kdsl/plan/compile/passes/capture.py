@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kdsl.check.model.typed import Aggregate, Bind, Comprehension, Const, TypedExpr, Var
-from kdsl.eval.ir import free_slots, map_children
+from kdsl.eval.ir import bound, free_slots, map_children
 
 if TYPE_CHECKING:
     from kdsl.plan.compile.scope import RuleScope
@@ -25,33 +25,24 @@ def capture(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
     expr = map_children(expr, partial(capture, scope=scope))
     if not isinstance(expr, Aggregate):
         return expr
-    captured: list[Bind] = []
+    captured: list[tuple[Var, TypedExpr]] = []
     body = _captured(expr.body, frozenset({expr.variable.slot}), scope, captured)
     result: TypedExpr = replace(expr, body=body)
-    for bind in captured:
-        result = replace(bind, type=expr.type, time=expr.time, reads=expr.reads, body=result)
+    for variable, value in captured:
+        result = bound(variable, value, result)
     return result
 
 
-def _captured(expr: TypedExpr, inner: frozenset[int], scope: RuleScope, captured: list[Bind]) -> TypedExpr:
-    """Replace parts that depend on no `inner` slot by new variables; `captured` gets their bindings."""
+def _captured(
+    expr: TypedExpr, inner: frozenset[int], scope: RuleScope, captured: list[tuple[Var, TypedExpr]]
+) -> TypedExpr:
+    """Replace parts that depend on no `inner` slot by new variables; `captured` gets them, with values."""
     if isinstance(expr, Const) or (isinstance(expr, Var) and expr.type.name == "Pod"):
         return expr
     slots = free_slots(expr)
     if slots and not slots & inner:
-        variable = scope.variable(expr)
-        captured.append(
-            Bind(
-                type=expr.type,
-                time=expr.time,
-                reads=expr.reads,
-                span=expr.span,
-                variable=variable,
-                value=expr,
-                body=variable,
-            )
-        )
-        return variable
+        captured.append((scope.variable(expr), expr))
+        return captured[-1][0]
     match expr:
         case Comprehension(variables=variables):
             inner |= {variable.slot for variable in variables}

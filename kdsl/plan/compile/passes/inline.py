@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import Aggregate, Bind, CallFn, Comprehension, Const, FieldOf, TypedExpr, Var
-from kdsl.eval.ir import map_children
+from kdsl.eval.ir import bound, map_children
 
 DEPTH = 3
 """The deepest nesting of inlined calls; deeper ones stay calls, so that the text stays small."""
@@ -43,15 +43,7 @@ def inline_calls(
         # A call computes its arguments even where its body does not, and fails with them.
         for param, arg in zip(fn.params, expr.args, strict=True):
             if not is_plain(arg):
-                body = Bind(
-                    variable(param),
-                    arg,
-                    body,
-                    type=body.type,
-                    time=body.time,
-                    reads=body.reads,
-                    span=body.span,
-                )
+                body = bound(variable(param), arg, body)
     return body
 
 
@@ -71,10 +63,10 @@ def substitute(expr: TypedExpr, by: Substitutes, variable: Callable[[TypedExpr],
             new = {each.slot: _renamed(each, variable) for each in variables}
             own = replace(expr, variables=tuple(new.values()))
             by = {**by, **new}
-        case Bind(variable=bound) | Aggregate(variable=bound):
-            renamed = _renamed(bound, variable)
+        case Bind(variable=named) | Aggregate(variable=named):
+            renamed = _renamed(named, variable)
             own = replace(expr, variable=renamed)
-            by = {**by, bound.slot: renamed}
+            by = {**by, named.slot: renamed}
         case _:
             pass
     parts: list[TypedExpr] = []
@@ -95,8 +87,8 @@ def substitute(expr: TypedExpr, by: Substitutes, variable: Callable[[TypedExpr],
     return replace(changed, time=time, reads=reads)
 
 
-def _renamed(bound: Var, variable: Callable[[TypedExpr], Var]) -> Var:
-    return replace(bound, slot=variable(bound).slot)
+def _renamed(named: Var, variable: Callable[[TypedExpr], Var]) -> Var:
+    return replace(named, slot=variable(named).slot)
 
 
 def is_plain(arg: TypedExpr, names: Collection[int] | None = None) -> bool:
