@@ -19,7 +19,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
-from kdsl.plan.counts.measures import MAX_POD_KEYS, NOT_COUNTED, Measure, NodeCount, PodAnswers
+from kdsl.plan.counts.measures import NOT_COUNTED, Measure, NodeCount, PodAnswers
 from kdsl.plan.counts.pod_index import PodIndex
 from kdsl.plan.counts.selected import selection_of
 from kdsl.plan.counts.stored import StoredTally
@@ -136,9 +136,7 @@ class Tally(StoredTally):
         """Count the pods of rows that take part."""
         if not measure.on_facts:
             self._count(live, rows.tolist(), measure)
-        elif not self._count_selected(live, index, rows, measure) and not self._count_classes(
-            index, rows, measure
-        ):
+        elif not self._count_selected(live, index, rows, measure):
             pods = [live.info(row).pods for row in rows.tolist()]
             found = map(measure.count_added, pods, self._steps[rows].tolist(), repeat(self._answers))
             self._put_first(live, dict(zip(rows.tolist(), found, strict=True)), measure)
@@ -165,30 +163,6 @@ class Tally(StoredTally):
             for row, pods in selected.items()
         )
         self._put_first(live, dict(zip(selected, counted, strict=True)), measure)
-        return True
-
-    def _count_classes(self, index: PodIndex, rows: Rows, measure: Measure) -> bool:
-        """Count one pod of each class; return False if that is not possible."""
-        classes = None if measure.pod_key is None else index.classes(measure.pod_key)
-        if classes is None:
-            return False
-        found = [measure.count_pods((pod,), 0) for pod in classes.pods]
-        known = [each for each in found if each is not None]
-        of_pods, of_classes = classes.columns()
-        largest = max([abs(amount) for amount, _ in known], default=0)
-        if len(known) < len(found) or largest > INT_MAX // max(len(of_pods), 1):
-            return False
-        amounts, steps = np.zeros_like(self.amounts), np.zeros_like(self._steps)
-        np.add.at(amounts, of_pods, np.array([amount for amount, _ in known], np.int64)[of_classes])
-        np.add.at(steps, of_pods, np.array([taken for _, taken in known], np.int64)[of_classes])
-        steps = steps[rows] + self._steps[rows]
-        # A count does not depend on the steps that are left, as long as they suffice.
-        if steps.max(initial=0) > measure.limit:
-            return False
-        if len(known) <= MAX_POD_KEYS:
-            self._answers.update(zip(classes.keys, known, strict=True))
-        self._steps[rows], self.amounts[rows] = steps, amounts[rows]
-        self._largest = int(np.abs(amounts[rows]).max(initial=0))
         return True
 
     def _put_first(

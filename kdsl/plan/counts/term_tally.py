@@ -138,8 +138,8 @@ class TermTally(StoredTally):
 
     def _refresh(self, index: TermIndex, count_term: CountTerm) -> None:
         pod = count_term.selecting
-        moves = index.since(self._position)
-        self._position = index.position
+        moves = index.moves.since(self._position)
+        self._position = index.moves.position
         if moves is not None and self._growth != index.growth:
             for key, amounts in self.latest.by_key.items():
                 amounts.refresh(index.column(key))

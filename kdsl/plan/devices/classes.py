@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.by_identity import ByIdentity
+from kdsl.base.log import Log
 from kdsl.cluster.devices.cards import Card, Shape
 from kdsl.cluster.objects.node import NodeInfo
-from kdsl.cluster.snapshot.changed_rows import Changes
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.devices.alike import INT32, AlikeRows, RowCards
@@ -88,7 +88,7 @@ class InventoryClasses:
         self._alike = dict[str, AlikeRows]()
 
     @property
-    def changes(self) -> Changes:
+    def changes(self) -> Log[int]:
         """The log of the rows whose nodes changed for device rules, of this generation."""
         assert self._changes is not None
         return self._changes.log

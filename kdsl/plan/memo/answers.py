@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.extremes import least_of
+from kdsl.base.log import Log
 from kdsl.cluster.objects.node import NodeInfo
-from kdsl.cluster.snapshot.changed_rows import ChangedRows, Changes
+from kdsl.cluster.snapshot.changed_rows import ChangedRows
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.node_classes import node_class_of
 from kdsl.cluster.snapshot.snapshot import Rows
@@ -180,7 +181,7 @@ class ByRow(_Kept):
     """
 
     def __init__(
-        self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: Changes, prefetches: bool = False
+        self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: Log[int], prefetches: bool = False
     ) -> None:
         super().__init__(dtype)
         self._live = live
