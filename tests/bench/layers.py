@@ -23,7 +23,7 @@ from kdsl.eval.scalar import aggregate
 from kdsl.plan.columns import batch
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.tape import Tapes
-from kdsl.plan.memo import answers, predicate_rules, scores
+from kdsl.plan.memo import answers, kept_rules
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
 
@@ -48,8 +48,7 @@ def _without_memo(of_rules: bool) -> Callable[[], None]:
 
 
 def _without_node_classes() -> None:
-    for module in (predicate_rules, scores):
-        module.reads_node_class_only = lambda rule: False  # type: ignore[attr-defined]
+    kept_rules.reads_node_class_only = lambda rule: False  # type: ignore[attr-defined]
 
 
 def _without_prefetching() -> None:

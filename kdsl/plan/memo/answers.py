@@ -268,14 +268,6 @@ Answers: TypeAlias = ByNodeClass | ByRow | Uncached
 """Answers over a live snapshot. Several threads may use `get` between two calls of `refresh`."""
 
 
-def is_worth_keeping(on_usage: bool, is_columnar: bool) -> bool:
-    """Return whether to keep the answers of a rule by itself, for pods that are new to the profile.
-
-    A rule that reads the pods on nodes runs again where they change; over columns that is as fast.
-    """
-    return not (on_usage and is_columnar)
-
-
 def answers_of(
     live: LiveSnapshot,
     dtype: np.dtype[Any],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -21,6 +21,7 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.lang.tree import ErrorAction, Normalization
 from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
@@ -42,7 +43,8 @@ from kdsl.plan.rules.score import ScoreProgram
 from kdsl.plan.rules.tightened import TightenedPlugin
 from kdsl.plan.rules.what_ifs import statuses_of_what_ifs
 
-_IDS = np.dtype(np.int32)
+IDS: Final = np.dtype(np.int32)
+"""The type of status numbers."""
 _TRANSIENT = frozenset(
     {
         *("cluster.pods", "cluster.static", "cluster.images", "cluster.nodes"),
@@ -68,6 +70,8 @@ class _NodeRule(Generic[R, P]):
     """A rule about nodes. `key` is unique among the plugins of all profiles, `name` is shown in decisions."""
 
     _program: P
+    dtype: np.dtype[Any]
+    """The type of its answers for nodes."""
 
     def __init__(self, rule: R, key: str, functions: CompiledFunctions) -> None:
         self.key = key
@@ -81,6 +85,20 @@ class _NodeRule(Generic[R, P]):
         self.node_steps = functions.budget.node_steps
         """Returns the steps of each rule of the profile on one of a number of nodes."""
 
+    @property
+    def is_columnar(self) -> bool:
+        """Return whether all of the rule runs over columns."""
+        return self._program.columns is not None and not self._program.scalar_parts
+
+    @property
+    def parts(self) -> tuple[Self, ...]:
+        """The rules in it: itself."""
+        return (self,)
+
+    def applying(self, state: CycleState) -> tuple[Self, ...]:
+        """Return the parts that apply, if an early answer did not skip the plugin."""
+        return (self,)
+
     def keep_frames(self, signatures: Signatures) -> None:
         """Keep frames by signature, unless no two pods share one."""
         dependencies = Dependencies.of(self.reads - _TRANSIENT)
@@ -91,6 +109,10 @@ class _NodeRule(Generic[R, P]):
 class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHints):
     """A predicate."""
 
+    dtype = IDS
+    can_prefetch = _NodeRule.is_columnar
+    """Whether more nodes cost little."""
+
     def __init__(self, rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> None:
         super().__init__(rule, key, functions)
         self._program = PredicateProgram(rule, functions)
@@ -98,23 +120,9 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHin
         QueueingHints.__init__(self, (self.hint_rule,))
 
     @property
-    def is_columnar(self) -> bool:
-        """Return whether all of the rule runs over columns."""
-        return self._program.columns is not None and not self._program.scalar_parts
-
-    @property
     def decides_early(self) -> bool:
         """Return whether PreFilter may skip or reject a pod, or narrow the candidates."""
         return self._program.decides_early
-
-    @property
-    def parts(self) -> tuple[PredicatePlugin, ...]:
-        """The predicates in it: itself."""
-        return (self,)
-
-    def applying(self, state: CycleState) -> tuple[PredicatePlugin, ...]:
-        """Return the parts that apply, if PreFilter did not skip the plugin."""
-        return (self,)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
@@ -154,7 +162,7 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHin
             case decided:
                 if decided.code is Code.SKIP:
                     return None
-                return np.full(len(nodes), numbers.number(decided), _IDS)
+                return np.full(len(nodes), numbers.number(decided), IDS)
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
         """Return whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
@@ -194,7 +202,7 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHin
     ) -> NDArray[np.int32]:
         """Evaluate the nodes that `narrow to` names, and reject the others."""
         inside = np.array([name in names for name in nodes.names()], dtype=np.bool_)
-        ids = np.full(len(nodes), numbers.number(self._program.outside(attempt.frame)), _IDS)
+        ids = np.full(len(nodes), numbers.number(self._program.outside(attempt.frame)), IDS)
         ids[inside] = self._statuses(attempt, nodes.take(inside), numbers)
         return ids
 
@@ -204,22 +212,30 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHin
 
 
 class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
-    """A score and its weight."""
+    """A score and its weight, of which 0 counts as 1."""
 
     def __init__(self, rule: CheckedScore, weight: int, key: str, functions: CompiledFunctions) -> None:
         super().__init__(rule, key, functions)
-        self.weight = weight
+        self.weight = weight or 1
         self._program = ScoreProgram(rule, functions)
         self.dtype = self._program.dtype
+        self.is_plain = rule.normalize.kind is Normalization.NONE and self.dtype == np.int64
+        """Whether the score of a node is independent of other nodes."""
 
     @property
-    def is_columnar(self) -> bool:
-        """Return whether all of the rule runs over columns."""
-        return not self._program.scalar_parts
+    def decides_early(self) -> bool:
+        """Return whether PreScore may skip a pod."""
+        return bool(self.rule.applies)
+
+    @property
+    def can_prefetch(self) -> bool:
+        """Return whether more nodes cost little and change nothing: an error may not abort."""
+        on_error = self.rule.on_error
+        return self.is_columnar and (on_error is None or on_error.action is not ErrorAction.ABORT)
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
-        if not self.rule.applies:
+        if not self.decides_early:
             return None
         attempt = state.values[self.key] = _Attempt(nodes.snapshot, self._frame(pod, nodes))
         return None if self._program.is_for(attempt.frame) else SKIP
