@@ -36,11 +36,11 @@ def _without_memo(of_rules: bool) -> Callable[[], None]:
     def patch() -> None:
         find = SignatureMemo.of
 
-        def of(self: Any, pod: Any, live: Any, make: Any) -> Any:
+        def of(self: Any, pod: Any, nodes: Any, make: Any) -> Any:
             is_of_rule = self._memo._most == MAX_RULE_BYTES
             if is_of_rule is of_rules:
-                return make(self._epochs[live.shared_state], True)
-            return find(self, pod, live, make)
+                return make(pod, nodes, self._epochs[nodes.snapshot.live.shared_state], True)
+            return find(self, pod, nodes, make)
 
         SignatureMemo.of = of  # type: ignore[method-assign]
 
@@ -84,7 +84,7 @@ LAYERS: Final[dict[str, Callable[[], None]]] = {
     "answers by signature of a profile": _without_memo(of_rules=False),
     "answers by signature of a rule": _without_memo(of_rules=True),
     "node classes": _without_node_classes,
-    "known skips": _set(skips.Skips, "_find", lambda *_: skips.Skipping()),
+    "known skips": _set(skips.Skips, "__call__", lambda *_: skips.Skipping()),
     "kept frames": _without_kept_frames,
     "prefetching": _without_prefetching,
     "first run by the share of nodes that pass": _without_known_share,

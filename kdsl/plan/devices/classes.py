@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.bounded_memo import Memo
 from kdsl.base.by_identity import ByIdentity
 from kdsl.base.log import Log
 from kdsl.cluster.devices.cards import Card, Shape
@@ -29,7 +30,6 @@ from kdsl.plan.devices.node_inputs import NodeChanges
 from kdsl.plan.devices.placing import NodeCards, of_kind
 from kdsl.plan.devices.requests import Demand, DeviceRequest
 from kdsl.plan.memo.answers import ByRow
-from kdsl.plan.memo.bounded_memo import Memo
 
 NO_CLASS: Final = -1
 """The number of a node without a class."""

@@ -6,7 +6,7 @@ Predicates and scores have it in common.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from itertools import repeat
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -22,7 +22,6 @@ from kdsl.plan.memo.answers import Answers, answers_of
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.epochs import Epoch
-from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
 from kdsl.plan.rules.tightened import TightenedPlugin
 
@@ -53,10 +52,10 @@ class Part(Struct, Generic[P], frozen=True, eq=False):
         """
         return not (self.on_usage and self.plugin.is_columnar)
 
-    def answers_alone(self, live: LiveSnapshot) -> Answers | None:
-        """Return answers to fill; None if they are not kept."""
-        plugin, how = self.plugin, (self.by_node_class, self.on_usage)
-        return answers_of(live, plugin.dtype, *how, plugin.can_prefetch, False) if self.is_kept else None
+    def answers(self, live: LiveSnapshot, is_new: bool) -> Answers:
+        """Return answers of this part alone; they are not kept for a new signature."""
+        plugin = self.plugin
+        return answers_of(live, plugin.dtype, self.by_node_class, self.on_usage, plugin.can_prefetch, is_new)
 
 
 Group: TypeAlias = tuple[tuple[Part[P], ...], Answers]
@@ -91,7 +90,6 @@ class KeptRule(Generic[P]):
         plugin: Predicate | ScorePlugin,
         parts: tuple[P, ...],
         ask: Callable[[CycleState, PodInfo, NodeSet], EarlyAnswer],
-        signatures: Signatures,
     ) -> None:
         self.name = plugin.name
         self._ask, self._applying = ask, plugin.applying
@@ -104,23 +102,25 @@ class KeptRule(Generic[P]):
         self._decides_early = any(part.decides_early for part in parts)
         self.memo: SignatureMemo[RuleEntry[P]] | None = None
         if self._decides_early or any(part.is_kept for part in self.parts):
-            self.memo = SignatureMemo(self.reads, signatures, parts[0].node_steps, MAX_RULE_BYTES)
+            self.memo = SignatureMemo(self.reads, parts[0].node_steps, MAX_RULE_BYTES)
 
     def new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> RuleEntry[P]:
         """Return the entry of a signature; without answers if it is new."""
         early: EarlyAnswer = None
-        applying: Iterable[Part[P]] = self.parts
+        applying = self.parts
         if self._decides_early:
             state = CycleState()
             early = self._ask(state, pod, nodes)
-            is_skipped = isinstance(early, Status) and early.code is Code.SKIP
-            keys = () if is_skipped else [part.key for part in self._applying(state)]
-            applying = [part for part in self.parts if part.plugin.key in keys]
-        return RuleEntry(
-            epoch,
-            early,
-            tuple([(part, None if is_new else part.answers_alone(epoch.snapshot)) for part in applying]),
-        )
+            if isinstance(early, Status) and early.code is Code.SKIP:
+                return RuleEntry(epoch, early, ())
+            if len(applying) > 1:
+                keys = [part.key for part in self._applying(state)]
+                applying = tuple([part for part in applying if part.plugin.key in keys])
+        if is_new:
+            return RuleEntry(epoch, early, tuple(zip(applying, repeat(None))))
+        live = epoch.snapshot
+        kept = [(part, part.answers(live, False) if part.is_kept else None) for part in applying]
+        return RuleEntry(epoch, early, tuple(kept))
 
 
 class KeptRules(Generic[P]):
@@ -144,7 +144,6 @@ class KeptRules(Generic[P]):
 
         A signature that `is_new` to the profile takes the answers of single rules, others have their own.
         """
-        live = nodes.snapshot.live
         early: dict[str, Status | Narrowed] = {}
         known: list[Group[P]] = []
         others: list[Part[P]] = []
@@ -152,7 +151,7 @@ class KeptRules(Generic[P]):
             if rule.memo is None:
                 others += rule.parts
                 continue
-            entry = rule.memo.of(pod, live, partial(rule.new_entry, pod, nodes))
+            entry = rule.memo.of(pod, nodes, rule.new_entry)
             if entry.early is not None:
                 early[rule.name] = entry.early
             for part, answers in entry.parts:

@@ -29,7 +29,6 @@ from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.memo.statuses import JoinedStatuses, NodeStatuses
 from kdsl.plan.reads.epochs import Epoch
-from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import IDS, PredicatePlugin
 from kdsl.plan.rules.predicate import SKIP
 from kdsl.plan.rules.tightened import first_rejections
@@ -80,29 +79,25 @@ class PredicateMemo:
     def __init__(
         self,
         plugins: Sequence[Predicate],
-        signatures: Signatures | None = None,
         skips: Skips | None = None,
     ) -> None:
-        """Join predicates; `signatures` and `skips` are shared by all joined rules of one profile."""
-        signatures = signatures or Signatures()
+        """Join predicates; `skips` is shared by all joined rules of one profile."""
         self._plugins = tuple(plugins)
         self._order = tuple(plugin.name for plugin in plugins)
         self.names = frozenset(self._order)
         self._key = f"{plugins[0].key}/joined"
         places = tuple(enumerate(plugins))
         self._kept = KeptRules(
-            KeptRule(place, plugin, plugin.parts, plugin.pre_filter, signatures)
+            KeptRule(place, plugin, plugin.parts, plugin.pre_filter)
             for place, plugin in places
             if can_keep(plugin.parts)
         )
         self._uncached = tuple([each for each in places if not can_keep(each[1].parts)])
         for _, plugin in self._uncached:
             if isinstance(plugin, PredicatePlugin):
-                plugin.keep_frames(signatures)
-        self._skips = skips or Skips(plugins, (), signatures)
-        self._memo: SignatureMemo[_Entry] = SignatureMemo(
-            self._kept.reads, signatures, plugins[0].parts[0].node_steps
-        )
+                plugin.keep_frames()
+        self._skips = skips or Skips(plugins, ())
+        self._memo: SignatureMemo[_Entry] = SignatureMemo(self._kept.reads, plugins[0].parts[0].node_steps)
         self._table = JoinedStatuses(self._order)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
@@ -111,11 +106,11 @@ class PredicateMemo:
             self._memo.clear()
             self._kept.clear()
             self._table = JoinedStatuses(self._order)
-        entry = self._memo.of(pod, nodes.snapshot.live, partial(self._new_entry, pod, nodes))
+        entry = self._memo.of(pod, nodes, self._new_entry)
         for _, kept in entry.verdicts:
             kept.refresh()
         state.values[self._key] = entry
-        skipping = self._skips(pod, nodes.snapshot).predicates
+        skipping = self._skips(pod, nodes).predicates
         answers: dict[str, Status | Narrowed] = {}
         for _, plugin in self._uncached:
             if plugin.name not in skipping:

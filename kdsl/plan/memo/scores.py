@@ -25,7 +25,6 @@ from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, Part, can_keep
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.epochs import Epoch
-from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import ScorePlugin
 from kdsl.plan.rules.score import NO_SCORE_INT
 
@@ -62,33 +61,31 @@ class ScoreMemo:
     def __init__(
         self,
         plugins: Sequence[ScorePlugin],
-        signatures: Signatures | None = None,
         skips: Skips | None = None,
     ) -> None:
-        """Join scores; `signatures` and `skips` are shared by all joined rules of one profile."""
-        signatures = signatures or Signatures()
+        """Join scores; `skips` is shared by all joined rules of one profile."""
         self.names = frozenset(plugin.name for plugin in plugins)
         self._key = f"{plugins[0].key}/joined"
         self._kept = KeptRules(
-            KeptRule(position, plugin, plugin.parts, plugin.pre_score, signatures)
+            KeptRule(position, plugin, plugin.parts, plugin.pre_score)
             for position, plugin in enumerate(plugins)
             if can_keep(plugin.parts)
         )
         self._uncached = tuple([plugin for plugin in plugins if not can_keep(plugin.parts)])
         for each in self._uncached:
-            each.keep_frames(signatures)
-        self._skips = skips or Skips((), plugins, signatures)
-        self._memo: SignatureMemo[_Entry] = SignatureMemo(self._kept.reads, signatures, plugins[0].node_steps)
+            each.keep_frames()
+        self._skips = skips or Skips((), plugins)
+        self._memo: SignatureMemo[_Entry] = SignatureMemo(self._kept.reads, plugins[0].node_steps)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
         """Return the scores that skip the pod."""
-        entry = self._memo.of(pod, nodes.snapshot.live, partial(self._new_entry, pod, nodes))
+        entry = self._memo.of(pod, nodes, self._new_entry)
         for _, sums in entry.sums:
             sums.refresh()
         for _, raw in entry.raw:
             raw.refresh()
         state.values[self._key] = entry
-        skipped = {*entry.skipped, *self._skips(pod, nodes.snapshot).scores}
+        skipped = {*entry.skipped, *self._skips(pod, nodes).scores}
         for plugin in self._uncached:
             if plugin.name not in skipped and plugin.pre_score(state, pod, nodes) is not None:
                 skipped.add(plugin.name)
@@ -138,10 +135,9 @@ class ScoreMemo:
         live = epoch.snapshot
         skipped, known, others = self._kept.asked(pod, nodes, is_new)
         sums = grouped([part for part in others if part.plugin.is_plain], live, _INT64, is_new)
-        raw: list[Group[ScorePlugin]] = []
-        for part in others:
-            if not part.plugin.is_plain:
-                raw += grouped((part,), live, part.plugin.dtype, is_new)
+        raw: list[Group[ScorePlugin]] = [
+            ((part,), part.answers(live, is_new)) for part in others if not part.plugin.is_plain
+        ]
         for group in known:
             (sums if group[0][0].plugin.is_plain else raw).append(group)
         return _Entry(epoch, frozenset(skipped), tuple(sums), tuple(raw))

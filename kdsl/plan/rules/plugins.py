@@ -30,9 +30,7 @@ from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.reads.dependencies import Dependencies, expressions_of_rule, reads_of
-from kdsl.plan.reads.epochs import Epochs
 from kdsl.plan.reads.selected_labels import signature_reads
-from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.normalize import Scores
 from kdsl.plan.rules.predicate import SKIP, PredicateProgram
 from kdsl.plan.rules.preemption import PreemptionPlugin
@@ -99,11 +97,11 @@ class _NodeRule(Generic[R, P]):
         """Return the parts that apply, if an early answer did not skip the plugin."""
         return (self,)
 
-    def keep_frames(self, signatures: Signatures) -> None:
+    def keep_frames(self) -> None:
         """Keep frames by signature, unless no two pods share one."""
         dependencies = Dependencies.of(self.reads - _TRANSIENT)
         if dependencies is not None:
-            self._program.frames.keep(signatures.signature(dependencies), Epochs(dependencies.versions))
+            self._program.frames.keep(dependencies)
 
 
 class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHints):
@@ -235,7 +233,7 @@ class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
-        if not self.decides_early:
+        if not self.rule.applies:
             return None
         attempt = state.values[self.key] = _Attempt(nodes.snapshot, self._frame(pod, nodes))
         return None if self._program.is_for(attempt.frame) else SKIP

@@ -15,7 +15,6 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.selected_labels import BY_SELECTORS, LABELS, SELECTED_LABELS
-from kdsl.plan.reads.signatures import Signatures
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, predicate, score
 from tests.plan.memo.test_joined import joined_answers
@@ -87,14 +86,14 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> SelectedKeys:
     keys = SelectedKeys()
     for module in ("label_selectors", "pod"):
         monkeypatch.setattr(f"kdsl.cluster.objects.{module}.SELECTED_KEYS", keys)
-    monkeypatch.setattr("kdsl.plan.reads.signatures.SELECTED_KEYS", keys)
+    monkeypatch.setattr("kdsl.plan.reads.dependencies.SELECTED_KEYS", keys)
     return keys
 
 
 def test_a_label_counts_from_the_first_selector_that_names_its_key(keys: SelectedKeys) -> None:
     labels = Dependencies.of(frozenset({SELECTED_LABELS}))
     assert labels is not None
-    signature = Signatures().signature(labels)
+    signature = labels.signature
     one, other = (PodInfo(name, labels=FrozenMap({"job": name, "app": "web"})) for name in "ab")
     assert one.selected_labels == ()
     before = signature(one)
