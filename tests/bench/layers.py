@@ -25,7 +25,7 @@ from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.tape import Tapes
 from kdsl.plan.memo import answers, kept_rules
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
-from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
+from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin
 
 from tests.bench import decisions
 
@@ -67,7 +67,7 @@ def _without_columns() -> None:
 
 
 def _without_kept_frames() -> None:
-    for kind in (PredicatePlugin, ScorePlugin):
+    for kind in (PredicateRule, ScorePlugin):
         kind.keep_frames = lambda *_: None  # type: ignore[method-assign, assignment]
 
 

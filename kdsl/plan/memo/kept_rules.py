@@ -22,11 +22,9 @@ from kdsl.plan.memo.answers import Answers, answers_of
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.epochs import Epoch
-from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
-from kdsl.plan.rules.tightened import TightenedPlugin
+from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin
 
-P = TypeVar("P", PredicatePlugin, ScorePlugin)
-Predicate: TypeAlias = PredicatePlugin | TightenedPlugin
+P = TypeVar("P", PredicateRule, ScorePlugin)
 EarlyAnswer: TypeAlias = Status | Narrowed | None
 """The answer of a rule for all nodes: that of a predicate at PreFilter, or of a score at PreScore."""
 
@@ -78,7 +76,8 @@ class RuleEntry(Struct, Generic[P], frozen=True, eq=False):
 
 
 class KeptRule(Generic[P]):
-    """A rule whose answers can be kept. `ask` returns its early answer.
+    """A rule whose answers can be kept. `ask` returns its early answer. If a rule has several parts,
+    `applying` then returns those that apply.
 
     `memo` has its answers by the signature of the rule. It is None if there is nothing to keep: the early
     answer is always None, and no part keeps its answers.
@@ -87,12 +86,13 @@ class KeptRule(Generic[P]):
     def __init__(
         self,
         position: int,
-        plugin: Predicate | ScorePlugin,
         parts: tuple[P, ...],
         ask: Callable[[CycleState, PodInfo, NodeSet], EarlyAnswer],
+        applying: Callable[[CycleState], tuple[P, ...]] | None = None,
     ) -> None:
-        self.name = plugin.name
-        self._ask, self._applying = ask, plugin.applying
+        self.name = parts[0].name
+        self._ask = ask
+        self._applying: Callable[[CycleState], tuple[P, ...]] | None = applying
         by_node_class = all(reads_node_class_only(part.rule) for part in parts)
         on_usage = any("node.usage" in part.rule.reads for part in parts)
         self.parts: tuple[Part[P], ...] = tuple(
@@ -113,7 +113,7 @@ class KeptRule(Generic[P]):
             early = self._ask(state, pod, nodes)
             if isinstance(early, Status) and early.code is Code.SKIP:
                 return RuleEntry(epoch, early, ())
-            if len(applying) > 1:
+            if self._applying is not None:
                 keys = [part.key for part in self._applying(state)]
                 applying = tuple([part for part in applying if part.plugin.key in keys])
         if is_new:
@@ -183,6 +183,6 @@ def grouped(
     return found
 
 
-def can_keep(parts: Iterable[PredicatePlugin | ScorePlugin]) -> bool:
+def can_keep(parts: Iterable[PredicateRule | ScorePlugin]) -> bool:
     """Return whether the answers of a rule can be kept."""
     return all(Dependencies.of(part.reads) is not None for part in parts)

@@ -24,14 +24,14 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status, StatusColumn
 from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.memo.answers import Uncached
-from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, Part, Predicate, can_keep, grouped
+from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, Part, can_keep, grouped
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.memo.statuses import JoinedStatuses, NodeStatuses
 from kdsl.plan.reads.epochs import Epoch
-from kdsl.plan.rules.plugins import IDS, PredicatePlugin
+from kdsl.plan.rules.plugins import IDS, PredicateRule
 from kdsl.plan.rules.predicate import SKIP
-from kdsl.plan.rules.tightened import first_rejections
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin, first_rejections
 
 MAX_STATUSES: Final = 4096
 """The most distinct statuses that are kept; reasons that name the node would grow without end."""
@@ -55,7 +55,7 @@ class _Entry(Struct, eq=False):
     epoch: Epoch
     table: JoinedStatuses
     answers: dict[str, Status | Narrowed]
-    verdicts: tuple[Group[PredicatePlugin], ...]
+    verdicts: tuple[Group[PredicateRule], ...]
     rejections: tuple[int, ...]
     share: float
     combined: dict[frozenset[str], PreFilterAnswers] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class PredicateMemo:
 
     def __init__(
         self,
-        plugins: Sequence[Predicate],
+        plugins: Sequence[PredicatePlugin],
         skips: Skips | None = None,
     ) -> None:
         """Join predicates; `skips` is shared by all joined rules of one profile."""
@@ -88,14 +88,14 @@ class PredicateMemo:
         self._key = f"{plugins[0].key}/joined"
         places = tuple(enumerate(plugins))
         self._kept = KeptRules(
-            KeptRule(place, plugin, plugin.parts, plugin.pre_filter)
+            KeptRule(place, plugin.parts, plugin.pre_filter, plugin.applying if plugin.is_tightened else None)
             for place, plugin in places
             if can_keep(plugin.parts)
         )
         self._uncached = tuple([each for each in places if not can_keep(each[1].parts)])
         for _, plugin in self._uncached:
-            if isinstance(plugin, PredicatePlugin):
-                plugin.keep_frames()
+            if not plugin.is_tightened:
+                plugin.parts[0].keep_frames()
         self._skips = skips or Skips(plugins, ())
         self._memo: SignatureMemo[_Entry] = SignatureMemo(self._kept.reads, plugins[0].parts[0].node_steps)
         self._table = JoinedStatuses(self._order)
@@ -214,7 +214,7 @@ class PredicateMemo:
 
 
 def _evaluate(
-    parts: Sequence[Part[PredicatePlugin]],
+    parts: Sequence[Part[PredicateRule]],
     pod: PodInfo,
     snapshot: Snapshot,
     table: JoinedStatuses,

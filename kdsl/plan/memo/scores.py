@@ -67,11 +67,11 @@ class ScoreMemo:
         self.names = frozenset(plugin.name for plugin in plugins)
         self._key = f"{plugins[0].key}/joined"
         self._kept = KeptRules(
-            KeptRule(position, plugin, plugin.parts, plugin.pre_score)
+            KeptRule(position, (plugin,), plugin.pre_score)
             for position, plugin in enumerate(plugins)
-            if can_keep(plugin.parts)
+            if can_keep((plugin,))
         )
-        self._uncached = tuple([plugin for plugin in plugins if not can_keep(plugin.parts)])
+        self._uncached = tuple([plugin for plugin in plugins if not can_keep((plugin,))])
         for each in self._uncached:
             each.keep_frames()
         self._skips = skips or Skips((), plugins)

@@ -23,14 +23,14 @@ from kdsl.plan.counts.topology import PodTermCount, PodTerms, Topology
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.epochs import Epoch
-from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
-from kdsl.plan.rules.tightened import TightenedPlugin
+from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
 MAX_SKIP_BYTES: Final = 4 << 20
 """The most bytes of known skips: those of about a thousand signatures."""
 _PODS: Final = frozenset({"cluster.pods", "cluster.static"})
 
-Rule = TypeVar("Rule", PredicatePlugin, ScorePlugin)
+Rule = TypeVar("Rule", PredicateRule, ScorePlugin)
 
 
 class RecordingView(ClusterView, frozen=True, eq=False):
@@ -105,13 +105,11 @@ class _KnownSkips(Struct, eq=False):
 class Skips:
     """The rules that skip a pod, of those rules of a profile whose answers cannot be kept."""
 
-    def __init__(
-        self, predicates: Iterable[PredicatePlugin | TightenedPlugin], scores: Iterable[ScorePlugin]
-    ) -> None:
-        # Other conditions are not tracked.
-        self._predicates = _tracked(each for each in predicates if isinstance(each, PredicatePlugin))
+    def __init__(self, predicates: Iterable[PredicatePlugin], scores: Iterable[ScorePlugin]) -> None:
+        # A predicate with tightenings is not tracked, nor are other conditions.
+        self._predicates = _tracked(each.parts[0] for each in predicates if not each.is_tightened)
         self._scores = _tracked(scores)
-        rules: tuple[PredicatePlugin | ScorePlugin, ...] = (*self._predicates, *self._scores)
+        rules: tuple[PredicateRule | ScorePlugin, ...] = (*self._predicates, *self._scores)
         reads = [rule.applies_reads - _PODS for rule in rules]
         self._memo: SignatureMemo[_KnownSkips] = SignatureMemo(frozenset().union(*reads), most=MAX_SKIP_BYTES)
         self._latest: tuple[PodInfo | None, LiveSnapshot | None, int, Skipping] = (None, None, 0, _NONE)
@@ -145,7 +143,7 @@ class Skips:
         absent: set[TermKind] = set()
         counts: list[tuple[PodTermCount, object]] = []
 
-        def skipping(rules: Iterable[PredicatePlugin | ScorePlugin]) -> frozenset[str]:
+        def skipping(rules: Iterable[PredicateRule | ScorePlugin]) -> frozenset[str]:
             names: set[str] = set()
             for rule in rules:
                 view = RecordingView(live)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from kdsl.check.analyses.cures import predicate_cures
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
@@ -20,7 +22,7 @@ from kdsl.eval.scalar.probe import Probe
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
-from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import ErrorAction, Normalization
 from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.cluster_view import ClusterView
@@ -33,12 +35,11 @@ from kdsl.plan.reads.dependencies import Dependencies, expressions_of_rule, read
 from kdsl.plan.reads.selected_labels import signature_reads
 from kdsl.plan.rules.normalize import Scores
 from kdsl.plan.rules.predicate import SKIP, PredicateProgram
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 from kdsl.plan.rules.preemption import PreemptionPlugin
 from kdsl.plan.rules.queue import QueuePlugin
-from kdsl.plan.rules.queueing_hints import HintRule, QueueingHints
 from kdsl.plan.rules.sample import SampleProgram
 from kdsl.plan.rules.score import ScoreProgram
-from kdsl.plan.rules.tightened import TightenedPlugin
 from kdsl.plan.rules.what_ifs import statuses_of_what_ifs
 
 IDS: Final = np.dtype(np.int32)
@@ -88,15 +89,6 @@ class _NodeRule(Generic[R, P]):
         """Return whether all of the rule runs over columns."""
         return self._program.columns is not None and not self._program.scalar_parts
 
-    @property
-    def parts(self) -> tuple[Self, ...]:
-        """The rules in it: itself."""
-        return (self,)
-
-    def applying(self, state: CycleState) -> tuple[Self, ...]:
-        """Return the parts that apply, if an early answer did not skip the plugin."""
-        return (self,)
-
     def keep_frames(self) -> None:
         """Keep frames by signature, unless no two pods share one."""
         dependencies = Dependencies.of(self.reads - _TRANSIENT)
@@ -104,8 +96,8 @@ class _NodeRule(Generic[R, P]):
             self._program.frames.keep(dependencies)
 
 
-class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHints):
-    """A predicate."""
+class PredicateRule(_NodeRule[CheckedPredicate, PredicateProgram]):
+    """A predicate without its tightenings, or one of these."""
 
     dtype = IDS
     can_prefetch = _NodeRule.is_columnar
@@ -114,25 +106,19 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHin
     def __init__(self, rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> None:
         super().__init__(rule, key, functions)
         self._program = PredicateProgram(rule, functions)
-        self.hint_rule = HintRule(rule, self._program, functions.fns)
-        QueueingHints.__init__(self, (self.hint_rule,))
+        self.cures = predicate_cures(rule, functions.fns)
+        self.dependencies = Dependencies.of(rule.reads)
 
     @property
     def decides_early(self) -> bool:
         """Return whether PreFilter may skip or reject a pod, or narrow the candidates."""
         return self._program.decides_early
 
-    @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
+        """Decide for all nodes, and keep the state of the attempt for `statuses`."""
         attempt = self._begin(pod, ClusterView(nodes.snapshot))
         state.values[self.key] = attempt
         return self._program.decide(attempt.frame)
-
-    @hookimpl
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
-        numbers = StatusNumbers()
-        ids = self.statuses(state, pod, nodes, numbers)
-        return None if ids is None else StatusColumn(ids, numbers.table)
 
     def statuses(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers
@@ -185,6 +171,13 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHin
         if what_ifs is None:
             return program.statuses(program.begin(pod, view), nodes, numbers)
         return program.statuses_of_what_if(pod, view, nodes, numbers, what_ifs)
+
+    def passes(self, pod: PodInfo, node: NodeInfo, known: WhatIfs) -> bool:
+        """Return whether the rule lets `pod` onto `node`, for rules with an answer local to the node.
+
+        `known` are values that depend on the pod only.
+        """
+        return self._program.passes(pod, node, known)
 
     def _statuses(self, attempt: _Attempt, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
         try:
@@ -300,7 +293,7 @@ class CompiledProfile:
 
     name: str
     scheduler: str
-    predicates: tuple[PredicatePlugin | TightenedPlugin, ...]
+    predicates: tuple[PredicatePlugin, ...]
     scores: tuple[ScorePlugin, ...]
     queue: QueuePlugin
     preemption: PreemptionPlugin | None
@@ -343,11 +336,6 @@ def compile_profile(
     )
 
 
-def _predicate(
-    rule: CheckedPredicate, key: str, functions: CompiledFunctions
-) -> PredicatePlugin | TightenedPlugin:
-    plugin = PredicatePlugin(rule, key, functions)
-    if not rule.tightenings:
-        return plugin
-    tightenings = (PredicatePlugin(each, f"{key}/{each.qualified}", functions) for each in rule.tightenings)
-    return TightenedPlugin((plugin, *tightenings))
+def _predicate(rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> PredicatePlugin:
+    tightenings = [PredicateRule(each, f"{key}/{each.qualified}", functions) for each in rule.tightenings]
+    return PredicatePlugin((PredicateRule(rule, key, functions), *tightenings))

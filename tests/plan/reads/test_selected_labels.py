@@ -40,8 +40,8 @@ def test_all_methods_that_read_labels_are_known() -> None:
 )
 def test_labels_that_only_selectors_read_are_the_selected_ones(condition: str) -> None:
     plugin = predicate(f'require {condition} || node.unschedulable else "no"')
-    assert SELECTED_LABELS in plugin.reads
-    assert LABELS not in plugin.reads
+    assert SELECTED_LABELS in plugin.parts[0].reads
+    assert LABELS not in plugin.parts[0].reads
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_labels_that_only_selectors_read_are_the_selected_ones(condition: str) -
 )
 def test_labels_that_a_rule_reads_itself_are_all_of_them(body: str) -> None:
     plugin = predicate(body)
-    assert LABELS in plugin.reads
-    assert SELECTED_LABELS not in plugin.reads
+    assert LABELS in plugin.parts[0].reads
+    assert SELECTED_LABELS not in plugin.parts[0].reads
 
 
 def test_labels_are_followed_into_functions() -> None:
@@ -71,8 +71,8 @@ predicate Selected { require selected(pod) || node.unschedulable else "no" }
 profile p { scheduler "s" queue Q predicates { Own Selected } }
 """
     own, selected = compile_rules(f"{DEFAULT_QUEUE}{text}").predicates
-    assert LABELS in own.reads
-    assert SELECTED_LABELS in selected.reads
+    assert LABELS in own.parts[0].reads
+    assert SELECTED_LABELS in selected.parts[0].reads
 
 
 def test_a_score_has_the_same_reads() -> None:
