@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Final, Generic, Protocol, TypeVar
@@ -32,8 +33,7 @@ class Memo(Generic[E]):
 
     def __init__(self, most: int = MAX_BYTES) -> None:
         self._most = most
-        # The least recently used entry is first.
-        self._entries: dict[Hashable, E] = {}
+        self._entries: OrderedDict[Hashable, E] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
         self._bytes = 0
         # The entries that were used since their bytes were counted, in this order: they may have grown.
@@ -52,8 +52,8 @@ class Memo(Generic[E]):
         latest, entry = self._latest
         if latest == signature:
             return entry
-        # Without a lock: each operation is atomic. Another thread may put, count or clear in between, so an
-        # entry may not be found, and whoever finds one asks whether it is valid.
+        # Without a lock: each operation is atomic. Another thread may put or clear in between, but whoever
+        # finds an entry asks whether it is valid.
         entry = self._entries.get(signature)
         if entry is not None:
             if signature in self._used:
@@ -84,15 +84,14 @@ class Memo(Generic[E]):
         entries, sizes = self._entries, self._sizes
         # Another thread may still add to the old ones.
         for signature in tuple(used):
-            entry = entries.pop(signature, None)
+            entry = entries.get(signature)
             if entry is not None:
-                entries[signature] = entry
+                entries.move_to_end(signature)
                 size = entry.nbytes + _OVERHEAD
                 self._bytes += size - sizes.get(signature, 0)
                 sizes[signature] = size
         while self._bytes > self._most and len(entries) > MIN_SIGNATURES:
-            oldest = next(iter(entries))
-            del entries[oldest]
+            oldest, _ = entries.popitem(last=False)
             self._bytes -= sizes.pop(oldest, 0)
 
     def clear(self) -> None:
