@@ -18,16 +18,14 @@ from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.memo.join import join
 from kdsl.plan.router import DEFAULT_SCHEDULER
 from kdsl.plan.rules.faults import RuleFaults
-from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin, compile_profile
+from kdsl.plan.rules.plugins import ScorePlugin, compile_profile
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 from kdsl.plan.rules.preemption import PreemptionPlugin
 from kdsl.plan.rules.queue import QueuePlugin
-from kdsl.plan.rules.tightened import TightenedPlugin
 from kdsl.rulebook.texts import PLACED_PLUGINS
 from kdsl.settings import Settings
 
-RulePlugin: TypeAlias = (
-    PredicatePlugin | TightenedPlugin | ScorePlugin | QueuePlugin | PreemptionPlugin | DevicesPlugin
-)
+RulePlugin: TypeAlias = PredicatePlugin | ScorePlugin | QueuePlugin | PreemptionPlugin | DevicesPlugin
 
 
 def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> tuple[HookTable, ...]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import click
 import kdsl.eval.scalar.compiler as scalar_compiler
-import kdsl.plan.counts.store as counts_store
+import kdsl.plan.counts.tally as counts_tally
 import kdsl.plan.memo.skips as skips
 from kdsl.cluster.objects.selector_index import SelectorIndex
 from kdsl.cycle import search
@@ -23,9 +23,9 @@ from kdsl.eval.scalar import aggregate
 from kdsl.plan.columns import batch
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.tape import Tapes
-from kdsl.plan.memo import answers, predicate_rules, scores
+from kdsl.plan.memo import answers, kept_rules
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
-from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
+from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin
 
 from tests.bench import decisions
 
@@ -36,11 +36,11 @@ def _without_memo(of_rules: bool) -> Callable[[], None]:
     def patch() -> None:
         find = SignatureMemo.of
 
-        def of(self: Any, pod: Any, live: Any, make: Any) -> Any:
+        def of(self: Any, pod: Any, nodes: Any, make: Any) -> Any:
             is_of_rule = self._memo._most == MAX_RULE_BYTES
             if is_of_rule is of_rules:
-                return make(self._epochs[live.shared_state], True)
-            return find(self, pod, live, make)
+                return make(pod, nodes, self._epochs[nodes.snapshot.live.shared_state], True)
+            return find(self, pod, nodes, make)
 
         SignatureMemo.of = of  # type: ignore[method-assign]
 
@@ -48,8 +48,7 @@ def _without_memo(of_rules: bool) -> Callable[[], None]:
 
 
 def _without_node_classes() -> None:
-    for module in (predicate_rules, scores):
-        module.reads_node_class_only = lambda rule: False  # type: ignore[attr-defined]
+    kept_rules.reads_node_class_only = lambda rule: False  # type: ignore[attr-defined]
 
 
 def _without_prefetching() -> None:
@@ -68,7 +67,7 @@ def _without_columns() -> None:
 
 
 def _without_kept_frames() -> None:
-    for kind in (PredicatePlugin, ScorePlugin):
+    for kind in (PredicateRule, ScorePlugin):
         kind.keep_frames = lambda *_: None  # type: ignore[method-assign, assignment]
 
 
@@ -85,14 +84,14 @@ LAYERS: Final[dict[str, Callable[[], None]]] = {
     "answers by signature of a profile": _without_memo(of_rules=False),
     "answers by signature of a rule": _without_memo(of_rules=True),
     "node classes": _without_node_classes,
-    "known skips": _set(skips.Skips, "_find", lambda *_: skips.Skipping()),
+    "known skips": _set(skips.Skips, "__call__", lambda *_: skips.Skipping()),
     "kept frames": _without_kept_frames,
     "prefetching": _without_prefetching,
     "first run by the share of nodes that pass": _without_known_share,
     "columns": _without_columns,
     "tapes": _set(Tapes, "play", lambda *_: None),
     "groups of nodes": _set(NodeGroups, "groups", lambda *_: None),
-    "first counts of a selector": _set(counts_store, "sums_of_selected", lambda *_: None),
+    "first counts of a selector": _set(counts_tally, "sums_of_selected", lambda *_: None),
     "terms by label": _set(SelectorIndex, "matching", lambda self, labels, scopes=(): list(self._required)),
     "selectors that decide counts": _set(aggregate, "selector_of", lambda *_: None),
     "answers of counts by pod": _set(aggregate, "pod_key_of", lambda *_: None),

@@ -11,7 +11,7 @@ from kdsl.base.reasons import MAX_REASON, MAX_TOGETHER, more
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status
-from kdsl.plan.rules.plugins import PredicatePlugin
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 from kdsl.plan.rules.score import ScoreError
 
 from tests.bounds.attacks import PREDICATES, SCORES, random_predicates

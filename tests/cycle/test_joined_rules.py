@@ -31,7 +31,7 @@ from kdsl.plan.memo.join import join
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
 from kdsl.plan.rules.faults import RuleFaults
-from kdsl.plan.rules.plugins import PredicatePlugin
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
 from tests.cycle.world import always, cluster, column, plugin, table
 from tests.plan.lab import compile_rules

@@ -25,7 +25,7 @@ from kdsl.plan.columns import batch
 from kdsl.plan.columns.node_groups import NodeReads
 from kdsl.plan.counts.what_ifs import _WhatIfCount
 from kdsl.plan.memo.predicates import PredicateMemo
-from kdsl.plan.rules.plugins import PredicatePlugin, compile_profile
+from kdsl.plan.rules.plugins import PredicateRule, compile_profile
 
 from tests.plan.expressions import Expressions
 from tests.plan.lab import compile_rules, rules
@@ -255,9 +255,9 @@ def test_what_ifs_with_equal_counts_are_asked_about_together(
     body: str, asked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
-    begin = PredicatePlugin._begin
+    begin = PredicateRule._begin
 
-    def counted(self: PredicatePlugin, *given: Any) -> Any:
+    def counted(self: PredicateRule, *given: Any) -> Any:
         calls.append(1)
         return begin(self, *given)
 
@@ -265,7 +265,7 @@ def test_what_ifs_with_equal_counts_are_asked_about_together(
     compiled = partial(compile_rules, profile_of([body]))
     expected = judged(compiled().predicates, pod, nodes.snapshot, alone(nodes))
     plugins = compiled().predicates
-    monkeypatch.setattr(PredicatePlugin, "_begin", counted)
+    monkeypatch.setattr(PredicateRule, "_begin", counted)
     assert judged(plugins, pod, nodes.snapshot, [together(nodes)]) == expected
     assert {each[1] for each in expected} == {Code.SUCCESS, Code.UNSCHEDULABLE}
     # Once in PreFilter.

@@ -18,7 +18,8 @@ from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Candidate, QueuedPod
 from kdsl.hooks.state import CycleState
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
+from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 from kdsl.plan.rules.preemption import PreemptionPlugin
 from kdsl.plan.rules.queue import QueuePlugin
 
@@ -79,7 +80,7 @@ def _run(rule: Rule, functions: CompiledFunctions, nodes: NodeSet) -> None:
     state = CycleState()
     match rule:
         case CheckedPredicate():
-            predicate = PredicatePlugin(rule, "it", functions)
+            predicate = PredicatePlugin((PredicateRule(rule, "it", functions),))
             with suppress(PluginError):
                 if predicate.pre_filter(state, POD, nodes) is None:
                     predicate.filter(state, POD, nodes)

@@ -25,7 +25,8 @@ from kdsl.hooks.status import Status
 from kdsl.lang.loader import load_sources
 from kdsl.lang.parser import parse_expression
 from kdsl.plan.compile.expression import compile_expression
-from kdsl.plan.rules.plugins import CompiledProfile, PredicatePlugin, ScorePlugin, compile_profile
+from kdsl.plan.rules.plugins import CompiledProfile, ScorePlugin, compile_profile
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
 DEFAULT_QUEUE = "queue Q { order by pod.priority desc, pod.queuedAt }"
 

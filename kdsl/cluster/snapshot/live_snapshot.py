@@ -10,11 +10,11 @@ import numpy as np
 
 from kdsl.base.frozen_map import NO_STRINGS
 from kdsl.base.kept import Kept
+from kdsl.base.log import Log
 from kdsl.base.resources import resource_order
 from kdsl.cluster.objects.images import ImageSpread, NodeImage
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.catalog import Catalog
-from kdsl.cluster.snapshot.changed_rows import Changes
 from kdsl.cluster.snapshot.columns import Bounds, ColumnLayout, Columns, Int64Column, grown, readable
 from kdsl.cluster.snapshot.node_classes import NodeClasses, fact_class_of, node_class_of
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
@@ -77,7 +77,7 @@ class LiveSnapshot(Snapshot):
         self._resource_names: tuple[str, ...] | None = ()
         self._versions = count(1)
         self._what_if_versions = count(-1, -1)
-        self.fact_changes, self.usage_changes = Changes(), Changes()
+        self.fact_changes, self.usage_changes = Log[int](), Log[int]()
         self.node_classes, self.fact_classes = NodeClasses(node_class_of), NodeClasses(fact_class_of)
         self.kept = Kept(self)
         """Values that readers cache with the snapshot, each under its own key; dropped with the snapshot."""

@@ -14,8 +14,8 @@ from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import Value
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.scope import RuleScope
+from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.epochs import Epoch, Epochs
-from kdsl.plan.reads.signatures import SignatureOf
 
 MAX_FRAMES: Final = 256
 """The most signatures whose frames are kept for one rule; beyond that it starts over."""
@@ -42,14 +42,14 @@ class Frames:
         self._transient_in_what_ifs = (*self._transient, *scope.counts)
         self._steps = steps
         self._kept: dict[Hashable, _KeptFrame] = {}
-        self._signature_of: SignatureOf | None = None
+        self._dependencies: Dependencies | None = None
         self._epochs = Epochs(lambda live: ())
 
-    def keep(self, signature_of: SignatureOf, epochs: Epochs) -> None:
-        """Start attempts of a signature from its last frame. The epochs are those of the catalog parts that
-        the rule reads.
+    def keep(self, dependencies: Dependencies) -> None:
+        """Start attempts of a signature from its last frame. The dependencies are those on the pod and on
+        parts of the catalog.
         """
-        self._signature_of, self._epochs = signature_of, epochs
+        self._dependencies, self._epochs = dependencies, Epochs(dependencies.versions)
 
     def begin(self, pod: Value, cluster: Value) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views.
@@ -58,11 +58,11 @@ class Frames:
         cached by identity stay valid.
         """
         # A view that records reads must see all of them.
-        if self._signature_of is None or cluster.__class__ is not ClusterView:
+        if self._dependencies is None or cluster.__class__ is not ClusterView:
             frame = self._blank.copy()
             frame[self._pod] = pod
         else:
-            frame = self._kept_frame(self._signature_of(pod), pod, cluster.snapshot)
+            frame = self._kept_frame(self._dependencies.signature(pod), pod, cluster.snapshot)
         frame[self._cluster], frame[-1] = cluster, Meter(self._steps, self._steps)
         return frame
 

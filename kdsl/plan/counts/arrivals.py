@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import is_
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
+from kdsl.base.log import Log
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.changed_rows import ChangedRows
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-
-_SPARE: Final = 1024
-"""The least number of arrivals to keep; otherwise one per row."""
 
 Pods: TypeAlias = tuple[PodInfo, ...]
 
@@ -20,19 +18,17 @@ Arrival: TypeAlias = tuple[int, Pods | None]
 """A row and the pods that arrived at its node; None if more than that changed."""
 
 
-class Arrivals:
-    """A log of arrivals at the rows of a live snapshot. `position` is its end, which only rises.
+class Arrivals(Log[Arrival]):
+    """A log of arrivals at the rows of a live snapshot.
 
     `unmoved` are the rows of the last refresh whose nodes kept their labels and pods, as with a heartbeat.
     `are_pods` is whether pods arrived at all other rows, and no more changed.
     """
 
     def __init__(self) -> None:
-        self.position = 0
+        super().__init__()
         self.unmoved: set[int] = set()
         self.are_pods = True
-        self._first = 0
-        self._log: list[Arrival] = []
         self._changed = ChangedRows()
         # The node of each row at the last refresh.
         self._nodes: list[NodeInfo | None] = []
@@ -41,7 +37,8 @@ class Arrivals:
         """Read the changed rows. Return the new arrivals, each row once; None if all rows have to be read."""
         rows = self._changed.take(live.fact_changes, live.usage_changes)
         if rows is None:
-            self._begin(live)
+            self._nodes = live.nodes_by_row()
+            self.start_over()
             return None
         nodes, names = self._nodes, live.names
         if len(nodes) < len(names):
@@ -60,23 +57,8 @@ class Arrivals:
                 else:
                     self.are_pods = False
             arrived.append((row, pods))
-        self._log += arrived
-        self.position += len(arrived)
-        if len(self._log) > 2 * (len(live.names) + _SPARE):
-            dropped = len(self._log) // 2
-            del self._log[:dropped]
-            self._first += dropped
+            self.note(arrived[-1], len(names))
         return arrived
-
-    def since(self, position: int) -> Sequence[Arrival] | None:
-        """Return the arrivals after a position; None if they were dropped."""
-        return None if position < self._first else self._log[position - self._first :]
-
-    def _begin(self, live: LiveSnapshot) -> None:
-        self._nodes = live.nodes_by_row()
-        self._log.clear()
-        self.position += 1
-        self._first = self.position
 
 
 def _added_pods(before: NodeInfo | None, node: NodeInfo | None) -> Pods | None:

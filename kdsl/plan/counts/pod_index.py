@@ -15,15 +15,11 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.scalar.meter import steps_of_value
-from kdsl.eval.scalar.pod_keys import PodKey
 from kdsl.eval.values import Value
 from kdsl.plan.counts.arrivals import Arrival, Pods
-from kdsl.plan.counts.pod_classes import PodClasses
 
 MAX_FACTS: Final = 64
 """The most facts that are indexed; beyond that the index starts over."""
-MAX_KEYS_OF_PODS: Final = 8
-"""The most pod keys whose classes of pods are kept."""
 
 MANY: Final = 64
 """The least number of pods for which those with another fact, such as the namespace, are looked for."""
@@ -77,18 +73,13 @@ class PodIndex:
         self._facts: dict[PodFact, PodsByFact] = {}
         # The pods of each row at the last refresh.
         self._pods: dict[int, Pods] = {}
-        self._classes: dict[PodKey, PodClasses] = {}
 
     def refresh(self, arrived: Sequence[Arrival] | None) -> None:
         """Apply the arrivals at rows; None means all rows."""
         if arrived is None:
             self._facts.clear()
             self._pods.clear()
-            self._classes.clear()
             return
-        if self._classes:
-            for classes in self._classes.values():
-                classes.stale.update([row for row, _ in arrived])
         if not self._facts:
             return
         live = self._live
@@ -132,17 +123,6 @@ class PodIndex:
                 pods = self._pods[row] = live.info(row).pods
                 values.put(fact, row, pods)
         return values
-
-    def classes(self, key: PodKey) -> PodClasses | None:
-        """Return all pods by class; None if there are too many classes."""
-        classes = self._classes.pop(key, None)
-        if classes is None or classes.is_outdated:
-            if len(self._classes) >= MAX_KEYS_OF_PODS:
-                del self._classes[next(iter(self._classes))]
-            classes = PodClasses(self._live, key)
-        # The least recently used is the first.
-        self._classes[key] = classes
-        return classes if classes.refresh() else None
 
     def _narrower(self, namespaces: Collection[str], best: list[Posting] | None) -> list[Posting] | None:
         """Return the pods of some namespaces, or `best` (None: all pods) if these are not far fewer."""

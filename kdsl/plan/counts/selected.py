@@ -1,8 +1,4 @@
-"""Counts that read only the pods which a selector may match.
-
-The sums for a question that is asked for the first time keep nothing by row, so they cannot be updated: a
-repeated question gets a tally.
-"""
+"""Counts that read only the pods which a selector may match."""
 
 from __future__ import annotations
 

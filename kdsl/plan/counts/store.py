@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from threading import RLock
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from msgspec import Struct
+
+from kdsl.base.bounded_memo import Memo
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
@@ -13,8 +17,6 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
 from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.pod_index import PodFact, PodIndex, PodsByFact
-from kdsl.plan.counts.selected import sums_of_selected
-from kdsl.plan.counts.stored import StoredTally, TallyKey
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.tally import Tally
 from kdsl.plan.counts.term_tally import CountTerm, TermSums, TermTally
@@ -22,17 +24,17 @@ from kdsl.plan.counts.terms import TermIndex, TermKind
 
 MAX_BYTES: Final = 64 << 20
 """The most bytes of all tallies of a cluster; the least recently used go first. A tally of 5,000 rows takes
-100 to 200 kB. `MIN_TALLIES` are kept in any case.
+100 to 200 kB.
 """
-MIN_TALLIES: Final = 4
-MAX_FROM_INDEX: Final = 64
-"""The most questions whose sums from the index of pods are remembered; a repeated question beyond that gets
-no tally yet.
-"""
-_FEW_ARRIVALS: Final = 40
-"""As many arrivals as one count from the index of pods costs, besides one for each pod that it reads."""
-_OVERHEAD: Final = 1024
-"""The approximate bytes of a tally without its columns."""
+
+
+T = TypeVar("T", Tally, TermTally)
+
+
+class TallyKey(Struct, frozen=True, cache_hash=True):
+    """The key of a tally. Keys are large, so the hash is computed once."""
+
+    value: Hashable
 
 
 class TallyStore:
@@ -43,13 +45,10 @@ class TallyStore:
 
     def __init__(self, live: LiveSnapshot) -> None:
         self._live = live
-        self._tallies: dict[TallyKey | None, Any] = {}
-        self._bytes = self._uses = 0
+        self._tallies: Memo[Any] = Memo(MAX_BYTES)
         self._terms = {kind: TermIndex(kind, live) for kind in TermKind}
         self._arrivals = Arrivals()
         self._pods = PodIndex(live)
-        # The latest sums from the index of pods, by question, with their position in the log of arrivals.
-        self._from_index: dict[TallyKey, tuple[int, Sums]] = {}
         self._version = -1
         # A count may ask for another count.
         self._lock = RLock()
@@ -65,53 +64,14 @@ class TallyStore:
 
         Measures that count the same have one key; without a key the tally is not stored.
         """
-        tally: Tally | None = self._tallies.get(key)
+        tally: Tally | None = self._tallies.find(key)
         if tally is not None and tally.version == snapshot.version:
             # It is not changed before the next version, so no lock is needed.
             return tally.sums(snapshot, self._arrivals, self._pods, measure)
         with self._lock:
             self._catch_up()
-            tally = tally or self._tallies.get(key)
-            if tally is not None and self._is_behind(tally.position, measure):
-                tally = None
-            if tally is None and not snapshot.is_overlay:
-                found = self._sums_from_index(key, measure)
-                if found is not None:
-                    return found
-            tally = tally or Tally(self._live, measure.key)
-            try:
-                return tally.sums(snapshot, self._arrivals, self._pods, measure)
-            finally:
-                self._keep(key, tally)
-
-    def _sums_from_index(self, key: TallyKey | None, measure: Measure) -> Sums | None:
-        """Return the sums from the index of pods for a question that was not asked before, or not since many
-        arrivals; None for others.
-        """
-        position = self._arrivals.position
-        known = None if key is None else self._from_index.get(key)
-        if known is not None:
-            if known[0] == position:
-                return known[1]
-            if not self._is_behind(known[0], measure):
-                return None
-        found = sums_of_selected(self._live, self._pods, measure)
-        if found is not None and key is not None:
-            if key in self._tallies:
-                self._drop(key)
-            self._from_index.pop(key, None)
-            if len(self._from_index) >= MAX_FROM_INDEX:
-                del self._from_index[next(iter(self._from_index))]
-            self._from_index[key] = position, found
-        return found
-
-    def _is_behind(self, position: int, measure: Measure) -> bool:
-        """Return whether following the arrivals since a position costs more than counting from the index."""
-        arrivals = self._arrivals.position - position
-        if arrivals <= _FEW_ARRIVALS or not measure.on_facts:
-            return False
-        selected = measure.selected(self._pods)
-        return selected is not None and arrivals > _FEW_ARRIVALS + len(selected)
+            tally = tally or self._kept(key, partial(Tally, measure.key))
+            return tally.sums(snapshot, self._arrivals, self._pods, measure)
 
     def matching(self, selector: LabelSelector) -> list[tuple[int, PodInfo]] | None:
         """Return the pods that may match a selector, with their rows; None if that would be most pods."""
@@ -138,13 +98,8 @@ class TallyStore:
         """Return the tally of the live snapshot for a question; EvalError if a node could not be counted."""
         with self._lock:
             self._catch_up()
-            tally: Tally | None = self._tallies.get(key)
-            if tally is None or self._is_behind(tally.position, measure):
-                tally = Tally(self._live, measure.key)
-            try:
-                tally.sums(self._live, self._arrivals, self._pods, measure)
-            finally:
-                self._keep(key, tally)
+            tally = self._kept(key, partial(Tally, measure.key))
+            tally.sums(self._live, self._arrivals, self._pods, measure, needs_rows=True)
             return tally
 
     def term_tally(self, kind: TermKind, key: TallyKey, count_term: CountTerm) -> tuple[TermIndex, TermTally]:
@@ -153,7 +108,7 @@ class TallyStore:
         """
         with self._lock:
             self.term_sums(self._live, kind, key, count_term)
-            return self._terms[kind], self._tallies[key]
+            return self._terms[kind], self._kept(key, TermTally)
 
     def term_sums(
         self, snapshot: Snapshot, kind: TermKind, key: TallyKey | None, count_term: CountTerm
@@ -162,17 +117,14 @@ class TallyStore:
 
         Questions with the same counts have one key; without a key the tally is not stored.
         """
-        tally: TermTally | None = self._tallies.get(key)
+        tally: TermTally | None = self._tallies.find(key)
         index = self._terms[kind]
         if tally is not None and self._version == snapshot.version and tally.is_valid(index):
             return tally.latest
         with self._lock:
             self._catch_up()
-            tally = tally or self._tallies.get(key) or TermTally()
-            try:
-                return tally.sums(index, snapshot, count_term)
-            finally:
-                self._keep(key, tally)
+            tally = tally or self._kept(key, TermTally)
+            return tally.sums(index, snapshot, count_term)
 
     def _catch_up(self) -> None:
         """Apply the arrivals since the last version, once for all tallies."""
@@ -202,31 +154,11 @@ class TallyStore:
                         if terms:
                             index.put(row, terms)
 
-    def _keep(self, key: TallyKey | None, tally: StoredTally) -> None:
-        """Store a tally, whose size may have changed."""
-        size = tally.nbytes + _OVERHEAD
-        if key is None:
-            return
-        self._uses += 1
-        tally.used = self._uses
-        if tally.booked == size:
-            return
-        if key in self._tallies:
-            self._drop(key)
-        self._tallies[key] = tally
-        self._bytes += size
-        tally.booked = size
-        if self._bytes > MAX_BYTES and len(self._tallies) > MIN_TALLIES:
-            self._drop_least_used()
-
-    def _drop_least_used(self) -> None:
-        """Drop tallies until the others fit, the least recently used one first."""
-        for key in sorted(self._tallies, key=lambda key: self._tallies[key].used)[:-MIN_TALLIES]:
-            if self._bytes <= MAX_BYTES:
-                break
-            self._drop(key)
-
-    def _drop(self, key: TallyKey | None) -> None:
-        tally = self._tallies.pop(key)
-        self._bytes -= tally.booked
-        tally.booked = 0
+    def _kept(self, key: TallyKey | None, make: Callable[[], T]) -> T:
+        """Return the tally of a key, a new one if there is none, which is stored if there is a key."""
+        tally: T | None = self._tallies.find(key)
+        if tally is None:
+            tally = make()
+            if key is not None:
+                self._tallies.put(key, tally)
+        return tally

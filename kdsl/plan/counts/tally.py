@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.columns import MAX_SUMMED
+from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
-from kdsl.plan.counts.measures import MAX_POD_KEYS, NOT_COUNTED, Measure, NodeCount, PodAnswers
+from kdsl.plan.counts.measures import NOT_COUNTED, Measure, NodeCount, PodAnswers
 from kdsl.plan.counts.pod_index import PodIndex
-from kdsl.plan.counts.selected import selection_of
-from kdsl.plan.counts.stored import StoredTally
+from kdsl.plan.counts.selected import selection_of, sums_of_selected
 from kdsl.plan.counts.sums import NO_DOMAIN, Sums, domains_of
 
 _PER_ROW: Final = 20
@@ -33,19 +33,34 @@ _REBUILD: Final = 8
 """The share of rows: the sums are rebuilt if more than one in so many rows changed."""
 
 
-class Tally(StoredTally):
+_FEW_ARRIVALS: Final = 40
+"""As many arrivals as one count from the index of pods costs, besides one for each pod that it reads."""
+
+
+class Tally:
     """Counts over the rows of a live snapshot. `amounts` is int64 by row; 0 if a row takes no part.
 
-    `position` is the end of the arrivals that were counted.
+    A question that is asked for the first time, or not since many arrivals, has only sums, from the index of
+    pods; it may never be asked again. `version` is the last one of the live snapshot that was counted.
     """
 
-    def __init__(self, live: LiveSnapshot, topology_key: str) -> None:
-        super().__init__()
+    def __init__(self, topology_key: str) -> None:
+        self.version = -1
         self._key = topology_key
-        self._column = domains_of(live, topology_key)
-        self.position = -1
+        self._column: FactColumn
+        self._sums: Sums
+        # The end of the arrivals that were counted.
+        self._position = -1
+        self._has_rows = False
         self._answers: PodAnswers = {}
         self._clear(0)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the approximate size."""
+        if self.version < 0:
+            return 0
+        return self._sums.nbytes + _PER_ROW * len(self.amounts) + _PER_POD_KEY * len(self._answers)
 
     def _clear(self, rows: int) -> None:
         self.amounts: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
@@ -56,20 +71,27 @@ class Tally(StoredTally):
         self._largest = 0
         self._most = INT_MAX
         self._errors: dict[int, str] = {}
-        self._sums = Sums(self._column)
         # Whether the sums have to be rebuilt. They are not updated then.
         self._is_stale = True
 
-    def sums(self, snapshot: Snapshot, arrivals: Arrivals, pods: PodIndex, measure: Measure) -> Sums:
+    def sums(
+        self,
+        snapshot: Snapshot,
+        arrivals: Arrivals,
+        pods: PodIndex,
+        measure: Measure,
+        needs_rows: bool = False,
+    ) -> Sums:
         """Return the sums over a snapshot, live or an overlay; EvalError if a node could not be counted.
 
-        The sums of the live snapshot are valid until the next call.
+        The sums of the live snapshot are valid until the next call. With `needs_rows`, the amounts are, too.
 
         INVARIANT: all measures that a tally is given count the same. They come with the attempts.
         """
         live = snapshot.live
-        if self.version != live.version:
-            self._refresh(live, arrivals, pods, measure)
+        needs_rows = needs_rows or snapshot.is_overlay
+        if self.version != live.version or (needs_rows and not self._has_rows):
+            self._refresh(live, arrivals, pods, measure, needs_rows)
             self.version = live.version
         if snapshot.is_overlay:
             return self._corrected(snapshot, measure)
@@ -104,21 +126,40 @@ class Tally(StoredTally):
         """Return whether any sum is in range, too, after these amounts are removed from rows."""
         return self._largest + int(np.abs(removed).max(initial=0)) <= self._most
 
-    def _refresh(self, live: LiveSnapshot, arrivals: Arrivals, pods: PodIndex, measure: Measure) -> None:
-        arrived, remembered = arrivals.since(self.position), len(self._answers)
-        self.position = arrivals.position
-        if arrived is None:
+    def _refresh(
+        self, live: LiveSnapshot, arrivals: Arrivals, pods: PodIndex, measure: Measure, needs_rows: bool
+    ) -> None:
+        arrived = arrivals.since(self._position)
+        if arrived == [] and (self._has_rows or not needs_rows):
+            return
+        is_first = self._position < 0 or self._is_behind(arrivals, pods, measure)
+        self._position = arrivals.position
+        first = sums_of_selected(live, pods, measure) if is_first and not needs_rows else None
+        if first is not None:
+            if self._has_rows:
+                self._clear(0)
+            self._sums, self._has_rows = first, False
+            return
+        if arrived is None or is_first or not self._has_rows:
             self._begin(live, pods, measure)
-        elif arrived:
+            self._has_rows = True
+        else:
             self._follow(live, arrived, measure)
         if self._is_stale:
             self._rebuild()
-        elif len(self._answers) != remembered:
-            self._update_size()
+
+    def _is_behind(self, arrivals: Arrivals, pods: PodIndex, measure: Measure) -> bool:
+        """Return whether following the arrivals costs more than counting from the index of pods."""
+        missed = arrivals.position - self._position
+        if missed <= _FEW_ARRIVALS or not measure.on_facts:
+            return False
+        selected = measure.selected(pods)
+        return selected is not None and missed > _FEW_ARRIVALS + len(selected)
 
     def _begin(self, live: LiveSnapshot, pods: PodIndex, measure: Measure) -> None:
         self._column = domains_of(live, self._key)
         self._clear(len(live.names))
+        self._sums = Sums(self._column)
         self._limit(live)
         ids = self._column.codes
         asked = NodeSet(live, live.order[ids[live.order] != NO_DOMAIN])
@@ -136,9 +177,7 @@ class Tally(StoredTally):
         """Count the pods of rows that take part."""
         if not measure.on_facts:
             self._count(live, rows.tolist(), measure)
-        elif not self._count_selected(live, index, rows, measure) and not self._count_classes(
-            index, rows, measure
-        ):
+        elif not self._count_selected(live, index, rows, measure):
             pods = [live.info(row).pods for row in rows.tolist()]
             found = map(measure.count_added, pods, self._steps[rows].tolist(), repeat(self._answers))
             self._put_first(live, dict(zip(rows.tolist(), found, strict=True)), measure)
@@ -165,30 +204,6 @@ class Tally(StoredTally):
             for row, pods in selected.items()
         )
         self._put_first(live, dict(zip(selected, counted, strict=True)), measure)
-        return True
-
-    def _count_classes(self, index: PodIndex, rows: Rows, measure: Measure) -> bool:
-        """Count one pod of each class; return False if that is not possible."""
-        classes = None if measure.pod_key is None else index.classes(measure.pod_key)
-        if classes is None:
-            return False
-        found = [measure.count_pods((pod,), 0) for pod in classes.pods]
-        known = [each for each in found if each is not None]
-        of_pods, of_classes = classes.columns()
-        largest = max([abs(amount) for amount, _ in known], default=0)
-        if len(known) < len(found) or largest > INT_MAX // max(len(of_pods), 1):
-            return False
-        amounts, steps = np.zeros_like(self.amounts), np.zeros_like(self._steps)
-        np.add.at(amounts, of_pods, np.array([amount for amount, _ in known], np.int64)[of_classes])
-        np.add.at(steps, of_pods, np.array([taken for _, taken in known], np.int64)[of_classes])
-        steps = steps[rows] + self._steps[rows]
-        # A count does not depend on the steps that are left, as long as they suffice.
-        if steps.max(initial=0) > measure.limit:
-            return False
-        if len(known) <= MAX_POD_KEYS:
-            self._answers.update(zip(classes.keys, known, strict=True))
-        self._steps[rows], self.amounts[rows] = steps, amounts[rows]
-        self._largest = int(np.abs(amounts[rows]).max(initial=0))
         return True
 
     def _put_first(
@@ -234,17 +249,12 @@ class Tally(StoredTally):
             self._steps = np.pad(self._steps, (0, missing))
         if column.numbers is self._sums.numbers:
             self._sums.refresh(column)
-            self._update_size()
         else:
             self._is_stale = True
 
     def _limit(self, live: LiveSnapshot) -> None:
         # Rows of removed nodes have 0.
         self._most = INT_MAX // max(len(live.order), 1)
-
-    def _update_size(self) -> None:
-        columns = _PER_ROW * len(self.amounts) + self._sums.nbytes
-        self.nbytes = columns + _PER_POD_KEY * len(self._answers)
 
     def _count(self, live: LiveSnapshot, rows: Iterable[int], measure: Measure) -> None:
         for row in rows:
@@ -292,7 +302,6 @@ class Tally(StoredTally):
         self._sums = Sums.counted(self._column, self._domains, self.amounts)
         self._sums.steps = int(self._steps.sum())
         self._is_stale = False
-        self._update_size()
 
     def _corrected(self, overlay: Snapshot, measure: Measure) -> Sums:
         """Return the sums with the changed rows of an overlay in place of the live ones."""

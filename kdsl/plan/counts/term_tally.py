@@ -17,7 +17,6 @@ from kdsl.cluster.objects.selector_index import scopes_of_pod
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.aggregate import Question
 from kdsl.eval.values import INT_MAX, EvalError
-from kdsl.plan.counts.stored import StoredTally
 from kdsl.plan.counts.sums import DomainSums
 from kdsl.plan.counts.terms import Move, TermIndex, placed_terms
 
@@ -73,14 +72,15 @@ class TermSums(Struct, eq=False):
     mark: object
 
 
-class TermTally(StoredTally):
+class TermTally:
     """The counts of the terms of one kind for one question.
 
     If a pod decides the question, only the terms that may match it are kept; the others count 0.
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        # The last version of the live snapshot for which it was valid.
+        self.version = -1
         # The position in the log of the index.
         self._position = self._growth = -1
         self._counts: dict[PodAffinityTerm, TermCount] = {}
@@ -93,6 +93,12 @@ class TermTally(StoredTally):
         # An upper bound of all amounts, and the number of terms with errors.
         self._largest = 0
         self._errors = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Return the approximate size."""
+        columns = sum([amounts.nbytes for amounts in self.latest.by_key.values()])
+        return columns + _PER_TERM * len(self._counts)
 
     def is_valid(self, index: TermIndex) -> bool:
         """Return whether `latest` is current, provided that the index is."""
@@ -138,8 +144,8 @@ class TermTally(StoredTally):
 
     def _refresh(self, index: TermIndex, count_term: CountTerm) -> None:
         pod = count_term.selecting
-        moves = index.since(self._position)
-        self._position = index.position
+        moves = index.moves.since(self._position)
+        self._position = index.moves.position
         if moves is not None and self._growth != index.growth:
             for key, amounts in self.latest.by_key.items():
                 amounts.refresh(index.column(key))
@@ -147,9 +153,6 @@ class TermTally(StoredTally):
         if moves is None or not self._follow(index, moves, pod, count_term):
             self._rebuild(index, pod, count_term)
         self.latest.steps = self._steps + self._steps_of_others(index, count_term)
-        self.nbytes = _PER_TERM * len(self._counts)
-        for amounts in self.latest.by_key.values():
-            self.nbytes += amounts.nbytes
 
     def _count_of(self, term: PodAffinityTerm, count_term: CountTerm) -> TermCount:
         count = self._counts.get(term)
@@ -199,21 +202,22 @@ class TermTally(StoredTally):
 
     def _rebuild(self, index: TermIndex, pod: PodInfo | None, count_term: CountTerm) -> None:
         """Recompute the sums; `pod` decides first, if any."""
-        known, self._counts, self._largest = self._counts, {}, 0
+        known, self._counts = self._counts, {}
+        self._largest = self._errors = self._steps = 0
         matching = index.labels.matching
-        asked = list(index.domains if pod is None else matching(pod.labels, scopes_of_pod(pod)))
-        for term in asked:
-            count = self._counts[term] = known.get(term) or count_term(term)
-            self._largest = max(self._largest, abs(count.amount))
-        counts = [self._counts[term] for term in asked]
-        self._errors = sum([bool(count.error) for count in counts])
-        self._steps = sum([count.steps for count in counts])
+        for term in index.domains if pod is None else matching(pod.labels, scopes_of_pod(pod)):
+            count = known[term] if term in known else count_term(term)
+            self._counts[term] = count
+            self._errors += bool(count.error)
+            self._steps += count.steps
+            if not -self._largest <= count.amount <= self._largest:
+                self._largest = abs(count.amount)
         self.latest = TermSums({}, 0, 0, object())
         if self._largest * index.count > INT_MAX:
             # The sums are not read, and later moves cannot be applied.
             self._position = -1
             return
-        for term, count in zip(asked, counts, strict=True):
+        for term, count in self._counts.items():
             if count.amount:
                 domains = index.domains[term]
                 self._amounts(index, term.topology_key).add_all(domains, count.amount)

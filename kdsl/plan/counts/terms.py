@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
+from kdsl.base.log import Log
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
@@ -21,9 +22,6 @@ from kdsl.cluster.snapshot.fact_columns import FactColumn
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival
 from kdsl.plan.counts.sums import NO_DOMAIN, domains_of
-
-_SPARE: Final = 1024
-"""The least number of moves to keep; otherwise one per term of a pod."""
 
 
 class TermKind(StrEnum):
@@ -57,15 +55,13 @@ class TermIndex:
     """The terms of one kind over a live snapshot.
 
     `count` is the number of terms of pods, `domains` their numbers by term and domain, `labels` the distinct
-    terms by required label. `position` is the end of the log of moves; `growth` changes with new rows or
-    domains. `moved_at` is the version of the last change, `distinct_changed_at` that of the last new or
-    removed term.
+    terms by required label, `moves` the log of changes. `growth` changes with new rows or domains. `moved_at`
+    is the version of the last change, `distinct_changed_at` that of the last new or removed term.
     """
 
     def __init__(self, kind: TermKind, live: LiveSnapshot) -> None:
         self.kind = kind
         self.count = 0
-        self.position = 0
         self.growth = 0
         self.moved_at = self.distinct_changed_at = live.version
         self.domains: dict[PodAffinityTerm, dict[int, int]] = {}
@@ -74,14 +70,8 @@ class TermIndex:
         # The columns of the keys of terms, each with the numbers that are in use.
         self._columns: dict[str, tuple[FactColumn, object]] = {}
         self._rows: dict[int, tuple[PlacedTerm, ...]] = {}
-        self._moves: list[Move] = []
-        # The number of dropped moves.
-        self._first = 0
+        self.moves: Log[Move] = Log()
         self._live = live
-
-    def since(self, position: int) -> list[Move] | None:
-        """Return the moves after a position; None if they were dropped."""
-        return None if position < self._first else self._moves[position - self._first :]
 
     def refresh(self, arrived: Sequence[Arrival] | None) -> None:
         """Apply the arrivals at rows; None means all rows."""
@@ -131,7 +121,7 @@ class TermIndex:
 
     def _begin(self) -> None:
         self.count = 0
-        for known in (self._rows, self.domains, self._columns, self._moves):
+        for known in (self._rows, self.domains, self._columns):
             known.clear()
         self.labels.clear()
         rows = self._live.pod_counts.nonzero()[0]
@@ -140,10 +130,8 @@ class TermIndex:
                 for terms in filter(None, map(self.terms_of, node.pods)):
                     self.put(row, terms)
         # Readers that are behind must start over.
-        self._moves.clear()
-        self.position += 1
+        self.moves.start_over()
         self.moved_at = self.distinct_changed_at = self._live.version
-        self._first = self.position
 
     def _move(self, term: PodAffinityTerm, number: int, pods: int) -> None:
         domains = self.domains.get(term)
@@ -164,12 +152,7 @@ class TermIndex:
         if is_first_or_last:
             self.distinct_changed_at = self._live.version
         self.count += pods
-        self.position += 1
-        self._moves.append(Move(term, required, scopes, number, pods, is_first_or_last))
-        if len(self._moves) > 2 * (self.count + _SPARE):
-            dropped = len(self._moves) // 2
-            del self._moves[:dropped]
-            self._first += dropped
+        self.moves.note(Move(term, required, scopes, number, pods, is_first_or_last), self.count)
 
 
 def placed_terms(

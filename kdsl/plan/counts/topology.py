@@ -17,8 +17,7 @@ from kdsl.eval.scalar.aggregate import Question
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError
 from kdsl.plan.counts.measures import Measure
-from kdsl.plan.counts.store import TallyStore
-from kdsl.plan.counts.stored import TallyKey
+from kdsl.plan.counts.store import TallyKey, TallyStore
 from kdsl.plan.counts.sums import NO_DOMAIN, Sums
 from kdsl.plan.counts.term_tally import CountTerm, TermSums
 from kdsl.plan.counts.terms import TermKind

@@ -22,7 +22,7 @@ from kdsl.cluster.snapshot.snapshot import AmountsOf, Rows, Snapshot, WhatIfNode
 from kdsl.eval.scalar.aggregate import Question
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.counts.stored import TallyKey
+from kdsl.plan.counts.store import TallyKey
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.topology import (
     SHARED_STEPS,

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.bounded_memo import Memo
 from kdsl.cluster.devices.cards import Card, Shape
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.cluster.objects.node import NodeInfo
@@ -32,7 +33,6 @@ from kdsl.plan.devices.inventories import Inventories, NodeInventory, device_nod
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
 from kdsl.plan.devices.requests import Demand
 from kdsl.plan.memo.answers import ByRow
-from kdsl.plan.memo.bounded_memo import Memo
 
 UNREGISTERED: Final = "node unregistered"
 """HAMi's reason for a node without cards."""

@@ -12,10 +12,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.bounded_memo import Memo
 from kdsl.base.by_identity import ByIdentity
+from kdsl.base.log import Log
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.node import NodeInfo
-from kdsl.cluster.snapshot.changed_rows import Changes
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.devices.alike import INT32, AlikeRows, RowCards
@@ -30,7 +31,6 @@ from kdsl.plan.devices.node_inputs import NodeChanges
 from kdsl.plan.devices.placing import NodeCards, of_kind
 from kdsl.plan.devices.requests import Demand, DeviceRequest
 from kdsl.plan.memo.answers import ByRow
-from kdsl.plan.memo.bounded_memo import Memo
 
 NO_CLASS: Final = -1
 """The number of a node without a class."""
@@ -89,7 +89,7 @@ class InventoryClasses:
         self._alike = dict[str, AlikeRows]()
 
     @property
-    def changes(self) -> Changes:
+    def changes(self) -> Log[int]:
         """The log of the rows whose nodes changed for device rules, of this generation."""
         assert self._changes is not None
         return self._changes.log

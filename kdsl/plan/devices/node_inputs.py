@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
+from kdsl.base.log import Log
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.cluster.objects.node import NodeFacts
-from kdsl.cluster.snapshot.changed_rows import ChangedRows, Changes
+from kdsl.cluster.snapshot.changed_rows import ChangedRows
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.devices.handshakes import Handshake
 from kdsl.plan.devices.program import DeviceProgram
@@ -80,7 +81,7 @@ class NodeChanges:
     """A log of the rows of a live snapshot whose nodes changed for device rules."""
 
     def __init__(self, live: LiveSnapshot, inputs: NodeInputs) -> None:
-        self.log = Changes()
+        self.log = Log[int]()
         self._live, self._inputs = live, inputs
         self._changed = ChangedRows()
         self._changed.take(live.fact_changes)

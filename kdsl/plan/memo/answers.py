@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.extremes import least_of
+from kdsl.base.log import Log
 from kdsl.cluster.objects.node import NodeInfo
-from kdsl.cluster.snapshot.changed_rows import ChangedRows, Changes
+from kdsl.cluster.snapshot.changed_rows import ChangedRows
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.node_classes import node_class_of
 from kdsl.cluster.snapshot.snapshot import Rows
@@ -180,7 +181,7 @@ class ByRow(_Kept):
     """
 
     def __init__(
-        self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: Changes, prefetches: bool = False
+        self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: Log[int], prefetches: bool = False
     ) -> None:
         super().__init__(dtype)
         self._live = live
@@ -265,14 +266,6 @@ class Uncached:
 
 Answers: TypeAlias = ByNodeClass | ByRow | Uncached
 """Answers over a live snapshot. Several threads may use `get` between two calls of `refresh`."""
-
-
-def is_worth_keeping(on_usage: bool, is_columnar: bool) -> bool:
-    """Return whether to keep the answers of a rule by itself, for pods that are new to the profile.
-
-    A rule that reads the pods on nodes runs again where they change; over columns that is as fast.
-    """
-    return not (on_usage and is_columnar)
 
 
 def answers_of(

@@ -8,7 +8,6 @@ from kdsl.hooks.table import HookTable
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
 from kdsl.plan.memo.skips import Skips
-from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import CompiledProfile
 
 
@@ -19,12 +18,11 @@ def join(table: HookTable, compiled: CompiledProfile) -> HookTable:
     hooks = (table.pre_filters, table.filters)
     predicates = predicates if all(_are_distinct([name for name, _ in each]) for each in hooks) else ()
     scores = compiled.scores if _are_distinct([hook.plugin for hook in table.scores]) else ()
-    signatures = Signatures()
-    skips = Skips(predicates, scores, signatures)
+    skips = Skips(predicates, scores)
     return replace(
         table,
-        joined_predicates=PredicateMemo(predicates, signatures, skips) if predicates else None,
-        joined_scores=ScoreMemo(scores, signatures, skips) if scores else None,
+        joined_predicates=PredicateMemo(predicates, skips) if predicates else None,
+        joined_scores=ScoreMemo(scores, skips) if scores else None,
     )
 
 

@@ -23,23 +23,15 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status, StatusColumn
 from kdsl.plan.compile.frames import WhatIfs
-from kdsl.plan.memo.answers import Answers, Uncached, answers_of
-from kdsl.plan.memo.predicate_rules import (
-    IDS,
-    KeptPredicate,
-    Part,
-    Predicate,
-    is_kept,
-    reads_of_parts,
-)
+from kdsl.plan.memo.answers import Uncached
+from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, Part, can_keep, grouped
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.memo.statuses import JoinedStatuses, NodeStatuses
 from kdsl.plan.reads.epochs import Epoch
-from kdsl.plan.reads.signatures import Signatures
-from kdsl.plan.rules.plugins import PredicatePlugin
+from kdsl.plan.rules.plugins import IDS, PredicateRule
 from kdsl.plan.rules.predicate import SKIP
-from kdsl.plan.rules.tightened import first_rejections
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin, first_rejections
 
 MAX_STATUSES: Final = 4096
 """The most distinct statuses that are kept; reasons that name the node would grow without end."""
@@ -63,9 +55,9 @@ class _Entry(Struct, eq=False):
     epoch: Epoch
     table: JoinedStatuses
     answers: dict[str, Status | Narrowed]
-    verdicts: tuple[tuple[tuple[Part, ...], Answers], ...]
-    rejections: tuple[int, ...] = ()
-    share: float = 1.0
+    verdicts: tuple[Group[PredicateRule], ...]
+    rejections: tuple[int, ...]
+    share: float
     combined: dict[frozenset[str], PreFilterAnswers] = field(default_factory=dict)
     what_ifs: WhatIfs = field(default_factory=dict)
 
@@ -86,43 +78,39 @@ class PredicateMemo:
 
     def __init__(
         self,
-        plugins: Sequence[Predicate],
-        signatures: Signatures | None = None,
+        plugins: Sequence[PredicatePlugin],
         skips: Skips | None = None,
     ) -> None:
-        """Join predicates; `signatures` and `skips` are shared by all joined rules of one profile."""
-        signatures = signatures or Signatures()
+        """Join predicates; `skips` is shared by all joined rules of one profile."""
         self._plugins = tuple(plugins)
         self._order = tuple(plugin.name for plugin in plugins)
         self.names = frozenset(self._order)
         self._key = f"{plugins[0].key}/joined"
         places = tuple(enumerate(plugins))
-        self._kept = tuple([KeptPredicate(*each, signatures) for each in places if is_kept(each[1])])
-        self._uncached = tuple([each for each in places if not is_kept(each[1])])
-        for _, plugin in self._uncached:
-            if isinstance(plugin, PredicatePlugin):
-                plugin.keep_frames(signatures)
-        self._skips = skips or Skips(plugins, (), signatures)
-        self._memo: SignatureMemo[_Entry] = SignatureMemo(
-            frozenset().union(*(reads_of_parts(each.plugin) for each in self._kept)),
-            signatures,
-            plugins[0].parts[0].node_steps,
+        self._kept = KeptRules(
+            KeptRule(place, plugin.parts, plugin.pre_filter, plugin.applying if plugin.is_tightened else None)
+            for place, plugin in places
+            if can_keep(plugin.parts)
         )
+        self._uncached = tuple([each for each in places if not can_keep(each[1].parts)])
+        for _, plugin in self._uncached:
+            if not plugin.is_tightened:
+                plugin.parts[0].keep_frames()
+        self._skips = skips or Skips(plugins, ())
+        self._memo: SignatureMemo[_Entry] = SignatureMemo(self._kept.reads, plugins[0].parts[0].node_steps)
         self._table = JoinedStatuses(self._order)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
         """Return the predicates that do not just let the pod pass, with their answers, in order."""
         if len(self._table.statuses) >= MAX_STATUSES:
             self._memo.clear()
-            for each in self._kept:
-                if each.memo is not None:
-                    each.memo.clear()
+            self._kept.clear()
             self._table = JoinedStatuses(self._order)
-        entry = self._memo.of(pod, nodes.snapshot.live, partial(self._new_entry, pod, nodes))
+        entry = self._memo.of(pod, nodes, self._new_entry)
         for _, kept in entry.verdicts:
             kept.refresh()
         state.values[self._key] = entry
-        skipping = self._skips(pod, nodes.snapshot).predicates
+        skipping = self._skips(pod, nodes).predicates
         answers: dict[str, Status | Narrowed] = {}
         for _, plugin in self._uncached:
             if plugin.name not in skipping:
@@ -204,44 +192,15 @@ class PredicateMemo:
         return None if statuses.ids is None else StatusColumn(statuses.ids, table.statuses)
 
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
-        live = epoch.snapshot
-        answers: dict[str, Status | Narrowed] = {}
-        verdicts: list[tuple[tuple[Part, ...], Answers]] = []
-        parts: dict[tuple[bool, bool], list[Part]] = {}
-        applying: list[Part] = []
-        rejections: list[int] = []
-        for each in self._kept:
-            if each.memo is None:
-                applying += each.parts
-                continue
-            rule = each.memo.of(pod, live, partial(each.new_entry, pod, nodes))
-            answer = rule.answer
-            if answer is not None:
-                answers[each.plugin.name] = answer
-                if isinstance(answer, Status) and answer.code.is_rejection:
-                    rejections.append(self._table.numbers[each.plugin.name].number(answer))
-            for part, kept in rule.parts:
-                if is_new and kept is not None:
-                    verdicts.append(((part,), kept))
-                else:
-                    applying.append(part)
-        if is_new and applying:
-            # Nothing is kept, so each part gets only the nodes that are left.
-            parts[all(each.by_node_class for each in applying), any(each.on_usage for each in applying)] = (
-                applying
-            )
-        else:
-            for part in applying:
-                parts.setdefault((part.by_node_class, part.on_usage), []).append(part)
-        verdicts += [
-            (
-                tuple(group),
-                answers_of(live, IDS, *how, all(part.plugin.is_columnar for part in group), is_new),
-            )
-            for how, group in parts.items()
+        answers, known, others = self._kept.asked(pod, nodes, is_new)
+        rejections = [
+            self._table.numbers[name].number(answer)
+            for name, answer in answers.items()
+            if isinstance(answer, Status) and answer.code.is_rejection
         ]
+        verdicts = (*known, *grouped(others, epoch.snapshot, IDS, is_new))
         share = prod([kept.share for _, kept in verdicts]) * UNKNOWN_SHARE
-        return _Entry(epoch, self._table, answers, tuple(verdicts), tuple(rejections), share)
+        return _Entry(epoch, self._table, answers, verdicts, tuple(rejections), share)
 
     def _run_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Run one predicate after the other, for a snapshot without a memo."""
@@ -255,7 +214,7 @@ class PredicateMemo:
 
 
 def _evaluate(
-    parts: Sequence[Part],
+    parts: Sequence[Part[PredicateRule]],
     pod: PodInfo,
     snapshot: Snapshot,
     table: JoinedStatuses,

@@ -7,7 +7,6 @@ pod that they do not skip.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -17,19 +16,15 @@ from numpy.typing import NDArray
 
 from kdsl.base.extremes import are_within, least_of
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import MAX_NODE_SCORE
-from kdsl.lang.tree import ErrorAction, Normalization
 from kdsl.plan.columns.groups import Grouped
-from kdsl.plan.memo.answers import Answers, answers_of, is_worth_keeping
-from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
+from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, Part, can_keep, grouped
+from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
-from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.epochs import Epoch
-from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.plugins import ScorePlugin
 from kdsl.plan.rules.score import NO_SCORE_INT
 
@@ -45,44 +40,13 @@ class _RangeError(Exception):
     """A score is not in 0..100."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A score and its weight; `by_node_class` and `on_usage` describe its reads of a node."""
-
-    plugin: ScorePlugin
-    weight: int
-    by_node_class: bool
-    on_usage: bool
-
-    @property
-    def is_plain(self) -> bool:
-        """Return whether the score of a node is independent of other nodes."""
-        return self.plugin.rule.normalize.kind is Normalization.NONE and self.plugin.dtype == _INT64
-
-    @property
-    def is_kept(self) -> bool:
-        """Return whether to keep the raw scores of the rule by itself."""
-        return is_worth_keeping(self.on_usage, self.plugin.is_columnar)
-
-    @property
-    def can_prefetch(self) -> bool:
-        """Return whether more nodes cost little and change nothing: an error may not abort."""
-        on_error = self.plugin.rule.on_error
-        return self.plugin.is_columnar and (on_error is None or on_error.action is not ErrorAction.ABORT)
-
-    def answers(self, live: LiveSnapshot, is_new: bool) -> Answers:
-        return answers_of(
-            live, self.plugin.dtype, self.by_node_class, self.on_usage, self.can_prefetch, is_new
-        )
-
-
 class _Entry(Struct, frozen=True, eq=False):
     """The memo entry of one signature: skipped scores, sums of plain scores, and raw scores."""
 
     epoch: Epoch
     skipped: frozenset[str]
-    sums: tuple[tuple[tuple[_Part, ...], Answers], ...]
-    raw: tuple[tuple[_Part, Answers], ...]
+    sums: tuple[Group[ScorePlugin], ...]
+    raw: tuple[Group[ScorePlugin], ...]
     shares: dict[tuple[int, int | float], int] = field(default_factory=dict)
     """The weighted points of a score, by its position and the raw value that all nodes share."""
 
@@ -91,69 +55,38 @@ class _Entry(Struct, frozen=True, eq=False):
         return sum([answers.nbytes for _, answers in (*self.sums, *self.raw)])
 
 
-class _RuleEntry(Struct, frozen=True, eq=False):
-    """The memo entry of one score: whether it skips the pod, and its raw scores.
-
-    There are none if the signature is new, or if they are not kept. A plain score keeps its weighted points
-    instead.
-    """
-
-    epoch: Epoch
-    is_skipped: bool
-    raw: Answers | None
-
-    @property
-    def nbytes(self) -> int:
-        return 0 if self.raw is None else self.raw.nbytes
-
-
 class ScoreMemo:
     """The scores of a profile that are rules, with their weights and their cached answers."""
 
     def __init__(
         self,
         plugins: Sequence[ScorePlugin],
-        signatures: Signatures | None = None,
         skips: Skips | None = None,
     ) -> None:
-        """Join scores; `signatures` and `skips` are shared by all joined rules of one profile."""
-        signatures = signatures or Signatures()
+        """Join scores; `skips` is shared by all joined rules of one profile."""
         self.names = frozenset(plugin.name for plugin in plugins)
         self._key = f"{plugins[0].key}/joined"
-        kept = [plugin for plugin in plugins if Dependencies.of(plugin.reads) is not None]
-        uncached = [plugin for plugin in plugins if plugin not in kept]
-        for each in uncached:
-            each.keep_frames(signatures)
-        self._uncached = tuple((each, each.weight or 1) for each in uncached)
-        self._skips = skips or Skips((), plugins, signatures)
-        self._parts = tuple(
-            _Part(
-                each,
-                each.weight or 1,
-                reads_node_class_only(each.rule),
-                "node.usage" in each.rule.reads,
-            )
-            for each in kept
+        self._kept = KeptRules(
+            KeptRule(position, (plugin,), plugin.pre_score)
+            for position, plugin in enumerate(plugins)
+            if can_keep((plugin,))
         )
-        reads = frozenset().union(*(plugin.reads for plugin in kept))
-        self._memo: SignatureMemo[_Entry] = SignatureMemo(reads, signatures, plugins[0].node_steps)
-        self._rules: list[SignatureMemo[_RuleEntry] | None] = [
-            SignatureMemo(part.plugin.reads, signatures, part.plugin.node_steps, MAX_RULE_BYTES)
-            if part.plugin.rule.applies or part.is_kept
-            else None
-            for part in self._parts
-        ]
+        self._uncached = tuple([plugin for plugin in plugins if not can_keep((plugin,))])
+        for each in self._uncached:
+            each.keep_frames()
+        self._skips = skips or Skips((), plugins)
+        self._memo: SignatureMemo[_Entry] = SignatureMemo(self._kept.reads, plugins[0].node_steps)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
         """Return the scores that skip the pod."""
-        entry = self._memo.of(pod, nodes.snapshot.live, partial(self._new_entry, pod, nodes))
+        entry = self._memo.of(pod, nodes, self._new_entry)
         for _, sums in entry.sums:
             sums.refresh()
         for _, raw in entry.raw:
             raw.refresh()
         state.values[self._key] = entry
-        skipped = {*entry.skipped, *self._skips(pod, nodes.snapshot).scores}
-        for plugin, _ in self._uncached:
+        skipped = {*entry.skipped, *self._skips(pod, nodes).scores}
+        for plugin in self._uncached:
             if plugin.name not in skipped and plugin.pre_score(state, pod, nodes) is not None:
                 skipped.add(plugin.name)
         return skipped
@@ -179,9 +112,10 @@ class ScoreMemo:
     def _uncached_points(self, state: CycleState, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
         """Return the common points of scores that cannot be kept; append columns for those that differ."""
         same = 0
-        for plugin, weight in self._uncached:
+        for plugin in self._uncached:
             if plugin.name in state.skipped_scores:
                 continue
+            weight = plugin.weight
             points = plugin.points_of(state, pod, nodes)
             if not isinstance(points, Grouped):
                 columns.append(_in_range(points) * weight)
@@ -199,32 +133,14 @@ class ScoreMemo:
 
     def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _Entry:
         live = epoch.snapshot
-        skipped: set[str] = set()
-        plain: dict[tuple[bool, bool], list[_Part]] = {}
-        raw: list[tuple[_Part, Answers]] = []
-        sums: list[tuple[tuple[_Part, ...], Answers]] = []
-        for part, memo in zip(self._parts, self._rules, strict=True):
-            rule = None if memo is None else memo.of(pod, live, partial(_rule_entry, part, pod, nodes))
-            kept = rule.raw if rule is not None and is_new else None
-            if rule is not None and rule.is_skipped:
-                skipped.add(part.plugin.name)
-            elif not part.is_plain:
-                raw.append((part, kept or part.answers(live, is_new)))
-            elif kept is not None:
-                sums.append(((part,), kept))
-            else:
-                plain.setdefault((part.by_node_class, part.on_usage), []).append(part)
-        sums += [
-            (tuple(parts), answers_of(live, _INT64, *how, all(part.can_prefetch for part in parts), is_new))
-            for how, parts in plain.items()
+        skipped, known, others = self._kept.asked(pod, nodes, is_new)
+        sums = grouped([part for part in others if part.plugin.is_plain], live, _INT64, is_new)
+        raw: list[Group[ScorePlugin]] = [
+            ((part,), part.answers(live, is_new)) for part in others if not part.plugin.is_plain
         ]
+        for group in known:
+            (sums if group[0][0].plugin.is_plain else raw).append(group)
         return _Entry(epoch, frozenset(skipped), tuple(sums), tuple(raw))
-
-
-def _rule_entry(part: _Part, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _RuleEntry:
-    is_skipped = part.plugin.pre_score(CycleState(), pod, nodes) is not None
-    is_kept = part.is_kept and not (is_new or is_skipped)
-    return _RuleEntry(epoch, is_skipped, part.answers(epoch.snapshot, False) if is_kept else None)
 
 
 def _plain_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
@@ -249,22 +165,22 @@ def _plain_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns)
 def _normalized_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
     """Return the common points of the normalised scores; append columns for those that differ."""
     same = 0
-    for position, (part, answers) in enumerate(entry.raw):
-        only = answers.only
+    for position, ((part,), answers) in enumerate(entry.raw):
+        only, plugin = answers.only, part.plugin
         if only is None:
-            raw, only = answers.get(nodes.rows, partial(_raw, part.plugin, pod, nodes.snapshot))
+            raw, only = answers.get(nodes.rows, partial(_raw, plugin, pod, nodes.snapshot))
         if only is None:
-            close = part.plugin.close_normalized(raw)
+            close = plugin.close_normalized(raw)
             if close is None:
-                columns.append(_in_range(part.plugin.normalized_of(pod, nodes, raw)) * part.weight)
+                columns.append(_in_range(plugin.normalized_of(pod, nodes, raw)) * plugin.weight)
             else:
-                same += _close_points(*close, part.weight, columns)
+                same += _close_points(*close, plugin.weight, columns)
             continue
         share = entry.shares.get((position, only))
         if share is None:
             # Normalising reads the smallest, the largest and the score itself, so one value stands for all.
-            one = part.plugin.normalized_of(pod, nodes, np.array([only], part.plugin.dtype))
-            share = entry.shares[position, only] = int(_in_range(one)[0]) * part.weight
+            one = plugin.normalized_of(pod, nodes, np.array([only], plugin.dtype))
+            share = entry.shares[position, only] = int(_in_range(one)[0]) * plugin.weight
         same += share
     return same
 
@@ -290,7 +206,9 @@ def _raw(plugin: ScorePlugin, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> N
     return plugin.raw_of(pod, NodeSet(snapshot, rows))
 
 
-def _sums(parts: Sequence[_Part], pod: PodInfo, snapshot: Snapshot, rows: Rows) -> NDArray[np.int64]:
+def _sums(
+    parts: Sequence[Part[ScorePlugin]], pod: PodInfo, snapshot: Snapshot, rows: Rows
+) -> NDArray[np.int64]:
     """Add up plain scores with their weights; `_OUT_OF_RANGE` marks a sum with a score out of range."""
     nodes = NodeSet(snapshot, rows)
     sums = np.zeros(len(nodes), np.int64)
@@ -302,7 +220,8 @@ def _sums(parts: Sequence[_Part], pod: PodInfo, snapshot: Snapshot, rows: Rows) 
             outside = (raw < 0) | (raw > MAX_NODE_SCORE)
             out_of_range = outside if out_of_range is None else out_of_range | outside
             raw = np.where(outside, 0, raw)
-        sums += raw if part.weight == 1 else raw * part.weight
+        weight = part.plugin.weight
+        sums += raw if weight == 1 else raw * weight
     if out_of_range is not None:
         sums[out_of_range] = _OUT_OF_RANGE
     return sums

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, Protocol, TypeVar
 
+from kdsl.base.bounded_memo import MAX_BYTES, Memo, MemoEntry
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.plan.memo.bounded_memo import MAX_BYTES, Memo, MemoEntry
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.epochs import Epoch, Epochs
-from kdsl.plan.reads.signatures import Signatures
 
 MAX_RULE_BYTES: Final = 8 << 20
 """The most bytes of the memo of one rule."""
@@ -32,24 +31,28 @@ class SignatureEntry(MemoEntry, Protocol):
 
 E = TypeVar("E", bound=SignatureEntry)
 
-Make = Callable[[Epoch, bool], E]
-"""Makes the entry for an epoch; the last argument is true for a new signature, whose entry is not kept."""
+Make = Callable[[PodInfo, NodeSet, Epoch, bool], E]
+"""Makes the entry of a pod's signature for an epoch, and is given some nodes of its snapshot. The last
+argument is true for a new signature, whose entry is not kept.
+"""
 
 
 class SeenSignatures:
-    """A set of signatures. Thread-safe, as each operation on the set is atomic."""
+    """A set of signatures, by their hashes: it keeps no pod's values alive, and little is lost if a new
+    signature counts as seen. Thread-safe, as each operation on the table is atomic.
+    """
 
     def __init__(self) -> None:
-        self._known: set[Hashable] = set()
+        self._known: dict[int, None] = {}
 
     def add(self, signature: Hashable) -> bool:
         """Add a signature. Return whether it was there."""
-        known = self._known
-        if signature in known:
+        known, hashed = self._known, hash(signature)
+        if hashed in known:
             return True
         if len(known) >= MAX_SEEN:
             known.clear()
-        known.add(signature)
+        known[hashed] = None
         return False
 
     def clear(self) -> None:
@@ -63,30 +66,32 @@ class SignatureMemo(Generic[E]):
     def __init__(
         self,
         reads: frozenset[str],
-        signatures: Signatures,
-        node_steps: Callable[[int], int],
+        node_steps: Callable[[int], int] | None = None,
         most: int = MAX_BYTES,
     ) -> None:
         """`reads` are those of rules whose answers can be kept. `node_steps` returns the steps of a rule on
-        one of a number of nodes: with fewer a rule may fail.
+        one of a number of nodes, if any: with fewer a rule may fail.
         """
         dependencies = Dependencies.of(reads)
         assert dependencies is not None
         self.dependencies = dependencies
-        self._signature = signatures.signature(dependencies)
-        self._epochs = Epochs(lambda live: (*dependencies.versions(live), node_steps(len(live.order))))
+        versions, steps = dependencies.versions, node_steps
+        self._epochs = Epochs(
+            versions if steps is None else lambda live: (*versions(live), steps(len(live.order)))
+        )
         self._seen = SeenSignatures()
         self._memo: Memo[E] = Memo(most)
 
-    def of(self, pod: PodInfo, live: LiveSnapshot, make: Make[E]) -> E:
-        """Return the entry for a pod."""
-        epoch, signature = self._epochs[live.shared_state], self._signature(pod)
+    def of(self, pod: PodInfo, nodes: NodeSet, make: Make[E]) -> E:
+        """Return the entry for a pod over the live snapshot of these nodes."""
+        live = nodes.snapshot.live
+        epoch, signature = self._epochs[live.shared_state], self.dependencies.signature(pod)
         entry = self._memo.find(signature)
         if entry is not None and entry.epoch == epoch:
             return entry
         if not self._seen.add(signature):
-            return make(epoch, True)
-        return self._memo.put(signature, make(epoch, False))
+            return make(pod, nodes, epoch, True)
+        return self._memo.put(signature, make(pod, nodes, epoch, False))
 
     def clear(self) -> None:
         """Remove all entries."""

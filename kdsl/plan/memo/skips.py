@@ -6,8 +6,7 @@ Most pods have no volumes and no affinity, and most clusters have no pods with a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from threading import Lock
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from msgspec import Struct, field
@@ -16,23 +15,22 @@ from msgspec.structs import replace
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import PodTermCount, PodTerms, Topology
-from kdsl.plan.memo.signature_memo import SeenSignatures
+from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.reads.epochs import Epoch, Epochs
-from kdsl.plan.reads.signatures import Signatures
-from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
-from kdsl.plan.rules.tightened import TightenedPlugin
+from kdsl.plan.reads.epochs import Epoch
+from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
-MAX_SIGNATURES: Final = 1024
-"""The most signatures that are kept; beyond that the table starts over."""
+MAX_SKIP_BYTES: Final = 4 << 20
+"""The most bytes of known skips: those of about a thousand signatures."""
 _PODS: Final = frozenset({"cluster.pods", "cluster.static"})
 
-Rule = TypeVar("Rule", PredicatePlugin, ScorePlugin)
+Rule = TypeVar("Rule", PredicateRule, ScorePlugin)
 
 
 class RecordingView(ClusterView, frozen=True, eq=False):
@@ -77,26 +75,25 @@ _NONE: Final = Skipping()
 
 
 class _KnownSkips(Struct, eq=False):
-    """The rules that skip a signature, valid while the recorded reads of the cluster are unchanged.
+    """The memo entry of one signature: the rules that skip it, valid while the recorded reads of the cluster
+    are unchanged. A new signature has none.
 
-    `store` shows whether the kinds `absent` are still absent, as they were at `affinity_version`; `counts`
-    have their marks.
+    The kinds `absent` were absent at `affinity_version`; `counts` have their marks.
     """
 
     epoch: Epoch
-    skipping: Skipping
-    store: TallyStore
-    absent: tuple[TermKind, ...]
-    counts: tuple[tuple[PodTermCount, object], ...]
-    affinity_version: int
+    skipping: Skipping = _NONE
+    absent: frozenset[TermKind] = frozenset()
+    counts: tuple[tuple[PodTermCount, object], ...] = ()
+    affinity_version: int = 0
+    nbytes = 0
 
-    def holds(self, epoch: Epoch) -> bool:
-        if self.epoch != epoch:
-            return False
-        live = epoch.snapshot
+    def holds(self) -> bool:
+        live = self.epoch.snapshot
         if self.affinity_version != live.affinity_version:
+            store = TallyStore.of(live)
             for kind in self.absent:
-                if self.store.has_terms(live, kind):
+                if store.has_terms(live, kind):
                     return False
             self.affinity_version = live.affinity_version
         for count, mark in self.counts:  # noqa: SIM110 - the hot path
@@ -108,31 +105,18 @@ class _KnownSkips(Struct, eq=False):
 class Skips:
     """The rules that skip a pod, of those rules of a profile whose answers cannot be kept."""
 
-    def __init__(
-        self,
-        predicates: Iterable[PredicatePlugin | TightenedPlugin],
-        scores: Iterable[ScorePlugin],
-        signatures: Signatures,
-    ) -> None:
-        # Other conditions are not tracked.
-        self._predicates = _tracked(each for each in predicates if isinstance(each, PredicatePlugin))
+    def __init__(self, predicates: Iterable[PredicatePlugin], scores: Iterable[ScorePlugin]) -> None:
+        # A predicate with tightenings is not tracked, nor are other conditions.
+        self._predicates = _tracked(each.parts[0] for each in predicates if not each.is_tightened)
         self._scores = _tracked(scores)
-        reads = [rule.applies_reads - _PODS for rule in self._predicates]
-        reads += [rule.applies_reads - _PODS for rule in self._scores]
-        dependencies = Dependencies.of(frozenset().union(*reads))
-        assert dependencies is not None
-        self._epochs = Epochs(dependencies.versions)
-        self.signature = signatures.signature(dependencies)
-        """Returns the signature of a pod for all conditions."""
-        self._known: dict[Hashable, _KnownSkips] = {}
-        # Recording costs as much as running the rules, so it begins with the third pod of a signature.
-        self._seen_once = SeenSignatures()
-        self._seen_twice = SeenSignatures()
+        rules: tuple[PredicateRule | ScorePlugin, ...] = (*self._predicates, *self._scores)
+        reads = [rule.applies_reads - _PODS for rule in rules]
+        self._memo: SignatureMemo[_KnownSkips] = SignatureMemo(frozenset().union(*reads), most=MAX_SKIP_BYTES)
         self._latest: tuple[PodInfo | None, LiveSnapshot | None, int, Skipping] = (None, None, 0, _NONE)
-        self._lock = Lock()
 
-    def __call__(self, pod: PodInfo, snapshot: Snapshot) -> Skipping:
-        """Return the rules that skip a pod, none for the first two pods of a signature."""
+    def __call__(self, pod: PodInfo, nodes: NodeSet) -> Skipping:
+        """Return the rules that skip a pod, none for the first pod of a signature."""
+        snapshot = nodes.snapshot
         if snapshot.is_overlay or not (self._predicates or self._scores):
             return _NONE
         live = snapshot.live
@@ -140,42 +124,38 @@ class Skips:
         if latest is pod and cluster is live and version == live.version:
             # Predicates and scores ask in one attempt.
             return found
-        found = self._find(pod, live)
-        self._latest = (pod, live, live.version, found)
-        return found
-
-    def _find(self, pod: PodInfo, live: LiveSnapshot) -> Skipping:
-        signature, epoch = self.signature(pod), self._epochs[live.shared_state]
-        known = self._known.get(signature)
-        if known is None and not (self._seen_once.add(signature) and self._seen_twice.add(signature)):
-            return _NONE
-        if known is None or not known.holds(epoch):
-            known = self._record(pod, epoch)
-            with self._lock:
-                if len(self._known) >= MAX_SIGNATURES:
-                    self._known.clear()
-                self._known[signature] = known
+        known = self._memo.of(pod, nodes, self._new_entry)
+        if not known.holds():
+            self._record(pod, known)
+        self._latest = (pod, live, live.version, known.skipping)
         return known.skipping
 
-    def _record(self, pod: PodInfo, epoch: Epoch) -> _KnownSkips:
+    def _new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> _KnownSkips:
+        entry = _KnownSkips(epoch)
+        if not is_new:
+            # This costs as much as running the rules.
+            self._record(pod, entry)
+        return entry
+
+    def _record(self, pod: PodInfo, entry: _KnownSkips) -> None:
+        """Find the rules that skip a pod, and what they read."""
+        live = entry.epoch.snapshot
         absent: set[TermKind] = set()
         counts: list[tuple[PodTermCount, object]] = []
 
-        def skipping(rules: Iterable[PredicatePlugin | ScorePlugin]) -> frozenset[str]:
+        def skipping(rules: Iterable[PredicateRule | ScorePlugin]) -> frozenset[str]:
             names: set[str] = set()
             for rule in rules:
-                view = RecordingView(epoch.snapshot)
+                view = RecordingView(live)
                 if not rule.is_for(pod, view) and not view.other_reads:
                     names.add(rule.name)
                     absent.update(view.absent)
                     counts.extend(view.counts)
             return frozenset(names)
 
-        found = Skipping(skipping(self._predicates), skipping(self._scores))
-        live = epoch.snapshot
-        return _KnownSkips(
-            epoch, found, TallyStore.of(live), tuple(absent), tuple(counts), live.affinity_version
-        )
+        entry.skipping = Skipping(skipping(self._predicates), skipping(self._scores))
+        entry.absent, entry.counts = frozenset(absent), tuple(counts)
+        entry.affinity_version = live.affinity_version
 
 
 def _tracked(rules: Iterable[Rule]) -> tuple[Rule, ...]:

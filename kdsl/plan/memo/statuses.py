@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.status import StatusTable
 from kdsl.plan.compile.failures import StatusNumbers
-from kdsl.plan.rules.tightened import Ask
+from kdsl.plan.rules.predicate_plugin import Ask
 
 _IDS: Final = np.dtype(np.int32)
 _LAST: Final = np.iinfo(np.int32).max

@@ -23,6 +23,7 @@ from kdsl.check.model.rule_set import (
 )
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import FieldOf, HasField, TypedExpr, Var
+from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.catalog import CatalogWord
 from kdsl.cluster.snapshot.node_classes import NODE_CLASS_FIELDS
@@ -52,10 +53,11 @@ class Dependencies:
     on_nodes: bool
     catalog: tuple[str, ...] = ()
     versions: Callable[[Snapshot], tuple[int, ...]] = field(init=False, compare=False, repr=False)
-    _read: Callable[[PodInfo], tuple[object, ...]] = field(init=False, compare=False, repr=False)
+    signature: Callable[[PodInfo], Hashable] = field(init=False, compare=False, repr=False)
+    """Returns a pod's signature. It includes the order of maps, which a loop shows."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_read", _reader(self.pod_fields))
+        object.__setattr__(self, "signature", _signature(self.pod_fields))
         object.__setattr__(self, "versions", _versions(self.on_images, self.on_nodes, self.catalog))
 
     @classmethod
@@ -67,21 +69,6 @@ class Dependencies:
         fields = tuple(attribute_of(word.removeprefix(_POD)) for word in sorted(pod))
         catalog = tuple(sorted(reads & _CATALOG))
         return cls(fields, _USAGE in reads, _IMAGES in reads, _NODES in reads, catalog)
-
-    @classmethod
-    def on_pods(cls, fields: tuple[str, ...]) -> Dependencies:
-        """Return dependencies on these attributes of pods only."""
-        return cls(fields, False, False, False)
-
-    def signature(self, pod: PodInfo) -> tuple[Hashable, ...]:
-        """Return a pod's signature. It includes the order of maps, which a loop shows."""
-        # The hot path: every profile that may take the pod calls it.
-        return tuple(
-            [
-                tuple(value.entries.items()) if value.__class__ is FrozenMap else value
-                for value in self._read(pod)
-            ]
-        )
 
 
 def reads_of(conditions: Iterable[TypedExpr]) -> frozenset[str]:
@@ -97,6 +84,28 @@ def _reader(fields: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
             read = attrgetter(only)
             return lambda thing: (read(thing),)
     return attrgetter(*fields)
+
+
+def _signature(fields: tuple[str, ...]) -> Callable[[PodInfo], Hashable]:
+    """Return a reader of the signature with these attributes of pods."""
+    read, reads_selected_labels = _reader(fields), "selected_labels" in fields
+    has_maps = any(isinstance(value, FrozenMap) for value in read(PodInfo("")))
+    if fields and not has_maps and not reads_selected_labels:
+        # The hot path: the values are the signature, even a single one.
+        return attrgetter(*fields)
+
+    def signature(pod: PodInfo) -> Hashable:
+        # Pods that differ in a label which no selector names have one signature, until one names it: equal
+        # values meant less before another version.
+        version = SELECTED_KEYS.version if reads_selected_labels else 0
+        values = read(pod)
+        if has_maps:
+            values = tuple(
+                [tuple(each.entries.items()) if each.__class__ is FrozenMap else each for each in values]
+            )
+        return version, values
+
+    return signature
 
 
 def _versions(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from kdsl.check.analyses.cures import predicate_cures
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
@@ -20,7 +22,8 @@ from kdsl.eval.scalar.probe import Probe
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
-from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.hooks.status import Code, Status
+from kdsl.lang.tree import ErrorAction, Normalization
 from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
@@ -29,20 +32,18 @@ from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import WhatIfs
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.reads.dependencies import Dependencies, expressions_of_rule, reads_of
-from kdsl.plan.reads.epochs import Epochs
 from kdsl.plan.reads.selected_labels import signature_reads
-from kdsl.plan.reads.signatures import Signatures
 from kdsl.plan.rules.normalize import Scores
 from kdsl.plan.rules.predicate import SKIP, PredicateProgram
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 from kdsl.plan.rules.preemption import PreemptionPlugin
 from kdsl.plan.rules.queue import QueuePlugin
-from kdsl.plan.rules.queueing_hints import HintRule, QueueingHints
 from kdsl.plan.rules.sample import SampleProgram
 from kdsl.plan.rules.score import ScoreProgram
-from kdsl.plan.rules.tightened import TightenedPlugin
 from kdsl.plan.rules.what_ifs import statuses_of_what_ifs
 
-_IDS = np.dtype(np.int32)
+IDS: Final = np.dtype(np.int32)
+"""The type of status numbers."""
 _TRANSIENT = frozenset(
     {
         *("cluster.pods", "cluster.static", "cluster.images", "cluster.nodes"),
@@ -68,6 +69,8 @@ class _NodeRule(Generic[R, P]):
     """A rule about nodes. `key` is unique among the plugins of all profiles, `name` is shown in decisions."""
 
     _program: P
+    dtype: np.dtype[Any]
+    """The type of its answers for nodes."""
 
     def __init__(self, rule: R, key: str, functions: CompiledFunctions) -> None:
         self.key = key
@@ -81,52 +84,41 @@ class _NodeRule(Generic[R, P]):
         self.node_steps = functions.budget.node_steps
         """Returns the steps of each rule of the profile on one of a number of nodes."""
 
-    def keep_frames(self, signatures: Signatures) -> None:
-        """Keep frames by signature, unless no two pods share one."""
-        dependencies = Dependencies.of(self.reads - _TRANSIENT)
-        if dependencies is not None:
-            self._program.frames.keep(signatures.signature(dependencies), Epochs(dependencies.versions))
-
-
-class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHints):
-    """A predicate."""
-
-    def __init__(self, rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> None:
-        super().__init__(rule, key, functions)
-        self._program = PredicateProgram(rule, functions)
-        self.hint_rule = HintRule(rule, self._program, functions.fns)
-        QueueingHints.__init__(self, (self.hint_rule,))
-
     @property
     def is_columnar(self) -> bool:
         """Return whether all of the rule runs over columns."""
         return self._program.columns is not None and not self._program.scalar_parts
+
+    def keep_frames(self) -> None:
+        """Keep frames by signature, unless no two pods share one."""
+        dependencies = Dependencies.of(self.reads - _TRANSIENT)
+        if dependencies is not None:
+            self._program.frames.keep(dependencies)
+
+
+class PredicateRule(_NodeRule[CheckedPredicate, PredicateProgram]):
+    """A predicate without its tightenings, or one of these."""
+
+    dtype = IDS
+    can_prefetch = _NodeRule.is_columnar
+    """Whether more nodes cost little."""
+
+    def __init__(self, rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> None:
+        super().__init__(rule, key, functions)
+        self._program = PredicateProgram(rule, functions)
+        self.cures = predicate_cures(rule, functions.fns)
+        self.dependencies = Dependencies.of(rule.reads)
 
     @property
     def decides_early(self) -> bool:
         """Return whether PreFilter may skip or reject a pod, or narrow the candidates."""
         return self._program.decides_early
 
-    @property
-    def parts(self) -> tuple[PredicatePlugin, ...]:
-        """The predicates in it: itself."""
-        return (self,)
-
-    def applying(self, state: CycleState) -> tuple[PredicatePlugin, ...]:
-        """Return the parts that apply, if PreFilter did not skip the plugin."""
-        return (self,)
-
-    @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
+        """Decide for all nodes, and keep the state of the attempt for `statuses`."""
         attempt = self._begin(pod, ClusterView(nodes.snapshot))
         state.values[self.key] = attempt
         return self._program.decide(attempt.frame)
-
-    @hookimpl
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
-        numbers = StatusNumbers()
-        ids = self.statuses(state, pod, nodes, numbers)
-        return None if ids is None else StatusColumn(ids, numbers.table)
 
     def statuses(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers
@@ -154,7 +146,7 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHin
             case decided:
                 if decided.code is Code.SKIP:
                     return None
-                return np.full(len(nodes), numbers.number(decided), _IDS)
+                return np.full(len(nodes), numbers.number(decided), IDS)
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
         """Return whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
@@ -180,6 +172,13 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHin
             return program.statuses(program.begin(pod, view), nodes, numbers)
         return program.statuses_of_what_if(pod, view, nodes, numbers, what_ifs)
 
+    def passes(self, pod: PodInfo, node: NodeInfo, known: WhatIfs) -> bool:
+        """Return whether the rule lets `pod` onto `node`, for rules with an answer local to the node.
+
+        `known` are values that depend on the pod only.
+        """
+        return self._program.passes(pod, node, known)
+
     def _statuses(self, attempt: _Attempt, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
         try:
             frame = attempt.spare.pop()
@@ -194,7 +193,7 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHin
     ) -> NDArray[np.int32]:
         """Evaluate the nodes that `narrow to` names, and reject the others."""
         inside = np.array([name in names for name in nodes.names()], dtype=np.bool_)
-        ids = np.full(len(nodes), numbers.number(self._program.outside(attempt.frame)), _IDS)
+        ids = np.full(len(nodes), numbers.number(self._program.outside(attempt.frame)), IDS)
         ids[inside] = self._statuses(attempt, nodes.take(inside), numbers)
         return ids
 
@@ -204,18 +203,26 @@ class PredicatePlugin(_NodeRule[CheckedPredicate, PredicateProgram], QueueingHin
 
 
 class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
-    """A score and its weight."""
+    """A score and its weight, of which 0 counts as 1."""
 
     def __init__(self, rule: CheckedScore, weight: int, key: str, functions: CompiledFunctions) -> None:
         super().__init__(rule, key, functions)
-        self.weight = weight
+        self.weight = weight or 1
         self._program = ScoreProgram(rule, functions)
         self.dtype = self._program.dtype
+        self.is_plain = rule.normalize.kind is Normalization.NONE and self.dtype == np.int64
+        """Whether the score of a node is independent of other nodes."""
 
     @property
-    def is_columnar(self) -> bool:
-        """Return whether all of the rule runs over columns."""
-        return not self._program.scalar_parts
+    def decides_early(self) -> bool:
+        """Return whether PreScore may skip a pod."""
+        return bool(self.rule.applies)
+
+    @property
+    def can_prefetch(self) -> bool:
+        """Return whether more nodes cost little and change nothing: an error may not abort."""
+        on_error = self.rule.on_error
+        return self.is_columnar and (on_error is None or on_error.action is not ErrorAction.ABORT)
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
@@ -286,7 +293,7 @@ class CompiledProfile:
 
     name: str
     scheduler: str
-    predicates: tuple[PredicatePlugin | TightenedPlugin, ...]
+    predicates: tuple[PredicatePlugin, ...]
     scores: tuple[ScorePlugin, ...]
     queue: QueuePlugin
     preemption: PreemptionPlugin | None
@@ -329,11 +336,6 @@ def compile_profile(
     )
 
 
-def _predicate(
-    rule: CheckedPredicate, key: str, functions: CompiledFunctions
-) -> PredicatePlugin | TightenedPlugin:
-    plugin = PredicatePlugin(rule, key, functions)
-    if not rule.tightenings:
-        return plugin
-    tightenings = (PredicatePlugin(each, f"{key}/{each.qualified}", functions) for each in rule.tightenings)
-    return TightenedPlugin((plugin, *tightenings))
+def _predicate(rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> PredicatePlugin:
+    tightenings = [PredicateRule(each, f"{key}/{each.qualified}", functions) for each in rule.tightenings]
+    return PredicatePlugin((PredicateRule(rule, key, functions), *tightenings))

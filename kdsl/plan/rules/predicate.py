@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,16 @@ from kdsl.plan.compile.statements import CODES, BlockCompiler, Run
 from kdsl.plan.compile.template import compile_template, text_in
 
 SKIP = Status(Code.SKIP)
+
+
+class _Rejections(StatusNumbers):
+    """Numbers that only tell rejection from success, where no reasons are needed."""
+
+    def id_of(self, failures: tuple[Failure, ...]) -> int:
+        return 1
+
+
+_REJECTIONS: Final = _Rejections()
 
 
 class PredicateProgram:
@@ -182,6 +193,19 @@ class PredicateProgram:
                 ids[place] = numbers.id_of(tuple(dict.fromkeys(failures)))
                 failures.clear()
         return ids
+
+    def passes(self, pod: Value, node: Value, what_ifs: WhatIfs) -> bool:
+        """Return whether the rule lets a pod onto a node, for rules that read nothing else; as in
+        `statuses_of_what_if`.
+        """
+        frame = self.frames.begin_what_if(pod, None, what_ifs)
+        decided = self.decide(frame)
+        if decided is None or (isinstance(decided, Narrowed) and node.name in decided.names):
+            passes = not self.scalar_statuses(frame, (node,), _REJECTIONS)[0]
+        else:
+            passes = decided == SKIP
+        self.frames.end_what_if(frame, what_ifs)
+        return passes
 
     def _stay_narrow(self, narrow: _Narrow) -> Run:
         """Return a step that rejects nodes outside of `narrow`: for rules that do not apply to all nodes, or

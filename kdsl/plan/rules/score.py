@@ -75,7 +75,7 @@ class ScoreProgram:
         self.scalar_parts: list[ScalarPart] = []
         self._tapes: RuleTapes | None = None
         self._groups: NodeGroups | None = None
-        self._columns = None if functions.probe is not None else self._over_columns(scope, functions)
+        self.columns = None if functions.probe is not None else self._over_columns(scope, functions)
         self.frames = Frames(scope, (*self._resets, self._feasible), functions.steps.pod)
 
     def _over_columns(self, scope: RuleScope, functions: CompiledFunctions) -> ColumnScore:
@@ -119,13 +119,13 @@ class ScoreProgram:
         def scalar(batch: Batch) -> Scores:
             return np.fromiter(self.scalar_scores(frame, batch.nodes(), meter=meter), self.dtype, len(batch))
 
-        if self._columns is None or not is_faster_over_columns(nodes, self._tapes, frame):
+        if self.columns is None or not is_faster_over_columns(nodes, self._tapes, frame):
             return np.fromiter(self.scalar_scores(frame, nodes.nodes()), self.dtype, len(nodes))
         meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         batch = batch_of(nodes, frame)
         groups = None if self._groups is None else self._groups.groups(batch)
         if groups is None:
-            return self._columns.raw_scores(batch, scalar)
+            return self.columns.raw_scores(batch, scalar)
         firsts = batch.nodes_at(groups.firsts)
         return Grouped(list(self.scalar_scores(frame, firsts, meter=meter)), groups)
 

@@ -16,7 +16,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.state import CycleState
-from kdsl.plan.rules.plugins import PredicatePlugin
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
 from tests.plan.lab import predicate
 

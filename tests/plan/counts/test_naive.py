@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import count
 from operator import attrgetter
 from typing import Any, Final
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.frozen_map import FrozenMap
+from kdsl.base.log import Log
 from kdsl.cluster.api.objects import Namespace, ObjectMeta
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
@@ -27,10 +28,9 @@ from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.pod_keys import PodKey
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.counts import measures, pod_index, store, tally
-from kdsl.plan.counts.arrivals import Arrivals
 from kdsl.plan.counts.measures import Measure, PodAnswers
 from kdsl.plan.counts.store import TallyStore
-from kdsl.plan.counts.terms import TermIndex, TermKind
+from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import FEW_DOMAINS, PodTerms, Topology
 
 KEYS: Final = ("zone", "host")
@@ -198,14 +198,13 @@ class ClassQuestion(SelectingQuestion):
 
     numbers = count()
 
-    def __init__(self, term: PodAffinityTerm, pod_key: PodKey = class_of) -> None:
+    def __init__(self, term: PodAffinityTerm) -> None:
         super().__init__(term)
         self.key = f"{self.key} {next(self.numbers)}"
-        self.by_class = pod_key
 
     @property
     def pod_key(self) -> PodKey | None:
-        return self.by_class
+        return class_of
 
 
 class MatchingQuestion(Question):
@@ -393,15 +392,12 @@ def sums(patch: pytest.MonkeyPatch) -> None:
 
 
 def short_logs(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Arrivals, "since", short(Arrivals.since))
-    patch.setattr(TermIndex, "since", short(TermIndex.since))
+    since = Log.since
 
-
-def short(since: Callable[[Any, int], Sequence[Any] | None]) -> Callable[[Any, int], Sequence[Any] | None]:
-    def known(self: Any, position: int) -> Sequence[Any] | None:
+    def known(self: Log[Any], position: int) -> list[Any] | None:
         return None if self.position - position > 2 else since(self, position)
 
-    return known
+    patch.setattr(Log, "since", known)
 
 
 def few_values(patch: pytest.MonkeyPatch) -> None:
@@ -417,11 +413,11 @@ def few_tallies(patch: pytest.MonkeyPatch) -> None:
 
 
 def few_arrivals(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(store, "_FEW_ARRIVALS", 1)
+    patch.setattr(tally, "_FEW_ARRIVALS", 1)
 
 
 def no_arrivals(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(store, "_FEW_ARRIVALS", -99)
+    patch.setattr(tally, "_FEW_ARRIVALS", -99)
 
 
 @pytest.mark.parametrize(
@@ -478,7 +474,7 @@ def test_a_row_is_counted_once_at_one_version() -> None:
 
 
 def test_a_question_that_is_seldom_asked_is_counted_from_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_FEW_ARRIVALS", 16)
+    monkeypatch.setattr(tally, "_FEW_ARRIVALS", 16)
     cache = ClusterCache()
     _zone(cache, *"abcdefgh")
     question = SelectingQuestion(TERMS[2])
@@ -494,15 +490,15 @@ def test_a_question_that_is_seldom_asked_is_counted_from_the_index(monkeypatch: 
         )
         cache.snapshot()
         if number % 40 in (30, 31, 32):
-            # One question keeps a tally that follows a few pods, but is dropped after the next gap.
+            # One question has a tally that follows a few pods, but forgets its rows after the next gap.
             before = question.asked
             count = Topology(cache.snapshot(), "zone").sum(question, Meter.of(1000))
             assert count.total() == number // 100 + 1
             if number % 40 == 30 and number > 30:
                 assert question.asked - before <= number // 100 + 2
-                assert not TallyStore.of(cache.snapshot())._tallies
-            elif number > 40:
-                assert len(TallyStore.of(cache.snapshot())._tallies) == 1
+            if number > 40:
+                (kept,) = TallyStore.of(cache.snapshot())._tallies._entries.values()
+                assert len(kept.amounts) == (0 if number % 40 == 30 else 8)
         else:
             TallyStore.of(snapshot := cache.snapshot()).has_terms(snapshot, TermKind.PREFERRED_AFFINITY)
 

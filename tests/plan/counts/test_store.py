@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
+from kdsl.base.bounded_memo import MIN_SIGNATURES
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.api.objects import LabelSelectorSpec, Namespace, ObjectMeta
 from kdsl.cluster.objects.label_selectors import LabelSelector
@@ -27,18 +28,18 @@ def _cluster() -> ClusterCache:
 
 
 def _count(cache: ClusterCache, at: int) -> TopologyCount:
-    return Topology(cache.snapshot(), f"k{at}").count(Question("urgent"), Meter.of(100))
+    return Topology(cache.snapshot(), f"k{at}").count(Question("urgent"), Meter.of(10_000))
 
 
 def _kept(cache: ClusterCache) -> list[int]:
     """Return the counts that are kept, without asking any."""
-    kept = TallyStore.of(cache.snapshot())._tallies
+    kept = TallyStore.of(cache.snapshot())._tallies._entries
     return sorted(int(name.value[0].removeprefix("k")) for name in kept)
 
 
 def _tally_of(count: TopologyCount) -> object:
     """Return the tally that is kept for a count; None if there is none."""
-    return TallyStore.of(count.counter.snapshot)._tallies.get(count.counter.key)
+    return TallyStore.of(count.counter.snapshot)._tallies._entries.get(count.counter.key)
 
 
 def test_who_asks_the_same_shares_a_tally() -> None:
@@ -51,7 +52,7 @@ def test_who_asks_the_same_shares_a_tally() -> None:
 def test_those_asked_least_lately_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "MAX_BYTES", 0)
     cache = _cluster()
-    counts = [_count(cache, at) for at in range(store.MIN_TALLIES)]
+    counts = [_count(cache, at) for at in range(MIN_SIGNATURES)]
     for at, count in enumerate(counts):
         cache.add_node(NodeFacts("b", unschedulable=at % 2 == 0))
         cache.snapshot()
@@ -66,20 +67,22 @@ def test_those_asked_least_lately_go_first(monkeypatch: pytest.MonkeyPatch) -> N
     assert _kept(cache) == [1, 2, 3, 8]
 
 
-def test_the_booked_bytes_are_those_of_the_kept_tallies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tallies_that_grow_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MAX_BYTES", 60_000)
     cache = _cluster()
     counts = [_count(cache, at) for at in range(9)]
-    kept = TallyStore.of(cache.snapshot())
-    assert kept._bytes == sum(each.booked for each in kept._tallies.values())
-    monkeypatch.setattr(store, "MAX_BYTES", kept._bytes // 2)
+    kept = TallyStore.of(cache.snapshot())._tallies
+    assert len(kept._entries) == 9
     for at in range(3):
-        for number in range(50):
+        for number in range(500):
             cache.add_node(NodeFacts(f"n{at}-{number}", labels=FrozenMap({"k0": str(number)})))
         cache.snapshot()
         for count in counts:
-            count.renewed(Meter.of(10_000))
-        assert kept._bytes == sum(each.booked for each in kept._tallies.values())
-        assert len(kept._tallies) == store.MIN_TALLIES
+            count.renewed(Meter.of(100_000))
+        # The growth counts from the next question on.
+        _count(cache, 9 + at)
+        sizes = [each.nbytes for each in kept._entries.values()]
+        assert sum(sizes) <= 60_000 or len(sizes) == MIN_SIGNATURES
 
 
 def test_a_question_without_a_key_is_counted_every_time() -> None:
@@ -92,7 +95,7 @@ def test_a_question_without_a_key_is_counted_every_time() -> None:
     count = Topology(cache.snapshot(), "k0").count(Unnamed(), Meter.of(100))
     assert _tally_of(count) is None
     assert count.renewed(Meter.of(100)) is not count
-    assert not TallyStore.of(cache.snapshot())._tallies
+    assert not _kept(cache)
 
 
 @pytest.mark.parametrize("known", [False, True])

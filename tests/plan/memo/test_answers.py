@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kdsl.base.bounded_memo import Memo
 from kdsl.base.resources import Resources
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
@@ -14,7 +15,6 @@ from kdsl.cluster.snapshot import node_classes
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.memo.answers import ByNodeClass, ByRow
-from kdsl.plan.memo.bounded_memo import Memo
 from numpy.typing import NDArray
 
 INT64 = np.dtype(np.int64)

@@ -5,9 +5,11 @@ terms that come and go.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from kdsl.base.bounded_memo import MIN_SIGNATURES
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
 from kdsl.cluster.objects.label_selectors import LabelSelector
@@ -21,7 +23,6 @@ from kdsl.hooks.state import CycleState
 from kdsl.plan.memo import skips as skips_module
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
-from kdsl.plan.reads.epochs import Epoch
 
 from tests.plan.lab import compile_rules, predicate, score
 from tests.plan.memo.test_joined import column_of, joined_answers, profile_of
@@ -343,21 +344,21 @@ def test_counts_of_a_what_if_are_its_own(is_what_if_first: bool) -> None:
 
 
 def test_known_skips_of_few_signatures_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skips_module, "MAX_SIGNATURES", 3)
+    monkeypatch.setattr(skips_module, "MAX_SKIP_BYTES", 1)
     joined, cache = PredicateMemo([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     for number in range(10):
         assert skipping(joined, PodInfo("p", labels=FrozenMap({"app": f"{number}"})), cache)
-        assert len(joined._skips._known) <= 3
+        assert len(joined._skips._memo._memo._entries) <= MIN_SIGNATURES
 
 
 def test_a_rule_that_skips_a_signature_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     ask = skips_module.Skips._record
 
-    def watched(skips: skips_module.Skips, pod: PodInfo, epoch: Epoch) -> object:
+    def watched(skips: skips_module.Skips, pod: PodInfo, entry: Any) -> None:
         asked.append(pod.name)
-        return ask(skips, pod, epoch)
+        ask(skips, pod, entry)
 
     monkeypatch.setattr(skips_module.Skips, "_record", watched)
     joined, cache = PredicateMemo([predicate(REPELLED)]), ClusterCache()

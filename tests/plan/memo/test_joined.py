@@ -28,10 +28,11 @@ from kdsl.plan.columns import batch
 from kdsl.plan.memo import answers as answers_module
 from kdsl.plan.memo import predicates as predicates_module
 from kdsl.plan.memo.answers import ByNodeClass
-from kdsl.plan.memo.predicates import Predicate, PredicateMemo
+from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
-from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
+from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin
 from kdsl.plan.rules.predicate import SKIP
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 from kdsl.plan.rules.score import ScoreError
 from numpy.typing import NDArray
 
@@ -166,7 +167,7 @@ def answers(plugin: PredicatePlugin | ScorePlugin, pod: PodInfo, nodes: NodeSet)
 Answers = tuple[list[tuple[str, Status | Narrowed]], list[tuple[object, ...]]]
 
 
-def one_by_one(plugins: Sequence[Predicate], pod: PodInfo, nodes: NodeSet) -> Answers:
+def one_by_one(plugins: Sequence[PredicatePlugin], pod: PodInfo, nodes: NodeSet) -> Answers:
     """Return the PreFilter answers, and the status of every node, as the cycle asks plugin after plugin."""
     state = CycleState()
     found: list[tuple[str, Status | Narrowed]] = []
@@ -237,7 +238,7 @@ def test_joined_predicates_answer_as_they_do_alone(
     for change, pod in steps:
         change(cache)
         nodes = NodeSet.all(cache.snapshot())
-        uncached = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
+        uncached = compiled().predicates
         expected = one_by_one(uncached, pod, nodes)
         assert joined_answers(warm, pod, nodes) == expected
         assert joined_answers(warm, pod, nodes) == expected
@@ -257,7 +258,7 @@ def test_statuses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = NodeSet.all(cache.snapshot())
     for priority in (0, 1, 2, 3, 0, 1, 2, 3):
         pod, state = PodInfo("p", priority=priority), CycleState()
-        uncached = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
+        uncached = compile_rules(text).predicates
         assert joined_answers(joined, pod, nodes) == one_by_one(uncached, pod, nodes)
         joined.pre_filter(state, pod, nodes)
         # Two predicates have at most three statuses for each pod, and room is made before they run.
@@ -293,7 +294,7 @@ def test_joined_rules_answer_for_one_node_after_the_other_as_they_do_alone(
         nodes = NodeSet.all(cache.snapshot())
         for at in range(len(nodes)):
             one = nodes.take(np.array([at]))
-            uncached = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
+            uncached = compiled().predicates
             assert joined_answers(warm, pod, one) == one_by_one(uncached, pod, one)
             state = CycleState()
             warm_scores.pre_score(state, pod, one)
@@ -328,7 +329,7 @@ def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
     for change, pod in steps:
         change(cache)
         nodes = NodeSet.all(cache.snapshot())
-        plugins = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
+        plugins = compiled().predicates
         alone, together = CycleState(), CycleState()
         answered = [(each.name, each.pre_filter(alone, pod, nodes)) for each in plugins]
         joined = answers_of(warm.pre_filter(together, pod, nodes))
@@ -373,9 +374,9 @@ def test_a_what_if_is_evaluated_once_for_all_nodes_of_the_resulting_class(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     judged: list[str] = []
-    statuses_of = PredicatePlugin.statuses_of
+    statuses_of = PredicateRule.statuses_of
 
-    def watched(plugin: PredicatePlugin, pod: PodInfo, nodes: NodeSet, **rest: Any) -> NDArray[np.int32]:
+    def watched(plugin: PredicateRule, pod: PodInfo, nodes: NodeSet, **rest: Any) -> NDArray[np.int32]:
         judged.extend(nodes.names())
         return statuses_of(plugin, pod, nodes, **rest)
 
@@ -385,7 +386,7 @@ def test_a_what_if_is_evaluated_once_for_all_nodes_of_the_resulting_class(
         cache.add_node(NodeFacts(name))
     nodes = NodeSet.all(cache.snapshot())
     joined.pre_filter(state, pod, nodes)
-    monkeypatch.setattr(PredicatePlugin, "statuses_of", watched)
+    monkeypatch.setattr(PredicateRule, "statuses_of", watched)
     for row in nodes.rows.tolist():
         for count, is_full in ((1, False), (2, True)):
             node = nodes.snapshot.info(row)

@@ -15,7 +15,7 @@ from kdsl.eval.scalar.meter import Steps
 from kdsl.hooks.state import CycleState
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
-from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin, compile_profile
+from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin, compile_profile
 from kdsl.plan.rules.score import ScoreError
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, rules
@@ -53,7 +53,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, plugin: type, method: str) -> Counter[
     count: Counter[str] = Counter()
     run = getattr(plugin, method)
 
-    def counted(self: PredicatePlugin | ScorePlugin, *args: object, **named: object) -> object:
+    def counted(self: PredicateRule | ScorePlugin, *args: object, **named: object) -> object:
         count[self.name] += 1
         return run(self, *args, **named)
 
@@ -72,7 +72,7 @@ def test_a_predicate_runs_for_the_first_two_pods_that_it_cannot_distinguish(
     cache: ClusterCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     joined = PredicateMemo(compile_rules(RULES).predicates)
-    count = runs(monkeypatch, PredicatePlugin, "statuses_of")
+    count = runs(monkeypatch, PredicateRule, "statuses_of")
     for priority in range(1, 6):
         assert reasons(joined, pod(priority, "b"), cache) == ["zone", "", "zone"]
     assert count == {"Zone": 2, "Busy": 5}
@@ -117,7 +117,7 @@ profile p {{ scheduler "t" queue Q predicates {{ Calm }} scores {{ Teams weight 
     compiled = compile_rules(text)
     predicates, scores = PredicateMemo(compiled.predicates), ScoreMemo(compiled.scores)
     asked: list[list[str]] = []
-    for plugin, method in ((PredicatePlugin, "statuses_of"), (ScorePlugin, "raw_of")):
+    for plugin, method in ((PredicateRule, "statuses_of"), (ScorePlugin, "raw_of")):
         run = getattr(plugin, method)
 
         def recorded(

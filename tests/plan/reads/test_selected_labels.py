@@ -15,7 +15,6 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.selected_labels import BY_SELECTORS, LABELS, SELECTED_LABELS
-from kdsl.plan.reads.signatures import Signatures
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, predicate, score
 from tests.plan.memo.test_joined import joined_answers
@@ -41,8 +40,8 @@ def test_all_methods_that_read_labels_are_known() -> None:
 )
 def test_labels_that_only_selectors_read_are_the_selected_ones(condition: str) -> None:
     plugin = predicate(f'require {condition} || node.unschedulable else "no"')
-    assert SELECTED_LABELS in plugin.reads
-    assert LABELS not in plugin.reads
+    assert SELECTED_LABELS in plugin.parts[0].reads
+    assert LABELS not in plugin.parts[0].reads
 
 
 @pytest.mark.parametrize(
@@ -59,8 +58,8 @@ def test_labels_that_only_selectors_read_are_the_selected_ones(condition: str) -
 )
 def test_labels_that_a_rule_reads_itself_are_all_of_them(body: str) -> None:
     plugin = predicate(body)
-    assert LABELS in plugin.reads
-    assert SELECTED_LABELS not in plugin.reads
+    assert LABELS in plugin.parts[0].reads
+    assert SELECTED_LABELS not in plugin.parts[0].reads
 
 
 def test_labels_are_followed_into_functions() -> None:
@@ -72,8 +71,8 @@ predicate Selected { require selected(pod) || node.unschedulable else "no" }
 profile p { scheduler "s" queue Q predicates { Own Selected } }
 """
     own, selected = compile_rules(f"{DEFAULT_QUEUE}{text}").predicates
-    assert LABELS in own.reads
-    assert SELECTED_LABELS in selected.reads
+    assert LABELS in own.parts[0].reads
+    assert SELECTED_LABELS in selected.parts[0].reads
 
 
 def test_a_score_has_the_same_reads() -> None:
@@ -87,14 +86,14 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> SelectedKeys:
     keys = SelectedKeys()
     for module in ("label_selectors", "pod"):
         monkeypatch.setattr(f"kdsl.cluster.objects.{module}.SELECTED_KEYS", keys)
-    monkeypatch.setattr("kdsl.plan.reads.signatures.SELECTED_KEYS", keys)
+    monkeypatch.setattr("kdsl.plan.reads.dependencies.SELECTED_KEYS", keys)
     return keys
 
 
 def test_a_label_counts_from_the_first_selector_that_names_its_key(keys: SelectedKeys) -> None:
     labels = Dependencies.of(frozenset({SELECTED_LABELS}))
     assert labels is not None
-    signature = Signatures().signature(labels)
+    signature = labels.signature
     one, other = (PodInfo(name, labels=FrozenMap({"job": name, "app": "web"})) for name in "ab")
     assert one.selected_labels == ()
     before = signature(one)

@@ -9,8 +9,8 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.rules.plugins import PredicatePlugin
 from kdsl.plan.rules.predicate import SKIP
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, node, nodes_of, predicate, statuses
 

@@ -9,8 +9,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.rules.plugins import CompiledProfile, PredicatePlugin, compile_profile
-from kdsl.plan.rules.tightened import TightenedPlugin
+from kdsl.plan.rules.plugins import CompiledProfile, compile_profile
+from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, node, nodes_of, rules, statuses
 
@@ -18,7 +18,7 @@ _BASE = f'{DEFAULT_QUEUE}\nprofile base {{ scheduler "b" queue Q predicates {{ P
 _NODES = nodes_of(*(node(f"n{at}", labels={"at": str(at)}) for at in range(6)))
 
 
-def _tightened(predicate: str, *tightenings: str) -> TightenedPlugin:
+def _tightened(predicate: str, *tightenings: str) -> PredicatePlugin:
     """Return P with tightenings of a chain of profiles."""
     text, base = f"predicate P {{\n{predicate}\n}}\n{_BASE}", "base"
     for at, body in enumerate(tightenings):
@@ -26,7 +26,7 @@ def _tightened(predicate: str, *tightenings: str) -> TightenedPlugin:
         text += f'profile {name} extends {base} {{ scheduler "{name}" tighten P {{\n{body}\n}} }}\n'
         base = name
     (plugin,) = compile_rules(text).predicates
-    assert isinstance(plugin, TightenedPlugin)
+    assert plugin.is_tightened
     return plugin
 
 
@@ -34,7 +34,7 @@ def _require(condition: str, reason: str = "no") -> str:
     return f'require {condition} else unresolvable "{reason}"'
 
 
-def _transient(plugin: TightenedPlugin | PredicatePlugin, pod: PodInfo) -> set[str]:
+def _transient(plugin: PredicatePlugin, pod: PodInfo) -> set[str]:
     """Return the nodes that pass PreFilter and Filter."""
     state = CycleState()
     answer = plugin.pre_filter(state, pod, _NODES)
@@ -116,11 +116,11 @@ def test_a_tightening_never_frees_a_node(
 ) -> None:
     pod = PodInfo("p", priority=priority, labels=FrozenMap({"a": label} if label else {}))
     plugin = _tightened(base, *tightenings)
-    alone = [_transient(part, pod) for part in plugin.parts]
+    alone = [_transient(PredicatePlugin((part,)), pod) for part in plugin.parts]
     assert _transient(plugin, pod) == set.intersection(*alone)
 
 
 def test_profiles_without_tightenings_pay_nothing() -> None:
     found = rules(f"predicate P {{ {_require('true')} }}\n{_BASE}")
     compiled: CompiledProfile = compile_profile(found, found.profiles["t.base"])
-    assert isinstance(compiled.predicates[0], PredicatePlugin)
+    assert not compiled.predicates[0].is_tightened

@@ -1,4 +1,4 @@
-"""A memo by signature, bounded in bytes."""
+"""A memo by signature, or by another key, bounded in bytes."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class Memo(Generic[E]):
         self._bytes = 0
         # The entries that were used since their bytes were counted, in this order: they may have grown.
         self._used: dict[Hashable, None] = {}
+        # Pods of one signature often come one after the other, and comparing is faster than hashing.
         self._latest: tuple[Hashable, E | None] = (None, None)
         self._lock = Lock()
 
@@ -55,11 +56,13 @@ class Memo(Generic[E]):
         # finds an entry asks whether it is valid.
         entry = self._entries.get(signature)
         if entry is not None:
-            if len(self._used) >= _MAX_USED:
+            if signature in self._used:
+                # It becomes the last one.
+                self._used.pop(signature, None)
+            elif len(self._used) >= _MAX_USED:
                 with self._lock:
                     self._book()
             # It may grow from now on.
-            self._used.pop(signature, None)
             self._used[signature] = None
         self._latest = (signature, entry)
         return entry
@@ -78,17 +81,18 @@ class Memo(Generic[E]):
     def _book(self) -> None:
         """Count the bytes of the entries in use, and drop the least recently used ones that are too much."""
         used, self._used = self._used, {}
+        entries, sizes = self._entries, self._sizes
         # Another thread may still add to the old ones.
         for signature in tuple(used):
-            entry = self._entries.get(signature)
+            entry = entries.get(signature)
             if entry is not None:
-                self._entries.move_to_end(signature)
+                entries.move_to_end(signature)
                 size = entry.nbytes + _OVERHEAD
-                self._bytes += size - self._sizes.get(signature, 0)
-                self._sizes[signature] = size
-        while self._bytes > self._most and len(self._entries) > MIN_SIGNATURES:
-            oldest, _ = self._entries.popitem(last=False)
-            self._bytes -= self._sizes.pop(oldest, 0)
+                self._bytes += size - sizes.get(signature, 0)
+                sizes[signature] = size
+        while self._bytes > self._most and len(entries) > MIN_SIGNATURES:
+            oldest, _ = entries.popitem(last=False)
+            self._bytes -= sizes.pop(oldest, 0)
 
     def clear(self) -> None:
         """Remove all entries."""

@@ -1,0 +1,188 @@
+"""The rules of a profile whose answers are kept: one by one, by their own signatures, and together.
+
+Predicates and scores have it in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import numpy as np
+from msgspec import Struct
+
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.hooks.specs import Narrowed
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import Code, Status
+from kdsl.plan.memo.answers import Answers, answers_of
+from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
+from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
+from kdsl.plan.reads.epochs import Epoch
+from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin
+
+P = TypeVar("P", PredicateRule, ScorePlugin)
+EarlyAnswer: TypeAlias = Status | Narrowed | None
+"""The answer of a rule for all nodes: that of a predicate at PreFilter, or of a score at PreScore."""
+
+
+class Part(Struct, Generic[P], frozen=True, eq=False):
+    """A score, a predicate or one of its tightenings. `name` and `position` are those of the whole rule.
+
+    `by_node_class` and `on_usage` describe the reads of a predicate with all its tightenings. So their
+    answers are kept together, and the first part that rejects a node gives its status.
+    """
+
+    name: str
+    position: int
+    plugin: P
+    by_node_class: bool
+    on_usage: bool
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether to keep the answers of the rule by itself, for pods that are new to the profile.
+
+        A rule that reads the pods on nodes runs again where they change; over columns that is as fast.
+        """
+        return not (self.on_usage and self.plugin.is_columnar)
+
+    def answers(self, live: LiveSnapshot, is_new: bool) -> Answers:
+        """Return answers of this part alone; they are not kept for a new signature."""
+        plugin = self.plugin
+        return answers_of(live, plugin.dtype, self.by_node_class, self.on_usage, plugin.can_prefetch, is_new)
+
+
+Group: TypeAlias = tuple[tuple[Part[P], ...], Answers]
+"""Parts whose answers are kept together, with these answers."""
+
+
+class RuleEntry(Struct, Generic[P], frozen=True, eq=False):
+    """The memo entry of one rule: its early answer, and the parts that apply with their answers.
+
+    A part without answers runs for each pod: its signature is new, or its answers are not kept.
+    """
+
+    epoch: Epoch
+    early: EarlyAnswer
+    parts: tuple[tuple[Part[P], Answers | None], ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum([answers.nbytes for _, answers in self.parts if answers is not None])
+
+
+class KeptRule(Generic[P]):
+    """A rule whose answers can be kept. `ask` returns its early answer. If a rule has several parts,
+    `applying` then returns those that apply.
+
+    `memo` has its answers by the signature of the rule. It is None if there is nothing to keep: the early
+    answer is always None, and no part keeps its answers.
+    """
+
+    def __init__(
+        self,
+        position: int,
+        parts: tuple[P, ...],
+        ask: Callable[[CycleState, PodInfo, NodeSet], EarlyAnswer],
+        applying: Callable[[CycleState], tuple[P, ...]] | None = None,
+    ) -> None:
+        self.name = parts[0].name
+        self._ask = ask
+        self._applying: Callable[[CycleState], tuple[P, ...]] | None = applying
+        by_node_class = all(reads_node_class_only(part.rule) for part in parts)
+        on_usage = any("node.usage" in part.rule.reads for part in parts)
+        self.parts: tuple[Part[P], ...] = tuple(
+            Part(self.name, position, part, by_node_class, on_usage) for part in parts
+        )
+        self.reads: frozenset[str] = frozenset().union(*(part.reads for part in parts))
+        self._decides_early = any(part.decides_early for part in parts)
+        self.memo: SignatureMemo[RuleEntry[P]] | None = None
+        if self._decides_early or any(part.is_kept for part in self.parts):
+            self.memo = SignatureMemo(self.reads, parts[0].node_steps, MAX_RULE_BYTES)
+
+    def new_entry(self, pod: PodInfo, nodes: NodeSet, epoch: Epoch, is_new: bool) -> RuleEntry[P]:
+        """Return the entry of a signature; without answers if it is new."""
+        early: EarlyAnswer = None
+        applying = self.parts
+        if self._decides_early:
+            state = CycleState()
+            early = self._ask(state, pod, nodes)
+            if isinstance(early, Status) and early.code is Code.SKIP:
+                return RuleEntry(epoch, early, ())
+            if self._applying is not None:
+                keys = [part.key for part in self._applying(state)]
+                applying = tuple([part for part in applying if part.plugin.key in keys])
+        if is_new:
+            return RuleEntry(epoch, early, tuple(zip(applying, repeat(None))))
+        live = epoch.snapshot
+        kept = [(part, part.answers(live, False) if part.is_kept else None) for part in applying]
+        return RuleEntry(epoch, early, tuple(kept))
+
+
+class KeptRules(Generic[P]):
+    """All rules of a profile whose answers are kept, predicates or scores."""
+
+    def __init__(self, rules: Iterable[KeptRule[P]]) -> None:
+        self._rules: tuple[KeptRule[P], ...] = tuple(rules)
+        self.reads: frozenset[str] = frozenset().union(*(rule.reads for rule in self._rules))
+
+    def clear(self) -> None:
+        """Forget the answers of single rules."""
+        for rule in self._rules:
+            if rule.memo is not None:
+                rule.memo.clear()
+
+    def asked(
+        self, pod: PodInfo, nodes: NodeSet, is_new: bool
+    ) -> tuple[dict[str, Status | Narrowed], list[Group[P]], list[Part[P]]]:
+        """Return the early answers by rule, and the parts that apply: those with answers that are kept for
+        the rule itself, and the others.
+
+        A signature that `is_new` to the profile takes the answers of single rules, others have their own.
+        """
+        early: dict[str, Status | Narrowed] = {}
+        known: list[Group[P]] = []
+        others: list[Part[P]] = []
+        for rule in self._rules:
+            if rule.memo is None:
+                others += rule.parts
+                continue
+            entry = rule.memo.of(pod, nodes, rule.new_entry)
+            if entry.early is not None:
+                early[rule.name] = entry.early
+            for part, answers in entry.parts:
+                if is_new and answers is not None:
+                    known.append(((part,), answers))
+                else:
+                    others.append(part)
+        return early, known, others
+
+
+def grouped(
+    parts: Sequence[Part[P]], live: LiveSnapshot, dtype: np.dtype[Any], is_new: bool
+) -> list[Group[P]]:
+    """Return the parts in groups, by their reads of nodes, each with answers to fill.
+
+    For a new signature nothing is kept, so they are one group: each part gets only the nodes that are left.
+    """
+    groups: dict[tuple[bool, bool], list[Part[P]]] = {}
+    if is_new and parts:
+        how = False not in [part.by_node_class for part in parts], True in [part.on_usage for part in parts]
+        groups[how] = list(parts)
+    else:
+        for part in parts:
+            groups.setdefault((part.by_node_class, part.on_usage), []).append(part)
+    found: list[Group[P]] = []
+    for how, group in groups.items():
+        prefetches = False not in [part.plugin.can_prefetch for part in group]
+        found.append((tuple(group), answers_of(live, dtype, *how, prefetches, is_new)))
+    return found
+
+
+def can_keep(parts: Iterable[PredicateRule | ScorePlugin]) -> bool:
+    """Return whether the answers of a rule can be kept."""
+    return all(Dependencies.of(part.reads) is not None for part in parts)

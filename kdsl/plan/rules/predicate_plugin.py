@@ -1,0 +1,146 @@
+"""A predicate with its tightenings as one plugin: a node passes if all of them let it pass.
+
+The cycle identifies a predicate by its name, also for skipping. With a plugin per tightening, one that does
+not apply would skip the others; so this plugin runs them.
+
+The events that can cure a rejection are derived from the reads of rules. If the answer for a node depends on
+the pod and that node alone, the rules run on the node before and after the event, which is exact. Otherwise
+the event alone decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.base.events import EventPattern, Resource, merged
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.hooks.specs import Narrowed, hookimpl
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.plan.compile.failures import StatusNumbers
+from kdsl.plan.compile.frames import WhatIfs
+
+if TYPE_CHECKING:
+    from kdsl.plan.rules.plugins import PredicateRule
+
+MAX_PODS: Final = 4096
+"""The most pods of which the values that a rule computes once per pod are kept for the next event."""
+
+Ask = Callable[[NodeSet], NDArray[np.int32] | None]
+"""Returns the number of each node's status by one predicate; None if all pass."""
+
+
+class PredicatePlugin:
+    """A predicate with its tightenings, in order. The first part gives key, name and site."""
+
+    def __init__(self, parts: tuple[PredicateRule, ...]) -> None:
+        self.parts = parts
+        self.key, self.name, self.site = parts[0].key, parts[0].name, parts[0].site
+        self.is_tightened = len(parts) > 1
+        self._skips = f"{self.key}/skipped"
+        self._is_local = all(part.cures.is_local for part in parts)
+        # By the identity of pods: one that sleeps is asked about again, event by event.
+        self._known: dict[int, tuple[PodInfo, WhatIfs]] = {}
+
+    @hookimpl
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
+        """Run all parts: the first rejection counts; the plugin skips the pod only if no part applies."""
+        if not self.is_tightened:
+            return self.parts[0].pre_filter(state, pod, nodes)
+        skipped: set[str] = set()
+        narrowed: Narrowed | None = None
+        for part in self.parts:
+            answer = part.pre_filter(state, pod, nodes)
+            if isinstance(answer, Narrowed):
+                # INVARIANT: one part at most narrows, for a tightening cannot.
+                narrowed = answer
+            elif answer is not None and answer.code is Code.SKIP:
+                skipped.add(part.key)
+            elif answer is not None:
+                return answer
+        state.values[self._skips] = frozenset(skipped)
+        return Status(Code.SKIP) if len(skipped) == len(self.parts) else narrowed
+
+    def applying(self, state: CycleState) -> tuple[PredicateRule, ...]:
+        """Return the parts that apply, if PreFilter did not skip all of them."""
+        skipped = state.values.get(self._skips)
+        if not isinstance(skipped, frozenset):
+            return self.parts
+        return tuple([part for part in self.parts if part.key not in skipped])
+
+    @hookimpl
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
+        numbers = StatusNumbers()
+        ids = self.statuses(state, pod, nodes, numbers)
+        return None if ids is None else StatusColumn(ids, numbers.table)
+
+    def statuses(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers
+    ) -> NDArray[np.int32] | None:
+        """Return each node's status as a number in `numbers`; every part gets the nodes that are left.
+        None if all pass.
+        """
+        if not self.is_tightened:
+            return self.parts[0].statuses(state, pod, nodes, numbers)
+        return first_rejections(
+            nodes, (partial(part.statuses, state, pod, numbers=numbers) for part in self.applying(state))
+        )
+
+    @hookimpl
+    def events(self) -> tuple[EventPattern, ...]:
+        """Return the events that can cure a rejection."""
+        return merged(pattern for part in self.parts for pattern in part.cures.patterns)
+
+    @hookimpl
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Return whether the event may have cured the rejection of `pod`. If that is known, all parts pass
+        after the event, and not all did before.
+        """
+        after, before = event.node_after, event.node_before
+        if not self._is_local or after is None or event.resource is Resource.TARGET_POD:
+            return True
+        known = self._known_of(pod)
+        return self._pass(pod, after, known) and (before is None or not self._pass(pod, before, known))
+
+    @hookimpl
+    def hint_signature(self, pod: PodInfo) -> Hashable:
+        """Return what `queueing_hint` reads of a pod; None if no two pods share it."""
+        if not self._is_local:
+            return ()
+        known = [part.dependencies for part in self.parts if part.dependencies is not None]
+        if len(known) < len(self.parts):
+            return None
+        return tuple(dependencies.signature(pod) for dependencies in known)
+
+    def _pass(self, pod: PodInfo, node: NodeInfo, known: WhatIfs) -> bool:
+        return all(part.passes(pod, node, known) for part in self.parts)
+
+    def _known_of(self, pod: PodInfo) -> WhatIfs:
+        of, known = self._known.get(id(pod), (None, {}))
+        if of is not pod:
+            if len(self._known) >= MAX_PODS:
+                self._known.clear()
+            known = {}
+            self._known[id(pod)] = (pod, known)
+        return known
+
+
+def first_rejections(nodes: NodeSet, predicates: Iterable[Ask]) -> NDArray[np.int32]:
+    """Return each node's status by the first predicate that rejects it; each gets the nodes that are left."""
+    ids = np.zeros(len(nodes), np.int32)
+    for ask in predicates:
+        left = (ids == 0).nonzero()[0]
+        if not len(left):
+            break
+        found = ask(nodes if len(left) == len(ids) else nodes.take(left))
+        if found is not None:
+            ids[left] = found
+    return ids
