@@ -17,8 +17,6 @@ from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.node_lists import lists_of
 
 _LABELS: Final = "labels"
-_FEW: Final = 3
-"""The most codes that are compared one by one."""
 
 
 class BatchColumns:
@@ -58,15 +56,9 @@ class BatchColumns:
         return lists.count(chosen).take(column.codes.take(self.rows)) > 0
 
     def _has_code(self, column: FactColumn, wanted: list[int]) -> Mask:
-        codes = column.codes.take(self.rows)
-        if len(wanted) > _FEW:
-            is_wanted = np.zeros(len(column.values), np.bool_)
-            is_wanted[wanted] = True
-            return is_wanted.take(codes)
-        found: Mask = codes == wanted[0] if wanted else np.zeros(len(codes), np.bool_)
-        for code in wanted[1:]:
-            found |= codes == code
-        return found
+        is_wanted = np.zeros(len(column.values), np.bool_)
+        is_wanted[wanted] = True
+        return is_wanted.take(column.codes.take(self.rows))
 
 
 class Integers:

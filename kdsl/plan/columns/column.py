@@ -160,6 +160,9 @@ def with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
     """Return a value that is bad in these rows as well; NotColumnar if its class cannot be."""
     if bad is None:
         return value
+    if isinstance(value, Same):
+        # The rows that are not bad share it: one code will do for all.
+        return plain(Coded(np.zeros(len(bad), np.int64), [value.value], bad))
     if isinstance(value, GOOD):
         raise NotColumnar
     return replace(value, bad=either(value.bad, bad))
@@ -205,6 +208,14 @@ def decoded(
     if dtype is None:
         return Coded(codes, values, bad)
     return Column(np.array([0 if value is None else value for value in values], dtype)[codes], bad)
+
+
+def plain(value: Coded) -> ColumnValue:
+    """Return a coded bool, int or double as an array; other values unchanged."""
+    kinds = {known.__class__ for known in value.values}
+    if kinds <= {bool} or kinds <= {int} or kinds <= {float}:
+        return Column(np.array(value.values)[value.codes], value.bad)
+    return value
 
 
 def of_results(

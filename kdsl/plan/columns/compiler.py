@@ -10,7 +10,7 @@ This module decides how an expression is evaluated for many nodes:
 4. Other parts are evaluated by the scalar back end for every node that is still undecided.
 
 3 and 4 are used for the smallest part that has no form of kind 2, so one unusual call does not make a rule
-slow. `ColumnCompiler.scalar_parts` lists those parts.
+slow. `ColumnScope.scalar_parts` lists those parts.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from kdsl.eval.values import EvalError, UInt, Value
 from kdsl.eval.views import attribute_of, method_of, wrapper_of
 from kdsl.plan.card_table import card_table
 from kdsl.plan.columns import items as listed
+from kdsl.plan.columns.atoms import keyed
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.calls import call_over_columns, compare_columns
-from kdsl.plan.columns.collectors import unclear
 from kdsl.plan.columns.column import (
     DTYPES,
     AllBad,
@@ -63,7 +63,7 @@ from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import count_of_pods, quantifier_of_pods
-from kdsl.plan.columns.node_reads import NodeReadsCompiler
+from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.numbers import cards, numbers_of, over_numbers
 from kdsl.plan.columns.rule import NO_NODE, ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded
@@ -79,27 +79,22 @@ _OVER_NUMBERS: Final = frozenset(
 )
 
 
-class ColumnCompiler(RuleColumns):
-    """Compiles the expressions of one rule."""
-
-    def compile(self, expr: TypedExpr) -> Operand:
-        """Compile a whole expression, such as the value of a score."""
-        return recorded(self.lower(expr), self.tapes, expr.reads)
-
-    def lower(self, expr: TypedExpr, shared: frozenset[int] = frozenset()) -> Operand:
-        """Compile a part of a rule. `shared` are loop variables with one value for all rows."""
-        return self.lowering(shared).lower(expr)
-
-    def lowering(self, shared: frozenset[int]) -> Lowering:
-        """Return a compiler for parts of a rule."""
-        return Lowering(self, shared, frozenset())
+def lower_whole(expr: TypedExpr, rule: RuleColumns) -> Operand:
+    """Lower a whole expression of a rule, such as the value of a score."""
+    return recorded(Lowering(rule).lower(expr), rule.tapes, expr.reads)
 
 
 class Lowering:
-    """Lowers one expression tree. `captured` are the slots of macros and functions, which hold columns."""
+    """Lowers one expression tree. `shared` are loop variables with one value for all rows, `captured` the
+    slots of macros and functions, which hold columns.
+    """
 
     def __init__(
-        self, rule: ColumnScope, shared: frozenset[int], captured: frozenset[int], depth: int = 0
+        self,
+        rule: ColumnScope,
+        shared: frozenset[int] = frozenset(),
+        captured: frozenset[int] = frozenset(),
+        depth: int = 0,
     ) -> None:
         self.at = Context(rule, shared, captured)
         self._depth = depth
@@ -115,7 +110,8 @@ class Lowering:
         count = len(parts)
         self._depth += 1
         try:
-            self._reach(self._depth)
+            if self._depth > MAX_DEPTH:
+                raise NotColumnar
             return self._guarded(self._columnar(expr), expr)
         except NotColumnar:
             del parts[count:]
@@ -123,26 +119,12 @@ class Lowering:
         finally:
             self._depth -= 1
 
-    def _reach(self, depth: int) -> None:
-        if depth > MAX_DEPTH:
-            raise NotColumnar
-        self.at.rule.lowered.deepest = max(self.at.rule.lowered.deepest, depth)
-
-    def _once(
-        self,
-        known: dict[Key, tuple[Operand, int]],
-        key: Key,
-        lower: Callable[[], Operand],
-    ) -> Operand:
-        lowered, depth = self.at.rule.lowered, self._depth
-        if key not in known:
-            before, lowered.deepest = lowered.deepest, depth
-            closure = lower()
-            known[key] = closure, lowered.deepest - depth
-            lowered.deepest = max(lowered.deepest, before)
-        closure, height = known[key]
-        self._reach(depth + height)
-        return closure
+    def _once(self, known: dict[Key, tuple[Operand, int]], key: Key, lower: Callable[[], Operand]) -> Operand:
+        """Return what was lowered before; lower it again for a deeper place, because of `MAX_DEPTH`."""
+        found = known.get(key)
+        if found is None or found[1] < self._depth:
+            found = known[key] = lower(), self._depth
+        return found[0]
 
     def _fallback(self, expr: TypedExpr, parts: list[ScalarPart] | None = None) -> Operand:
         """Leave an expression to the scalar back end, and record it in `parts` if it reads the node."""
@@ -154,7 +136,9 @@ class Lowering:
         reads = NodeReadsCompiler(rule, shared | captured)
         collect = reads.compile(expr)
         if parts is not None:
-            parts.append(ScalarPart(expr.span, None if collect is unclear else tuple(reads.facts)))
+            part = ScalarPart(expr.span, None if collect is unclear else tuple(reads.facts))
+            if part not in parts:
+                parts.append(part)
         in_any_case = NodeReadsCompiler(rule, shared).compile(expr) if held else collect
         return Fallback(closure, expr.type, held, rule.slots, (collect, in_any_case))
 
@@ -193,12 +177,12 @@ class Lowering:
             case CallOf(function="_?_:_", args=(condition, yes, no)):
                 only_bools([condition])
                 return choose(self.lower(condition), self.lower(yes), self.lower(no))
-            case CallOf() | KeyOf() if (fact := self.at.keyed(expr)) is not None:
+            case CallOf() | KeyOf() if (fact := keyed(expr, self.at.node)) is not None:
                 assert fact.key is not None
                 return keyed_fact(expr, fact.field, self.lower(fact.key))
             case CallOf(
                 function="orValue", args=(CallOf() | KeyOf() as found, Const(value=str(default)))
-            ) if found.type == optional_of(STRING) and (fact := self.at.keyed(found)) is not None:
+            ) if found.type == optional_of(STRING) and (fact := keyed(found, self.at.node)) is not None:
                 assert fact.key is not None
                 return text_or(fact.field, self.lower(fact.key), default, self._call(expr))
             case CallOf():
@@ -228,7 +212,7 @@ class Lowering:
         slot = expr.slot
         if slot in self.at.captured:
             return lambda batch: batch.columns[slot]
-        definition = self.at.rule.definition(slot)
+        definition = self.at.rule.definitions.get(slot)
         if definition is None:
             raise NotColumnar
         lowered = self.at.rule.lowered
@@ -302,7 +286,7 @@ class Lowering:
         params = frozenset(param.slot for param in fn.params) - {node}
         # INVARIANT: functions are not recursive; the checker ensures it.
         scope = self.at.rule.in_fn(fn, node)
-        inner = Lowering(scope, frozenset(), params, self._depth)
+        inner = Lowering(scope, captured=params, depth=self._depth)
         body = self._once(self.at.rule.lowered.bodies, (expr.fn, node), lambda: inner.lower(fn.body))
         args = [
             (param.slot, self.lower(arg))

@@ -6,21 +6,19 @@ evaluated once per combination of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kdsl.check.model.types import Type
 from kdsl.eval.scalar import UNSET, Closure
-from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.scalar.meter import Meter, steps_of_value
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.batch_columns import BatchColumns
 from kdsl.plan.columns.column import (
     AllBad,
-    Array,
-    Bad,
     Coded,
     Column,
     ColumnValue,
@@ -31,9 +29,8 @@ from kdsl.plan.columns.column import (
     encoded,
     of_results,
 )
-from kdsl.plan.columns.groups import Codes, Digit, grouped
+from kdsl.plan.columns.groups import Digit, grouped
 from kdsl.plan.columns.node_groups import Collect, distinct_digits
-from kdsl.plan.columns.weights import steps_of
 
 _BAD = EvalError("bad in another column")
 
@@ -76,39 +73,52 @@ class Fallback:
                 batch.frame[slot] = value.value
             else:
                 coded[slot] = encoded(value)
-        if not coded and self._slots is None:
+        frame, closure, slots = batch.frame, self._closure, self._slots
+        if not coded and slots is None:
             try:
-                return Same(self._closure(batch.frame))
+                return Same(closure(frame))
             except EvalError:
                 raise AllBad from None
-        bad = either(*(one.bad for one in coded.values()))
-        representatives, codes = self._groups(batch, coded, bad)
-        return of_results(self._evaluate(batch, representatives, coded, bad), self._type, codes)
+        own = [] if slots is None else distinct_digits(self._collectors[bool(coded)], batch)
 
-    def _groups(self, batch: Batch, coded: dict[int, Coded], bad: Bad) -> tuple[Array, Codes]:
-        """Return one row of each group that shares an answer, and the group of each row."""
-        own = [] if self._slots is None else distinct_digits(self._collectors[bool(coded)], batch)
-        return grouped(None if own is None else [*_digits(coded.values(), bad), *own], len(batch))
+        def answer(row: int) -> Value:
+            for slot, column in coded.items():
+                frame[slot] = column.values[column.codes[row]]
+            if slots is not None:
+                set_node(batch, row, slots)
+            meter.next()
+            return closure(frame)
 
-    def _evaluate(self, batch: Batch, rows: Array, coded: dict[int, Coded], bad: Bad) -> list[Value]:
-        """Return the value for each of some rows; an EvalError stands for one that fails."""
-        frame, closure, slots = batch.frame, self._closure, self._slots
-        results: list[Value] = []
         with Spending(batch) as meter:
-            for row in rows.tolist():
-                if bad is not None and bad[row]:
-                    results.append(_BAD)
-                    continue
-                for slot, column in coded.items():
-                    frame[slot] = column.values[column.codes[row]]
-                if slots is not None:
-                    set_node(batch, row, slots)
-                meter.next()
-                try:
-                    results.append(closure(frame))
-                except EvalError as error:
-                    results.append(error)
-        return results
+            return once_per_group(batch, coded.values(), own, answer, self._type)
+
+
+def once_per_group(
+    batch: Batch,
+    coded: Collection[Coded],
+    others: Sequence[Digit] | None,
+    answer: Callable[[int], Value],
+    type_: Type,
+) -> ColumnValue:
+    """Return the answer for each row, asked once per distinct combination of values and of `others`, on which
+    it depends, too; for each row if `others` is None.
+    """
+    bad = either(*(one.bad for one in coded))
+    digits = None
+    if others is not None:
+        digits = [(one.codes, len(one.values)) for one in coded]
+        if bad is not None:
+            # The value in a bad row is arbitrary, so it must not represent good rows.
+            digits.append((bad.astype(np.int64), 2))
+        digits += others
+    representatives, codes = grouped(digits, len(batch))
+    results: list[Value] = []
+    for row in representatives.tolist():
+        try:
+            results.append(_BAD if bad is not None and bad[row] else answer(row))
+        except EvalError as error:
+            results.append(error)
+    return of_results(results, type_, codes)
 
 
 class Spending:
@@ -132,11 +142,6 @@ class Spending:
             raise OutOfSteps
         self._least = min(self._least, self._meter.left)
         self._meter.left = self._meter.limit
-
-    @property
-    def is_over(self) -> bool:
-        """Return whether the current row took more steps than there were."""
-        return self._meter.left < 0
 
     def __exit__(self, *_: object) -> None:
         self._batch.frame[-1] = self._outer
@@ -186,14 +191,8 @@ class NodeMethod:
         if column is not None:
             found = column(batch.rows)
             return Same(found) if found.__class__ is int else Column(found)
-        method = getattr(receiver.value, self._name)
-        results: list[Value] = []
-        for node in batch.nodes():
-            try:
-                results.append(method(*others, node))
-            except EvalError as error:
-                results.append(error)
-        return of_results(results, self._type, np.arange(len(batch)))
+        method, nodes = getattr(receiver.value, self._name), batch.nodes_at(range(len(batch)))
+        return once_per_group(batch, (), None, lambda row: method(*others, nodes[row]), self._type)
 
 
 def apply_distinct(
@@ -207,29 +206,25 @@ def apply_distinct(
     the largest arguments and result.
     """
     columns = [arg if isinstance(arg, Same) else encoded(arg) for arg in args]
-    coded = [arg for arg in columns if isinstance(arg, Coded)]
-    bad = either(*(arg.bad for arg in coded))
-    representatives, codes = grouped(_digits(coded, bad), len(batch))
-    results: list[Value] = []
     highest = 0
-    for row in representatives.tolist():
-        if bad is not None and bad[row]:
-            results.append(_BAD)
-            continue
+
+    def answer(row: int) -> Value:
+        nonlocal highest
         values = [arg.value if isinstance(arg, Same) else arg.values[arg.codes[row]] for arg in columns]
+        result: Value = None
         try:
-            results.append(implementation(*values))
-        except EvalError as error:
-            results.append(error)
-        if has_weight:
-            highest = max(highest, steps_of([*values, results[-1]]))
-    batch.spend(highest)
-    return of_results(results, type_, codes)
+            result = implementation(*values)
+            return result
+        finally:
+            if has_weight:
+                highest = max(highest, steps_of([*values, result]))
+
+    try:
+        return once_per_group(batch, [arg for arg in columns if isinstance(arg, Coded)], (), answer, type_)
+    finally:
+        batch.spend(highest)
 
 
-def _digits(coded: Iterable[Coded], bad: Bad) -> list[Digit]:
-    digits: list[Digit] = [(one.codes, len(one.values)) for one in coded]
-    if bad is not None:
-        # The value in a bad row is arbitrary, so it must not represent good rows.
-        digits.append((bad.astype(np.int64), 2))
-    return digits
+def steps_of(values: Iterable[Value]) -> int:
+    """Return the steps of the scalar back end for visiting all of these."""
+    return sum(map(steps_of_value, values))

@@ -8,7 +8,7 @@ from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn
 from kdsl.eval.scalar.meter import CHARACTERS
 from kdsl.eval.values import NONE, Optional
 from kdsl.eval.views import attribute_of
-from kdsl.plan.columns.atoms import is_static
+from kdsl.plan.columns.atoms import is_static, is_test
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     DTYPES,
@@ -56,15 +56,12 @@ def node_field(expr: FieldOf) -> Operand:
 def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
     """Return a reader of a node's map at a key that all rows share, or of the key's presence."""
     attribute = attribute_of(field)
-    is_test = expr.test if isinstance(expr, KeyOf) else expr.overload == "in_map"
+    tests = is_test(expr)
     is_optional = expr.optional if isinstance(expr, KeyOf) else expr.function == "_[?_]"
 
     def read(batch: Batch) -> ColumnValue:
-        name = key(batch)
-        if not isinstance(name, Same):
-            raise NotColumnar
-        column = batch.facts.key(attribute, name.value)
-        if is_test and column.is_everywhere:
+        column = _column_at(batch, attribute, key)
+        if tests and column.is_everywhere:
             return Same(True)
         codes = column.codes.take(batch.rows)
         if column.is_everywhere and not is_optional:
@@ -72,13 +69,21 @@ def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
         if is_optional:
             return compact(Coded(codes, _optionals(column)))
         absent = codes == ABSENT
-        if is_test:
+        if tests:
             return Column(~absent)
         if absent.all():
             raise AllBad
         return Coded(codes, column.values, absent if absent.any() else None)
 
     return read
+
+
+def _column_at(batch: Batch, attribute: str, key: Operand) -> FactColumn:
+    """Return the column of a map at a key that all rows share."""
+    name = key(batch)
+    if not isinstance(name, Same):
+        raise NotColumnar
+    return batch.facts.key(attribute, name.value)
 
 
 def _optionals(column: FactColumn) -> list[Optional]:
@@ -97,10 +102,7 @@ def text_or(field: str, key: Operand, default: str, general: Operand) -> Operand
     attribute = attribute_of(field)
 
     def read(batch: Batch) -> ColumnValue:
-        name = key(batch)
-        if not isinstance(name, Same):
-            raise NotColumnar
-        column = batch.facts.key(attribute, name.value)
+        column = _column_at(batch, attribute, key)
         texts = column.values[1:]
         if len(texts) >= len(batch):
             return general(batch)

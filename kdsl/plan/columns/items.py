@@ -34,10 +34,11 @@ from kdsl.plan.columns.column import (
     decoded,
     either,
     operand,
+    plain,
     spread,
 )
-from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
-from kdsl.plan.columns.logic import OpenRows, Operand, plain
+from kdsl.plan.columns.kernels import Kernel, sum_overflows
+from kdsl.plan.columns.logic import OpenRows, Operand
 from kdsl.plan.columns.node_lists import ItemCodes
 from kdsl.plan.columns.numbers import card_field, number_range
 from kdsl.plan.columns.traced import is_traced
@@ -301,30 +302,6 @@ def _index_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return Column(result, either(items.bad, ~found if not found.all() else None))
 
 
-def _index_map(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    items, key = args
-    if not isinstance(items, Items) or not isinstance(key, Same):
-        raise NotColumnar
-    for entry in items.entries:
-        if entry.key == key.value:
-            if entry.present is None and items.bad is None:
-                return entry.value
-            values, bad = spread(entry.value, rows, None)
-            return Column(values, either(bad, items.bad, None if entry.present is None else ~entry.present))
-    raise AllBad
-
-
-def _in_map(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    key, items = args
-    if not isinstance(items, Items) or not isinstance(key, Same):
-        raise NotColumnar
-    held = np.zeros(rows, dtype=np.bool_)
-    for entry in items.entries:
-        if entry.key == key.value:
-            held |= True if entry.present is None else entry.present
-    return Column(held, items.bad)
-
-
 def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     value, items = args
     if not isinstance(items, Same):
@@ -339,21 +316,6 @@ def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     members = frozenset(item for item in items.value if isinstance(item, str))
     matches = np.array([known in members for known in value.values], dtype=np.bool_)
     return Column(matches[value.codes], value.bad)
-
-
-def _extreme_of_list(name: str) -> Kernel:
-    """Return `math.least` or `math.greatest` of a list if all rows have all items."""
-    kernel = KERNELS[name]
-
-    def of_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        items = args[0]
-        if not isinstance(items, Items) or items.bad is not None or not items.entries:
-            raise NotColumnar
-        if any(entry.present is not None for entry in items.entries):
-            raise NotColumnar
-        return kernel(rows, [entry.value for entry in items.entries])
-
-    return of_list
 
 
 def _or_value(rows: int, args: list[ColumnValue]) -> ColumnValue:
@@ -375,12 +337,6 @@ CALLS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = {
     "list_sum_double": _sum(np.float64),
     "lists_range": number_range,
     "index_list": _index_list,
-    "index_map": _index_map,
     "optional_orValue_value": _or_value,
-    "in_map": _in_map,
     "in_list": _in_list,
-    "math_least_list_int": _extreme_of_list("math_least_int"),
-    "math_least_list_double": _extreme_of_list("math_least_double"),
-    "math_greatest_list_int": _extreme_of_list("math_greatest_int"),
-    "math_greatest_list_double": _extreme_of_list("math_greatest_double"),
 }

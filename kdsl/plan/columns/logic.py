@@ -136,13 +136,13 @@ def choose(condition: Operand, yes: Operand, no: Operand) -> Operand:
             return yes(batch) if chosen.value is True else no(batch)
         values, bad = spread(chosen, len(batch), np.bool_)
         if is_traced(values):
-            return _with_bad(_merged(values, _or_none(yes, batch), _or_none(no, batch)), bad)
+            return with_bad(_merged(values, _or_none(yes, batch), _or_none(no, batch)), bad)
         first, second = rows_of(values), rows_of(~values)
         if not len(second):
-            return _with_bad(yes(batch), bad)
+            return with_bad(yes(batch), bad)
         if not len(first):
-            return _with_bad(no(batch), bad)
-        return _with_bad(_merged(values, _branch(yes, batch, first), _branch(no, batch, second)), bad)
+            return with_bad(no(batch), bad)
+        return with_bad(_merged(values, _branch(yes, batch, first), _branch(no, batch, second)), bad)
 
     return evaluate
 
@@ -172,7 +172,7 @@ def _merged(condition: Mask, yes: ColumnValue | None, no: ColumnValue | None) ->
         raise AllBad
     bad = either(_failing(condition, yes), _failing(~condition, no))
     if len(known) == 1:
-        return _with_bad(known[0], bad)
+        return with_bad(known[0], bad)
     # INVARIANT: both branches have one type; if the type is open, no column code reads the value.
     dtype = _dtype_of(known[0]) or _dtype_of(known[1])
     if dtype is None:
@@ -214,20 +214,3 @@ def scattered(mask: Mask, among: Array, rows: int) -> Mask:
     everywhere = np.zeros(rows, dtype=np.bool_)
     everywhere[among] = mask
     return everywhere
-
-
-def _with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
-    if bad is None:
-        return value
-    if isinstance(value, Same):
-        # The rows that are not bad share it: one code will do for all.
-        return plain(Coded(np.zeros(len(bad), np.int64), [value.value], bad))
-    return with_bad(value, bad)
-
-
-def plain(value: Coded) -> ColumnValue:
-    """Return a coded bool, int or double as an array; other values unchanged."""
-    kinds = {known.__class__ for known in value.values}
-    if kinds <= {bool} or kinds <= {int} or kinds <= {float}:
-        return Column(np.array(value.values)[value.codes], value.bad)
-    return value

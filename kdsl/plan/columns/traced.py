@@ -258,16 +258,6 @@ class Trace:
     __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = _refuse
 
 
-def cells_of(snapshot: Snapshot, rows: Rows, place: ColumnKey) -> NDArray[np.int64]:
-    """Return the values of some rows in a column of a snapshot."""
-    return _load(rows, place) if is_traced(rows) else amounts(snapshot, place).take(rows)
-
-
-def _load(rows: Any, place: ColumnKey) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = rows.load(place)
-    return found
-
-
 def is_traced(values: object) -> bool:
     """Return whether an array records the operations on it."""
     return isinstance(values, (Traced, Trace))
