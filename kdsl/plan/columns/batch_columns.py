@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -40,8 +39,7 @@ class BatchColumns:
 
     def label_numbers(self, key: str) -> tuple[NDArray[np.int64], Mask]:
         column = self._facts.key(_LABELS, key)
-        integers: Integers = column.kept[Integers]
-        numbers, known = integers.cells()
+        numbers, known = _integers(column)
         codes = column.codes.take(self.rows)
         return numbers.take(codes), known.take(codes)
 
@@ -61,21 +59,12 @@ class BatchColumns:
         return is_wanted.take(column.codes.take(self.rows))
 
 
-class Integers:
-    """The values of a column of texts as integers, by code. Thread-safe."""
-
-    def __init__(self, column: FactColumn) -> None:
-        self._column = column
-        self._lock = Lock()
-        self._numbers: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._known: Mask = np.zeros(0, np.bool_)
-
-    def cells(self) -> tuple[NDArray[np.int64], Mask]:
-        """Return the integer of each code, and which codes have one."""
-        with self._lock:
-            new = self._column.values[len(self._numbers) :]
-            if new:
-                read = [None if text is None else integer_of(text) for text in new]
-                self._numbers = np.append(self._numbers, np.array([each or 0 for each in read], np.int64))
-                self._known = np.append(self._known, np.array([each is not None for each in read], np.bool_))
-            return self._numbers, self._known
+def _integers(column: FactColumn) -> tuple[NDArray[np.int64], Mask]:
+    """Return the integer of each code of a column of texts, and which codes have one."""
+    known: tuple[NDArray[np.int64], Mask] | None = column.kept.get(integer_of)
+    if known is None or len(known[0]) < len(column.values):
+        read = [None if text is None else integer_of(text) for text in column.values]
+        numbers = np.array([each or 0 for each in read], np.int64)
+        # In one assignment: other threads ask, too.
+        known = column.kept[integer_of] = numbers, np.array([each is not None for each in read], np.bool_)
+    return known

@@ -1,4 +1,4 @@
-"""Calls over columns: by a kernel, or once per distinct combination of arguments."""
+"""Calls over columns, by a kernel."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.scalar.meter import CHARACTERS, has_weight, steps_of_value
 from kdsl.eval.values import EvalError
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, Items, Numbers, Same
-from kdsl.plan.columns.distinct import apply_distinct, steps_of
+from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, Items, NotColumnar, Numbers, Same
 from kdsl.plan.columns.items import equal_codes
 from kdsl.plan.columns.kernels import AMOUNT, EQUALITY, Kernel
 from kdsl.plan.columns.logic import Operand
@@ -20,7 +19,7 @@ from kdsl.plan.columns.numbers import NUMBERS, is_numbers, numbers_of
 
 def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | None) -> Operand:
     """Return a call of a library function."""
-    scalar, type_ = IMPLEMENTATIONS[expr.overload], expr.type
+    scalar = IMPLEMENTATIONS[expr.overload]
     weighs = has_weight(expr.function, (arg.type for arg in expr.args))
     of_numbers = NUMBERS.get(expr.overload)
 
@@ -37,7 +36,7 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
                 batch.spend(sum(map(steps_of_column, values)))
                 return _paid(of_numbers(len(batch), values), batch)
         if kernel is None:
-            return apply_distinct(scalar, values, type_, batch, weighs)
+            raise NotColumnar
         if weighs:
             batch.spend(sum(map(steps_of_column, values)))
         return _paid(kernel(len(batch), values), batch)
@@ -49,7 +48,7 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
         except EvalError:
             raise AllBad from None
         if weighs:
-            batch.spend(steps_of([*same, result]))
+            batch.spend(sum(map(steps_of_value, [*same, result])))
         return Same(result)
 
     return call

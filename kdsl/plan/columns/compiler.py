@@ -4,7 +4,7 @@ This module decides how an expression is evaluated for many nodes:
 
 1. A part that is the same for all nodes is evaluated once, by the scalar back end.
 2. Arithmetic, comparison, logic, macros over lists that all nodes share, and functions of rule files are
-   evaluated over whole columns; other functions once per distinct combination of their arguments.
+   evaluated over whole columns.
 3. A part that reads only a few facts of a node is evaluated by the scalar back end, once per distinct
    combination of those facts.
 4. Other parts are evaluated by the scalar back end for every node that is still undecided.
@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from kdsl.check.model.typed import (
-    Bind,
     CallFn,
     CallOf,
     Comprehension,
@@ -64,8 +63,8 @@ from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import count_of_pods, quantifier_of_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
-from kdsl.plan.columns.numbers import cards, numbers_of, over_numbers
-from kdsl.plan.columns.rule import NO_NODE, ColumnScope, RuleColumns, ScalarPart
+from kdsl.plan.columns.numbers import NUMBERS, cards, numbers_of, over_numbers
+from kdsl.plan.columns.rule import ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded
 from kdsl.plan.columns.typical_pods import MEASURES, over_cards
 
@@ -184,7 +183,7 @@ class Lowering:
                 function="orValue", args=(CallOf() | KeyOf() as found, Const(value=str(default)))
             ) if found.type == optional_of(STRING) and (fact := keyed(found, self.at.node)) is not None:
                 assert fact.key is not None
-                return text_or(fact.field, self.lower(fact.key), default, self._call(expr))
+                return text_or(fact.field, self.lower(fact.key), default)
             case CallOf():
                 return self._call(expr)
             case CallFn():
@@ -193,8 +192,6 @@ class Lowering:
                 return self._comprehension(expr)
             case ListOf() if not any(item.optional or may_be_large(item.value.type) for item in expr.items):
                 return listed.list_of([self.lower(item.value) for item in expr.items])
-            case Bind(macro="bind"):
-                return self._bind(expr)
         raise NotColumnar
 
     def _cards(self) -> Operand:
@@ -245,8 +242,8 @@ class Lowering:
             return of_items(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
         special = listed.CALLS.get(expr.overload)
         kernel = KERNELS.get(expr.overload)
-        if special is None and kernel is None:
-            self.at.only_codable(expr)
+        if special is None and kernel is None and expr.overload not in NUMBERS:
+            raise NotColumnar
         if expr.function == "size":
             (counted,) = expr.args
             if (
@@ -268,32 +265,20 @@ class Lowering:
 
     def _equality(self, expr: CallOf) -> Operand:
         left, right = expr.args
-        if left.type != right.type or left.type.name in ("list", "map", "resources"):
+        if left.type != right.type or left.type not in (*DTYPES, STRING, QUANTITY):
             raise NotColumnar
-        if left.type not in (*DTYPES, STRING, QUANTITY):
-            return call_over_columns(expr, [self.lower(left), self.lower(right)], None)
         return compare_columns(
             self.lower(left), self.lower(right), expr.overload == "equals", DTYPES.get(left.type)
         )
 
     def _fn_call(self, expr: CallFn) -> Operand:
-        fn = self.at.rule.fn(expr.fn)
-        # The parameter that receives the node is the node of the body.
-        of_node = [isinstance(arg, Var) and arg.slot == self.at.node for arg in expr.args]
-        if of_node.count(True) > 1:
-            raise NotColumnar
-        node = fn.params[of_node.index(True)].slot if any(of_node) else NO_NODE
-        params = frozenset(param.slot for param in fn.params) - {node}
+        fn, node, given = self.at.rule.call(expr)
         # INVARIANT: functions are not recursive; the checker ensures it.
-        scope = self.at.rule.in_fn(fn, node)
+        scope, params = self.at.rule.in_fn(fn, node), frozenset(slot for slot, _ in given)
+        # The parameter that receives the node is the node of the body.
         inner = Lowering(scope, captured=params, depth=self._depth)
         body = self._once(self.at.rule.lowered.bodies, (expr.fn, node), lambda: inner.lower(fn.body))
-        args = [
-            (param.slot, self.lower(arg))
-            for param, arg in zip(fn.params, expr.args, strict=True)
-            if param.slot != node
-        ]
-
+        args = [(slot, self.lower(arg)) for slot, arg in given]
         blank: list[Value] = [UNSET] * (fn.slots + 1)
 
         def call(batch: Batch) -> ColumnValue:
@@ -364,16 +349,6 @@ class Lowering:
         """Return a lowering for the inside of a macro, whose variables may hold columns."""
         at = self.at
         return Lowering(at.rule, at.shared, at.captured.union(slots), self._depth)
-
-    def _bind(self, expr: Bind) -> Operand:
-        slot, value = expr.variable.slot, self.lower(expr.value)
-        body = self._within([slot]).lower(expr.body)
-
-        def bind(batch: Batch) -> ColumnValue:
-            batch.columns[slot] = value(batch)
-            return body(batch)
-
-        return bind
 
 
 def _constant(expr: Const) -> Operand:

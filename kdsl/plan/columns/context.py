@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kdsl.check.model.typed import CallOf, Comprehension, Const, FieldOf, ListOf, Macro, TypedExpr, Var
-from kdsl.check.model.types import BOOL, QUANTITY, Type
-from kdsl.eval.functions import IMPLEMENTATIONS
+from kdsl.check.model.types import BOOL, Type
 from kdsl.eval.scalar.access import CARDS, DEVICE
 from kdsl.plan.columns.atoms import has_list_column
 from kdsl.plan.columns.column import DTYPES, NotColumnar
@@ -44,14 +43,6 @@ class Context:
             is_given = isinstance(arg, Var) and arg.slot in self.captured
             return is_given or (isinstance(arg, FieldOf) and arg.field == CARDS)
         return arg.type.args[0] in DTYPES
-
-    def only_codable(self, expr: CallOf) -> None:
-        """Raise NotColumnar unless a function can be called once per distinct combination of arguments."""
-        if expr.overload not in IMPLEMENTATIONS:
-            raise NotColumnar
-        for arg in expr.args:
-            if arg.type == QUANTITY and self.rule.shared_closure(arg, self.shared) is None:
-                raise NotColumnar
 
     def is_node_list(self, expr: TypedExpr) -> bool:
         """Return whether an expression is a list of the node's facts or usage, or a filtered one."""

@@ -6,14 +6,15 @@ evaluated once per combination of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
 from kdsl.check.model.types import Type
 from kdsl.eval.scalar import UNSET, Closure
-from kdsl.eval.scalar.meter import Meter, steps_of_value
+from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.batch_columns import BatchColumns
@@ -81,15 +82,20 @@ class Fallback:
                 raise AllBad from None
         own = [] if slots is None else distinct_digits(self._collectors[bool(coded)], batch)
 
+        info, rows = batch.snapshot.info, batch.rows
+
         def answer(row: int) -> Value:
             for slot, column in coded.items():
                 frame[slot] = column.values[column.codes[row]]
             if slots is not None:
-                set_node(batch, row, slots)
-            meter.next()
+                # The hot path: not by `set_node`.
+                frame[slots.node] = info(int(rows[row]))
+                for slot in slots.resets:
+                    frame[slot] = UNSET
+            begin()
             return closure(frame)
 
-        with Spending(batch) as meter:
+        with paying_for_one(batch) as begin:
             return once_per_group(batch, coded.values(), own, answer, self._type)
 
 
@@ -121,33 +127,28 @@ def once_per_group(
     return of_results(results, type_, codes)
 
 
-class Spending:
-    """The meter of a batch while rows are evaluated one by one: each row begins with the rest of the batch,
-    and finally the batch pays for the most expensive row.
+@contextmanager
+def paying_for_one(batch: Batch) -> Iterator[Callable[[], None]]:
+    """Evaluate rows one by one: each begins with the steps of the batch, and finally that pays for the most
+    expensive row. Yields a function that begins with another row.
     """
+    outer: Meter = batch.frame[-1]
+    meter = batch.frame[-1] = Meter.of(max(outer.left, 0))
+    least = meter.limit
 
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
-        self._outer: Meter = batch.frame[-1]
-        self._meter = Meter.of(max(self._outer.left, 0))
-        self._least = self._meter.limit
-
-    def __enter__(self) -> Spending:
-        self._batch.frame[-1] = self._meter
-        return self
-
-    def next(self) -> None:
-        """Begin with another row; OutOfSteps if the last one ran out, and that makes all others useless."""
-        if self._meter.left < 0 and self._outer.is_of_each:
+    def begin() -> None:
+        nonlocal least
+        if meter.left < 0 and outer.is_of_each:
+            # One row ran out, which makes all others useless.
             raise OutOfSteps
-        self._least = min(self._least, self._meter.left)
-        self._meter.left = self._meter.limit
+        least, meter.left = min(least, meter.left), meter.limit
 
-    def __exit__(self, *_: object) -> None:
-        self._batch.frame[-1] = self._outer
+    try:
+        yield begin
+    finally:
+        batch.frame[-1] = outer
         # A row that ran out is bad and goes to the scalar back end; the other rows go on.
-        least = max(min(self._least, self._meter.left), 0)
-        self._batch.spend(self._meter.limit - least)
+        batch.spend(meter.limit - max(min(least, meter.left), 0))
 
 
 def set_node(batch: Batch, row: int, slots: NodeSlots) -> None:
@@ -193,38 +194,3 @@ class NodeMethod:
             return Same(found) if found.__class__ is int else Column(found)
         method, nodes = getattr(receiver.value, self._name), batch.nodes_at(range(len(batch)))
         return once_per_group(batch, (), None, lambda row: method(*others, nodes[row]), self._type)
-
-
-def apply_distinct(
-    implementation: Callable[..., Value],
-    args: Sequence[ColumnValue],
-    type_: Type,
-    batch: Batch,
-    has_weight: bool,
-) -> ColumnValue:
-    """Call a function once per distinct combination of its arguments. With `has_weight`, the batch pays for
-    the largest arguments and result.
-    """
-    columns = [arg if isinstance(arg, Same) else encoded(arg) for arg in args]
-    highest = 0
-
-    def answer(row: int) -> Value:
-        nonlocal highest
-        values = [arg.value if isinstance(arg, Same) else arg.values[arg.codes[row]] for arg in columns]
-        result: Value = None
-        try:
-            result = implementation(*values)
-            return result
-        finally:
-            if has_weight:
-                highest = max(highest, steps_of([*values, result]))
-
-    try:
-        return once_per_group(batch, [arg for arg in columns if isinstance(arg, Coded)], (), answer, type_)
-    finally:
-        batch.spend(highest)
-
-
-def steps_of(values: Iterable[Value]) -> int:
-    """Return the steps of the scalar back end for visiting all of these."""
-    return sum(map(steps_of_value, values))

@@ -13,7 +13,7 @@ import numpy as np
 from kdsl.check.model.typed import Macro
 from kdsl.check.model.types import Type
 from kdsl.eval.scalar.comprehensions import pairs
-from kdsl.eval.values import Optional, Value, kind_of
+from kdsl.eval.values import kind_of
 from kdsl.plan.card_table import PLAIN_FIELDS
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
@@ -34,7 +34,6 @@ from kdsl.plan.columns.column import (
     decoded,
     either,
     operand,
-    plain,
     spread,
 )
 from kdsl.plan.columns.kernels import Kernel, sum_overflows
@@ -45,21 +44,13 @@ from kdsl.plan.columns.traced import is_traced
 
 
 def equal_codes(left: ColumnValue, right: ColumnValue) -> Column | None:
-    """Compare coded strings with one string, or with each other; None if neither is coded."""
+    """Compare coded strings with one string; None for other values."""
     if isinstance(right, Coded):
         left, right = right, left
-    if not isinstance(left, Coded):
+    if not isinstance(left, Coded) or not isinstance(right, Same):
         return None
-    if isinstance(right, Same):
-        matches = np.array([value == right.value for value in left.values], dtype=np.bool_)
-        return Column(matches[left.codes], left.bad)
-    if isinstance(right, Coded):
-        # A dictionary may hold a value twice, so both are renumbered.
-        numbers: dict[Value, int] = {}
-        one = np.array([numbers.setdefault(value, len(numbers)) for value in left.values])
-        other = np.array([numbers.get(value, -1) for value in right.values])
-        return Column(one[left.codes] == other[right.codes], either(left.bad, right.bad))
-    return None
+    matches = np.array([value == right.value for value in left.values], dtype=np.bool_)
+    return Column(matches[left.codes], left.bad)
 
 
 def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
@@ -165,7 +156,7 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
             try:
                 value = body(batch)
             except AllBad:
-                state.fail(None if present is None else np.flatnonzero(present))
+                state.fail(present)
                 continue
             if isinstance(value, Same) and value.value is not decider:
                 continue
@@ -176,7 +167,7 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
                 absent = ~present
                 values = (values & present) if decider else (values | absent)
                 bad = None if bad is None else bad & present
-            state.add(values, bad, None)
+            state.add(values, bad)
             if not is_traced(values) and not len(state.open_rows()):
                 break
         return state.result()
@@ -318,25 +309,11 @@ def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return Column(matches[value.codes], value.bad)
 
 
-def _or_value(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    """Return the values of optionals, or the default that all rows share."""
-    optionals, default = args
-    if not isinstance(optionals, Coded) or not isinstance(default, Same):
-        raise NotColumnar
-    # An unused code may have any value.
-    known = [
-        each.value if each.__class__ is Optional and each.present else default.value
-        for each in optionals.values
-    ]
-    return plain(Coded(optionals.codes, known, optionals.bad))
-
-
 CALLS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = {
     **dict.fromkeys(("list_size", "size_list", "map_size", "size_map"), _size),
     "list_sum_int": _sum(np.int64),
     "list_sum_double": _sum(np.float64),
     "lists_range": number_range,
     "index_list": _index_list,
-    "optional_orValue_value": _or_value,
     "in_list": _in_list,
 }

@@ -1,7 +1,7 @@
 """Functions and operators over columns, by overload id.
 
 Each returns the value of `kdsl.eval.functions` for every row that it does not mark as bad. Functions without
-a kernel are evaluated per distinct value or row by row.
+a kernel are left to the scalar back end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from kdsl.base.quantity import NANOS_PER_UNIT, Quantity
-from kdsl.base.resources import CPU, Resources
+from kdsl.base.resources import CPU
 from kdsl.eval.values import INT_MAX, INT_MIN
 from kdsl.plan.columns.column import (
     AllBad,
@@ -259,23 +259,6 @@ def _compare(left: Int64s, right: Int64s) -> Int64s:
 # ---- resources ---------------------------------------------------------------------------------------------
 
 
-def _resources(value: ColumnValue) -> tuple[frozenset[str], Callable[[str], Int64s | int]]:
-    """Return the resources that a value may name, and a reader of the amount of each."""
-    if isinstance(value, ResourceTable):
-        return value.names(), value.read
-    if isinstance(value, Same) and isinstance(value.value, Resources):
-        return frozenset(value.value.amounts()), value.value.amount
-    raise NotColumnar
-
-
-def _less_equals_resources(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    (names, left), (others, right) = map(_resources, args)
-    result = np.ones(rows, dtype=np.bool_)
-    for name in names | others:
-        result &= left(name) <= right(name)
-    return Column(result)
-
-
 def _index_resources(rows: int, args: list[ColumnValue]) -> ColumnValue:
     table, name = args
     if not isinstance(table, ResourceTable) or not isinstance(name, Same):
@@ -337,8 +320,6 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "ratio_quantity": _operation(_ratio, AMOUNT, undefined=_is_rounded),
     "quantity_as_integer": _amount_as_integer,
     "index_resources": _index_resources,
-    "less_equals_resources": _less_equals_resources,
-    "greater_equals_resources": lambda rows, args: _less_equals_resources(rows, args[::-1]),
     **dict.fromkeys(("quantity_sign", "sign_quantity"), _operation(np.sign, AMOUNT)),
     "quantity_is_greater_than": _operation(np.greater, AMOUNT),
     "quantity_is_less_than": _operation(np.less, AMOUNT),

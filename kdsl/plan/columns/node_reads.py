@@ -212,23 +212,18 @@ class NodeReadsCompiler:
         return collect
 
     def _function(self, expr: CallFn) -> Collect | None:
-        inputs = [isinstance(arg, Var) and arg.slot == self._node for arg in expr.args]
-        if True not in inputs:
+        if not any(map(self._rule.is_node, expr.args)):
             return self.compile_all(expr.args)
-        fn = self._rule.fn(expr.fn)
-        if inputs.count(True) > 1:
-            raise NotColumnar
-        pairs = list(zip(fn.params, expr.args, strict=True))
-        node = fn.params[inputs.index(True)].slot
-        known = [(param.slot, closure) for param, arg in pairs if (closure := self._closure(arg)) is not None]
+        fn, node, given = self._rule.call(expr)
+        known = [(slot, closure) for slot, arg in given if (closure := self._closure(arg)) is not None]
         # Inside, the reads of an argument are unknown.
-        self._changing += [arg for _, arg in pairs if not is_stable(arg)]
+        self._changing += [arg for _, arg in given if not is_stable(arg)]
         place = (expr.fn, node, frozenset(slot for slot, _ in known))
         if place not in self._bodies:
             inner = self._inside(self._rule.in_fn(fn, node), place[2])
             self._bodies[place] = inner.compile(fn.body)
         collect = self._bodies[place]
-        outer = self.compile_all(arg for param, arg in pairs if param.slot != node)
+        outer = self.compile_all(arg for _, arg in given)
         if collect is None or collect is unclear:
             return collect or outer
         body, blank = collect, [UNSET] * (fn.slots + 1)
@@ -282,12 +277,17 @@ class NodeReadsCompiler:
         """Return the groups of nodes for all of a rule's expressions; None if it reads more than a few facts
         in any case.
         """
-        optimised = scope.optimised
-        parts = self.compile_all(map(optimised, exprs)), self._statements(statements, optimised)
-        collect = together(parts) or nothing
+        collect = self.of_parts(exprs, statements, scope) or nothing
         if collect is unclear:
             return None
         return NodeGroups(collect, scope.transient_slot() if self._changing else scope.kept_slot())
+
+    def of_parts(
+        self, exprs: Iterable[TypedExpr], statements: Iterable[CheckedStatement], scope: RuleScope
+    ) -> Collect | None:
+        """Return the collector of expressions and statements of a rule."""
+        optimised = scope.optimised
+        return together((self.compile_all(map(optimised, exprs)), self._statements(statements, optimised)))
 
     def _statements(
         self, statements: Iterable[CheckedStatement], optimised: Callable[[TypedExpr], TypedExpr]

@@ -12,7 +12,7 @@ from typing import Final, Self
 
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedFn
-from kdsl.check.model.typed import TypedExpr
+from kdsl.check.model.typed import CallFn, TypedExpr, Var
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure
 from kdsl.eval.scalar.frame import Compile
@@ -100,12 +100,23 @@ class ColumnScope(ABC):
         scope.lowered = self.lowered
         return scope
 
-    def fn(self, name: str) -> CheckedFn:
-        """Return a function of a rule file; NotColumnar for a plugin's."""
-        fn = self.functions.fns[name]
+    def call(self, expr: CallFn) -> tuple[CheckedFn, int, list[tuple[int, TypedExpr]]]:
+        """Return the function of a call, its parameter that receives the node, `NO_NODE` without one, and its
+        other parameters with their arguments. NotColumnar for a function of a plugin, and for two nodes.
+        """
+        fn = self.functions.fns[expr.fn]
         if not isinstance(fn, CheckedFn):
             raise NotColumnar
-        return fn
+        given = [(param.slot, arg) for param, arg in zip(fn.params, expr.args, strict=True)]
+        others = [(slot, arg) for slot, arg in given if not self.is_node(arg)]
+        nodes = [slot for slot, arg in given if self.is_node(arg)]
+        if len(nodes) > 1:
+            raise NotColumnar
+        return fn, nodes[0] if nodes else NO_NODE, others
+
+    def is_node(self, expr: TypedExpr) -> bool:
+        """Return whether an expression is the node itself."""
+        return isinstance(expr, Var) and expr.slot == self.slots.node
 
 
 class RuleColumns(ColumnScope):

@@ -1,7 +1,8 @@
 """The body of a predicate over columns: the nodes that each `require` rejects.
 
-A node for which columns have no answer goes to the scalar back end as a whole, as does a node whose reason
-depends on the node, and one that a loop without a column form is reached for.
+A statement without a column form runs in the scalar back end, if possible once per distinct combination of
+the node facts that it reads. A node for which columns have no answer goes to the scalar back end as a whole,
+as does a node whose reason depends on the node.
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread
 from kdsl.plan.columns.compiler import Lowering
-from kdsl.plan.columns.logic import Operand, scattered
+from kdsl.plan.columns.distinct import paying_for_one, set_node
+from kdsl.plan.columns.groups import grouped
+from kdsl.plan.columns.logic import Operand, at_rows
+from kdsl.plan.columns.node_groups import distinct_digits
+from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rejections import Rejections, TracedRejections
 from kdsl.plan.columns.rule import RuleColumns, ScalarPart
 from kdsl.plan.compile.failures import MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
-from kdsl.plan.compile.statements import CODES, chosen_items
+from kdsl.plan.compile.statements import CODES, BlockCompiler, chosen_items
 from kdsl.plan.compile.template import compile_template, text_in
 from kdsl.plan.reads.dependencies import expressions_of_body
 
@@ -102,23 +107,18 @@ class ColumnBlock:
 
         def step(batch: Batch, found: Rejections) -> None:
             among = found.chosen()
-            part = batch if among is None else batch.part(among)
-            failed: Bad
+            failed: Bad = None
             try:
-                value = condition(part)
+                value = condition(batch) if among is None else at_rows(condition, batch, among)
             except AllBad:
                 found.leave(None)
                 return
             if isinstance(value, Same):
                 if value.value:
                     return
-                failed = None
             else:
-                values, bad = spread(value, len(part), np.bool_)
+                values, bad = spread(value, len(batch), np.bool_)
                 failed = ~values
-                if among is not None:
-                    failed = scattered(failed, among, len(batch))
-                    bad = None if bad is None else scattered(bad, among, len(batch))
                 if bad is not None:
                     found.leave(bad)
                 if not found.has(failed):
@@ -154,7 +154,7 @@ class ColumnBlock:
             and scope.is_lasting(statement.where, bound=inside)
             and scope.is_lasting(*self._error_parts, bound=shared)
         ):
-            return self._over_items(statement, shared) or self._left(statement)
+            return self._over_items(statement, shared) or self._by_scalar(statement, shared)
         choose = chosen_items(statement, scope)
         local: list[int] = []
         for inner in statement.body:
@@ -236,10 +236,39 @@ class ColumnBlock:
 
         return step
 
-    def _left(self, statement: CheckedForEach) -> BatchStep:
-        """Return a step that leaves a loop to the scalar back end, with all that is still open."""
-        self._columns.scalar_parts.append(ScalarPart(statement.iterable.span, None))
-        return lambda batch, found: found.leave(None)
+    def _by_scalar(self, statement: CheckedForEach, shared: frozenset[int]) -> BatchStep:
+        """Return a step that runs a loop in the scalar back end, for one node of each group."""
+        block = BlockCompiler(self._scope, self._report_all, self._on_error)
+        block.add(statement)
+        reads = NodeReadsCompiler(self._columns, shared)
+        collect = reads.of_parts(self._error_parts, [statement], self._scope)
+        facts = None if collect is unclear else tuple(reads.facts)
+        self._columns.scalar_parts.append(ScalarPart(statement.iterable.span, facts))
+        slots = self._columns.slots
+
+        def step(batch: Batch, found: Rejections) -> None:
+            index = found.open_rows()
+            part = batch.part(index)
+            representatives, kinds = grouped(distinct_digits(collect, part), len(part))
+            with paying_for_one(part) as begin:
+                for kind, row in enumerate(representatives.tolist()):
+                    failures: list[Failure] = []
+                    set_node(part, row, slots)
+                    begin()
+                    block.run(part.frame, failures)
+                    is_over = part.frame[-1].left < 0
+                    if not failures and not is_over:
+                        continue
+                    rows = np.zeros(len(batch), dtype=np.bool_)
+                    rows[index[kinds == kind]] = True
+                    if is_over:
+                        found.leave(rows)
+                        continue
+                    for failure in dict.fromkeys(failures):
+                        found.add(failure, rows)
+                    found.close(rows)
+
+        return step
 
 
 def reject(batch: Batch, steps: Iterable[BatchStep], report_all: bool) -> Rejections:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.eval.functions import IMPLEMENTATIONS
-from kdsl.eval.values import INT_MAX, NONE, EvalError, Optional, Value
+from kdsl.eval.values import INT_MAX, EvalError, Value
 from kdsl.plan.columns.column import (
     AllBad,
     Bad,
@@ -135,26 +135,11 @@ def test_membership(value: ColumnValue, known: tuple[Value, ...]) -> None:
     check("in_list", value, Same(known))
 
 
-OPTIONALS = [
-    ([Optional(3), NONE, Optional(5)], 7),
-    ([Optional("a"), NONE, Optional("b")], "z"),
-]
-
-
-@pytest.mark.parametrize(("known", "default"), OPTIONALS)
-@pytest.mark.parametrize("bad", [None, PART])
-def test_values_of_optionals(known: list[Value], default: Value, bad: Bad) -> None:
-    check("optional_orValue_value", Coded(CODES, known, bad), Same(default))
-    # Codes that no good row has may have any value.
-    check("optional_orValue_value", Coded(CODES, [None, *known[1:]], PART), Same(default))
-
-
 NO_FORM: Mapping[str, tuple[ColumnValue, ...]] = {
     "list_size": (Same((1, 2)),),
     "list_sum_int": (Same((1, 2)),),
     "index_list": (Items((PresentItem(0, Same(1), None),), False), Column(np.zeros(ROWS, np.int64))),
     "in_list": (Coded(CODES, ["a", 1, "b"]), Same(("a", 1))),
-    "optional_orValue_value": (Coded(CODES, [NONE] * 3), Column(np.zeros(ROWS, np.int64))),
 }
 """Arguments that a function has no form for: a whole value where entries are wanted, an index per row, numbers
 among strings.
@@ -175,8 +160,6 @@ def test_each_argument_has_to_have_a_form() -> None:
         CALLS["in_list"](ROWS, [whole, whole])
     with pytest.raises(NotColumnar):
         CALLS["in_list"](ROWS, [Same(1), Same((1,))])
-    with pytest.raises(NotColumnar):
-        CALLS["optional_orValue_value"](ROWS, [whole, Same(1)])
     # An index that is no int has an error of its own, with the text of the scalar back end.
     with pytest.raises(NotColumnar):
         CALLS["index_list"](ROWS, [Items((), False), Same(True)])
