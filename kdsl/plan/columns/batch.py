@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct, field
@@ -15,7 +15,7 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.plan.columns.column import Array, ColumnValue, Mask, OutOfSteps, rows_of, take
-from kdsl.plan.columns.traced import ColumnKey, cells_of
+from kdsl.plan.columns.traced import ColumnKey, amounts, is_traced
 
 MIN_ROWS: Final = 12
 """For fewer nodes the scalar back end is faster than making columns."""
@@ -52,7 +52,10 @@ class Batch(Struct, eq=False):
 
     def column(self, place: ColumnKey) -> NDArray[np.int64]:
         """Return the rows' values of a column of the snapshot."""
-        return cells_of(self.snapshot, self.rows, place)
+        rows: Any = self.rows
+        found: NDArray[np.int64]
+        found = rows.load(place) if is_traced(rows) else amounts(self.snapshot, place).take(rows)
+        return found
 
     def nodes(self) -> Iterator[Value]:
         """Yield the nodes for the scalar back end."""

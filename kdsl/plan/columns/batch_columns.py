@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -17,8 +16,6 @@ from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.node_lists import lists_of
 
 _LABELS: Final = "labels"
-_FEW: Final = 3
-"""The most codes that are compared one by one."""
 
 
 class BatchColumns:
@@ -42,8 +39,7 @@ class BatchColumns:
 
     def label_numbers(self, key: str) -> tuple[NDArray[np.int64], Mask]:
         column = self._facts.key(_LABELS, key)
-        integers: Integers = column.kept[Integers]
-        numbers, known = integers.cells()
+        numbers, known = _integers(column)
         codes = column.codes.take(self.rows)
         return numbers.take(codes), known.take(codes)
 
@@ -58,32 +54,17 @@ class BatchColumns:
         return lists.count(chosen).take(column.codes.take(self.rows)) > 0
 
     def _has_code(self, column: FactColumn, wanted: list[int]) -> Mask:
-        codes = column.codes.take(self.rows)
-        if len(wanted) > _FEW:
-            is_wanted = np.zeros(len(column.values), np.bool_)
-            is_wanted[wanted] = True
-            return is_wanted.take(codes)
-        found: Mask = codes == wanted[0] if wanted else np.zeros(len(codes), np.bool_)
-        for code in wanted[1:]:
-            found |= codes == code
-        return found
+        is_wanted = np.zeros(len(column.values), np.bool_)
+        is_wanted[wanted] = True
+        return is_wanted.take(column.codes.take(self.rows))
 
 
-class Integers:
-    """The values of a column of texts as integers, by code. Thread-safe."""
-
-    def __init__(self, column: FactColumn) -> None:
-        self._column = column
-        self._lock = Lock()
-        self._numbers: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._known: Mask = np.zeros(0, np.bool_)
-
-    def cells(self) -> tuple[NDArray[np.int64], Mask]:
-        """Return the integer of each code, and which codes have one."""
-        with self._lock:
-            new = self._column.values[len(self._numbers) :]
-            if new:
-                read = [None if text is None else integer_of(text) for text in new]
-                self._numbers = np.append(self._numbers, np.array([each or 0 for each in read], np.int64))
-                self._known = np.append(self._known, np.array([each is not None for each in read], np.bool_))
-            return self._numbers, self._known
+def _integers(column: FactColumn) -> tuple[NDArray[np.int64], Mask]:
+    """Return the integer of each code of a column of texts, and which codes have one."""
+    known: tuple[NDArray[np.int64], Mask] | None = column.kept.get(integer_of)
+    if known is None or len(known[0]) < len(column.values):
+        read = [None if text is None else integer_of(text) for text in column.values]
+        numbers = np.array([each or 0 for each in read], np.int64)
+        # In one assignment: other threads ask, too.
+        known = column.kept[integer_of] = numbers, np.array([each is not None for each in read], np.bool_)
+    return known

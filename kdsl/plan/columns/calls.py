@@ -1,4 +1,4 @@
-"""Calls over columns: by a kernel, or once per distinct combination of arguments."""
+"""Calls over columns, by a kernel."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ from typing import Any, cast
 
 from kdsl.check.model.typed import CallOf
 from kdsl.eval.functions import IMPLEMENTATIONS
-from kdsl.eval.scalar.meter import CHARACTERS, has_weight
+from kdsl.eval.scalar.meter import CHARACTERS, has_weight, steps_of_value
 from kdsl.eval.values import EvalError
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import AllBad, Column, ColumnValue, Numbers, Same
-from kdsl.plan.columns.distinct import apply_distinct
+from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, Items, NotColumnar, Numbers, Same
 from kdsl.plan.columns.items import equal_codes
 from kdsl.plan.columns.kernels import AMOUNT, EQUALITY, Kernel
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.numbers import NUMBERS, is_numbers, numbers_of
-from kdsl.plan.columns.weights import steps_of, steps_of_column
 
 
 def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | None) -> Operand:
     """Return a call of a library function."""
-    scalar, type_ = IMPLEMENTATIONS[expr.overload], expr.type
+    scalar = IMPLEMENTATIONS[expr.overload]
     weighs = has_weight(expr.function, (arg.type for arg in expr.args))
     of_numbers = NUMBERS.get(expr.overload)
 
@@ -38,7 +36,7 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
                 batch.spend(sum(map(steps_of_column, values)))
                 return _paid(of_numbers(len(batch), values), batch)
         if kernel is None:
-            return apply_distinct(scalar, values, type_, batch, weighs)
+            raise NotColumnar
         if weighs:
             batch.spend(sum(map(steps_of_column, values)))
         return _paid(kernel(len(batch), values), batch)
@@ -50,7 +48,7 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
         except EvalError:
             raise AllBad from None
         if weighs:
-            batch.spend(steps_of([*same, result]))
+            batch.spend(sum(map(steps_of_value, [*same, result])))
         return Same(result)
 
     return call
@@ -79,3 +77,19 @@ def compare_columns(left: Operand, right: Operand, wanted: bool, dtype: Any) -> 
         return found if wanted else Column(~found.values, found.bad)
 
     return compare
+
+
+def steps_of_column(value: ColumnValue) -> int:
+    """Return the steps for visiting a value, in the row with the highest cost: at least those of the scalar
+    back end for any row.
+    """
+    match value:
+        case Same(value=only):
+            return steps_of_value(only)
+        case Coded(values=known):
+            return max(map(steps_of_value, known), default=0)
+        case Items(entries=entries):
+            return len(entries) + sum(steps_of_column(entry.value) for entry in entries)
+        case Numbers(values=cells):
+            return int(cells.shape[1])
+    return 0

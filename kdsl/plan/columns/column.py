@@ -103,10 +103,9 @@ class Items(Struct, frozen=True, eq=False):
 
 
 class ResourceTable(Struct, frozen=True, eq=False):
-    """`read` returns the amounts of a resource, in its canonical unit; `names` are the possible resources."""
+    """`read` returns the amounts of a resource, in its canonical unit."""
 
     read: Callable[[str], Int64s]
-    names: Callable[[], frozenset[str]]
 
 
 class CodedLists(Struct, frozen=True, eq=False):
@@ -166,6 +165,11 @@ def with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
     """Return a value that is bad in these rows as well; NotColumnar if its class cannot be."""
     if bad is None:
         return value
+    if isinstance(value, Same):
+        # The rows that are not bad share it.
+        if value.value.__class__ in PLAIN:
+            return Column(np.full(len(bad), value.value), bad)
+        return Coded(np.zeros(len(bad), np.int64), [value.value], bad)
     if isinstance(value, GOOD):
         raise NotColumnar
     return replace(value, bad=either(value.bad, bad))
@@ -239,14 +243,6 @@ def encoded(value: ColumnValue) -> Coded:
     return Coded(codes, distinct.view(values.dtype).tolist(), value.bad)
 
 
-def compact(value: Coded) -> Coded:
-    """Return a column whose dictionary is not longer than its rows."""
-    if len(value.values) <= len(value.codes):
-        return value
-    used, codes = np.unique(value.codes, return_inverse=True)
-    return Coded(codes, [value.values[code] for code in used.tolist()], value.bad)
-
-
 def take(value: ColumnValue, index: Array) -> ColumnValue:
     """Return the value for some of its rows."""
 
@@ -261,8 +257,8 @@ def take(value: ColumnValue, index: Array) -> ColumnValue:
         case Items(entries=entries, is_map=is_map, bad=bad):
             taken = (PresentItem(one.key, take(one.value, index), part(one.present)) for one in entries)
             return Items(tuple(taken), is_map, part(bad))
-        case ResourceTable(read=read, names=names):
-            return ResourceTable(lambda name: read(name)[index], names)
+        case ResourceTable(read=read):
+            return ResourceTable(lambda name: read(name)[index])
         case CodedLists(codes=codes, lists=lists, kept=kept):
             return CodedLists(codes[index], lists, kept)
         case Numbers(values=values, sizes=sizes, bad=bad):

@@ -4,13 +4,13 @@ This module decides how an expression is evaluated for many nodes:
 
 1. A part that is the same for all nodes is evaluated once, by the scalar back end.
 2. Arithmetic, comparison, logic, macros over lists that all nodes share, and functions of rule files are
-   evaluated over whole columns; other functions once per distinct combination of their arguments.
+   evaluated over whole columns.
 3. A part that reads only a few facts of a node is evaluated by the scalar back end, once per distinct
    combination of those facts.
 4. Other parts are evaluated by the scalar back end for every node that is still undecided.
 
 3 and 4 are used for the smallest part that has no form of kind 2, so one unusual call does not make a rule
-slow. `ColumnCompiler.scalar_parts` lists those parts.
+slow. `ColumnScope.scalar_parts` lists those parts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from kdsl.check.model.typed import (
-    Bind,
     CallFn,
     CallOf,
     Comprehension,
@@ -40,9 +39,9 @@ from kdsl.eval.values import EvalError, UInt, Value
 from kdsl.eval.views import attribute_of, method_of, wrapper_of
 from kdsl.plan.card_table import card_table
 from kdsl.plan.columns import items as listed
+from kdsl.plan.columns.atoms import keyed
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.calls import call_over_columns, compare_columns
-from kdsl.plan.columns.collectors import unclear
 from kdsl.plan.columns.column import (
     DTYPES,
     AllBad,
@@ -57,15 +56,15 @@ from kdsl.plan.columns.column import (
     with_bad,
 )
 from kdsl.plan.columns.context import Context, is_open, only_bools
-from kdsl.plan.columns.distinct import Fallback, NodeMethod
+from kdsl.plan.columns.distinct import Fallback, NodeMethod, attributes_read
 from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import count_of_pods, quantifier_of_pods
-from kdsl.plan.columns.node_reads import NodeReadsCompiler
-from kdsl.plan.columns.numbers import cards, numbers_of, over_numbers
-from kdsl.plan.columns.rule import NO_NODE, ColumnScope, RuleColumns, ScalarPart
+from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
+from kdsl.plan.columns.numbers import NUMBERS, cards, numbers_of, over_numbers
+from kdsl.plan.columns.rule import ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded
 from kdsl.plan.columns.typical_pods import MEASURES, over_cards
 
@@ -79,27 +78,22 @@ _OVER_NUMBERS: Final = frozenset(
 )
 
 
-class ColumnCompiler(RuleColumns):
-    """Compiles the expressions of one rule."""
-
-    def compile(self, expr: TypedExpr) -> Operand:
-        """Compile a whole expression, such as the value of a score."""
-        return recorded(self.lower(expr), self.tapes, expr.reads)
-
-    def lower(self, expr: TypedExpr, shared: frozenset[int] = frozenset()) -> Operand:
-        """Compile a part of a rule. `shared` are loop variables with one value for all rows."""
-        return self.lowering(shared).lower(expr)
-
-    def lowering(self, shared: frozenset[int]) -> Lowering:
-        """Return a compiler for parts of a rule."""
-        return Lowering(self, shared, frozenset())
+def lower_whole(expr: TypedExpr, rule: RuleColumns) -> Operand:
+    """Lower a whole expression of a rule, such as the value of a score."""
+    return recorded(Lowering(rule).lower(expr), rule.tapes, expr.reads)
 
 
 class Lowering:
-    """Lowers one expression tree. `captured` are the slots of macros and functions, which hold columns."""
+    """Lowers one expression tree. `shared` are loop variables with one value for all rows, `captured` the
+    slots of macros and functions, which hold columns.
+    """
 
     def __init__(
-        self, rule: ColumnScope, shared: frozenset[int], captured: frozenset[int], depth: int = 0
+        self,
+        rule: ColumnScope,
+        shared: frozenset[int] = frozenset(),
+        captured: frozenset[int] = frozenset(),
+        depth: int = 0,
     ) -> None:
         self.at = Context(rule, shared, captured)
         self._depth = depth
@@ -115,7 +109,8 @@ class Lowering:
         count = len(parts)
         self._depth += 1
         try:
-            self._reach(self._depth)
+            if self._depth > MAX_DEPTH:
+                raise NotColumnar
             return self._guarded(self._columnar(expr), expr)
         except NotColumnar:
             del parts[count:]
@@ -123,38 +118,26 @@ class Lowering:
         finally:
             self._depth -= 1
 
-    def _reach(self, depth: int) -> None:
-        if depth > MAX_DEPTH:
-            raise NotColumnar
-        self.at.rule.lowered.deepest = max(self.at.rule.lowered.deepest, depth)
-
-    def _once(
-        self,
-        known: dict[Key, tuple[Operand, int]],
-        key: Key,
-        lower: Callable[[], Operand],
-    ) -> Operand:
-        lowered, depth = self.at.rule.lowered, self._depth
-        if key not in known:
-            before, lowered.deepest = lowered.deepest, depth
-            closure = lower()
-            known[key] = closure, lowered.deepest - depth
-            lowered.deepest = max(lowered.deepest, before)
-        closure, height = known[key]
-        self._reach(depth + height)
-        return closure
+    def _once(self, known: dict[Key, tuple[Operand, int]], key: Key, lower: Callable[[], Operand]) -> Operand:
+        """Return what was lowered before; lower it again for a deeper place, because of `MAX_DEPTH`."""
+        found = known.get(key)
+        if found is None or found[1] < self._depth:
+            found = known[key] = lower(), self._depth
+        return found[0]
 
     def _fallback(self, expr: TypedExpr, parts: list[ScalarPart] | None = None) -> Operand:
         """Leave an expression to the scalar back end, and record it in `parts` if it reads the node."""
         rule, captured, shared = self.at.rule, self.at.captured, self.at.shared
         closure, needs = rule.closure(expr), rule.needs(expr)
-        held = sorted(needs & captured)
+        held = {slot: attributes_read(expr, slot) for slot in sorted(needs & captured)}
         if not rule.reads_node(needs):
             return Fallback(closure, expr.type, held)
         reads = NodeReadsCompiler(rule, shared | captured)
         collect = reads.compile(expr)
         if parts is not None:
-            parts.append(ScalarPart(expr.span, None if collect is unclear else tuple(reads.facts)))
+            part = ScalarPart(expr.span, None if collect is unclear else tuple(reads.facts))
+            if part not in parts:
+                parts.append(part)
         in_any_case = NodeReadsCompiler(rule, shared).compile(expr) if held else collect
         return Fallback(closure, expr.type, held, rule.slots, (collect, in_any_case))
 
@@ -193,14 +176,14 @@ class Lowering:
             case CallOf(function="_?_:_", args=(condition, yes, no)):
                 only_bools([condition])
                 return choose(self.lower(condition), self.lower(yes), self.lower(no))
-            case CallOf() | KeyOf() if (fact := self.at.keyed(expr)) is not None:
+            case CallOf() | KeyOf() if (fact := keyed(expr, self.at.node)) is not None:
                 assert fact.key is not None
                 return keyed_fact(expr, fact.field, self.lower(fact.key))
             case CallOf(
                 function="orValue", args=(CallOf() | KeyOf() as found, Const(value=str(default)))
-            ) if found.type == optional_of(STRING) and (fact := self.at.keyed(found)) is not None:
+            ) if found.type == optional_of(STRING) and (fact := keyed(found, self.at.node)) is not None:
                 assert fact.key is not None
-                return text_or(fact.field, self.lower(fact.key), default, self._call(expr))
+                return text_or(fact.field, self.lower(fact.key), default)
             case CallOf():
                 return self._call(expr)
             case CallFn():
@@ -209,8 +192,6 @@ class Lowering:
                 return self._comprehension(expr)
             case ListOf() if not any(item.optional or may_be_large(item.value.type) for item in expr.items):
                 return listed.list_of([self.lower(item.value) for item in expr.items])
-            case Bind(macro="bind"):
-                return self._bind(expr)
         raise NotColumnar
 
     def _cards(self) -> Operand:
@@ -228,7 +209,7 @@ class Lowering:
         slot = expr.slot
         if slot in self.at.captured:
             return lambda batch: batch.columns[slot]
-        definition = self.at.rule.definition(slot)
+        definition = self.at.rule.definitions.get(slot)
         if definition is None:
             raise NotColumnar
         lowered = self.at.rule.lowered
@@ -261,8 +242,8 @@ class Lowering:
             return of_items(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
         special = listed.CALLS.get(expr.overload)
         kernel = KERNELS.get(expr.overload)
-        if special is None and kernel is None:
-            self.at.only_codable(expr)
+        if special is None and kernel is None and expr.overload not in NUMBERS:
+            raise NotColumnar
         if expr.function == "size":
             (counted,) = expr.args
             if (
@@ -284,32 +265,20 @@ class Lowering:
 
     def _equality(self, expr: CallOf) -> Operand:
         left, right = expr.args
-        if left.type != right.type or left.type.name in ("list", "map", "resources"):
+        if left.type != right.type or left.type not in (*DTYPES, STRING, QUANTITY):
             raise NotColumnar
-        if left.type not in (*DTYPES, STRING, QUANTITY):
-            return call_over_columns(expr, [self.lower(left), self.lower(right)], None)
         return compare_columns(
             self.lower(left), self.lower(right), expr.overload == "equals", DTYPES.get(left.type)
         )
 
     def _fn_call(self, expr: CallFn) -> Operand:
-        fn = self.at.rule.fn(expr.fn)
-        # The parameter that receives the node is the node of the body.
-        of_node = [isinstance(arg, Var) and arg.slot == self.at.node for arg in expr.args]
-        if of_node.count(True) > 1:
-            raise NotColumnar
-        node = fn.params[of_node.index(True)].slot if any(of_node) else NO_NODE
-        params = frozenset(param.slot for param in fn.params) - {node}
+        fn, node, given = self.at.rule.call(expr)
         # INVARIANT: functions are not recursive; the checker ensures it.
-        scope = self.at.rule.in_fn(fn, node)
-        inner = Lowering(scope, frozenset(), params, self._depth)
+        scope, params = self.at.rule.in_fn(fn, node), frozenset(slot for slot, _ in given)
+        # The parameter that receives the node is the node of the body.
+        inner = Lowering(scope, captured=params, depth=self._depth)
         body = self._once(self.at.rule.lowered.bodies, (expr.fn, node), lambda: inner.lower(fn.body))
-        args = [
-            (param.slot, self.lower(arg))
-            for param, arg in zip(fn.params, expr.args, strict=True)
-            if param.slot != node
-        ]
-
+        args = [(slot, self.lower(arg)) for slot, arg in given]
         blank: list[Value] = [UNSET] * (fn.slots + 1)
 
         def call(batch: Batch) -> ColumnValue:
@@ -380,16 +349,6 @@ class Lowering:
         """Return a lowering for the inside of a macro, whose variables may hold columns."""
         at = self.at
         return Lowering(at.rule, at.shared, at.captured.union(slots), self._depth)
-
-    def _bind(self, expr: Bind) -> Operand:
-        slot, value = expr.variable.slot, self.lower(expr.value)
-        body = self._within([slot]).lower(expr.body)
-
-        def bind(batch: Batch) -> ColumnValue:
-            batch.columns[slot] = value(batch)
-            return body(batch)
-
-        return bind
 
 
 def _constant(expr: Const) -> Operand:

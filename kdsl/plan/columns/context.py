@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kdsl.check.model.typed import CallOf, Comprehension, Const, FieldOf, KeyOf, ListOf, Macro, TypedExpr, Var
-from kdsl.check.model.types import BOOL, QUANTITY, Type
-from kdsl.eval.functions import IMPLEMENTATIONS
+from kdsl.check.model.typed import CallOf, Comprehension, Const, FieldOf, ListOf, Macro, TypedExpr, Var
+from kdsl.check.model.types import BOOL, Type
 from kdsl.eval.scalar.access import CARDS, DEVICE
-from kdsl.plan.columns.atoms import NodeFact, has_list_column
-from kdsl.plan.columns.atoms import keyed as fact_of_key
+from kdsl.plan.columns.atoms import has_list_column
 from kdsl.plan.columns.column import DTYPES, NotColumnar
 from kdsl.plan.columns.numbers import NUMBERS
 from kdsl.plan.columns.rule import ColumnScope
@@ -35,10 +33,6 @@ class Context:
         """The slot of the node."""
         return self.rule.slots.node
 
-    def keyed(self, expr: CallOf | KeyOf) -> NodeFact | None:
-        """Return the fact of an expression, if it is one with a column."""
-        return fact_of_key(expr, self.node)
-
     def is_numbers(self, arg: TypedExpr, call: CallOf | None = None) -> bool:
         """Return whether `call` takes the expression, a list of numbers or the cards of the node."""
         if call is not None and call.overload not in NUMBERS:
@@ -50,14 +44,6 @@ class Context:
             return is_given or (isinstance(arg, FieldOf) and arg.field == CARDS)
         return arg.type.args[0] in DTYPES
 
-    def only_codable(self, expr: CallOf) -> None:
-        """Raise NotColumnar unless a function can be called once per distinct combination of arguments."""
-        if expr.overload not in IMPLEMENTATIONS:
-            raise NotColumnar
-        for arg in expr.args:
-            if arg.type == QUANTITY and self.rule.shared_closure(arg, self.shared) is None:
-                raise NotColumnar
-
     def is_node_list(self, expr: TypedExpr) -> bool:
         """Return whether an expression is a list of the node's facts or usage, or a filtered one."""
         match expr:
@@ -66,7 +52,7 @@ class Context:
             case Comprehension(macro=Macro.FILTER, iterable=iterable):
                 return self.is_node_list(iterable)
             case Var(slot=slot) if slot not in self.captured:
-                definition = self.rule.definition(slot)
+                definition = self.rule.definitions.get(slot)
                 return definition is not None and self.is_node_list(definition)
         return False
 
@@ -75,7 +61,7 @@ class Context:
         match expr:
             case Var(slot=slot) if slot in self.captured:
                 return True
-            case Var(slot=slot) if (value := self.rule.definition(slot)) is not None:
+            case Var(slot=slot) if (value := self.rule.definitions.get(slot)) is not None:
                 return self.is_uniform(value)
             case Comprehension(iterable=iterable, macro=macro):
                 return macro in _LISTS and self.is_uniform(iterable)

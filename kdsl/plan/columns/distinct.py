@@ -6,34 +6,37 @@ evaluated once per combination of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import FieldOf, TypedExpr, Var
 from kdsl.check.model.types import Type
 from kdsl.eval.scalar import UNSET, Closure
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
+from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.batch_columns import BatchColumns
 from kdsl.plan.columns.column import (
     AllBad,
-    Array,
-    Bad,
     Coded,
     Column,
     ColumnValue,
     NotColumnar,
+    Objects,
     OutOfSteps,
     Same,
     either,
     encoded,
     of_results,
+    take,
 )
-from kdsl.plan.columns.groups import Codes, Digit, grouped
+from kdsl.plan.columns.groups import Digit, grouped
 from kdsl.plan.columns.node_groups import Collect, distinct_digits
-from kdsl.plan.columns.weights import steps_of
 
 _BAD = EvalError("bad in another column")
 
@@ -49,100 +52,132 @@ class NodeSlots:
 class Fallback:
     """Evaluates an expression by the scalar back end, once per distinct combination of its inputs.
 
-    The inputs are the variables of the macros and functions around it (`captured`), and what it reads of the
-    node: `collectors` add these reads if the variables have one value for all rows, and in any case. `slots`
-    is None if it does not read the node.
+    The inputs are the variables of the macros and functions around it, and what it reads of the node:
+    `collectors` add these reads if the variables have one value for all rows, and in any case. `slots` is
+    None if it does not read the node. `captured` are the slots of the variables, each with the attributes
+    that are read of it, None for the value as a whole.
     """
 
     def __init__(
         self,
         closure: Closure,
         type_: Type,
-        captured: Sequence[int],
+        captured: Mapping[int, frozenset[str] | None],
         slots: NodeSlots | None = None,
         collectors: tuple[Collect | None, Collect | None] = (None, None),
     ) -> None:
         self._closure = closure
         self._type = type_
-        self._captured = tuple(captured)
+        self._captured = captured
         self._slots = slots
         self._collectors = collectors
 
     def __call__(self, batch: Batch) -> ColumnValue:
         coded: dict[int, Coded] = {}
-        for slot in self._captured:
+        inputs: list[Coded] = []
+        for slot, attributes in self._captured.items():
             value = batch.columns[slot]
             if isinstance(value, Same):
                 batch.frame[slot] = value.value
             else:
                 coded[slot] = encoded(value)
-        if not coded and self._slots is None:
+                inputs += _inputs(coded[slot], attributes)
+        frame, closure, slots = batch.frame, self._closure, self._slots
+        if not coded and slots is None:
             try:
-                return Same(self._closure(batch.frame))
+                return Same(closure(frame))
             except EvalError:
                 raise AllBad from None
-        bad = either(*(one.bad for one in coded.values()))
-        representatives, codes = self._groups(batch, coded, bad)
-        return of_results(self._evaluate(batch, representatives, coded, bad), self._type, codes)
+        own = [] if slots is None else distinct_digits(self._collectors[bool(coded)], batch)
 
-    def _groups(self, batch: Batch, coded: dict[int, Coded], bad: Bad) -> tuple[Array, Codes]:
-        """Return one row of each group that shares an answer, and the group of each row."""
-        own = [] if self._slots is None else distinct_digits(self._collectors[bool(coded)], batch)
-        return grouped(None if own is None else [*_digits(coded.values(), bad), *own], len(batch))
+        info, rows = batch.snapshot.info, batch.rows
 
-    def _evaluate(self, batch: Batch, rows: Array, coded: dict[int, Coded], bad: Bad) -> list[Value]:
-        """Return the value for each of some rows; an EvalError stands for one that fails."""
-        frame, closure, slots = batch.frame, self._closure, self._slots
-        results: list[Value] = []
-        with Spending(batch) as meter:
-            for row in rows.tolist():
-                if bad is not None and bad[row]:
-                    results.append(_BAD)
-                    continue
-                for slot, column in coded.items():
-                    frame[slot] = column.values[column.codes[row]]
-                if slots is not None:
-                    set_node(batch, row, slots)
-                meter.next()
-                try:
-                    results.append(closure(frame))
-                except EvalError as error:
-                    results.append(error)
-        return results
+        def answer(row: int) -> Value:
+            for slot, column in coded.items():
+                frame[slot] = column.values[column.codes[row]]
+            if slots is not None:
+                # The hot path: not by `set_node`.
+                frame[slots.node] = info(int(rows[row]))
+                for slot in slots.resets:
+                    frame[slot] = UNSET
+            begin()
+            return closure(frame)
+
+        with paying_for_one(batch) as begin:
+            return once_per_group(batch, inputs, own, answer, self._type)
 
 
-class Spending:
-    """The meter of a batch while rows are evaluated one by one: each row begins with the rest of the batch,
-    and finally the batch pays for the most expensive row.
+def attributes_read(expr: TypedExpr, slot: int) -> frozenset[str] | None:
+    """Return the attributes that an expression reads of a variable; None if it may read any."""
+    parts = tuple(walk(expr))
+    read = [part for part in parts if isinstance(part, FieldOf) and _is_var(part.operand, slot)]
+    if not read or len(read) < sum(_is_var(part, slot) for part in parts):
+        return None
+    return frozenset(attribute_of(part.field) for part in read)
+
+
+def _is_var(expr: TypedExpr, slot: int) -> bool:
+    return isinstance(expr, Var) and expr.slot == slot
+
+
+def _inputs(value: Coded, attributes: frozenset[str] | None) -> list[Coded]:
+    """Return the columns in which rows differ if their values do in these attributes."""
+    if not isinstance(value, Objects) or attributes is None or value.bad is not None or value.read is None:
+        return [value]
+    columns = [value.read(each) for each in sorted(attributes)]
+    return [value] if None in columns else [encoded(take(each, value.codes)) for each in columns if each]
+
+
+def once_per_group(
+    batch: Batch,
+    coded: Collection[Coded],
+    others: Sequence[Digit] | None,
+    answer: Callable[[int], Value],
+    type_: Type,
+) -> ColumnValue:
+    """Return the answer for each row, asked once per distinct combination of values and of `others`, on which
+    it depends, too; for each row if `others` is None.
     """
+    bad = either(*(one.bad for one in coded))
+    digits = None
+    if others is not None:
+        digits = [(one.codes, len(one.values)) for one in coded]
+        if bad is not None:
+            # The value in a bad row is arbitrary, so it must not represent good rows.
+            digits.append((bad.astype(np.int64), 2))
+        digits += others
+    representatives, codes = grouped(digits, len(batch))
+    results: list[Value] = []
+    for row in representatives.tolist():
+        try:
+            results.append(_BAD if bad is not None and bad[row] else answer(row))
+        except EvalError as error:
+            results.append(error)
+    return of_results(results, type_, codes)
 
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
-        self._outer: Meter = batch.frame[-1]
-        self._meter = Meter.of(max(self._outer.left, 0))
-        self._least = self._meter.limit
 
-    def __enter__(self) -> Spending:
-        self._batch.frame[-1] = self._meter
-        return self
+@contextmanager
+def paying_for_one(batch: Batch) -> Iterator[Callable[[], None]]:
+    """Evaluate rows one by one: each begins with the steps of the batch, and finally that pays for the most
+    expensive row. Yields a function that begins with another row.
+    """
+    outer: Meter = batch.frame[-1]
+    meter = batch.frame[-1] = Meter.of(max(outer.left, 0))
+    least = meter.limit
 
-    def next(self) -> None:
-        """Begin with another row; OutOfSteps if the last one ran out, and that makes all others useless."""
-        if self._meter.left < 0 and self._outer.is_of_each:
+    def begin() -> None:
+        nonlocal least
+        if meter.left < 0 and outer.is_of_each:
+            # One row ran out, which makes all others useless.
             raise OutOfSteps
-        self._least = min(self._least, self._meter.left)
-        self._meter.left = self._meter.limit
+        least, meter.left = min(least, meter.left), meter.limit
 
-    @property
-    def is_over(self) -> bool:
-        """Return whether the current row took more steps than there were."""
-        return self._meter.left < 0
-
-    def __exit__(self, *_: object) -> None:
-        self._batch.frame[-1] = self._outer
+    try:
+        yield begin
+    finally:
+        batch.frame[-1] = outer
         # A row that ran out is bad and goes to the scalar back end; the other rows go on.
-        least = max(min(self._least, self._meter.left), 0)
-        self._batch.spend(self._meter.limit - least)
+        batch.spend(meter.limit - max(min(least, meter.left), 0))
 
 
 def set_node(batch: Batch, row: int, slots: NodeSlots) -> None:
@@ -186,50 +221,5 @@ class NodeMethod:
         if column is not None:
             found = column(batch.rows)
             return Same(found) if found.__class__ is int else Column(found)
-        method = getattr(receiver.value, self._name)
-        results: list[Value] = []
-        for node in batch.nodes():
-            try:
-                results.append(method(*others, node))
-            except EvalError as error:
-                results.append(error)
-        return of_results(results, self._type, np.arange(len(batch)))
-
-
-def apply_distinct(
-    implementation: Callable[..., Value],
-    args: Sequence[ColumnValue],
-    type_: Type,
-    batch: Batch,
-    has_weight: bool,
-) -> ColumnValue:
-    """Call a function once per distinct combination of its arguments. With `has_weight`, the batch pays for
-    the largest arguments and result.
-    """
-    columns = [arg if isinstance(arg, Same) else encoded(arg) for arg in args]
-    coded = [arg for arg in columns if isinstance(arg, Coded)]
-    bad = either(*(arg.bad for arg in coded))
-    representatives, codes = grouped(_digits(coded, bad), len(batch))
-    results: list[Value] = []
-    highest = 0
-    for row in representatives.tolist():
-        if bad is not None and bad[row]:
-            results.append(_BAD)
-            continue
-        values = [arg.value if isinstance(arg, Same) else arg.values[arg.codes[row]] for arg in columns]
-        try:
-            results.append(implementation(*values))
-        except EvalError as error:
-            results.append(error)
-        if has_weight:
-            highest = max(highest, steps_of([*values, results[-1]]))
-    batch.spend(highest)
-    return of_results(results, type_, codes)
-
-
-def _digits(coded: Iterable[Coded], bad: Bad) -> list[Digit]:
-    digits: list[Digit] = [(one.codes, len(one.values)) for one in coded]
-    if bad is not None:
-        # The value in a bad row is arbitrary, so it must not represent good rows.
-        digits.append((bad.astype(np.int64), 2))
-    return digits
+        method, nodes = getattr(receiver.value, self._name), batch.nodes_at(range(len(batch)))
+        return once_per_group(batch, (), None, lambda row: method(*others, nodes[row]), self._type)

@@ -6,9 +6,8 @@ from kdsl.check.model.typed import CallOf, FieldOf, KeyOf
 from kdsl.check.model.types import STRING
 from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn
 from kdsl.eval.scalar.meter import CHARACTERS
-from kdsl.eval.values import NONE, Optional
 from kdsl.eval.views import attribute_of
-from kdsl.plan.columns.atoms import is_static
+from kdsl.plan.columns.atoms import is_static, is_test
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     DTYPES,
@@ -19,7 +18,6 @@ from kdsl.plan.columns.column import (
     NotColumnar,
     ResourceTable,
     Same,
-    compact,
     decoded,
 )
 from kdsl.plan.columns.logic import Operand
@@ -33,13 +31,7 @@ def node_field(expr: FieldOf) -> Operand:
     """Return the column of a field of the node; NotColumnar if it has none."""
     if expr.field in _RESOURCES:
         read = _RESOURCES[expr.field]
-
-        def table(batch: Batch) -> ColumnValue:
-            return ResourceTable(
-                lambda name: batch.column((read, name)), lambda: frozenset(batch.snapshot.resource_names)
-            )
-
-        return table
+        return lambda batch: ResourceTable(lambda name: batch.column((read, name)))
     if expr.field == "podCount":
         return lambda batch: Column(batch.column(POD_COUNTS))
     if expr.type not in _PLAIN or not is_static(expr.reads):
@@ -56,23 +48,19 @@ def node_field(expr: FieldOf) -> Operand:
 def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
     """Return a reader of a node's map at a key that all rows share, or of the key's presence."""
     attribute = attribute_of(field)
-    is_test = expr.test if isinstance(expr, KeyOf) else expr.overload == "in_map"
-    is_optional = expr.optional if isinstance(expr, KeyOf) else expr.function == "_[?_]"
+    tests = is_test(expr)
+    if expr.optional if isinstance(expr, KeyOf) else expr.function == "_[?_]":
+        raise NotColumnar
 
     def read(batch: Batch) -> ColumnValue:
-        name = key(batch)
-        if not isinstance(name, Same):
-            raise NotColumnar
-        column = batch.facts.key(attribute, name.value)
-        if is_test and column.is_everywhere:
+        column = _column_at(batch, attribute, key)
+        if tests and column.is_everywhere:
             return Same(True)
         codes = column.codes.take(batch.rows)
-        if column.is_everywhere and not is_optional:
+        if column.is_everywhere:
             return Coded(codes, column.values)
-        if is_optional:
-            return compact(Coded(codes, _optionals(column)))
         absent = codes == ABSENT
-        if is_test:
+        if tests:
             return Column(~absent)
         if absent.all():
             raise AllBad
@@ -81,29 +69,25 @@ def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
     return read
 
 
-def _optionals(column: FactColumn) -> list[Optional]:
-    """Return the values of a column by code as optionals; the absent value is the missing one."""
-    known: list[Optional] = column.kept.get(Optional, [NONE])
-    if len(known) < len(column.values):
-        # In one assignment: other threads ask, too.
-        known = column.kept[Optional] = [*known, *map(Optional, column.values[len(known) :])]
-    return known
+def _column_at(batch: Batch, attribute: str, key: Operand) -> FactColumn:
+    """Return the column of a map at a key that all rows share."""
+    name = key(batch)
+    if not isinstance(name, Same):
+        raise NotColumnar
+    return batch.facts.key(attribute, name.value)
 
 
-def text_or(field: str, key: Operand, default: str, general: Operand) -> Operand:
+def text_or(field: str, key: Operand, default: str) -> Operand:
     """Return a reader of a map of texts at a key that all rows share, with `default` for absent keys.
-    `general` is used if there are more distinct texts than rows.
+    NotColumnar if there are more distinct texts than rows.
     """
     attribute = attribute_of(field)
 
     def read(batch: Batch) -> ColumnValue:
-        name = key(batch)
-        if not isinstance(name, Same):
-            raise NotColumnar
-        column = batch.facts.key(attribute, name.value)
+        column = _column_at(batch, attribute, key)
         texts = column.values[1:]
         if len(texts) >= len(batch):
-            return general(batch)
+            raise NotColumnar
         longest = max(map(len, texts), default=0)
         batch.spend(longest // CHARACTERS + len(default) // CHARACTERS)
         return Coded(column.codes.take(batch.rows), [default, *texts])

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import DTypeLike, NDArray
 
-from kdsl.eval.codes import BYTES, first_places, first_rows
+from kdsl.eval.codes import BYTES, first_places
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.column import Array
 
@@ -20,8 +20,6 @@ T = TypeVar("T")
 
 MOST: Final = MIN_ROWS - 1
 """The most groups that count as few; with more, columns are as fast. Pairs of them fit in a byte."""
-_DIRECT: Final = 4096
-"""The most combinations of codes that get a cell each."""
 _LARGEST: Final = 1 << 30
 """The most combinations of codes that are numbered as they are."""
 
@@ -80,8 +78,6 @@ def grouped(digits: Sequence[Digit] | None, rows: int) -> tuple[Array, Codes]:
     groups = few_groups([(combined, size)], rows) if size <= BYTES else None
     if groups is not None:
         return np.array(groups.firsts, np.int64), groups.spread(range(len(groups.firsts)), np.int64)
-    if size <= _DIRECT:
-        return _by_table(combined, size)
     _, representatives, numbers = np.unique(combined, return_index=True, return_inverse=True)
     return representatives, numbers.astype(np.int64)
 
@@ -102,11 +98,3 @@ def _combined(digits: Iterable[Digit], rows: int) -> tuple[Any, int]:
 def _renumbered(codes: Array) -> Digit:
     """Return a digit whose codes are below the number of rows."""
     return np.unique(codes, return_inverse=True)[1].astype(np.int64), len(codes)
-
-
-def _by_table(codes: Codes, size: int) -> tuple[Array, Codes]:
-    """Do as `grouped`, with a cell per code."""
-    representatives = first_rows(codes, size)
-    places = np.zeros(size, np.int64)
-    places[codes.take(representatives)] = np.arange(len(representatives))
-    return representatives, places.take(codes)

@@ -13,7 +13,7 @@ import numpy as np
 from kdsl.check.model.typed import Macro
 from kdsl.check.model.types import Type
 from kdsl.eval.scalar.comprehensions import pairs
-from kdsl.eval.values import Optional, Value, kind_of
+from kdsl.eval.values import kind_of
 from kdsl.plan.card_table import PLAIN_FIELDS
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
@@ -38,29 +38,21 @@ from kdsl.plan.columns.column import (
     spread,
     take,
 )
-from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
-from kdsl.plan.columns.logic import OpenRows, Operand, plain
+from kdsl.plan.columns.kernels import Kernel, sum_overflows
+from kdsl.plan.columns.logic import OpenRows, Operand
 from kdsl.plan.columns.node_lists import ItemCodes
 from kdsl.plan.columns.numbers import card_field, number_range
 from kdsl.plan.columns.traced import is_traced
 
 
 def equal_codes(left: ColumnValue, right: ColumnValue) -> Column | None:
-    """Compare coded strings with one string, or with each other; None if neither is coded."""
+    """Compare coded strings with one string; None for other values."""
     if isinstance(right, Coded):
         left, right = right, left
-    if not isinstance(left, Coded):
+    if not isinstance(left, Coded) or not isinstance(right, Same):
         return None
-    if isinstance(right, Same):
-        matches = np.array([value == right.value for value in left.values], dtype=np.bool_)
-        return Column(matches[left.codes], left.bad)
-    if isinstance(right, Coded):
-        # A dictionary may hold a value twice, so both are renumbered.
-        numbers: dict[Value, int] = {}
-        one = np.array([numbers.setdefault(value, len(numbers)) for value in left.values])
-        other = np.array([numbers.get(value, -1) for value in right.values])
-        return Column(one[left.codes] == other[right.codes], either(left.bad, right.bad))
-    return None
+    matches = np.array([value == right.value for value in left.values], dtype=np.bool_)
+    return Column(matches[left.codes], left.bad)
 
 
 def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
@@ -168,7 +160,7 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
             try:
                 value = body(batch)
             except AllBad:
-                state.fail(None if present is None else np.flatnonzero(present))
+                state.fail(present)
                 continue
             if isinstance(value, Same) and value.value is not decider:
                 continue
@@ -179,7 +171,7 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
                 absent = ~present
                 values = (values & present) if decider else (values | absent)
                 bad = None if bad is None else bad & present
-            state.add(values, bad, None)
+            state.add(values, bad)
             if not is_traced(values) and not len(state.open_rows()):
                 break
         return state.result()
@@ -305,30 +297,6 @@ def _index_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return Column(result, either(items.bad, ~found if not found.all() else None))
 
 
-def _index_map(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    items, key = args
-    if not isinstance(items, Items) or not isinstance(key, Same):
-        raise NotColumnar
-    for entry in items.entries:
-        if entry.key == key.value:
-            if entry.present is None and items.bad is None:
-                return entry.value
-            values, bad = spread(entry.value, rows, None)
-            return Column(values, either(bad, items.bad, None if entry.present is None else ~entry.present))
-    raise AllBad
-
-
-def _in_map(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    key, items = args
-    if not isinstance(items, Items) or not isinstance(key, Same):
-        raise NotColumnar
-    held = np.zeros(rows, dtype=np.bool_)
-    for entry in items.entries:
-        if entry.key == key.value:
-            held |= True if entry.present is None else entry.present
-    return Column(held, items.bad)
-
-
 def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     value, items = args
     if not isinstance(items, Same):
@@ -345,48 +313,11 @@ def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return Column(matches[value.codes], value.bad)
 
 
-def _extreme_of_list(name: str) -> Kernel:
-    """Return `math.least` or `math.greatest` of a list if all rows have all items."""
-    kernel = KERNELS[name]
-
-    def of_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        items = args[0]
-        if not isinstance(items, Items) or items.bad is not None or not items.entries:
-            raise NotColumnar
-        if any(entry.present is not None for entry in items.entries):
-            raise NotColumnar
-        return kernel(rows, [entry.value for entry in items.entries])
-
-    return of_list
-
-
-def _or_value(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    """Return the values of optionals or the default, one of which all rows share."""
-    optionals, default = args
-    if isinstance(optionals, Same):
-        return Same(optionals.value.value) if optionals.value.present else default
-    if not isinstance(optionals, Coded) or not isinstance(default, Same):
-        raise NotColumnar
-    # An unused code may have any value.
-    known = [
-        each.value if each.__class__ is Optional and each.present else default.value
-        for each in optionals.values
-    ]
-    return plain(Coded(optionals.codes, known, optionals.bad))
-
-
 CALLS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = {
     **dict.fromkeys(("list_size", "size_list", "map_size", "size_map"), _size),
     "list_sum_int": _sum(np.int64),
     "list_sum_double": _sum(np.float64),
     "lists_range": number_range,
     "index_list": _index_list,
-    "index_map": _index_map,
-    "optional_orValue_value": _or_value,
-    "in_map": _in_map,
     "in_list": _in_list,
-    "math_least_list_int": _extreme_of_list("math_least_int"),
-    "math_least_list_double": _extreme_of_list("math_least_double"),
-    "math_greatest_list_int": _extreme_of_list("math_greatest_int"),
-    "math_greatest_list_double": _extreme_of_list("math_greatest_double"),
 }

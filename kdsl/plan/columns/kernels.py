@@ -1,7 +1,7 @@
 """Functions and operators over columns, by overload id.
 
 Each returns the value of `kdsl.eval.functions` for every row that it does not mark as bad. Functions without
-a kernel are evaluated per distinct value or row by row.
+a kernel are left to the scalar back end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from kdsl.base.quantity import NANOS_PER_UNIT, Quantity
-from kdsl.base.resources import CPU, Resources
+from kdsl.base.resources import CPU
 from kdsl.eval.values import INT_MAX, INT_MIN
 from kdsl.plan.columns.column import (
     AllBad,
@@ -36,7 +36,7 @@ Kernel = Callable[[int, list[ColumnValue]], ColumnValue]
 """Computes a call for a number of rows. At least one argument is not `Same`; numpy's warnings are off."""
 
 Fails = Callable[..., "Array | np.bool_"]
-"""Returns where an operation fails, given its operands and its result."""
+"""Returns where an operation fails, given its operands, and its result unless it is undefined there."""
 
 AMOUNT: Final = Quantity
 """In place of the type of an array: quantities."""
@@ -49,27 +49,29 @@ _NOWHERE: Final = np.False_
 
 
 def _operation(
-    compute: Callable[..., Any], dtype: Any, fails: Fails | None = None, scaled: bool = False
+    compute: Callable[..., Any],
+    dtype: Any,
+    fails: Fails | None = None,
+    undefined: Fails | None = None,
+    scaled: bool = False,
 ) -> Kernel:
-    """Return the kernel of an operation on operands of one type. `scaled` if it makes amounts of amounts."""
+    """Return the kernel of an operation on operands of one type. `scaled` if it makes amounts of amounts.
+
+    `fails` tells from operands and result where it failed. If it is `undefined` for some operands, `compute`
+    gets where, too.
+    """
 
     def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
         values, bad, scale = operands(args, dtype)
-        found = compute(*values)
-        if fails is not None:
-            bad = either(bad, _marked(fails(*values, found)))
+        if undefined is None:
+            found = compute(*values)
+            failed = None if fails is None else fails(*values, found)
+        else:
+            failed = undefined(*values)
+            found = compute(*values, failed)
+        if failed is not None:
+            bad = either(bad, _marked(failed))
         return _column(found, bad, scale if scaled else 0)
-
-    return kernel
-
-
-def _partial(compute: Callable[..., Any], dtype: Any, undefined: Callable[..., Any]) -> Kernel:
-    """Return the kernel of an operation that is `undefined` for some operands: `compute` gets where, too."""
-
-    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        values, bad, _ = operands(args, dtype)
-        nowhere = undefined(*values)
-        return _column(compute(*values, nowhere), either(bad, _marked(nowhere)), 0)
 
     return kernel
 
@@ -257,23 +259,6 @@ def _compare(left: Int64s, right: Int64s) -> Int64s:
 # ---- resources ---------------------------------------------------------------------------------------------
 
 
-def _resources(value: ColumnValue) -> tuple[frozenset[str], Callable[[str], Int64s | int]]:
-    """Return the resources that a value may name, and a reader of the amount of each."""
-    if isinstance(value, ResourceTable):
-        return value.names(), value.read
-    if isinstance(value, Same) and isinstance(value.value, Resources):
-        return frozenset(value.value.amounts()), value.value.amount
-    raise NotColumnar
-
-
-def _less_equals_resources(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    (names, left), (others, right) = map(_resources, args)
-    result = np.ones(rows, dtype=np.bool_)
-    for name in names | others:
-        result &= left(name) <= right(name)
-    return Column(result)
-
-
 def _index_resources(rows: int, args: list[ColumnValue]) -> ColumnValue:
     table, name = args
     if not isinstance(table, ResourceTable) or not isinstance(name, Same):
@@ -294,8 +279,8 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "add_int64": _operation(operator.add, np.int64, sum_overflows),
     "subtract_int64": _operation(operator.sub, np.int64, _difference_overflows),
     "multiply_int64": _operation(operator.mul, np.int64, _product_overflows),
-    "divide_int64": _partial(_quotient, np.int64, _undefined),
-    "modulo_int64": _partial(_remainder, np.int64, _undefined),
+    "divide_int64": _operation(_quotient, np.int64, undefined=_undefined),
+    "modulo_int64": _operation(_remainder, np.int64, undefined=_undefined),
     "negate_int64": _operation(operator.neg, np.int64, _is_least),
     "add_double": _operation(np.add, np.float64),
     "subtract_double": _operation(np.subtract, np.float64),
@@ -304,7 +289,7 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "negate_double": _operation(np.negative, np.float64),
     "logical_not": _operation(np.logical_not, np.bool_),
     "int64_to_double": _operation(lambda values: values.astype(np.float64), np.int64),
-    "double_to_int64": _partial(_int_of_double, np.float64, _is_no_int),
+    "double_to_int64": _operation(_int_of_double, np.float64, undefined=_is_no_int),
     "math_abs_int": _operation(np.abs, np.int64, _is_least),
     "math_abs_double": _operation(np.abs, np.float64),
     "math_sqrt_double": _operation(np.sqrt, np.float64),
@@ -322,20 +307,19 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "math_greatest_double": _operation(_of_doubles(np.greater), np.float64),
     "math_least_double": _operation(_of_doubles(np.less), np.float64),
     **dict.fromkeys(
-        ("add_quantity", "quantity_add"), _operation(operator.add, AMOUNT, _or_least(sum_overflows), True)
+        ("add_quantity", "quantity_add"),
+        _operation(operator.add, AMOUNT, _or_least(sum_overflows), scaled=True),
     ),
     **dict.fromkeys(
         ("subtract_quantity", "quantity_sub"),
-        _operation(operator.sub, AMOUNT, _or_least(_difference_overflows), True),
+        _operation(operator.sub, AMOUNT, _or_least(_difference_overflows), scaled=True),
     ),
     **dict.fromkeys(("multiply_quantity_int64", "multiply_int64_quantity"), _multiply_amount),
-    "divide_quantity": _partial(_quotient, AMOUNT, _undefined),
+    "divide_quantity": _operation(_quotient, AMOUNT, undefined=_undefined),
     "divide_quantity_int64": _divide_amount,
-    "ratio_quantity": _partial(_ratio, AMOUNT, _is_rounded),
+    "ratio_quantity": _operation(_ratio, AMOUNT, undefined=_is_rounded),
     "quantity_as_integer": _amount_as_integer,
     "index_resources": _index_resources,
-    "less_equals_resources": _less_equals_resources,
-    "greater_equals_resources": lambda rows, args: _less_equals_resources(rows, args[::-1]),
     **dict.fromkeys(("quantity_sign", "sign_quantity"), _operation(np.sign, AMOUNT)),
     "quantity_is_greater_than": _operation(np.greater, AMOUNT),
     "quantity_is_less_than": _operation(np.less, AMOUNT),

@@ -15,7 +15,6 @@ from kdsl.plan.columns.column import (
     AllBad,
     Array,
     Bad,
-    Coded,
     Column,
     ColumnValue,
     Mask,
@@ -47,24 +46,17 @@ class OpenRows:
         self._bad: Bad = None
         self._is_same = True
 
-    def add(self, value: Mask, bad: Bad, among: Array | None) -> None:
-        """Add the values of one operand for the rows `among` (None: all)."""
+    def add(self, value: Mask, bad: Bad) -> None:
+        """Add the values of one operand; those of decided rows are arbitrary."""
         self._is_same = False
         decides = value if self.decider else ~value
-        if bad is not None:
-            decides = decides & ~bad
-        self._decided = either(self._decided, self._everywhere(decides, among))
-        if bad is not None:
-            self._bad = either(self._bad, self._everywhere(bad, among))
+        self._decided = either(self._decided, decides if bad is None else decides & ~bad)
+        self._bad = either(self._bad, bad)
 
-    def fail(self, among: Array | None) -> None:
-        """Add an operand that failed for the rows `among`."""
+    def fail(self, rows: Bad) -> None:
+        """Add an operand that failed for these rows, None for all of them."""
         self._is_same = False
-        failed = np.ones(self._rows if among is None else len(among), dtype=np.bool_)
-        self._bad = either(self._bad, self._everywhere(failed, among))
-
-    def _everywhere(self, mask: Mask, among: Array | None) -> Mask:
-        return mask if among is None else scattered(mask, among, self._rows)
+        self._bad = either(self._bad, np.ones(self._rows, dtype=np.bool_) if rows is None else rows)
 
     def open_rows(self) -> Array:
         """Return the rows that are not decided."""
@@ -83,28 +75,28 @@ def _connective(operands: Sequence[Operand], decider: bool) -> Operand:
 
     def evaluate(batch: Batch) -> ColumnValue:
         state: OpenRows | None = None
-        part, among = batch, None
+        among: Array | None = None
         for place, each in enumerate(operands):
             try:
-                value = each(part)
+                value = each(batch) if among is None else at_rows(each, batch, among)
             except AllBad:
                 state = state or OpenRows(len(batch), decider)
-                state.fail(among)
+                state.fail(None)
                 continue
             if isinstance(value, Same):
                 if value.value is decider:
                     if state is None:
                         return value
-                    state.add(np.full(len(part), decider), None, among)
+                    state.add(np.full(len(batch), decider), None)
                     break
                 continue
-            values, bad = spread(value, len(part), np.bool_)
+            values, bad = spread(value, len(batch), np.bool_)
             if state is None:
                 if place == last:
                     # The other operands are the same for all rows.
                     return value
                 state = OpenRows(len(batch), decider)
-            state.add(values, bad, among)
+            state.add(values, bad)
             if place == last:
                 break
             if is_traced(values):
@@ -112,8 +104,8 @@ def _connective(operands: Sequence[Operand], decider: bool) -> Operand:
             open_rows = state.open_rows()
             if not len(open_rows):
                 break
-            if len(open_rows) * 2 < len(part):
-                part, among = batch.part(open_rows), open_rows
+            if len(open_rows) * 2 < len(batch if among is None else among):
+                among = open_rows
         return Same(not decider) if state is None else state.result()
 
     return evaluate
@@ -135,48 +127,49 @@ def choose(condition: Operand, yes: Operand, no: Operand) -> Operand:
         if isinstance(chosen, Same):
             return yes(batch) if chosen.value is True else no(batch)
         values, bad = spread(chosen, len(batch), np.bool_)
-        if is_traced(values):
-            return _with_bad(_merged(values, _or_none(yes, batch), _or_none(no, batch)), bad)
-        first, second = rows_of(values), rows_of(~values)
-        if not len(second):
-            return _with_bad(yes(batch), bad)
-        if not len(first):
-            return _with_bad(no(batch), bad)
-        return _with_bad(_merged(values, _branch(yes, batch, first), _branch(no, batch, second)), bad)
+        first: Array | None = None
+        second: Array | None = None
+        if not is_traced(values):
+            first, second = rows_of(values), rows_of(~values)
+            if not len(second):
+                return with_bad(yes(batch), bad)
+            if not len(first):
+                return with_bad(no(batch), bad)
+        return with_bad(_merged(values, _branch(yes, batch, first), _branch(no, batch, second)), bad)
 
     return evaluate
 
 
-def _or_none(closure: Operand, batch: Batch) -> ColumnValue | None:
-    """Return a branch; None if it fails for all rows."""
+def _branch(closure: Operand, batch: Batch, index: Array | None) -> ColumnValue | None:
+    """Return a branch as `at_rows`; None if it fails for all rows."""
     try:
-        return closure(batch)
+        return closure(batch) if index is None else at_rows(closure, batch, index)
     except AllBad:
         return None
 
 
-def _branch(closure: Operand, batch: Batch, index: Array) -> ColumnValue | None:
-    """Return a branch that is evaluated for some rows, with arbitrary values in the others."""
-    value = _or_none(closure, batch.part(index))
-    if value is None:
-        return None
+def at_rows(closure: Operand, batch: Batch, index: Array) -> ColumnValue:
+    """Return the value of an operand that is evaluated for some rows, with arbitrary values in the others."""
+    value = closure(batch.part(index))
+    if isinstance(value, Same):
+        return value
     places = np.zeros(len(batch), np.intp)
     places[index] = np.arange(len(index))
     return take(value, places)
 
 
 def _merged(condition: Mask, yes: ColumnValue | None, no: ColumnValue | None) -> ColumnValue:
-    """Merge two branches: of one plain type, amounts, or values that can be coded."""
+    """Merge two branches: of one plain type, or amounts."""
     known = [value for value in (yes, no) if value is not None]
     if not known:
         raise AllBad
     bad = either(_failing(condition, yes), _failing(~condition, no))
     if len(known) == 1:
-        return _with_bad(known[0], bad)
+        return with_bad(known[0], bad)
     # INVARIANT: both branches have one type; if the type is open, no column code reads the value.
     dtype = _dtype_of(known[0]) or _dtype_of(known[1])
     if dtype is None:
-        return _merged_codes(condition, known, bad)
+        raise NotColumnar
     (one, other), _, scale = operands(known, dtype)
     return Column(np.where(condition, one, other), bad, scale)
 
@@ -191,43 +184,3 @@ def _dtype_of(value: ColumnValue) -> Any:
 def _failing(chosen: Mask, value: ColumnValue | None) -> Bad:
     bad = None if value is None else bad_of(value)
     return chosen if value is None else None if bad is None else chosen & bad
-
-
-def _merged_codes(condition: Mask, branches: Sequence[ColumnValue], bad: Bad) -> Coded:
-    one, other = map(_coded, branches)
-    if is_traced(condition):
-        raise NotColumnar
-    codes = np.where(condition, one.codes, other.codes + len(one.values))
-    return Coded(codes, [*one.values, *other.values], bad)
-
-
-def _coded(value: ColumnValue) -> Coded:
-    if isinstance(value, Coded):
-        return value
-    if not isinstance(value, Same):
-        raise NotColumnar
-    return Coded(np.zeros(1, np.int64), [value.value])
-
-
-def scattered(mask: Mask, among: Array, rows: int) -> Mask:
-    """Return a mask of some rows as a mask of all rows."""
-    everywhere = np.zeros(rows, dtype=np.bool_)
-    everywhere[among] = mask
-    return everywhere
-
-
-def _with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
-    if bad is None:
-        return value
-    if isinstance(value, Same):
-        # The rows that are not bad share it: one code will do for all.
-        return plain(Coded(np.zeros(len(bad), np.int64), [value.value], bad))
-    return with_bad(value, bad)
-
-
-def plain(value: Coded) -> ColumnValue:
-    """Return a coded bool, int or double as an array; other values unchanged."""
-    kinds = {known.__class__ for known in value.values}
-    if kinds <= {bool} or kinds <= {int} or kinds <= {float}:
-        return Column(np.array(value.values)[value.codes], value.bad)
-    return value

@@ -5,10 +5,10 @@ Only the pods that a selector or an equality in the condition leaves are asked: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -58,20 +58,24 @@ def quantifier_of_pods(expr: Comprehension, at: Context) -> Operand | None:
     if count is None:
         return None
 
+    holds = _HOLDS[expr.macro]
+
     def evaluate(batch: Batch) -> ColumnValue:
         value = count(batch)
         if isinstance(value, Same):
-            return Same(expr.macro is Macro.ALL)  # no pods
+            return Same(holds(value.value))  # no pods
         assert isinstance(value, Column)
-        match expr.macro:
-            case Macro.ALL:
-                return Column(value.values == 0)
-            case Macro.EXISTS:
-                return Column(value.values > 0)
-            case _:
-                return Column(value.values == 1)
+        return Column(holds(value.values))
 
     return evaluate
+
+
+_HOLDS: Final[Mapping[Macro, Callable[[Any], Any]]] = {
+    Macro.ALL: lambda count: count == 0,
+    Macro.EXISTS: lambda count: count > 0,
+    Macro.EXISTS_ONE: lambda count: count == 1,
+}
+"""Whether a macro holds, by the number of pods that `count_of_pods` returns."""
 
 
 def count_of_pods(expr: Comprehension, at: Context) -> Operand | None:

@@ -9,12 +9,12 @@ all branches that remain open. It may collect too much, never too little.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from copy import copy
+from typing import Final, Self
 
 from kdsl.check.model.rule_set import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import (
-    Bind,
     CallFn,
     CallOf,
     Comprehension,
@@ -27,21 +27,11 @@ from kdsl.check.model.typed import (
     Var,
 )
 from kdsl.check.model.types import BOOL
-from kdsl.eval.ir import operands
 from kdsl.eval.scalar import UNSET, Closure, Frame
-from kdsl.eval.scalar.comprehensions import each_of
+from kdsl.eval.scalar.comprehensions import Each, each_of
 from kdsl.eval.scalar.meter import spend
 from kdsl.eval.views import attribute_of, method_of
-from kdsl.plan.columns.atoms import NodeFact, is_test, keyed
-from kdsl.plan.columns.collectors import (
-    field_collector,
-    for_each,
-    is_value,
-    key_collector,
-    nothing,
-    together,
-    unclear,
-)
+from kdsl.plan.columns.atoms import NodeFact, is_fact, is_test, keyed
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.node_groups import Collect, NodeGroups, NodeReads
 from kdsl.plan.columns.rule import ColumnScope
@@ -91,24 +81,17 @@ class NodeReadsCompiler:
             case Var():
                 return self._variable(expr)
             case FieldOf(operand=Var(slot=slot)) | HasField(operand=Var(slot=slot)) if slot == self._node:
-                self.facts[str(NodeFact(expr.field, None))] = None
-                return field_collector(expr)
-            case CallOf(function="_&&_" | "_||_"):
-                return self._connective(expr)
+                return self._field(expr)
             case CallOf(function="_?_:_"):
                 return self._choice(expr)
             case CallOf() | KeyOf() if fact := keyed(expr, self._node):
-                assert fact.key is not None
-                self.facts[str(fact)] = None
-                return key_collector(attribute_of(fact.field), self._shared(fact.key), is_test(expr))
+                return self._key(fact, is_test(expr))
             case CallOf(args=(receiver, *others, Var(slot=slot))) if slot == self._node:
                 return self._method(expr, receiver, others)
             case CallFn():
                 return self._function(expr)
             case Comprehension():
                 return self._comprehension(expr)
-            case Bind(macro="bind"):
-                return self._bind(expr)
         return self.compile_all(children(expr))
 
     def _closure(self, expr: TypedExpr) -> Closure | None:
@@ -134,17 +117,37 @@ class NodeReadsCompiler:
         if not (is_item or self._rule.is_fixed(expr)):
             self._changing.append(expr)
 
-    def _with_known(self, slots: Iterable[int]) -> NodeReadsCompiler:
-        return self._inside(NodeReadsCompiler(self._rule, self._known.union(slots)))
+    def _with_known(self, slots: Iterable[int]) -> Self:
+        other = copy(self)
+        other._known = self._known.union(slots)
+        return other
 
-    def _inside(self, inner: NodeReadsCompiler) -> NodeReadsCompiler:
-        inner._depth, inner._lets, inner._bodies = self._depth, self._lets, self._bodies
-        inner._changing, inner.facts = self._changing, self.facts
-        return inner
+    def _inside(self, rule: ColumnScope, known: frozenset[int]) -> Self:
+        """Return the compiler for the body of a function."""
+        other = copy(self)
+        other._rule, other._node, other._known = rule, rule.slots.node, known
+        return other
+
+    def _field(self, expr: FieldOf | HasField) -> Collect:
+        if not is_fact(expr):
+            raise NotColumnar
+        self.facts[str(NodeFact(expr.field, None))] = None
+        attribute = attribute_of(expr.field)
+        return lambda frame, reads: reads.fields.add(attribute)
+
+    def _key(self, fact: NodeFact, is_test: bool) -> Collect:
+        assert fact.key is not None
+        self.facts[str(fact)] = None
+        attribute, key = attribute_of(fact.field), self._shared(fact.key)
+
+        def collect(frame: Frame, reads: NodeReads) -> None:
+            (reads.tests if is_test else reads.keys).add((attribute, key(frame)))
+
+        return collect
 
     def _variable(self, expr: Var) -> Collect | None:
         slot = expr.slot
-        definition, place = self._rule.definition(slot), (slot, self._known)
+        definition, place = self._rule.definitions.get(slot), (slot, self._known)
         if slot == self._node or (definition is None and self._node in self._rule.needs(expr)):
             raise NotColumnar
         if place not in self._lets:
@@ -160,24 +163,6 @@ class NodeReadsCompiler:
                 found(frame, reads)
 
         return once
-
-    def _connective(self, expr: CallOf) -> Collect | None:
-        """Return the collector of operands, up to the first that decides for all nodes of every attempt."""
-        decider = expr.function == "_||_"
-        steps = [
-            (self._closure(each) if is_stable(each) else None, self.compile(each)) for each in operands(expr)
-        ]
-        if all(collect is None for _, collect in steps):
-            return None
-
-        def evaluate(frame: Frame, reads: NodeReads) -> None:
-            for closure, collect in steps:
-                if collect is not None:
-                    collect(frame, reads)
-                elif closure is not None and is_value(closure, frame, decider):
-                    return
-
-        return evaluate
 
     def _choice(self, expr: CallOf) -> Collect | None:
         """Return the collector of the branch that all nodes take, or of all parts."""
@@ -227,23 +212,18 @@ class NodeReadsCompiler:
         return collect
 
     def _function(self, expr: CallFn) -> Collect | None:
-        inputs = [isinstance(arg, Var) and arg.slot == self._node for arg in expr.args]
-        if True not in inputs:
+        if not any(map(self._rule.is_node, expr.args)):
             return self.compile_all(expr.args)
-        fn = self._rule.fn(expr.fn)
-        if inputs.count(True) > 1:
-            raise NotColumnar
-        pairs = list(zip(fn.params, expr.args, strict=True))
-        node = fn.params[inputs.index(True)].slot
-        known = [(param.slot, closure) for param, arg in pairs if (closure := self._closure(arg)) is not None]
+        fn, node, given = self._rule.call(expr)
+        known = [(slot, closure) for slot, arg in given if (closure := self._closure(arg)) is not None]
         # Inside, the reads of an argument are unknown.
-        self._changing += [arg for _, arg in pairs if not is_stable(arg)]
+        self._changing += [arg for _, arg in given if not is_stable(arg)]
         place = (expr.fn, node, frozenset(slot for slot, _ in known))
         if place not in self._bodies:
-            inner = self._inside(NodeReadsCompiler(self._rule.in_fn(fn, node), place[2]))
+            inner = self._inside(self._rule.in_fn(fn, node), place[2])
             self._bodies[place] = inner.compile(fn.body)
         collect = self._bodies[place]
-        outer = self.compile_all(arg for param, arg in pairs if param.slot != node)
+        outer = self.compile_all(arg for _, arg in given)
         if collect is None or collect is unclear:
             return collect or outer
         body, blank = collect, [UNSET] * (fn.slots + 1)
@@ -282,26 +262,11 @@ class NodeReadsCompiler:
                 # The position of an item in a filtered list is unknown.
                 case Comprehension(macro=Macro.FILTER, iterable=items) if len(expr.variables) == 1:
                     source = items
-                case Var(slot=slot) if (definition := self._rule.definition(slot)) is not None:
+                case Var(slot=slot) if (definition := self._rule.definitions.get(slot)) is not None:
                     source = definition
                 case _:
                     return None
         return source, closure
-
-    def _bind(self, expr: Bind) -> Collect | None:
-        slot, value = expr.variable.slot, self._evaluated(expr.value)
-        if value is None:
-            return self.compile_all((expr.value, expr.body))
-        collect = self._with_known([slot]).compile(expr.body)
-        if collect is None:
-            return None
-        body, bound = collect, value
-
-        def bind(frame: Frame, reads: NodeReads) -> None:
-            frame[slot] = bound(frame)
-            body(frame, reads)
-
-        return bind
 
     def of_rule(
         self,
@@ -365,3 +330,40 @@ class NodeReadsCompiler:
             body(frame, reads)
 
         return for_each(each_of(statement.iterable.type, iterable, slots), of_item)
+
+
+# ---- collectors --------------------------------------------------------------------------------------------
+
+
+def nothing(frame: Frame, reads: NodeReads) -> None:
+    """Collect nothing."""
+
+
+def unclear(frame: Frame, reads: NodeReads) -> None:
+    """Refuse: the expression reads more than a few facts."""
+    raise NotColumnar
+
+
+def for_each(each: Each, collect: Collect) -> Collect:
+    """Return the collector of all items of a loop."""
+
+    def evaluate(frame: Frame, reads: NodeReads) -> None:
+        for _ in each(frame):
+            collect(frame, reads)
+
+    return evaluate
+
+
+def together(collectors: Iterable[Collect | None]) -> Collect | None:
+    """Return the collector of all that some collectors add."""
+    found = [collect for collect in collectors if collect is not None]
+    if unclear in found:
+        return unclear
+    if len(found) < 2:
+        return found[0] if found else None
+
+    def evaluate(frame: Frame, reads: NodeReads) -> None:
+        for collect in found:
+            collect(frame, reads)
+
+    return evaluate

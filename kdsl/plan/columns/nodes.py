@@ -23,12 +23,11 @@ from kdsl.eval.scalar.meter import Meter, spend
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
-from kdsl.plan.columns.collectors import unclear
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.node_groups import Collect, collected_reads
-from kdsl.plan.columns.node_reads import NodeReadsCompiler
+from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rule import BodyColumns
 from kdsl.plan.compile.scope import CompiledFunctions
 
@@ -47,7 +46,7 @@ def lower_macro(
     read = [part for part in walk(expr.body) if isinstance(part, Var)]
     inner = frozenset(part.slot for part in read) - free_slots(expr.body) | {node}
     scope = BodyColumns(functions, node, inner, compile, needs)
-    body = Lowering(scope, frozenset(), frozenset()).lower(expr.body)
+    body = Lowering(scope).lower(expr.body)
     is_filter = is_of_view or expr.macro is Macro.FILTER
     result = _filtered if is_filter else _listed
     # A hoisted part may hide that it reads the node.

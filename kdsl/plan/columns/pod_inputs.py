@@ -14,7 +14,7 @@ from typing import Any
 from kdsl.base.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT, Quantity
 from kdsl.base.resources import CPU, Resources
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.plan.columns.traced import Input, Trace, Traced, Untraceable
+from kdsl.plan.columns.traced import Input, Trace, Traced, Untraceable, refuse
 
 _Compare = Callable[[int, int], bool]
 
@@ -31,10 +31,6 @@ class RecordedComparison:
 
     def holds(self, pod: PodInfo) -> bool:
         return self.compare(self.input.amount(pod) * self.factor, self.other) is self.outcome
-
-
-def _refuse(*args: object) -> Any:
-    raise Untraceable
 
 
 def _comparison(compare: _Compare) -> Callable[[InputAmount, object], bool]:
@@ -69,11 +65,9 @@ class InputAmount:
     __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
     __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
     __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
-    __add__ = __radd__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = __floordiv__ = _refuse
-    __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __pow__ = __rpow__ = __neg__ = _refuse
-    __abs__ = __bool__ = __int__ = __float__ = __index__ = __hash__ = __str__ = __repr__ = __format__ = (
-        _refuse
-    )
+    __add__ = __radd__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = __floordiv__ = refuse
+    __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __pow__ = __rpow__ = __neg__ = refuse
+    __abs__ = __bool__ = __int__ = __float__ = __index__ = __hash__ = __str__ = __repr__ = __format__ = refuse
 
 
 def _of_nanos(compare: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -113,8 +107,8 @@ class InputQuantity(Quantity):
 
     __eq__, __lt__, __le__ = _of_nanos(operator.eq), _of_nanos(operator.lt), _of_nanos(operator.le)
     __gt__, __ge__ = _of_nanos(operator.gt), _of_nanos(operator.ge)
-    __hash__ = __str__ = __repr__ = __format__ = __add__ = __sub__ = __neg__ = __mul__ = __rmul__ = _refuse
-    __truediv__ = _refuse
+    __hash__ = __str__ = __repr__ = __format__ = __add__ = __sub__ = __neg__ = __mul__ = __rmul__ = refuse
+    __truediv__ = refuse
 
 
 class InputResources(Resources):
@@ -135,12 +129,12 @@ class InputResources(Resources):
         inputs = self._inputs.get(name)
         return 0 if inputs is None else InputAmount(inputs.trace, inputs.source, inputs.amount, 1)
 
-    __hash__ = __repr__ = _refuse
+    __hash__ = __repr__ = refuse
 
 
 for _name in ("amounts", "max", "plus", "minus", "__add__", "__sub__", "_combine", "__eq__"):
     # Recorded amounts cannot be added or compared as a whole.
-    setattr(InputResources, _name, _refuse)
+    setattr(InputResources, _name, refuse)
 
 
 def pod_with_inputs(pod: PodInfo, trace: Trace, attributes: tuple[str, ...]) -> PodInfo:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedStatement
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
-from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.logic import Operand, disjunction
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
+from kdsl.plan.columns.rule import RuleColumns
 from kdsl.plan.columns.statements import BatchStep, ColumnBlock, reject
 from kdsl.plan.compile.failures import OnError, StatusNumbers
 from kdsl.plan.compile.scope import RuleScope
@@ -98,13 +98,13 @@ def column_predicate(
     rule: CheckedPredicate,
     statements: Sequence[CheckedStatement],
     scope: RuleScope,
-    compiler: ColumnCompiler,
+    columns: RuleColumns,
     on_error: OnError,
 ) -> ColumnPredicate:
     """Compile the statements of a rule that are decided node by node."""
     error_reason = None if rule.on_error is None else rule.on_error.reason
     error_parts = () if error_reason is None else error_reason.holes
-    block = ColumnBlock(scope, compiler, rule.report_all, on_error, error_parts)
+    block = ColumnBlock(scope, columns, rule.report_all, on_error, error_parts)
     steps = block.steps(statements)
-    groups = NodeReadsCompiler(compiler).of_rule(error_parts, statements, scope)
+    groups = NodeReadsCompiler(columns).of_rule(error_parts, statements, scope)
     return ColumnPredicate(steps, rule.report_all, groups)

@@ -54,34 +54,22 @@ def decided(function: object, ranges: list[Range | None]) -> bool | None:
     assert one is not None and other is not None
     if isinstance(one[0], float) is not isinstance(other[0], float):
         return None
-    return compare(one, other)
+    if compare is operator.eq or compare is operator.ne:
+        is_one_number = one[0] == one[1] == other[0] == other[1]
+        is_known = is_one_number or one[1] < other[0] or other[1] < one[0]
+        return is_one_number is (compare is operator.eq) if is_known else None
+    # An order holds for all numbers, or for none, if it does for the two pairs that are farthest apart.
+    found: bool = compare(one[1], other[0])
+    return found if compare(one[0], other[1]) is found else None
 
 
-def _less(one: Range, other: Range) -> bool | None:
-    return True if one[1] < other[0] else False if one[0] >= other[1] else None
-
-
-def _less_equal(one: Range, other: Range) -> bool | None:
-    return True if one[1] <= other[0] else False if one[0] > other[1] else None
-
-
-def _equal(one: Range, other: Range) -> bool | None:
-    is_one_number = one[0] == one[1] == other[0] == other[1]
-    return True if is_one_number else False if one[1] < other[0] or other[1] < one[0] else None
-
-
-def _not_equal(one: Range, other: Range) -> bool | None:
-    is_equal = _equal(one, other)
-    return None if is_equal is None else not is_equal
-
-
-_COMPARISONS: Final[Mapping[object, Callable[[Range, Range], bool | None]]] = {
-    np.less: _less,
-    np.less_equal: _less_equal,
-    np.greater: lambda one, other: _less(other, one),
-    np.greater_equal: lambda one, other: _less_equal(other, one),
-    np.equal: _equal,
-    np.not_equal: _not_equal,
+_COMPARISONS: Final[Mapping[object, Callable[[Any, Any], bool]]] = {
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
 }
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.plan.columns.column import Array, Bad, Mask, either, rows_of
+from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.traced import Untraceable
 from kdsl.plan.compile.failures import Failure, StatusNumbers
-
-_BITS: Final = 8
 
 
 class Rejections:
@@ -98,27 +95,14 @@ class Rejections:
         masks = np.array([rows for _, rows in self.failures])
         if not np.count_nonzero(masks):
             return column
-        chosen, places = _combinations(masks)
-        ids = [numbers.id_of(tuple(dict.fromkeys(self.failures[one][0] for one in each))) for each in chosen]
-        return np.array(ids, dtype=np.int32)[places]
+        firsts, places = grouped([(mask, 2) for mask in masks], self._rows)
+        # Each combination that occurs in a row has a number.
+        chosen = [self._failures_at(mask) for mask in masks.T[firsts]]
+        return np.array([numbers.id_of(each) for each in chosen], dtype=np.int32)[places]
 
-
-def _combinations(masks: Mask) -> tuple[list[list[int]], Array]:
-    """Return the combinations of masks that occur in a row, by number, and the combination of each row.
-
-    `masks` has a line for each mask.
-    """
-    packed = np.packbits(masks, axis=0)
-    if len(masks) > _BITS:
-        found, places = np.unique(packed, axis=1, return_inverse=True)
-        bits = np.unpackbits(found, axis=0, count=len(masks))
-        return [column.nonzero()[0].tolist() for column in bits.T], places
-    codes = packed[0]
-    used = np.bincount(codes).nonzero()[0]
-    numbers = np.zeros(1 << _BITS, dtype=np.intp)
-    numbers[used] = np.arange(len(used))
-    order = range(len(masks))
-    return [[one for one in order if code >> _BITS - 1 - one & 1] for code in used.tolist()], numbers[codes]
+    def _failures_at(self, held: Mask) -> tuple[Failure, ...]:
+        """Return the failures whose masks hold, in rule order, each once."""
+        return tuple(dict.fromkeys(self.failures[one][0] for one in held.nonzero()[0].tolist()))
 
 
 class TracedRejections(Rejections):

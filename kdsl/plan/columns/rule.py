@@ -5,17 +5,18 @@ the scalar back end.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Final, Self
 
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedFn
-from kdsl.check.model.typed import TypedExpr
+from kdsl.check.model.typed import CallFn, TypedExpr, Var
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure
 from kdsl.eval.scalar.frame import Compile
+from kdsl.eval.scalar.over_nodes import Needs
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.distinct import NodeSlots
 from kdsl.plan.columns.logic import Operand
@@ -39,38 +40,35 @@ class ScalarPart:
 
 @dataclass(slots=True)
 class Lowered:
-    """The lowered parts so far: `let`s by slot and loop variables, functions by name and node parameter.
-
-    Each has its height; `deepest` is the largest depth so far. They keep evaluation below `MAX_DEPTH`.
+    """The lowered parts so far: `let`s by slot and loop variables, functions by name and node parameter. Each
+    has the depth at which it was lowered.
     """
 
     lets: dict[tuple[int, frozenset[int]], tuple[Operand, int]] = field(default_factory=dict)
-    bodies: dict[tuple[str, int | None], tuple[Operand, int]] = field(default_factory=dict)
+    bodies: dict[tuple[str, int], tuple[Operand, int]] = field(default_factory=dict)
     scalar_parts: list[ScalarPart] = field(default_factory=list)
-    deepest: int = 0
 
 
 class ColumnScope(ABC):
-    """The scope for lowering. `node` is the slot of the node, `NO_NODE` in functions without one; `resets`
-    are those of its lazy variables.
+    """The scope for lowering. `closure` compiles an expression, or a part of one, by the scalar back end;
+    `needs` returns the variables that one reads, directly or through hoisted parts. `definitions` are the
+    values of the `let`s that belong to the node.
     """
 
-    def __init__(self, functions: CompiledFunctions, node: int, resets: Sequence[int]) -> None:
+    def __init__(
+        self,
+        functions: CompiledFunctions,
+        slots: NodeSlots,
+        closure: Compile,
+        needs: Needs,
+        definitions: Mapping[int, TypedExpr],
+    ) -> None:
         self.functions = functions
-        self.slots = NodeSlots(node, tuple(resets))
+        self.slots = slots
+        self.closure = closure
+        self.needs = needs
+        self.definitions = definitions
         self.lowered = Lowered()
-
-    @abstractmethod
-    def closure(self, expr: TypedExpr) -> Closure:
-        """Compile an expression, or a part of one, by the scalar back end."""
-
-    @abstractmethod
-    def needs(self, expr: TypedExpr) -> frozenset[int]:
-        """Return the variables that an expression reads, directly or through hoisted parts."""
-
-    @abstractmethod
-    def definition(self, slot: int) -> TypedExpr | None:
-        """Return the value of a `let` that belongs to the node; None for other variables."""
 
     def is_fixed(self, expr: TypedExpr) -> bool:
         """Return whether an expression that all rows share stays the same from one attempt of a signature to
@@ -79,8 +77,12 @@ class ColumnScope(ABC):
         return is_stable(expr)
 
     @abstractmethod
+    def _is_shared(self, expr: TypedExpr, shared: frozenset[int]) -> bool:
+        """Return whether an expression is the same for all rows, as the variables `shared` are."""
+
     def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
         """Return the closure of an expression that is the same for all rows; None for others."""
+        return self.closure(expr) if self._is_shared(expr, shared) else None
 
     @property
     def scalar_parts(self) -> list[ScalarPart]:
@@ -89,7 +91,7 @@ class ColumnScope(ABC):
 
     def reads_node(self, slots: frozenset[int]) -> bool:
         """Return whether some of these variables differ by node."""
-        return self.slots.node in slots
+        return self.slots.node in slots or not slots.isdisjoint(self.definitions)
 
     def in_fn(self, fn: CheckedFn, node: int) -> BodyColumns:
         """Return the scope of the body of a function; `node` is the parameter that receives the node."""
@@ -98,23 +100,40 @@ class ColumnScope(ABC):
         scope.lowered = self.lowered
         return scope
 
-    def fn(self, name: str) -> CheckedFn:
-        """Return a function of a rule file; NotColumnar for a plugin's."""
-        fn = self.functions.fns[name]
+    def call(self, expr: CallFn) -> tuple[CheckedFn, int, list[tuple[int, TypedExpr]]]:
+        """Return the function of a call, its parameter that receives the node, `NO_NODE` without one, and its
+        other parameters with their arguments. NotColumnar for a function of a plugin, and for two nodes.
+        """
+        fn = self.functions.fns[expr.fn]
         if not isinstance(fn, CheckedFn):
             raise NotColumnar
-        return fn
+        given = [(param.slot, arg) for param, arg in zip(fn.params, expr.args, strict=True)]
+        others = [(slot, arg) for slot, arg in given if not self.is_node(arg)]
+        nodes = [slot for slot, arg in given if self.is_node(arg)]
+        if len(nodes) > 1:
+            raise NotColumnar
+        return fn, nodes[0] if nodes else NO_NODE, others
+
+    def is_node(self, expr: TypedExpr) -> bool:
+        """Return whether an expression is the node itself."""
+        return isinstance(expr, Var) and expr.slot == self.slots.node
 
 
 class RuleColumns(ColumnScope):
-    """The scope of one rule: the node is the one that it judges."""
+    """The scope of one rule. `node` is the slot of the node that it judges, `resets` are those of its lazy
+    variables.
+    """
 
     def __init__(
         self, scope: RuleScope, functions: CompiledFunctions, node: int, resets: Sequence[int]
     ) -> None:
-        super().__init__(functions, node, resets)
+        slots = NodeSlots(node, tuple(resets))
+        super().__init__(functions, slots, scope.closure, scope.needs, scope.definitions)
         self._scope = scope
         self.tapes = RuleTapes(scope.new_frame, scope.slot_of("pod"), scope.slot_of("cluster"))
+
+    def is_fixed(self, expr: TypedExpr) -> bool:
+        return self._scope.is_fixed(expr)
 
     def resetting(self, slots: Iterable[int]) -> Self:
         """Return this scope with further lazy variables of the node, from a loop."""
@@ -122,26 +141,11 @@ class RuleColumns(ColumnScope):
         other.slots = NodeSlots(self.slots.node, (*self.slots.resets, *slots))
         return other
 
-    def closure(self, expr: TypedExpr) -> Closure:
-        return self._scope.closure(expr)
-
-    def needs(self, expr: TypedExpr) -> frozenset[int]:
-        return self._scope.needs(expr)
-
-    def definition(self, slot: int) -> TypedExpr | None:
-        return self._scope.definitions.get(slot)
-
-    def is_fixed(self, expr: TypedExpr) -> bool:
-        return self._scope.is_fixed(expr)
-
-    def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
+    def _is_shared(self, expr: TypedExpr, shared: frozenset[int]) -> bool:
         needs = self.needs(expr)
         # A variable of a macro over a filtered list has the binding time of the filter.
         is_lasting = expr.time.is_lasting or not needs.isdisjoint(shared)
-        return self.closure(expr) if is_lasting and needs <= self._scope.lasting | shared else None
-
-    def reads_node(self, slots: frozenset[int]) -> bool:
-        return super().reads_node(slots) or not slots.isdisjoint(self._scope.definitions)
+        return is_lasting and needs <= self._scope.lasting | shared
 
 
 class BodyColumns(ColumnScope):
@@ -150,26 +154,10 @@ class BodyColumns(ColumnScope):
     """
 
     def __init__(
-        self,
-        functions: CompiledFunctions,
-        node: int,
-        inner: frozenset[int],
-        compile: Compile,
-        needs: Callable[[TypedExpr], frozenset[int]],
+        self, functions: CompiledFunctions, node: int, inner: frozenset[int], compile: Compile, needs: Needs
     ) -> None:
-        super().__init__(functions, node, ())
+        super().__init__(functions, NodeSlots(node, ()), compile, needs, {})
         self._inner = inner
-        self._compile = compile
-        self._needs = needs
 
-    def closure(self, expr: TypedExpr) -> Closure:
-        return self._compile(expr)
-
-    def needs(self, expr: TypedExpr) -> frozenset[int]:
-        return self._needs(expr)
-
-    def definition(self, slot: int) -> None:
-        return None
-
-    def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
-        return self._compile(expr) if self._inner.isdisjoint(self._needs(expr) - shared) else None
+    def _is_shared(self, expr: TypedExpr, shared: frozenset[int]) -> bool:
+        return self._inner.isdisjoint(self.needs(expr) - shared)

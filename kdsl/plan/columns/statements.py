@@ -23,17 +23,15 @@ from kdsl.eval.scalar import UNSET
 from kdsl.eval.values import EvalError
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.collectors import unclear
 from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread
-from kdsl.plan.columns.compiler import ColumnCompiler
-from kdsl.plan.columns.distinct import Spending, set_node
+from kdsl.plan.columns.compiler import Lowering
+from kdsl.plan.columns.distinct import paying_for_one, set_node
 from kdsl.plan.columns.groups import grouped
-from kdsl.plan.columns.logic import Operand, scattered
+from kdsl.plan.columns.logic import Operand, at_rows
 from kdsl.plan.columns.node_groups import distinct_digits
-from kdsl.plan.columns.node_reads import NodeReadsCompiler
+from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rejections import Rejections, TracedRejections
-from kdsl.plan.columns.rule import ScalarPart
-from kdsl.plan.columns.tape import Tapes
+from kdsl.plan.columns.rule import RuleColumns, ScalarPart
 from kdsl.plan.compile.failures import MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.statements import CODES, BlockCompiler, chosen_items
@@ -50,24 +48,41 @@ class ColumnBlock:
     def __init__(
         self,
         scope: RuleScope,
-        compiler: ColumnCompiler,
+        columns: RuleColumns,
         report_all: bool,
         on_error: OnError,
         error_parts: Sequence[TypedExpr],
     ) -> None:
         self._scope = scope
-        self._compiler = compiler
+        self._columns = columns
         self._report_all = report_all
         self._on_error = on_error
         self._error_parts = tuple(error_parts)
 
     def steps(self, statements: Sequence[CheckedStatement]) -> list[BatchStep]:
-        """Compile the statements of a rule."""
-        steps = self._steps(statements, frozenset())
+        """Compile the statements of a rule: to one step with tapes, if its operations allow them."""
+        steps, report_all = self._steps(statements, frozenset()), self._report_all
+
+        def evaluate(batch: Batch) -> tuple[list[Mask], list[Failure]]:
+            found = TracedRejections(len(batch))
+            _run(steps, batch, found, report_all)
+            return [rows for _, rows in found.failures], [failure for failure, _ in found.failures]
+
         reads = (each.reads for each in expressions_of_body(statements))
-        recorded = _Recorded(steps, self._report_all)
-        recorded.tapes = self._compiler.tapes.add(frozenset().union(*reads), recorded.evaluate)
-        return steps if recorded.tapes is None else [recorded]
+        tapes = self._columns.tapes.add(frozenset().union(*reads), evaluate)
+        if tapes is None:
+            return steps
+        known = tapes
+
+        def play(batch: Batch, found: Rejections) -> None:
+            played = known.play(batch)
+            if played is None:
+                _run(steps, batch, found, report_all)
+            else:
+                masks, failures = played
+                found.failures += zip(failures, masks, strict=True)
+
+        return [play]
 
     def _steps(self, statements: Iterable[CheckedStatement], shared: frozenset[int]) -> list[BatchStep]:
         found: list[BatchStep] = []
@@ -82,7 +97,7 @@ class ColumnBlock:
         return found
 
     def _require(self, statement: CheckedRequire, shared: frozenset[int]) -> BatchStep:
-        condition = self._compiler.lower(self._scope.optimised(statement.condition), shared)
+        condition = Lowering(self._columns, shared).lower(self._scope.optimised(statement.condition))
         return self._rejecting(condition, statement, shared)
 
     def _rejecting(self, condition: Operand, statement: CheckedRequire, shared: frozenset[int]) -> BatchStep:
@@ -92,23 +107,18 @@ class ColumnBlock:
 
         def step(batch: Batch, found: Rejections) -> None:
             among = found.chosen()
-            part = batch if among is None else batch.part(among)
-            failed: Bad
+            failed: Bad = None
             try:
-                value = condition(part)
+                value = condition(batch) if among is None else at_rows(condition, batch, among)
             except AllBad:
                 found.leave(None)
                 return
             if isinstance(value, Same):
                 if value.value:
                     return
-                failed = None
             else:
-                values, bad = spread(value, len(part), np.bool_)
+                values, bad = spread(value, len(batch), np.bool_)
                 failed = ~values
-                if among is not None:
-                    failed = scattered(failed, among, len(batch))
-                    bad = None if bad is None else scattered(bad, among, len(batch))
                 if bad is not None:
                     found.leave(bad)
                 if not found.has(failed):
@@ -152,8 +162,8 @@ class ColumnBlock:
                 local.append(inner.variable.slot)
                 if scope.is_lasting(inner.value, bound=inside):
                     inside |= {inner.variable.slot}
-        compiler = self._compiler.resetting(local)
-        block = ColumnBlock(scope, compiler, self._report_all, on_error, self._error_parts)
+        columns = self._columns.resetting(local)
+        block = ColumnBlock(scope, columns, self._report_all, on_error, self._error_parts)
         steps = block._steps(statement.body, inside)
         where_span = (statement.where or statement.iterable).span
         report_all = self._report_all
@@ -197,7 +207,7 @@ class ColumnBlock:
         """Return a step for a loop over a list of the node, such as its taints, that evaluates all distinct
         items at once; None if the body is more than one `require` about the item.
         """
-        scope, lowering = self._scope, self._compiler.lowering(shared)
+        scope, lowering = self._scope, Lowering(self._columns, shared)
         iterable = scope.optimised(statement.iterable)
         match statement.body, statement.variables:
             case [CheckedRequire() as require], [variable] if lowering.at.is_node_list(iterable):
@@ -214,11 +224,6 @@ class ColumnBlock:
         except NotColumnar:
             return None
         reject = self._rejecting(hold, require, shared)
-        parts = self._compiler.scalar_parts
-        count = len(parts)
-        by_scalar = self._by_scalar(statement, shared)
-        # The scalar back end is for items that fail, which is rare.
-        del parts[count:]
 
         def step(batch: Batch, found: Rejections) -> None:
             try:
@@ -226,7 +231,8 @@ class ColumnBlock:
             except OutOfSteps:
                 raise
             except NotColumnar:
-                by_scalar(batch, found)
+                # The condition fails for an item, which is rare.
+                found.leave(None)
 
         return step
 
@@ -234,27 +240,28 @@ class ColumnBlock:
         """Return a step that runs a loop in the scalar back end, for one node of each group."""
         block = BlockCompiler(self._scope, self._report_all, self._on_error)
         block.add(statement)
-        reads = NodeReadsCompiler(self._compiler, shared)
+        reads = NodeReadsCompiler(self._columns, shared)
         collect = reads.of_parts(self._error_parts, [statement], self._scope)
         facts = None if collect is unclear else tuple(reads.facts)
-        self._compiler.scalar_parts.append(ScalarPart(statement.iterable.span, facts))
-        slots = self._compiler.slots
+        self._columns.scalar_parts.append(ScalarPart(statement.iterable.span, facts))
+        slots = self._columns.slots
 
         def step(batch: Batch, found: Rejections) -> None:
             index = found.open_rows()
             part = batch.part(index)
             representatives, kinds = grouped(distinct_digits(collect, part), len(part))
-            with Spending(part) as meter:
+            with paying_for_one(part) as begin:
                 for kind, row in enumerate(representatives.tolist()):
                     failures: list[Failure] = []
                     set_node(part, row, slots)
-                    meter.next()
+                    begin()
                     block.run(part.frame, failures)
-                    if not failures and not meter.is_over:
+                    is_over = part.frame[-1].left < 0
+                    if not failures and not is_over:
                         continue
                     rows = np.zeros(len(batch), dtype=np.bool_)
                     rows[index[kinds == kind]] = True
-                    if meter.is_over:
+                    if is_over:
                         found.leave(rows)
                         continue
                     for failure in dict.fromkeys(failures):
@@ -279,26 +286,3 @@ def _run(steps: Iterable[BatchStep], batch: Batch, found: Rejections, report_all
             found.reopen(before)
         elif found.is_over:
             break
-
-
-class _Recorded:
-    """The statements of a rule as one step with tapes."""
-
-    def __init__(self, steps: Sequence[BatchStep], report_all: bool) -> None:
-        self._steps = tuple(steps)
-        self._report_all = report_all
-        self.tapes: Tapes[list[Failure]] | None = None
-
-    def __call__(self, batch: Batch, found: Rejections) -> None:
-        played = None if self.tapes is None else self.tapes.play(batch)
-        if played is None:
-            _run(self._steps, batch, found, self._report_all)
-        else:
-            masks, failures = played
-            found.failures += zip(failures, masks, strict=True)
-
-    def evaluate(self, batch: Batch) -> tuple[list[Mask], list[Failure]]:
-        """Return the rows that each failure closes, and the failures."""
-        found = TracedRejections(len(batch))
-        _run(self._steps, batch, found, self._report_all)
-        return [rows for _, rows in found.failures], [failure for failure, _ in found.failures]

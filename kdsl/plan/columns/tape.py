@@ -12,7 +12,7 @@ the pod needs another tape.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar, cast
 
@@ -200,14 +200,8 @@ def _step(applied: Applied, numbers: dict[int, int]) -> tuple[Callable[..., Any]
 
 
 _POD: Final = "pod."
-
-
-@dataclass(slots=True)
-class _SignatureTapes:
-    """The tapes for pods of one signature. `is_closed` if the evaluation cannot be replayed."""
-
-    tapes: list[Tape[Any]] = field(default_factory=list)
-    is_closed: bool = False
+_CLOSED: Final[list[Tape[Any]]] = []
+"""The tapes of a signature whose evaluation cannot be replayed."""
 
 
 class Tapes(Generic[M]):
@@ -218,12 +212,11 @@ class Tapes(Generic[M]):
         self._evaluate = evaluate
         self._fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
         self._read: Callable[[PodInfo], Any] = attrgetter(*self._fields) if words else lambda pod: None
-        self._tapes: dict[Hashable, _SignatureTapes] = {}
+        self._tapes: dict[Hashable, list[Tape[Any]]] = {}
 
     def are_known(self, pod: PodInfo) -> bool:
         """Return whether there is a tape for the signature of a pod."""
-        known = self._tapes.get(self._signature(pod))
-        return known is not None and bool(known.tapes)
+        return bool(self._tapes.get(self._signature(pod)))
 
     def play(self, batch: Batch) -> tuple[list[Array], M] | None:
         """Return the result for a batch; None if there is no tape."""
@@ -237,29 +230,24 @@ class Tapes(Generic[M]):
             if len(self._tapes) >= MAX_SIGNATURES:
                 self._tapes.clear()
             # The first evaluation is not recorded, as its signature may never come again.
-            self._tapes[signature] = _SignatureTapes()
+            self._tapes[signature] = []
             return None
-        if known.is_closed:
+        if known is _CLOSED:
             return None
-        for tape in known.tapes:
+        for tape in known:
             found = tape.play(batch, snapshot, pod)
             if found is not None:
                 return found, tape.meaning
-        return self._play_new(known, batch, snapshot, pod)
-
-    def _play_new(
-        self, known: _SignatureTapes, batch: Batch, snapshot: LiveSnapshot, pod: PodInfo
-    ) -> tuple[list[Array], M] | None:
-        known.tapes = [each for each in known.tapes if each.columns(snapshot) is not None]
-        if len(known.tapes) >= MAX_TAPES:
+        current = [each for each in known if each.columns(snapshot) is not None]
+        if len(current) >= MAX_TAPES:
             return None
-        tape = self._record(batch, snapshot, pod)
-        found = None if tape is None else tape.play(batch, snapshot, pod)
-        if tape is None or found is None:
-            known.is_closed = True
+        new = self._record(batch, snapshot, pod)
+        found = None if new is None else new.play(batch, snapshot, pod)
+        if new is None or found is None:
+            self._tapes[signature] = _CLOSED
             return None
-        known.tapes.insert(0, tape)
-        return found, tape.meaning
+        self._tapes[signature] = [new, *current]
+        return found, new.meaning
 
     def _signature(self, pod: PodInfo) -> Hashable:
         """Return the parts of the pod, apart from amounts, that determine the operations."""

@@ -96,6 +96,11 @@ class MaskGuard:
     outcome: bool
 
 
+def refuse(*args: object) -> Any:
+    """Stand in for methods that cannot be recorded."""
+    raise Untraceable
+
+
 class Traced(NDArrayOperatorsMixin):
     """An array with one cell per row. `range` holds its cells, None if unknown.
 
@@ -148,17 +153,13 @@ class Traced(NDArrayOperatorsMixin):
             return chosen if isinstance(chosen, Traced) else np.array(chosen)[()]
         return self.trace.apply(np.where, args)
 
-    def _refuse(self, *args: object) -> Any:
-        raise Untraceable
-
-    __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = _refuse
+    __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = refuse
 
 
 class _Unreadable:
     """A placeholder that raises Untraceable when it is read."""
 
-    def __getattr__(self, name: str) -> Any:
-        raise Untraceable
+    __getattr__ = refuse
 
 
 UNREADABLE: Final[Any] = _Unreadable()
@@ -252,20 +253,7 @@ class Trace:
             self.values.append(found)
         return found
 
-    def _refuse(self, *args: object) -> Any:
-        raise Untraceable
-
-    __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = _refuse
-
-
-def cells_of(snapshot: Snapshot, rows: Rows, place: ColumnKey) -> NDArray[np.int64]:
-    """Return the values of some rows in a column of a snapshot."""
-    return _load(rows, place) if is_traced(rows) else amounts(snapshot, place).take(rows)
-
-
-def _load(rows: Any, place: ColumnKey) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = rows.load(place)
-    return found
+    __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = refuse
 
 
 def is_traced(values: object) -> bool:

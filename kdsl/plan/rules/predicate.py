@@ -26,9 +26,8 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import RejectionCode
 from kdsl.plan.columns.batch import Batch, batch_of
-from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, column_predicate
-from kdsl.plan.columns.rule import ScalarPart
+from kdsl.plan.columns.rule import RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import Failure, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.fault_log import FaultLog
@@ -104,9 +103,9 @@ class PredicateProgram:
         stays_narrow = self._narrow is not None and not self._narrows_in_pre_filter
         if functions.probe is not None or self.applies_by_node or stays_narrow:
             return None
-        compiler = ColumnCompiler(scope, functions, self._node, self._resets)
-        self.scalar_parts, self._tapes = compiler.scalar_parts, compiler.tapes
-        return column_predicate(self.rule, self._node_statements, scope, compiler, self._on_error)
+        columns = RuleColumns(scope, functions, self._node, self._resets)
+        self.scalar_parts, self._tapes = columns.scalar_parts, columns.tapes
+        return column_predicate(self.rule, self._node_statements, scope, columns, self._on_error)
 
     def decide(self, frame: Frame) -> Status | Narrowed | None:
         """Decide for all nodes: skip, reject the pod, narrow the candidates, or go on."""

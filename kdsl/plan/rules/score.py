@@ -23,12 +23,12 @@ from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.lang.tree import ErrorAction
 from kdsl.plan.columns.batch import Batch, batch_of
 from kdsl.plan.columns.column import Column, encoded
-from kdsl.plan.columns.compiler import ColumnCompiler
+from kdsl.plan.columns.compiler import lower_whole
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.programs import ColumnScore
-from kdsl.plan.columns.rule import ScalarPart
+from kdsl.plan.columns.rule import RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import error_text, fault_of
 from kdsl.plan.compile.fault_log import FaultLog
@@ -79,12 +79,12 @@ class ScoreProgram:
         self.frames = Frames(scope, (*self._resets, self._feasible), functions.steps.pod)
 
     def _over_columns(self, scope: RuleScope, functions: CompiledFunctions) -> ColumnScore:
-        compiler = ColumnCompiler(scope, functions, self._node, self._resets)
-        self.scalar_parts, self._tapes = compiler.scalar_parts, compiler.tapes
+        columns = RuleColumns(scope, functions, self._node, self._resets)
+        self.scalar_parts, self._tapes = columns.scalar_parts, columns.tapes
         value, *ignores = map(scope.optimised, (self.rule.value, *self.rule.ignores))
-        reads_compiler = NodeReadsCompiler(compiler)
-        self._groups = reads_compiler.of_rule((*ignores, value), (), scope)
-        return ColumnScore(compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing)
+        self._groups = NodeReadsCompiler(columns).of_rule((*ignores, value), (), scope)
+        lowered = lower_whole(value, columns), [lower_whole(each, columns) for each in ignores]
+        return ColumnScore(*lowered, self._nothing)
 
     def begin(self, pod: Value, cluster: Value, feasible: NodeSet) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views, with the feasible nodes if the

@@ -205,3 +205,23 @@ def test_branches_of_two_types(body: str) -> None:
     columns, scalar = both_verdicts(program, POD, NODES)
     assert columns == scalar
     assert len(set(map(str, scalar))) > 1
+
+
+@pytest.mark.parametrize(
+    ("call", "facts"),
+    [
+        ('int(node.labels[?"n"].orValue("0")) % 7 == 3', ('node.labels["n"]',)),
+        (
+            'node.labels[?"k"].or(node.labels[?"j"]).orValue("") == "k1"',
+            ('node.labels["k"]', 'node.labels["j"]'),
+        ),
+        ("string(node.podCount) == '2'", None),
+    ],
+)
+def test_a_call_without_a_kernel_runs_once_per_combination_of_its_facts(
+    call: str, facts: tuple[str, ...] | None
+) -> None:
+    program = predicate_program(f'require node.podCount < 2 || {call} else "no"')
+    assert [part.facts for part in program.scalar_parts] == [facts]
+    columns, scalar = both_verdicts(program, POD, NODES)
+    assert columns == scalar

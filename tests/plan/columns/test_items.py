@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.eval.functions import IMPLEMENTATIONS
-from kdsl.eval.values import INT_MAX, NONE, EvalError, Optional, Value
+from kdsl.eval.values import INT_MAX, EvalError, Value
 from kdsl.plan.columns.column import (
     AllBad,
     Bad,
@@ -112,28 +112,9 @@ def test_lists(ints: Items, doubles: Items, index: int) -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(items(True, INTS, np.int64), st.sampled_from("kjix"))
-def test_maps(entries: Items, key: str) -> None:
+@given(items(True, INTS, np.int64))
+def test_maps(entries: Items) -> None:
     check("map_size", entries)
-    check("index_map", entries, Same(key))
-    check("in_map", Same(key), entries)
-
-
-@settings(deadline=None, max_examples=60)
-@given(items(False, INTS, np.int64), items(False, DOUBLES, np.float64))
-def test_extremes_of_lists_that_all_rows_have(ints: Items, doubles: Items) -> None:
-    for kind, each in (("int", ints), ("double", doubles)):
-        if all(isinstance(one.value, Same) for one in each.entries):
-            # A list that all rows share is one value.
-            continue
-        is_open = each.bad is not None or any(one.present is not None for one in each.entries)
-        for extreme in ("least", "greatest"):
-            name = f"math_{extreme}_list_{kind}"
-            if is_open:
-                with pytest.raises(NotColumnar):
-                    check(name, each)
-            else:
-                check(name, each)
 
 
 CODES = np.array([0, 1, 2, 1])
@@ -154,31 +135,13 @@ def test_membership(value: ColumnValue, known: tuple[Value, ...]) -> None:
     check("in_list", value, Same(known))
 
 
-OPTIONALS = [
-    ([Optional(3), NONE, Optional(5)], 7),
-    ([Optional("a"), NONE, Optional("b")], "z"),
-]
-
-
-@pytest.mark.parametrize(("known", "default"), OPTIONALS)
-@pytest.mark.parametrize("bad", [None, PART])
-def test_values_of_optionals(known: list[Value], default: Value, bad: Bad) -> None:
-    check("optional_orValue_value", Coded(CODES, known, bad), Same(default))
-    # Codes that no good row has may have any value.
-    check("optional_orValue_value", Coded(CODES, [None, *known[1:]], PART), Same(default))
-
-
 NO_FORM: Mapping[str, tuple[ColumnValue, ...]] = {
     "list_size": (Same((1, 2)),),
     "list_sum_int": (Same((1, 2)),),
     "index_list": (Items((PresentItem(0, Same(1), None),), False), Column(np.zeros(ROWS, np.int64))),
-    "index_map": (Items((PresentItem("k", Same(1), None),), True), Coded(CODES, ["k", "j", "i"])),
-    "in_map": (Coded(CODES, ["k", "j", "i"]), Items((PresentItem("k", Same(1), None),), True)),
     "in_list": (Coded(CODES, ["a", 1, "b"]), Same(("a", 1))),
-    "math_least_list_int": (Same((1, 2)),),
-    "optional_orValue_value": (Coded(CODES, [NONE] * 3), Column(np.zeros(ROWS, np.int64))),
 }
-"""Arguments that a function has no form for: a whole value where entries are wanted, a key per row, numbers
+"""Arguments that a function has no form for: a whole value where entries are wanted, an index per row, numbers
 among strings.
 """
 
@@ -191,17 +154,12 @@ def test_calls_without_a_form_are_left_to_the_scalar_back_end(name: str) -> None
 
 def test_each_argument_has_to_have_a_form() -> None:
     whole = Column(np.zeros(ROWS, np.int64))
-    for name in ("index_list", "index_map"):
-        with pytest.raises(NotColumnar):
-            CALLS[name](ROWS, [whole, Same(0)])
     with pytest.raises(NotColumnar):
-        CALLS["in_map"](ROWS, [Same("k"), whole])
+        CALLS["index_list"](ROWS, [whole, Same(0)])
     with pytest.raises(NotColumnar):
         CALLS["in_list"](ROWS, [whole, whole])
     with pytest.raises(NotColumnar):
         CALLS["in_list"](ROWS, [Same(1), Same((1,))])
-    with pytest.raises(NotColumnar):
-        CALLS["optional_orValue_value"](ROWS, [whole, Same(1)])
     # An index that is no int has an error of its own, with the text of the scalar back end.
     with pytest.raises(NotColumnar):
         CALLS["index_list"](ROWS, [Items((), False), Same(True)])
