@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kdsl.cluster.devices.quota import NO_QUOTA, Quota
-from kdsl.plan.devices.card_memo import CardMemo
+from kdsl.plan.devices.attempt import NodeCards, Unplaced, names_of
 from kdsl.plan.devices.counting import CardCounts
-from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, is_of, place
-from kdsl.plan.devices.requests import Demand
+from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.placing import Placed, is_of, place
 
 from tests.conformance import hami
 
@@ -26,29 +25,25 @@ def counted(counts: CardCounts, demand: Demand, at: NodeCards) -> str | None:
     (kind,) = demand.kinds
     cards = [card for card in at.cards if is_of(card.type, kind)]
     tests = hami.programs()[kind].fitting.cards.identity
-    answers = tests.answers(demand.pod, at.node, demand.policy, cards)
+    answers = tests.answers(demand.pod, demand.policy, at.node, cards)
     fitting = hami.programs()[kind].fitting
     pairs = [(card, answers[card.id] if answers else ()) for card in cards]
     ((request,),) = [asked.values() for asked in demand.requests if asked]
-    about = {"pod": demand.pod, "node": at.node, "policy": demand.policy, "request": request}
+    about = names_of(demand, at.node, request)
     classes: Any = SimpleNamespace(
-        card_classes=lambda kind, keys, nodes: (np.array([len(cards)]), pairs, np.arange(len(cards))),
-        knows_pairs=lambda kind, place, node: fitting.choosers[place].knows_pairs(cards),
-        chooser=lambda *_: fitting.settled_chooser({**about, "devices": tuple(cards)}),
+        card_classes=lambda keys: (np.array([len(cards)]), pairs, np.arange(len(cards))),
+        knows_pairs=lambda kind, place, row: fitting.choosers[place].knows_pairs(cards),
+        choosers=lambda *_: [fitting.settled_chooser({**about, "devices": tuple(cards)})],
     )
-    node: Any = None
-    return counts.reasons(classes, [(0, (0,), ((kind, -1, 0),))], [node])[0]
+    return counts.reasons(classes, [((0,), (((kind, -1), 0),))], np.zeros(1, np.intp))[0]
 
 
 def test_counts_agree_with_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = Counter[str]()
 
-    def both(
-        programs: Any, pod: Any, requests: Any, policy: Any, at: NodeCards, quota: Quota = NO_QUOTA
-    ) -> Any:
-        found = place(programs, pod, requests, policy, at, quota)
-        demand = Demand(pod, requests, policy, quota, None, None)
-        counts = CardCounts.of(programs, demand, CardMemo(), at.node, ()) if at.cards else None
+    def both(programs: Any, demand: Demand, at: NodeCards) -> Any:
+        found = place(programs, demand, at)
+        counts = CardCounts.of(programs, demand, at) if at.cards else None
         reason = None if counts is None else counted(counts, demand, at)
         if reason is None:
             seen["choice"] += 1

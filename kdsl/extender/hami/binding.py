@@ -21,9 +21,9 @@ from kdsl.extender.protocol import ExtenderBindingArgs
 from kdsl.hooks.status import Status
 from kdsl.live.bridge import BridgeError
 from kdsl.live.services import Host
+from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.locks import CONTENTION, NodeLock
 from kdsl.plan.devices.plugin import ALLOCATING, BIND_PHASE, BIND_TIME, DevicesPlugin
-from kdsl.plan.devices.requests import Demand
 
 POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
 """The label of the members of a pod group."""

@@ -23,11 +23,11 @@ from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.devices.answers import UNREGISTERED, CardAnswers
+from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.device_error import told
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
-from kdsl.plan.devices.requests import Demand
 
 
 class Ranking:

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.quantity import Quantity
-from kdsl.check.model.devices import CheckedAdmission, CheckedChange, CheckedDevice, CheckedGate, CheckedTest
+from kdsl.check.model.devices import CheckedChange, CheckedGate, CheckedTest
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.cluster.devices.pods import DevicePod
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import text_in
 from kdsl.plan.devices.device_error import located
-from kdsl.plan.devices.section import Section
+from kdsl.plan.devices.section import DeviceSource
 
 AdmissionStep = Callable[[Frame, DevicePod, int], "DevicePod | str | bool | None"]
 """Returns the changed pod, a refusal, False if the container goes no further, or None."""
@@ -37,9 +36,9 @@ class Admission:
 class AdmitProgram:
     """A compiled `admit`."""
 
-    def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
-        checked: CheckedAdmission = device.admit
-        self._section = Section(checked.scope, device, functions)
+    def __init__(self, source: DeviceSource) -> None:
+        checked = source.device.admit
+        self._section = source.section(checked.scope)
         self._lets: list[int] = []
         self._steps = [(self._step(step), step.span) for step in checked.steps]
 

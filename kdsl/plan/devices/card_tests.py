@@ -1,4 +1,4 @@
-"""The compiled `charge` and `fit` of a device: which cards fit a container, tried one after the other."""
+"""The compiled `require`, `charge` and `fit` of a device: which cards fit a container."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from functools import cached_property
 from itertools import groupby
 
 from kdsl.base.span import Span
-from kdsl.check.model.devices import CheckedDevice, CheckedTest, CheckedTogether
+from kdsl.check.model.devices import CheckedTest, CheckedTogether
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.check.model.typed import FieldOf
 from kdsl.cluster.devices.cards import Card, DeviceGrant
+from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value, equals
-from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
-from kdsl.plan.devices.card_memo import CardVerdict, Settled, Verdicts
 from kdsl.plan.devices.choice import CardCandidate, CardCharge, Earlier
+from kdsl.plan.devices.demand import CardVerdict, Settled, Verdicts
 from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.facts import ANY, Facts, fields_read
 from kdsl.plan.devices.identity import EQUAL_FIELDS, IdentityAnswer, IdentityTests
 from kdsl.plan.devices.reads import needs, parts
-from kdsl.plan.devices.section import FieldsProgram, Section
+from kdsl.plan.devices.section import DeviceSource, Section, value_of
 
 
 @dataclass(slots=True)
@@ -94,13 +94,19 @@ class Groups:
 
 
 class CardTests:
-    """The compiled `charge` and `fit` of a device."""
+    """The compiled `require`, `charge` and `fit` of a device."""
 
-    def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
-        self.kind, self.limit = kind, functions.steps.pod
-        self.charge = FieldsProgram(device.charge, device, functions)
-        self.section = Section(device.fit.scope, device, functions)
-        self.identity = IdentityTests(device, functions)
+    def __init__(self, source: DeviceSource) -> None:
+        device = source.device
+        self.kind, self.limit = source.kind, source.functions.steps.pod
+        self.charge = source.fields(device.charge)
+        self.section = source.section(device.fit.scope)
+        self.identity = IdentityTests(source)
+        self._gates = source.section(device.gates.scope)
+        self._gate_tests = [
+            (self._gates.compile(test.condition), self._gates.template(test.reason), test.condition.span)
+            for test in device.gates.tests
+        ]
         lets = {step.variable.slot: step for step in device.fit.steps if isinstance(step, CheckedLet)}
         steps = [step for each in device.fit.steps if (step := self._step(each, lets)) is not None]
         scope = device.fit.scope
@@ -111,18 +117,16 @@ class CardTests:
             for number, names in enumerate((*changing, (*changing[1], "quota")))
         ]
         self.unlimited = self._groups[0]
-
-    @property
-    def are_countable(self) -> bool:
-        """Whether the answer about a card does not depend on other cards, for the first container and without
-        quotas.
+        devices = device.gates.scope["devices"].slot
+        self.are_countable = self.unlimited.are_shared and devices not in free_slots(*self._gates.exprs)
+        """Whether neither `require` nor `fit` reads other cards, except by `together by`, for the first
+        container and without quotas.
         """
-        return self.unlimited.are_shared
 
     @cached_property
     def facts(self) -> Facts:
-        """The facts that decide about a card."""
-        return Facts.read_by((*self.charge.section.opened, *self.section.opened))
+        """The facts that decide which cards fit."""
+        return Facts.read_by(*self.sections)
 
     @cached_property
     def charge_key(self) -> Callable[[Card], Hashable]:
@@ -136,7 +140,8 @@ class CardTests:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        return (self.charge.section, self.section, self.identity.own.section, self.identity.asked.section)
+        """The sections that decide which cards fit, but for identity tests."""
+        return self.charge.section, self.section, self._gates
 
     def _step(
         self, step: CheckedLet | CheckedTest | CheckedTogether, lets: Mapping[int, CheckedLet]
@@ -157,17 +162,30 @@ class CardTests:
             value.span,
         )
 
-    def walk(
-        self, attempt: ContainerAttempt, verdicts: Verdicts, is_greedy: bool, listener: Listener | None = None
-    ) -> Walk:
+    def gated(self, about: Mapping[str, Value]) -> str:
+        """Return the reason of the first `require` of the device that fails, empty if none does."""
+        if self._gate_tests:
+            frame = self._gates.frame(**about)
+            for condition, reason, span in self._gate_tests:
+                if not value_of(condition, frame, span):
+                    return text_in(reason, frame)
+        return ""
+
+    def verdicts(self, attempt: ContainerAttempt) -> Verdicts:
+        """Return the known verdicts on the cards of nodes with the facts of this one."""
+        return attempt.demand.memo.verdicts(attempt.request, self.facts.of_node(attempt.node))
+
+    def walk(self, attempt: ContainerAttempt, is_greedy: bool, listener: Listener | None) -> Walk:
         """Try the cards one after the other; a greedy chooser needs only as many as the request counts.
 
-        `verdicts` are known for pods of this signature and this request. EvalError if a step has no value, or
-        if all together take too many steps.
+        EvalError if a step has no value, or if all together take too many steps.
         """
+        verdicts = self.verdicts(attempt)
         answers = attempt.identity
         if answers is None:
-            answers = self.identity.answers(attempt.pod, attempt.node, attempt.policy, attempt.cards)
+            answers = self.identity.answers(
+                attempt.demand.pod, attempt.demand.policy, attempt.node, attempt.cards
+            )
         groups = self._groups[bool(attempt.allocated) if attempt.allows is None else 2]
         key = self.facts.key
         walker = Walker(self, attempt)

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.plan.devices.identity import IdentityAnswer
-from kdsl.plan.devices.placing import is_of
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class NodeShapes:
-    """Nodes whose cards have equal shapes: the fill level, and of each card its type and the number of its
-    shape.
+class LikeNodes:
+    """Nodes that are alike for a kind of device, beside identity tests and choosers.
+
+    `fullness` is that of all their cards, `facts` are the node's that decide which cards fit. `cards` has for
+    each card of the kind the number of its shape with the facts that decide about it.
     """
 
     fullness: np.float32
-    types: tuple[str, ...]
+    facts: Hashable
     cards: NDArray[np.int64]
-    _by_kind: dict[str, NDArray[np.int64]] = field(default_factory=dict)
-
-    def of_kind(self, kind: str) -> NDArray[np.int64]:
-        """Return the places of the cards of a kind."""
-        found = self._by_kind.get(kind)
-        if found is None:
-            found = np.array([is_of(each, kind) for each in self.types], np.bool_).nonzero()[0]
-            self._by_kind[kind] = found
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +34,6 @@ class NodeAnswers:
 
     answers: tuple[IdentityAnswer, ...]
     numbers: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
-    """The facts of a node that decide which cards fit: those of the node itself, and for each card the number
-    of its facts. `cards` is None if no fact of a card decides.
-    """
-
-    node: Hashable
-    cards: NDArray[np.int64] | None
 
 
 class Numbers(Generic[K, V]):
@@ -64,12 +46,15 @@ class Numbers(Generic[K, V]):
     def __len__(self) -> int:
         return len(self.objects)
 
-    def of(self, value: K, make: Callable[[], V]) -> int:
-        """Return the number of a value; a new value gets the next one."""
-        number = self._numbers.get(value)
-        if number is None:
-            number = self._numbers[value] = len(self.objects)
-            self.objects.append(make())
+    def find(self, value: K) -> int | None:
+        """Return the number of a value, None for a new one."""
+        return self._numbers.get(value)
+
+    def put(self, value: K, thing: V) -> int:
+        """Return the number of a value; a new value gets the next one, with this object."""
+        number = self._numbers.setdefault(value, len(self.objects))
+        if number == len(self.objects):
+            self.objects.append(thing)
         return number
 
 

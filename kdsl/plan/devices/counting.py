@@ -6,52 +6,36 @@ chosen for their own node alone. Where a device has a `value`, counts tell the n
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
 from kdsl.cluster.devices.cards import Card
-from kdsl.cluster.devices.pods import DeviceNode
-from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.values import EvalError
-from kdsl.plan.devices.attempt import ContainerAttempt
-from kdsl.plan.devices.card_memo import CardMemo, Settled, Verdicts
+from kdsl.plan.devices.attempt import ContainerAttempt, NodeCards
 from kdsl.plan.devices.card_tests import Walker
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
+from kdsl.plan.devices.demand import Demand, Settled
 from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
-from kdsl.plan.devices.identity import NO_ANSWERS, IdentityAnswer
+from kdsl.plan.devices.identity import IdentityAnswer
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.devices.requests import Demand
 
 
 class CardCounts:
     """Counts the cards of nodes that fit a demand."""
 
-    def __init__(
-        self,
-        program: DeviceProgram,
-        demand: Demand,
-        attempt: ContainerAttempt,
-        verdicts: Verdicts,
-        memo: CardMemo,
-    ) -> None:
-        self._program, self._fitting = program, program.fitting
-        self._demand, self._attempt, self._memo, self._verdicts = demand, attempt, memo, verdicts
+    def __init__(self, program: DeviceProgram, attempt: ContainerAttempt, at: NodeCards) -> None:
+        self._program, self._fitting, self._attempt, self._at = program, program.fitting, attempt, at
         tests = program.fitting.cards
-        self._key = tests.facts.key
+        self._key, self._verdicts = tests.facts.key, tests.verdicts(attempt)
         self._walker, self._groups, self._limit = Walker(tests, attempt), tests.unlimited, tests.limit
 
     @staticmethod
-    def of(
-        programs: Mapping[str, DeviceProgram],
-        demand: Demand,
-        memo: CardMemo,
-        node: DeviceNode,
-        facts: Hashable,
-    ) -> CardCounts | None:
-        """Return the counts on nodes with the `facts` of this one; None if cards must be chosen."""
+    def of(programs: Mapping[str, DeviceProgram], demand: Demand, at: NodeCards) -> CardCounts | None:
+        """Return the counts on nodes with the facts of this one; None if cards must be chosen."""
         asked = [
             (container, request)
             for container, requests in zip(demand.pod.containers, demand.requests, strict=True)
@@ -61,27 +45,22 @@ class CardCounts:
             return None
         ((container, request),) = asked
         program = programs[request.kind]
-        is_countable = program.fitting.is_countable and program.order.is_by_shape
-        if not is_countable or (demand.quota and demand.quota.limits_any(program.quota_names)):
+        is_countable = program.fitting.cards.are_countable and program.order.is_by_shape
+        if not is_countable or demand.quota.limits_any(program.quota_names):
             return None
         # INVARIANT: no test of a countable device reads other cards, or of the node more than its facts.
-        attempt = ContainerAttempt(
-            demand.pod, node, demand.policy, container, request, (), (), None, NO_ANSWERS
-        )
-        return CardCounts(program, demand, attempt, memo.verdicts(request, facts), memo)
+        return CardCounts(program, ContainerAttempt(demand, at.node, container, request, ()), at)
 
-    def reasons(
-        self, classes: InventoryClasses, keys: Sequence[ClassKey], nodes: Sequence[NodeInfo]
-    ) -> list[str | None]:
+    def reasons(self, classes: InventoryClasses, keys: Sequence[ClassKey], rows: Rows) -> list[str | None]:
         """Return the reason against a node of each class, empty if the pod fits; None if only a choice of
-        cards decides. `nodes` has one of each class.
+        cards decides. `rows` has a node of each class.
         """
         attempt = self._attempt
         request = attempt.request
-        sizes, cards, places = classes.card_classes(request.kind, keys, nodes)
+        sizes, cards, places = classes.card_classes(keys)
         try:
             self._order([card for card, _ in cards])
-            refused = self._fitting.gated({**attempt.names, "devices": ()})
+            refused = self._fitting.cards.gated({**attempt.names, "devices": ()})
         except EvalError:
             return [None] * len(keys)
         settled = [self._settled(card, answer) for card, answer in cards]
@@ -93,10 +72,14 @@ class CardCounts:
         counted = np.bincount(of * width + np.array(found, np.intp)[places], minlength=len(keys) * width)
         texts: dict[tuple[int, ...], str] = {}
         reasons: list[str | None] = []
-        for key, node, size, is_unclear, counts in zip(
-            keys, nodes, sizes.tolist(), is_open.tolist(), counted.reshape(-1, width).tolist(), strict=True
+        for place, row, size, is_unclear, counts in zip(
+            classes.choosers(attempt.demand, request, rows),
+            rows.tolist(),
+            sizes.tolist(),
+            is_open.tolist(),
+            counted.reshape(-1, width).tolist(),
+            strict=True,
         ):
-            place = classes.chooser(self._demand, request, key, node, self._memo)
             chooser = None if place is None else self._fitting.choosers[place]
             if place is None or chooser is None:
                 reasons.append(None)
@@ -109,7 +92,7 @@ class CardCounts:
             elif counts[0] >= request.count:
                 is_counted = chooser.is_counted and not self._program.has_value
                 is_known = is_counted and (
-                    not chooser.has_pairs or classes.knows_pairs(request.kind, place, node)
+                    not chooser.has_pairs or classes.knows_pairs(request.kind, place, row)
                 )
                 reasons.append("" if is_known else None)
             elif not chooser.counts_refusals:
@@ -124,10 +107,8 @@ class CardCounts:
 
     def _order(self, cards: Sequence[Card]) -> None:
         """Raise EvalError if a card cannot be put in order."""
-        asked = self._attempt
-        self._program.order.sort_keys(
-            cards, (), asked.pod, asked.node, asked.policy, asked.request, (asked.request,), self._memo
-        )
+        request = self._attempt.request
+        self._program.order.sort_keys(cards, self._attempt.demand, self._at, request, (request,))
 
     def _refusal(self, chooser: int, numbers: Mapping[str, int], counts: Sequence[int]) -> str:
         found = {reason: counts[number] for reason, number in numbers.items() if number and counts[number]}

@@ -28,6 +28,7 @@ from kdsl.check.model.types import Type
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.plan.devices.reads import keys_read
+from kdsl.plan.devices.section import Section
 
 _SHAPE: Final = attrgetter("shape")
 ANY: Final = "*"
@@ -70,8 +71,9 @@ class Facts:
     tenants: tuple[_Part, ...] = ()
 
     @staticmethod
-    def read_by(exprs: Sequence[TypedExpr]) -> Facts:
-        """Return the facts that expressions read."""
+    def read_by(*sections: Section) -> Facts:
+        """Return the facts that sections read."""
+        exprs = [expr for section in sections for expr in section.opened]
         read = {_SAME.get(name, name) for expr in exprs for name in fields_read(expr)}
         if ANY in read:
             read |= {*NODE_FIELDS, *_TENANT, *_CARD}

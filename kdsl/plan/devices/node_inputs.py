@@ -10,8 +10,6 @@ from functools import cached_property
 
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.cluster.objects.node import NodeFacts
-from kdsl.cluster.snapshot.changed_rows import ChangedRows, Changes
-from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.devices.handshakes import Handshake
 from kdsl.plan.devices.program import DeviceProgram
 
@@ -74,29 +72,3 @@ class NodeInputs:
             return False
         handshakes = [each for each in self._handshakes if each.key in changed]
         return all(each.is_gone(before) == each.is_gone(after) for each in handshakes)
-
-
-class NodeChanges:
-    """A log of the rows of a live snapshot whose nodes changed for device rules."""
-
-    def __init__(self, live: LiveSnapshot, inputs: NodeInputs) -> None:
-        self.log = Changes()
-        self._live, self._inputs = live, inputs
-        self._changed = ChangedRows()
-        self._changed.take(live.fact_changes)
-        self._facts = {row: info.facts for row, info in enumerate(live.nodes_by_row()) if info is not None}
-
-    def refresh(self) -> bool:
-        """Log the changes since the last call; return False if too many were missed to know them."""
-        changed = self._changed.take(self._live.fact_changes)
-        if changed is None:
-            return False
-        if changed:
-            infos = self._live.nodes_by_row()
-            for row in changed:
-                info, before = infos[row], self._facts.pop(row, None)
-                if info is not None:
-                    self._facts[row] = info.facts
-                if before is None or info is None or not self._inputs.are_equal(before, info.facts):
-                    self.log.note(row, len(infos))
-        return True

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from kdsl.base.span import Span
-from kdsl.check.model.devices import CheckedDevice, CheckedFields
+from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.typed import TypedExpr
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
@@ -28,9 +28,9 @@ from kdsl.plan.devices.inventory import InventoryProgram
 from kdsl.plan.devices.locks import NodeLock
 from kdsl.plan.devices.order import CardOrder
 from kdsl.plan.devices.pod_part import PodPart
-from kdsl.plan.devices.reads import keys_read, pod_attributes
+from kdsl.plan.devices.reads import keys_read
 from kdsl.plan.devices.requests import Allocation, DeviceRequest, Requests
-from kdsl.plan.devices.section import FieldsProgram, Section
+from kdsl.plan.devices.section import DeviceSource, FieldsProgram, Section, value_of
 
 
 class DeviceProgram:
@@ -44,8 +44,9 @@ class DeviceProgram:
     def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
         scope = RuleScope({}, device.params, device.slots, functions)
         params = [replace(each, value=fold_constants(each.value, scope)) for each in device.params]
-        self.checked, self._functions = replace(device, params=tuple(params)), functions
+        self.checked = replace(device, params=tuple(params))
         self.kind, self.record = _text(device.kind, scope), _text(device.record, scope)
+        self._source = DeviceSource(self.checked, self.kind, functions)
 
     def compile(self) -> None:
         """Compile all sections now."""
@@ -56,38 +57,38 @@ class DeviceProgram:
     @cached_property
     def inventory(self) -> InventoryProgram:
         """The section `inventory`."""
-        return InventoryProgram(self.checked, self.kind, self._functions)
+        return InventoryProgram(self._source)
 
     @cached_property
     def admit(self) -> AdmitProgram:
         """The section `admit`."""
-        return AdmitProgram(self.checked, self._functions)
+        return AdmitProgram(self._source)
 
     @cached_property
     def _request(self) -> FieldsProgram:
-        return self._fields(self.checked.request)
+        return self._source.fields(self.checked.request)
 
     @cached_property
     def fitting(self) -> FitProgram:
         """The sections `require`, `charge`, `fit` and `choose`."""
-        return FitProgram(self.checked, self.kind, self._functions)
+        return FitProgram(self._source)
 
     @cached_property
     def order(self) -> CardOrder:
         """The section `order by`."""
-        return CardOrder(self.checked, self._functions)
+        return CardOrder(self._source)
 
     @cached_property
     def _value(self) -> tuple[Section, Closure, Span] | None:
         value = self.checked.value
         if value is None:
             return None
-        section = Section(value.scope, self.checked, self._functions)
+        section = self._source.section(value.scope)
         return section, section.compile(value.value), value.value.span
 
     @cached_property
     def _annotate(self) -> tuple[Section, list[tuple[Closure, Closure, Closure | None, Span]]]:
-        section = Section(self.checked.annotations.scope, self.checked, self._functions)
+        section = self._source.section(self.checked.annotations.scope)
         return section, [
             (
                 section.compile(each.key),
@@ -101,7 +102,7 @@ class DeviceProgram:
     @cached_property
     def quota_names(self) -> QuotaNames:
         """The names under which quotas limit the memory and the compute of cards."""
-        quota = self._fields(self.checked.quota)
+        quota = self._source.fields(self.checked.quota)
         frame = quota.section.frame()
         return QuotaNames(
             quota.text("memory", frame), quota.text("cores", frame), quota.integer("factor", frame, 1)
@@ -110,7 +111,7 @@ class DeviceProgram:
     @cached_property
     def lock(self) -> NodeLock | None:
         """The lock of nodes, None if it has none."""
-        lock = self._fields(self.checked.lock)
+        lock = self._source.fields(self.checked.lock)
         if not lock.has("key"):
             return None
         frame = lock.section.frame()
@@ -121,21 +122,23 @@ class DeviceProgram:
     @cached_property
     def handshake(self) -> Handshake | None:
         """The handshake with its device plugin, None if it has none."""
-        handshake = self._fields(self.checked.handshake)
+        handshake = self._source.fields(self.checked.handshake)
         if not handshake.has("key"):
             return None
         frame = handshake.section.frame()
         key, resource = handshake.text("key", frame), handshake.text("resource", frame)
         return Handshake(key, resource, handshake.integer("seconds", frame, 60))
 
-    def _fields(self, checked: CheckedFields) -> FieldsProgram:
-        return FieldsProgram(checked, self.checked, self._functions)
+    @property
+    def _sections(self) -> tuple[Section, ...]:
+        """The sections that decide about a node, but for identity tests and the fields of choosers."""
+        value = () if self._value is None else self._value[:1]
+        return *self.fitting.sections, self.order.section, *value
 
     @cached_property
     def facts(self) -> Facts:
         """The facts that decide about a node, but for identity tests and the fields of choosers."""
-        value = self._value[0].opened if self._value is not None else ()
-        return Facts.read_by((*self.fitting.read, *self.order.section.opened, *value))
+        return Facts.read_by(*self._sections)
 
     @property
     def has_value(self) -> bool:
@@ -145,22 +148,17 @@ class DeviceProgram:
     @cached_property
     def pod_part(self) -> PodPart:
         """The part of a pod that decides which cards of a node it gets."""
-        keys = self._annotations_read("DevicePod")
-        return PodPart(
-            tuple(sorted(pod_attributes(self.checked))), None if keys is None else tuple(sorted(keys))
-        )
+        return PodPart.read_by(self._deciding)
 
     @cached_property
     def node_annotations(self) -> frozenset[str] | None:
         """The annotations of a node that decide which of its cards a pod gets; None if any may."""
-        return self._annotations_read("DeviceNode")
+        return keys_read((*self._deciding, *self.inventory.section.exprs), "DeviceNode", "annotations")
 
-    def _annotations_read(self, view: str) -> frozenset[str] | None:
-        # The inventory has no pod.
-        sections = [*self.fitting.sections, self.inventory.section, self.order.section]
-        if self._value is not None:
-            sections.append(self._value[0])
-        return keys_read([expr for section in sections for expr in section.exprs], view, "annotations")
+    @property
+    def _deciding(self) -> tuple[TypedExpr, ...]:
+        """The expressions that decide which cards of a node a pod gets."""
+        return tuple([expr for each in (*self._sections, *self.fitting.narrow) for expr in each.exprs])
 
     def request(self, pod: DevicePod, container: DeviceContainer) -> DeviceRequest | None:
         """Return the request of a container, None for no card; EvalError where it has no value."""
@@ -185,10 +183,7 @@ class DeviceProgram:
             return np.float32(0)
         section, value, span = self._value
         frame = section.frame(pod=pod, node=node, policy=policy, devices=cards, allocation=allocation)
-        try:
-            return np.float32(value(frame))
-        except EvalError as error:
-            raise located(error, span) from error
+        return np.float32(value_of(value, frame, span))
 
     def annotations(
         self, pod: DevicePod, node: DeviceNode, policy: Policy, allocation: Allocation, now: int

@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Any, Final
 
 from kdsl.base.by_identity import ByIdentity
-from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallOf, Const, FieldOf, HasField, KeyOf, Typed, TypedExpr, Var
@@ -25,24 +24,11 @@ _ATTRIBUTES: Final = {
     "requests": "requests",
 }
 """Fields of the view and their names in `DevicePod`; containers always count."""
-_ONCE: Final = ("admit", "request", "annotations", "inventory", "quota", "lock", "handshake")
-"""Sections that do not run while cards are chosen."""
 
 MOST_SECTIONS: Final = 2048
 """The most sections whose expressions are kept: the device rules of a profile have about 700, and compiling
 them asks about each several times.
 """
-
-
-def pod_attributes(device: CheckedDevice) -> frozenset[str]:
-    """Return the attributes of `DevicePod` that decide which cards of a node a pod gets."""
-    names = [field.name for field in fields(device) if field.name not in _ONCE]
-    return attributes_read(getattr(device, name) for name in names)
-
-
-def review_attributes(device: CheckedDevice) -> frozenset[str]:
-    """Return the attributes of `DevicePod` that decide about its admission and its requests."""
-    return attributes_read((device.admit, device.request))
 
 
 def attributes_read(sections: Iterable[object]) -> frozenset[str]:

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Final
 
 from kdsl.cluster.devices.pods import DevicePod, Phase
-from kdsl.cluster.devices.quota import Quota
+from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices.admission import admit_pod
-from kdsl.plan.devices.pod_part import PodPart, plain
+from kdsl.plan.devices.pod_part import PodPart
 from kdsl.plan.devices.program import DeviceProgram, requests_of
-from kdsl.plan.devices.reads import review_attributes
+from kdsl.plan.devices.reads import attributes_read
 from kdsl.plan.devices.requests import DeviceRequest, Requests
 
 OVER_QUOTA = "exceeding resource quota"
@@ -43,7 +43,7 @@ class Reviewed:
         return any(self.requests)
 
 
-Review = Callable[[Sequence[DeviceProgram], DevicePod, Quota | None], Reviewed]
+Review = Callable[[Sequence[DeviceProgram], DevicePod, Quota], Reviewed]
 """`review` or `review_admitted`."""
 
 
@@ -56,18 +56,15 @@ class Reviews:
 
     @cached_property
     def _part(self) -> PodPart:
-        read = (review_attributes(program.checked) for program in self._programs)
+        checked = [program.checked for program in self._programs]
+        read = attributes_read((each.admit, each.request) for each in checked)
         # Admission adds to annotations and to the runtime class, so its result depends on them.
-        attributes = frozenset(("annotations", "runtime_class")).union(*read)
+        attributes = read | {"annotations", "runtime_class"}
         return PodPart(tuple(sorted(attributes)), None)
 
-    def review(self, pod: DevicePod, quota: Quota | None) -> Reviewed:
+    def review(self, pod: DevicePod, quota: Quota = NO_QUOTA) -> Reviewed:
         """Return the review of a pod; EvalError as in `review`."""
-        signature = (
-            pod.containers,
-            self._part.of(pod),
-            None if quota is None else (plain(quota.limits), plain(quota.used)),
-        )
+        signature = (pod.containers, self._part.of(pod), quota.signature)
         known = self._known.get(signature)
         if known is None:
             known = self._known[signature] = self._review(self._programs, pod, quota)
@@ -77,7 +74,7 @@ class Reviews:
         return replace(known, pod=replace(known.pod, **own))
 
 
-def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | None) -> Reviewed:
+def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota) -> Reviewed:
     """Admit a pod; EvalError if an expression of a device has no value.
 
     A device may refuse the pod. A pod with devices and a privileged container, which sees all cards of a
@@ -91,12 +88,12 @@ def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | Non
     privileged = next((each.name for each in pod.containers if each.is_privileged), None)
     if is_user and privileged is not None:
         return Reviewed(pod, (), _refused(f"container {privileged} is privileged"), is_user)
-    if quota is not None and not _within(programs, pod, requests, quota):
+    if quota.limits and not _within(programs, pod, requests, quota):
         return Reviewed(pod, requests, Status(Code.UNSCHEDULABLE, (OVER_QUOTA,)), is_user)
     return Reviewed(pod, requests, None, is_user)
 
 
-def review_admitted(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | None) -> Reviewed:
+def review_admitted(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota) -> Reviewed:
     """Return the requests of a pod that a webhook has admitted: it is neither changed nor refused.
 
     EvalError as in `review`.

@@ -6,6 +6,7 @@ from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.plan.devices.device_error import DeviceError
 from kdsl.plan.devices.inventories import Inventories
+from kdsl.plan.devices.node_inputs import NodeInputs
 
 from tests.plan.devices.devices import card, node, small
 
@@ -91,7 +92,7 @@ def test_an_update_matters_where_rules_read_it() -> None:
     later = NodeFacts(name="n", annotations=FrozenMap({"register": "[]", "beat": "2"}))
     other = NodeFacts(name="n", annotations=FrozenMap({"beat": "1"}))
     labelled = NodeFacts(name="n", annotations=before.annotations, labels=FrozenMap({"zone": "a"}))
-    inputs = Inventories({"K": small()}).inputs
+    inputs = NodeInputs({"K": small()})
     assert inputs.are_equal(before, later)
     assert not any(inputs.are_equal(before, each) for each in (other, labelled))
     for name in ("labels", "device_capacity"):
@@ -100,7 +101,5 @@ def test_an_update_matters_where_rules_read_it() -> None:
             for entries in ({"a": 1, "b": 2}, {"b": 2, "a": 1})
         )
         assert inputs.are_equal(first, first) and not inputs.are_equal(first, second)
-    anything = Inventories(
-        {"K": small(), "L": small(rows="node.annotations.map(key, json.decode(key))")}
-    ).inputs
+    anything = NodeInputs({"K": small(), "L": small(rows="node.annotations.map(key, json.decode(key))")})
     assert not anything.are_equal(before, later)
