@@ -457,7 +457,7 @@ def test_the_annotations_that_shipped_devices_read_are_known() -> None:
     functions = CompiledFunctions(shipped.fns)
     programs = {name: DeviceProgram(device, functions) for name, device in shipped.devices.items()}
     assert None not in [program.node_annotations for program in programs.values()]
-    read = {name: program.pod_part.annotations for name, program in programs.items()}
+    read = {name: dict(program.pod_parts).get("annotations", ()) for name, program in programs.items()}
     assert len(read) > 20 and None not in read.values()
     assert read["devices.metax.MetaxGpu"] == ()
     assert read["devices.mthreads.Mthreads"] == ("mthreads.ai/nouse-gpuuuid", "mthreads.ai/use-gpuuuid")

@@ -38,7 +38,7 @@ class AdmitProgram:
 
     def __init__(self, source: DeviceSource) -> None:
         checked = source.device.admit
-        self._section = source.section(checked.scope)
+        self.section = source.section(checked.scope)
         self._lets: list[int] = []
         self._steps = [(self._step(step), step.span) for step in checked.steps]
 
@@ -46,7 +46,7 @@ class AdmitProgram:
         """Take container number `at` of a pod through the section; EvalError if an expression fails."""
         if not self._steps:
             return Admission(pod)
-        frame = self._section.frame(pod=pod, container=pod.containers[at])
+        frame = self.section.frame(pod=pod, container=pod.containers[at])
         for step, span in self._steps:
             try:
                 found = step(frame, pod, at)
@@ -59,13 +59,13 @@ class AdmitProgram:
                     return Admission(pod, refusal=refusal)
                 case DevicePod() as pod:
                     before = frame
-                    frame = self._section.frame(pod=pod, container=pod.containers[at])
+                    frame = self.section.frame(pod=pod, container=pod.containers[at])
                     for slot in self._lets:
                         frame[slot] = before[slot]
         return Admission(pod, uses_devices=True)
 
     def _step(self, step: CheckedLet | CheckedGate | CheckedTest | CheckedChange) -> AdmissionStep:
-        section = self._section
+        section = self.section
         if isinstance(step, CheckedLet):
             return self._let(step)
         if isinstance(step, CheckedChange):
@@ -78,8 +78,8 @@ class AdmitProgram:
 
     def _let(self, let: CheckedLet) -> AdmissionStep:
         """Compute a `let` at its place: later lines may change the values that it reads."""
-        self._lets.append(self._section.let(let))
-        read = self._section.compile(let.variable)
+        self._lets.append(self.section.let(let))
+        read = self.section.compile(let.variable)
 
         def run(frame: Frame, pod: DevicePod, at: int) -> None:
             with suppress(EvalError):  # the slot holds the error for those who read it
@@ -88,7 +88,7 @@ class AdmitProgram:
         return run
 
     def _change(self, change: CheckedChange) -> AdmissionStep:
-        section = self._section
+        section = self.section
         where, key = section.maybe(change.where), section.maybe(change.key)
         value = section.compile(change.value)
 

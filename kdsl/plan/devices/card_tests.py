@@ -132,7 +132,7 @@ class CardTests:
     def charge_key(self) -> Callable[[Card], Hashable]:
         """The key of a card among those with equal charges on one node."""
         exprs = self.charge.section.opened
-        read = {part.field for part in parts(exprs) if isinstance(part, FieldOf) and part.view == "Device"}
+        read = {part.field for part in parts(*exprs) if isinstance(part, FieldOf) and part.view == "Device"}
         if not read <= EQUAL_FIELDS or ANY in {name for each in exprs for name in fields_read(each)}:
             return self.facts.key
         fields = tuple(sorted(read))
@@ -151,7 +151,7 @@ class CardTests:
             section.let(step)
             return None
         value = step.condition if isinstance(step, CheckedTest) else step.by
-        slots = needs((value, step.reason), lets)
+        slots = needs((value, *step.reason.holes), lets)
         identity = self.identity.number(step)
         return _Step(
             section.compile(value) if identity is None else None,

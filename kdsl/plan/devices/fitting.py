@@ -21,7 +21,6 @@ from kdsl.plan.devices.choosers import CHOOSERS, COUNTED, GREEDY, PAIRED, SILENT
 from kdsl.plan.devices.device_error import fault_of, located
 from kdsl.plan.devices.facts import ANY, Facts, fields_read
 from kdsl.plan.devices.identity import FIXED_FIELDS, reads_fixed_cards, reads_only
-from kdsl.plan.devices.reads import needs
 from kdsl.plan.devices.section import DeviceSource, Section, value_of
 
 INSUFFICIENT: Final = "NodeInsufficientDevice"
@@ -114,7 +113,8 @@ class FitProgram:
         self.choosers = [Chooser(chooser, source) for chooser in choosers]
         self.is_settled = all(each.is_settled for each in self.choosers)
         self.chooses_by_request = any(
-            each.scope["request"].slot in needs(each.where, {}) for each in choosers
+            each.where is not None and each.scope["request"].slot in free_slots(each.where)
+            for each in choosers
         )
 
     @cached_property

@@ -32,8 +32,7 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.devices.facts import ANY, NAMES, VIEWS, fields_read, hands_over
-from kdsl.plan.devices.pod_part import PodPart
+from kdsl.plan.devices.facts import ANY, NAMES, VIEWS, Parts, fields_read, hands_over, pod_parts, values_of
 from kdsl.plan.devices.reads import needs, parts
 from kdsl.plan.devices.section import DeviceSource, Section
 
@@ -65,7 +64,7 @@ class IdentityGroup:
 
     section: Section
     tests: tuple[Closure, ...]
-    part: PodPart
+    part: Parts
     fields: tuple[str, ...]
     lists: tuple[Closure, ...] | None
     reads_policy: bool
@@ -87,8 +86,8 @@ class IdentityGroup:
         return IdentityGroup(
             section,
             compiled,
-            PodPart.read_by(exprs),
-            tuple(sorted({part.field for part in parts(exprs) if _is_of_card(part)} - {"id"})),
+            pod_parts(exprs),
+            tuple(sorted({part.field for part in parts(*exprs) if _is_of_card(part)} - {"id"})),
             None if reads_node or None in lists else tuple(known),
             scope["policy"].slot in read,
             reads_node,
@@ -107,7 +106,7 @@ class IdentityGroup:
 
     def signature(self, pod: DevicePod, policy: Policy) -> Hashable:
         """Return the values of the pod that decide about the answers."""
-        return self.part.of(pod), policy if self.reads_policy else None
+        return values_of(pod, self.part), policy if self.reads_policy else None
 
     def frame(self, pod: DevicePod, policy: Policy) -> Frame:
         """Return a frame for all cards of one pod."""
@@ -149,7 +148,7 @@ class IdentityTests:
             step for step in steps if isinstance(step, CheckedTest) and _is_identity_test(step, scope, lets)
         ]
         of_pod = {scope["pod"].slot, scope["policy"].slot}
-        own = [test for test in tests if needs(test.condition, {}).isdisjoint(of_pod)]
+        own = [test for test in tests if needs([test.condition], {}).isdisjoint(of_pod)]
         asked = [test for test in tests if test not in own]
         self._numbers = {id(test): number for number, test in enumerate((*own, *asked))}
         self.own = IdentityGroup.of(own, source)
@@ -196,7 +195,7 @@ def reads_fixed_cards(exprs: Sequence[TypedExpr], cards: int) -> bool:
     fields that no pod changes: then neither the order nor the use of the cards decides.
     """
     read = unordered = 0
-    for part in parts(exprs):
+    for part in parts(*exprs):
         match part:
             case Var(slot=slot):
                 read += slot == cards
@@ -213,7 +212,7 @@ def reads_only(exprs: Sequence[TypedExpr], fields: Collection[str]) -> bool:
     """Return whether expressions read only these fields of cards."""
     if any(ANY in fields_read(each) for each in exprs):
         return False
-    return all(part.field in fields for part in parts(exprs) if _is_of_card(part))
+    return all(part.field in fields for part in parts(*exprs) if _is_of_card(part))
 
 
 def _is_identity_test(test: CheckedTest, scope: Mapping[str, Var], lets: Collection[int]) -> bool:

@@ -32,7 +32,7 @@ class InventoryProgram:
         self._registration = Registration(checked, self.section.exprs)
         # Values that do not depend on the row are computed once for all rows.
         lets = {let.variable.slot: let for let in checked.fields.lets}
-        self.section.keep([slot for slot, let in lets.items() if self._row not in needs(let.value, lets)])
+        self.section.keep([slot for slot, let in lets.items() if self._row not in needs([let.value], lets)])
         # A probe must get exactly the conditions that are evaluated on nodes.
         self.needed = self._keys_needed() if source.functions.probe is None else None
         """The keys that every node with cards has one of, by the map of the node; None if there are none."""

@@ -40,6 +40,7 @@ from kdsl.plan.devices.answers import CardAnswers
 from kdsl.plan.devices.attempt import NodeCards
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.device_error import fault_of, rejection
+from kdsl.plan.devices.facts import values_of
 from kdsl.plan.devices.inventories import Inventories, device_node
 from kdsl.plan.devices.locks import Locks, NodeLock
 from kdsl.plan.devices.placing import Placed
@@ -138,7 +139,7 @@ class DevicesPlugin:
         admitted = reviewed.pod
         policy = self._default.of(admitted.annotations)
         kinds = dict.fromkeys(kind for asked in reviewed.requests for kind in asked)
-        parts = tuple([(kind, self._programs[kind].pod_part.of(admitted)) for kind in kinds])
+        parts = tuple([(kind, values_of(admitted, self._programs[kind].pod_parts)) for kind in kinds])
         pod_signature = (policy, parts)
         requests = tuple(tuple(asked.values()) for asked in reviewed.requests)
         key = (pod_signature, requests, admitted.containers)

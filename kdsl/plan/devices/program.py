@@ -21,13 +21,12 @@ from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.devices.admission import AdmitProgram
 from kdsl.plan.devices.device_error import located
-from kdsl.plan.devices.facts import Facts
+from kdsl.plan.devices.facts import Facts, Parts, pod_parts
 from kdsl.plan.devices.fitting import FitProgram
 from kdsl.plan.devices.handshakes import Handshake
 from kdsl.plan.devices.inventory import InventoryProgram
 from kdsl.plan.devices.locks import NodeLock
 from kdsl.plan.devices.order import CardOrder
-from kdsl.plan.devices.pod_part import PodPart
 from kdsl.plan.devices.reads import keys_read
 from kdsl.plan.devices.requests import Allocation, DeviceRequest, Requests
 from kdsl.plan.devices.section import DeviceSource, FieldsProgram, Section, value_of
@@ -146,9 +145,14 @@ class DeviceProgram:
         return self.checked.value is not None
 
     @cached_property
-    def pod_part(self) -> PodPart:
-        """The part of a pod that decides which cards of a node it gets."""
-        return PodPart.read_by(self._deciding)
+    def pod_parts(self) -> Parts:
+        """The parts of a pod that decide which cards of a node it gets."""
+        return pod_parts(self._deciding)
+
+    @property
+    def reviewing(self) -> tuple[TypedExpr, ...]:
+        """The expressions that decide about the admission of a pod and its requests."""
+        return *self.admit.section.exprs, *self._request.section.exprs
 
     @cached_property
     def node_annotations(self) -> frozenset[str] | None:

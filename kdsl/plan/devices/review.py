@@ -12,7 +12,7 @@ from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices.admission import admit_pod
-from kdsl.plan.devices.pod_part import PodPart
+from kdsl.plan.devices.facts import Parts, values_of
 from kdsl.plan.devices.program import DeviceProgram, requests_of
 from kdsl.plan.devices.reads import attributes_read
 from kdsl.plan.devices.requests import DeviceRequest, Requests
@@ -55,16 +55,14 @@ class Reviews:
         self._known: OrderedDict[Hashable, Reviewed] = OrderedDict()
 
     @cached_property
-    def _part(self) -> PodPart:
-        checked = [program.checked for program in self._programs]
-        read = attributes_read((each.admit, each.request) for each in checked)
+    def _parts(self) -> Parts:
+        read = attributes_read([expr for each in self._programs for expr in each.reviewing])
         # Admission adds to annotations and to the runtime class, so its result depends on them.
-        attributes = read | {"annotations", "runtime_class"}
-        return PodPart(tuple(sorted(attributes)), None)
+        return tuple([(name, None) for name in sorted(read | {"annotations", "runtime_class"})])
 
     def review(self, pod: DevicePod, quota: Quota = NO_QUOTA) -> Reviewed:
         """Return the review of a pod; EvalError as in `review`."""
-        signature = (pod.containers, self._part.of(pod), quota.signature)
+        signature = (pod.containers, values_of(pod, self._parts), quota.signature)
         known = self._known.get(signature)
         if known is None:
             known = self._known[signature] = self._review(self._programs, pod, quota)
