@@ -68,7 +68,7 @@ class BindingCheck:
         cache = self._live.cache
         if not cache.has_node(args.node):
             return Bindable(pod, refusal=f"failed to get node {args.node}")
-        demand = self._devices.admitted_demand(pod, cache.snapshot())
+        demand = self._devices.demand(pod, cache.snapshot(), is_admitted=True)
         if not isinstance(demand, Demand):
             return Bindable(pod, refusal=demand.message if isinstance(demand, Status) else "")
         if given is None or given.node != args.node:

@@ -8,6 +8,7 @@ twice.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Final
 
 from kdsl.base.resources import NOTHING, Resources
@@ -23,7 +24,8 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.faults import Fault
 from kdsl.plan.devices.attempt import NodeCards
 from kdsl.plan.devices.device_error import DeviceError, fault_of
-from kdsl.plan.devices.node_inputs import KindsByKey, NodeInputs
+from kdsl.plan.devices.handshakes import Handshake
+from kdsl.plan.devices.inventory import MAPS
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.records import Records
 
@@ -38,6 +40,41 @@ def device_node(facts: NodeFacts, requested: Resources = NOTHING) -> DeviceNode:
     )
 
 
+class NodeInputs:
+    """Compares the inputs of device rules from two states of a node.
+
+    They are its labels, its amounts, and those annotations that some rule reads.
+    """
+
+    def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
+        self._programs = programs.values()
+
+    @cached_property
+    def _keys(self) -> frozenset[str] | None:
+        read = [program.node_annotations for program in self._programs]
+        return None if None in read else frozenset(key for keys in read if keys for key in keys)
+
+    @cached_property
+    def _handshakes(self) -> list[Handshake]:
+        return [each.handshake for each in self._programs if each.handshake is not None]
+
+    def are_equal(self, before: NodeFacts, after: NodeFacts) -> bool:
+        """Return whether every device rule reads the same from both states."""
+        if self._keys is None or not (
+            before.name == after.name
+            and before.allocatable == after.allocatable
+            # Rules see the order of maps.
+            and [*before.labels.items()] == [*after.labels.items()]
+            and [*before.device_capacity.items()] == [*after.device_capacity.items()]
+        ):
+            return False
+        changed = {key for key, _ in before.annotations.items() ^ after.annotations.items()}
+        if not self._keys.isdisjoint(changed):
+            return False
+        handshakes = [each for each in self._handshakes if each.key in changed]
+        return all(each.is_gone(before) == each.is_gone(after) for each in handshakes)
+
+
 class Inventories:
     """The cards that the devices of one profile find on nodes."""
 
@@ -45,7 +82,6 @@ class Inventories:
         self.programs = programs
         self.records = Records({kind: program.record for kind, program in programs.items()})
         self._inputs = NodeInputs(programs)
-        self._kinds = KindsByKey(programs)
         self._idle: dict[str, tuple[NodeFacts, NodeCards]] = {}
         self._used: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
 
@@ -115,9 +151,12 @@ class Inventories:
     def _read(self, facts: NodeFacts) -> NodeCards:
         node, faults = device_node(facts), dict[str, Fault]()
         cards: dict[str, Card] = {}
-        present = self._kinds.of(node)
+        keys = set().union(*[getattr(node, name) for name in MAPS])
         for kind, program in self.programs.items():
-            if kind not in present or (program.handshake is not None and program.handshake.is_gone(facts)):
+            needed = program.inventory.needed
+            if needed is not None and needed.isdisjoint(keys):
+                continue
+            if program.handshake is not None and program.handshake.is_gone(facts):
                 continue
             try:
                 found = {card.id: card for card in program.inventory.cards(node)}

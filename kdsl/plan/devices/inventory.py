@@ -16,7 +16,7 @@ from kdsl.plan.devices.reads import keys_read, needs
 from kdsl.plan.devices.registration import Registration
 from kdsl.plan.devices.section import DeviceSource, kind_word
 
-_MAPS: Final = ("annotations", "capacity", "labels")
+MAPS: Final = ("annotations", "capacity", "labels")
 
 
 class InventoryProgram:
@@ -35,22 +35,20 @@ class InventoryProgram:
         self.section.keep([slot for slot, let in lets.items() if self._row not in needs([let.value], lets)])
         # A probe must get exactly the conditions that are evaluated on nodes.
         self.needed = self._keys_needed() if source.functions.probe is None else None
-        """The keys that every node with cards has one of, by the map of the node; None if there are none."""
+        """The keys of which every node with cards has one, in one of its `MAPS`; None if there are none."""
 
-    def _keys_needed(self) -> Mapping[str, frozenset[str]] | None:
-        rows = self.section.exprs[:1]
-        needed = {}
-        for name in _MAPS:
-            keys = keys_read(rows, "DeviceNode", name)
+    def _keys_needed(self) -> frozenset[str] | None:
+        needed: set[str] = set()
+        for name in (*MAPS, "name"):
+            keys = keys_read(self.section.exprs[:1], "DeviceNode", name)
             if keys is None:
                 return None
-            if keys:
-                needed[name] = keys
+            needed |= keys
         try:
             is_empty = not self._rows(self.section.frame(node=DeviceNode("")))
         except EvalError:
             return None
-        return needed if is_empty and keys_read(rows, "DeviceNode", "name") == frozenset() else None
+        return frozenset(needed) if is_empty else None
 
     def cards(self, node: DeviceNode) -> tuple[Card, ...]:
         """Return the idle cards of a node; DeviceError if its registration is unreadable."""

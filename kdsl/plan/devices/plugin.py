@@ -46,7 +46,7 @@ from kdsl.plan.devices.locks import Locks, NodeLock
 from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.records import device_pod
-from kdsl.plan.devices.review import Reviewed, Reviews, review_admitted
+from kdsl.plan.devices.review import Reviewed, Reviews
 from kdsl.plan.rules.normalize import Scores
 
 CHOSEN_NODE: Final = "hami.io/vgpu-node"
@@ -99,7 +99,6 @@ class DevicesPlugin:
         self.records = tuple(program.record for program in programs)
         self._record_keys = frozenset(self.records)
         self._reviews = Reviews(tuple(self._programs.values()))
-        self._admitted = Reviews(tuple(self._programs.values()), review_admitted)
         self.inventories = Inventories(self._programs)
         self.answers = CardAnswers(self.inventories)
         self._annotator, self._clock = annotator, clock
@@ -107,30 +106,22 @@ class DevicesPlugin:
 
     # ---- filter ------------------------------------------------------------------------------------------
 
-    def demand(self, pod: PodInfo, snapshot: Snapshot) -> Demand | Status | None:
-        """Return the demand of a pod; None for no card, a status if the pod is refused."""
+    def demand(self, pod: PodInfo, snapshot: Snapshot, is_admitted: bool = False) -> Demand | Status | None:
+        """Return the demand of a pod, which a webhook may have admitted; None for no card, a status if the
+        pod is refused.
+        """
         if not pod.device_containers:
             return None
         try:
-            reviewed, quota = self.review(device_pod(pod), snapshot)
+            quota = self.inventories.quota(snapshot, pod.namespace)
+            reviewed = self._reviews.review(device_pod(pod), quota, is_admitted)
             return self._demand(reviewed, quota) if reviewed.refusal is None else reviewed.refusal
         except (EvalError, ValueError) as error:
             return _unresolvable(error)
 
-    def review(self, pod: DevicePod, snapshot: Snapshot) -> tuple[Reviewed, Quota]:
-        """Return the pod after admission, and the quota of its namespace; EvalError if a device fails."""
-        quota = self.inventories.quota(snapshot, pod.namespace)
-        return self._reviews.review(pod, quota), quota
-
-    def admitted_demand(self, pod: PodInfo, snapshot: Snapshot) -> Demand | Status | None:
-        """Return the demand of a pod that a webhook has admitted; otherwise as `demand`."""
-        if not pod.device_containers:
-            return None
-        try:
-            reviewed = self._admitted.review(device_pod(pod))
-            return self._demand(reviewed, self.inventories.quota(snapshot, pod.namespace))
-        except (EvalError, ValueError) as error:
-            return _unresolvable(error)
+    def review(self, pod: DevicePod, snapshot: Snapshot) -> Reviewed:
+        """Return the pod after admission; EvalError if a device fails."""
+        return self._reviews.review(pod, self.inventories.quota(snapshot, pod.namespace))
 
     def _demand(self, reviewed: Reviewed, quota: Quota) -> Demand | None:
         """Return the demand of a reviewed pod; ValueError if its weights are unreadable."""

@@ -43,15 +43,11 @@ class Reviewed:
         return any(self.requests)
 
 
-Review = Callable[[Sequence[DeviceProgram], DevicePod, Quota], Reviewed]
-"""`review` or `review_admitted`."""
-
-
 class Reviews:
     """Reviews pods, once for all pods of one signature."""
 
-    def __init__(self, programs: Sequence[DeviceProgram], by: Review | None = None) -> None:
-        self._programs, self._review = programs, by or review
+    def __init__(self, programs: Sequence[DeviceProgram]) -> None:
+        self._programs = programs
         self._known: OrderedDict[Hashable, Reviewed] = OrderedDict()
 
     @cached_property
@@ -60,12 +56,20 @@ class Reviews:
         # Admission adds to annotations and to the runtime class, so its result depends on them.
         return tuple([(name, None) for name in sorted(read | {"annotations", "runtime_class"})])
 
-    def review(self, pod: DevicePod, quota: Quota = NO_QUOTA) -> Reviewed:
-        """Return the review of a pod; EvalError as in `review`."""
-        signature = (pod.containers, values_of(pod, self._parts), quota.signature)
+    def review(self, pod: DevicePod, quota: Quota, is_admitted: bool = False) -> Reviewed:
+        """Return the review of a pod; EvalError as in `review`.
+
+        A pod that a webhook has admitted is neither changed nor refused.
+        """
+        quota = NO_QUOTA if is_admitted else quota
+        signature = (pod.containers, values_of(pod, self._parts), quota.signature, is_admitted)
         known = self._known.get(signature)
         if known is None:
-            known = self._known[signature] = self._review(self._programs, pod, quota)
+            if is_admitted:
+                known = Reviewed(pod, requests_of(self._programs, pod))
+            else:
+                known = review(self._programs, pod, quota)
+            self._known[signature] = known
             if len(self._known) > MAX_REVIEWS:
                 self._known.popitem(last=False)
         own = {name: getattr(pod, name) for name in _OWN}
@@ -89,14 +93,6 @@ def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota) -> R
     if quota.limits and not _within(programs, pod, requests, quota):
         return Reviewed(pod, requests, Status(Code.UNSCHEDULABLE, (OVER_QUOTA,)), is_user)
     return Reviewed(pod, requests, None, is_user)
-
-
-def review_admitted(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota) -> Reviewed:
-    """Return the requests of a pod that a webhook has admitted: it is neither changed nor refused.
-
-    EvalError as in `review`.
-    """
-    return Reviewed(pod, requests_of(programs, pod))
 
 
 def _refused(reason: str) -> Status:

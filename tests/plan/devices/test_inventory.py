@@ -5,8 +5,7 @@ from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.plan.devices.device_error import DeviceError
-from kdsl.plan.devices.inventories import Inventories
-from kdsl.plan.devices.node_inputs import NodeInputs
+from kdsl.plan.devices.inventories import Inventories, NodeInputs
 
 from tests.plan.devices.devices import card, node, small
 
@@ -84,7 +83,7 @@ def test_a_node_without_the_keys_of_an_inventory_has_no_cards() -> None:
 def test_other_inventories_are_always_read(rows: str) -> None:
     written = 'json.decode(node.annotations[?"register"].orValue("[]"))'
     assert small(rows=rows).inventory.needed is None
-    assert small(rows=written).inventory.needed == {"annotations": {"register"}}
+    assert small(rows=written).inventory.needed == {"register"}
 
 
 def test_an_update_matters_where_rules_read_it() -> None:
