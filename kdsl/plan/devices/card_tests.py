@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
@@ -26,20 +26,6 @@ from kdsl.plan.devices.facts import ANY, Facts, fields_read
 from kdsl.plan.devices.identity import EQUAL_FIELDS, IdentityAnswer, IdentityTests
 from kdsl.plan.devices.reads import needs, parts
 from kdsl.plan.devices.section import DeviceSource, Section, value_of
-
-
-@dataclass(slots=True)
-class Walk:
-    """The result of a walk over the cards of a node.
-
-    `apart` has the last value of each `together by`, `earlier` the cards that were given back for it.
-    """
-
-    rejected: Counter[str] = field(default_factory=Counter)
-    taken: list[CardCandidate] = field(default_factory=list)
-    earlier: list[Earlier] = field(default_factory=list)
-    charges: list[CardCharge] = field(default_factory=list)
-    apart: dict[int, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +161,7 @@ class CardTests:
         """Return the known verdicts on the cards of nodes with the facts of this one."""
         return attempt.demand.memo.verdicts(attempt.request, self.facts.of_node(attempt.node))
 
-    def walk(self, attempt: ContainerAttempt, is_greedy: bool, listener: Listener | None) -> Walk:
+    def walk(self, attempt: ContainerAttempt, is_greedy: bool, listener: Listener | None) -> Walker:
         """Try the cards one after the other; a greedy chooser needs only as many as the request counts.
 
         EvalError if a step has no value, or if all together take too many steps.
@@ -189,31 +175,37 @@ class CardTests:
         groups = self._groups[bool(attempt.allocated) if attempt.allows is None else 2]
         key = self.facts.key
         walker = Walker(self, attempt)
-        walk = walker.walk
         for place, card in enumerate(attempt.cards):
             answer = answers[card.id] if answers else ()
             card_class = (key(card), answer, groups.number)
             verdict = verdicts.get(card_class)
             if verdict is None:
                 verdict = verdicts[card_class] = walker.verdict(card, groups)
-            walk.charges.append(verdict.charge)
+            walker.charges.append(verdict.charge)
             reason = walker.judge(card, verdict, answer, groups)
             if listener is not None:
                 listener.asked(card, walker.frame(card, verdict.charge, is_shared=False), reason)
             if reason:
-                walk.rejected[reason] += 1
+                walker.rejected[reason] += 1
                 continue
-            walk.taken.append(CardCandidate(card, place, verdict.charge))
-            if is_greedy and len(walk.taken) == attempt.request.count:
+            walker.taken.append(CardCandidate(card, place, verdict.charge))
+            if is_greedy and len(walker.taken) == attempt.request.count:
                 break
-        return walk
+        return walker
 
 
 class Walker:
-    """One walk over the cards of a node."""
+    """One walk over the cards of a node: the number of `rejected` cards by reason, the `taken` ones, the
+    `earlier` ones that were given back for a `together by`, and the charges of all.
+    """
 
     def __init__(self, tests: CardTests, attempt: ContainerAttempt) -> None:
-        self.walk = Walk()
+        self.rejected = Counter[str]()
+        self.taken: list[CardCandidate] = []
+        self.earlier: list[Earlier] = []
+        self.charges: list[CardCharge] = []
+        # The last value of each `together by`.
+        self._apart: dict[int, Value] = {}
         self._attempt = attempt
         self._section, self._charge, self._kind = tests.section, tests.charge, tests.kind
         # It counts the steps of all cards.
@@ -319,19 +311,19 @@ class Walker:
         if is_shared:
             section.fill(frame, device=card, charge=charge)
         else:
-            chosen = tuple([one.grant() for one in self.walk.taken])
+            chosen = tuple([one.grant() for one in self.taken])
             quota = _QuotaView(attempt, card, chosen)
             section.fill(frame, device=card, charge=charge, chosen=chosen, quota=quota)
         return frame
 
     def _keep_apart(self, step: _Step, value: Value) -> None:
         """Give the taken cards back if the value differs from that of the last card that came this far."""
-        walk, number = self.walk, id(step)
-        if number in walk.apart and not equals(value, walk.apart[number]) and walk.taken:
+        number = id(step)
+        if number in self._apart and not equals(value, self._apart[number]) and self.taken:
             assert self._frame is not None or isinstance(step.reason, str)
-            walk.earlier.append(Earlier(text_in(step.reason, self._frame or []), tuple(walk.taken)))
-            walk.taken.clear()
-        walk.apart[number] = value
+            self.earlier.append(Earlier(text_in(step.reason, self._frame or []), tuple(self.taken)))
+            self.taken.clear()
+        self._apart[number] = value
 
 
 def _answer(step: _Step, identity: IdentityAnswer) -> Value:

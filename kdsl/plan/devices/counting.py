@@ -140,24 +140,23 @@ class CardCounts:
         """
         steps = np.array([self._limit + 1 if each is None else each.steps for each in settled], np.int64)
         is_open = np.bincount(nodes, steps[places], count) > self._limit
-        for place in range(len(self._groups.together)):
-            numbers = dict[object, int]()
-            of_class = [_number(each, place, numbers) for each in settled]
-            if len(numbers) > 1:
-                values = np.array(of_class, np.intp)[places]
-                one = np.zeros(count, np.intp)
-                reached = values >= 0
-                one[nodes[reached]] = values[reached]
-                is_open[nodes[reached & (values != one[nodes])]] = True
+        numbers = dict[object, int]()
+        of_class = [_number(each, numbers) for each in settled]
+        if len(numbers) > 1:
+            values = np.array(of_class, np.intp)[places]
+            one = np.zeros(count, np.intp)
+            reached = values >= 0
+            one[nodes[reached]] = values[reached]
+            is_open[nodes[reached & (values != one[nodes])]] = True
         return is_open
 
 
-def _number(settled: Settled | None, place: int, numbers: dict[object, int]) -> int:
-    """Return the number of a value of `together by`, -1 without one. Equal values have one number if they are
-    whole numbers or texts.
+def _number(settled: Settled | None, numbers: dict[object, int]) -> int:
+    """Return the number of the values of `together by`, -1 without one. Equal values have one number if they
+    are whole numbers or texts.
     """
-    if settled is None or len(settled.apart) <= place:
+    if settled is None or not settled.apart:
         return -1
-    value = settled.apart[place]
-    key = (type(value), value) if isinstance(value, (int, str)) else len(numbers)
+    is_plain = all(isinstance(value, (int, str)) for value in settled.apart)
+    key = tuple([(type(value), value) for value in settled.apart]) if is_plain else len(numbers)
     return numbers.setdefault(key, len(numbers))

@@ -15,7 +15,7 @@ from kdsl.eval.ir import free_slots
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.compile.template import text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener, Unplaced
-from kdsl.plan.devices.card_tests import CardTests, Walk
+from kdsl.plan.devices.card_tests import CardTests, Walker
 from kdsl.plan.devices.choice import CardChoice, CardRefusal
 from kdsl.plan.devices.choosers import CHOOSERS, COUNTED, GREEDY, PAIRED, SILENT
 from kdsl.plan.devices.device_error import fault_of, located
@@ -170,7 +170,7 @@ class FitProgram:
             return Unplaced(fault.message, fault)
 
     def _choose(
-        self, attempt: ContainerAttempt, about: Mapping[str, Value], chooser: Chooser, walk: Walk
+        self, attempt: ContainerAttempt, about: Mapping[str, Value], chooser: Chooser, walk: Walker
     ) -> tuple[DeviceGrant, ...] | Unplaced:
         names = {**about, "fitting": tuple(one.place for one in walk.taken), "allocated": attempt.allocated}
 
