@@ -7,6 +7,7 @@ chosen for their own node alone. Where a device has a `value`, counts tell the n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from kdsl.plan.devices.demand import Demand, Settled
 from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
 from kdsl.plan.devices.identity import IdentityAnswer
 from kdsl.plan.devices.program import DeviceProgram
+
+_PLAIN: Final = frozenset((bool, int, str))
+"""The types of values that are equal as rules compare them."""
 
 
 class CardCounts:
@@ -157,6 +161,6 @@ def _number(settled: Settled | None, numbers: dict[object, int]) -> int:
     """
     if settled is None or not settled.apart:
         return -1
-    is_plain = all(isinstance(value, (int, str)) for value in settled.apart)
-    key = tuple([(type(value), value) for value in settled.apart]) if is_plain else len(numbers)
+    types = tuple(map(type, settled.apart))
+    key = (types, settled.apart) if _PLAIN.issuperset(types) else len(numbers)
     return numbers.setdefault(key, len(numbers))

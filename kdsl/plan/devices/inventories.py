@@ -82,6 +82,7 @@ class Inventories:
         self.programs = programs
         self.records = Records({kind: program.record for kind, program in programs.items()})
         self._inputs = NodeInputs(programs)
+        self._needed = {kind: program.inventory.needed for kind, program in programs.items()}
         self._idle: dict[str, tuple[NodeFacts, NodeCards]] = {}
         self._used: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
 
@@ -152,10 +153,10 @@ class Inventories:
         node, faults = device_node(facts), dict[str, Fault]()
         cards: dict[str, Card] = {}
         keys = set().union(*[getattr(node, name) for name in MAPS])
-        for kind, program in self.programs.items():
-            needed = program.inventory.needed
+        for kind, needed in self._needed.items():
             if needed is not None and needed.isdisjoint(keys):
                 continue
+            program = self.programs[kind]
             if program.handshake is not None and program.handshake.is_gone(facts):
                 continue
             try:
