@@ -19,21 +19,18 @@ from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.requests import Allotment, DeviceRequest
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class NodeCards:
     """A node and its cards with their usage; `faults` has the error of each kind that is unreadable."""
 
     node: DeviceNode
     cards: tuple[Card, ...]
     faults: Mapping[str, Fault] = field(default_factory=dict)
-    _fullness: np.float32 | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def fullness(self) -> np.float32:
-        """The fill level of the cards together: `node_score`."""
-        if self._fullness is None:
-            self._fullness = node_score(self.cards)
-        return self._fullness
+        """The fill level of the cards together."""
+        return node_score(self.cards)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ and in `facts`.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
 from functools import partial
 from operator import add
 from typing import Any, Final, TypeVar
@@ -20,7 +21,6 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.devices.alike import INT32, AlikeRows, RowCards
 from kdsl.plan.devices.attempt import NodeCards, names_of
-from kdsl.plan.devices.class_parts import LikeNodes, NodeAnswers, Numbers, numbered
 from kdsl.plan.devices.demand import CardKey, Demand
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories
@@ -50,6 +50,27 @@ ClassKey = tuple[AnswersKey, tuple[Fact, ...]]
 """The key of answers, and the numbers of facts: first those of each kind's device, then those of choosers."""
 
 
+@dataclass(frozen=True, slots=True)
+class LikeNodes:
+    """Nodes that are alike for a kind of device, beside identity tests and choosers.
+
+    `fullness` is that of all their cards, `facts` are the node's that decide which cards fit. `cards` has for
+    each card of the kind the number of its shape with the facts that decide about it.
+    """
+
+    fullness: np.float32
+    facts: Hashable
+    cards: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswers:
+    """The answers of identity tests about the cards of a node, and the number of each."""
+
+    answers: tuple[IdentityAnswer, ...]
+    numbers: NDArray[np.int64]
+
+
 class InventoryClasses:
     """The classes of the rows of a live snapshot. `generation` rises when all numbers become void; `changes`
     has the rows whose nodes changed for device rules since then.
@@ -69,7 +90,7 @@ class InventoryClasses:
 
     def refresh(self, live: LiveSnapshot) -> None:
         """Take in the changes since the last time."""
-        numbers: list[Sized] = [self._like, self._cards, self._chosen, self._node_answers, self._card_answers]
+        numbers: list[Sized] = [self._facts, self._card_numbers, self._node_answers, self._card_answers]
         is_full = max(map(len, (*numbers, *self._alike.values()))) > _most(live)
         changed = self._changed.take(live.fact_changes)
         if changed is None or live is not self._live or is_full:
@@ -93,11 +114,12 @@ class InventoryClasses:
     def _reset(self) -> None:
         self.changes, self._changed = Changes(), ChangedRows()
         self._nodes = dict[int, NodeCards]()
-        self._like = Numbers[Hashable, LikeNodes]()
+        self._facts = dict[Hashable, int]()
+        self._like = dict[int, LikeNodes]()
         self._card_numbers = dict[tuple[str, CardKey], int]()
         self._cards = dict[int, Card]()
-        self._chosen = dict[Hashable, int]()
-        self._node_answers = Numbers[tuple[IdentityAnswer, ...], NodeAnswers]()
+        self._node_answers = dict[tuple[IdentityAnswer, ...], int]()
+        self._answers_of = dict[int, NodeAnswers]()
         self._card_answers = dict[IdentityAnswer, int]()
         self._kept = dict[Hashable, ByIdentity[NodeCards, Any]]()
         self._alike = dict[str, AlikeRows]()
@@ -202,12 +224,12 @@ class InventoryClasses:
         found: dict[str, IdentityAnswers] = {}
         for kind, number in zip(demand.kinds, key[0], strict=True):
             names = [card.id for card in of_kind(cards, kind)]
-            found[kind] = dict(zip(names, self._node_answers.objects[number].answers, strict=True))
+            found[kind] = dict(zip(names, self._answers_of[number].answers, strict=True))
         return found
 
     def like(self, key: ClassKey) -> LikeNodes:
         """Return what is alike in the nodes of a class, for the first kind."""
-        return self._like.objects[key[1][0][1]]
+        return self._like[key[1][0][1]]
 
     def card_classes(
         self, keys: Sequence[ClassKey]
@@ -216,7 +238,7 @@ class InventoryClasses:
         that differ with their answers of identity tests, and the place of each card of all nodes among these.
         """
         of_nodes = [self.like(key).cards for key in keys]
-        answers = np.concatenate([self._node_answers.objects[key[0][0]].numbers for key in keys])
+        answers = np.concatenate([self._answers_of[key[0][0]].numbers for key in keys])
         answered = list(self._card_answers)
         codes = np.concatenate(of_nodes) * len(answered) + answers
         different, places = np.unique(codes, return_inverse=True)
@@ -254,16 +276,14 @@ class InventoryClasses:
         facts = program.facts if place == _ALL else program.fitting.choosers[place].facts
         found = (facts.of_node(at.node), tuple(map(facts.of_card, at.cards)) if facts.are_of_cards else ())
         if place != _ALL:
-            return self._chosen.setdefault((part, found), len(self._chosen))
-
-        value = (kind, at.faults.get(kind), tuple([card.shape for card in at.cards]), found)
-        number = self._like.find(value)
-        if number is None:
+            return self._facts.setdefault((part, found), len(self._facts))
+        value = (part, found, at.faults.get(kind), tuple([card.shape for card in at.cards]))
+        number = self._facts.setdefault(value, len(self._facts))
+        if number not in self._like:
             read, cards = program.fitting.cards.facts, of_kind(at.cards, kind)
             numbers = numbered(self._card_numbers, [(kind, read.key(card)) for card in cards])
             self._cards.update(zip(numbers.tolist(), cards, strict=True))
-            like = LikeNodes(at.fullness, read.of_node(at.node), numbers)
-            number = self._like.put(value, like)
+            self._like[number] = LikeNodes(at.fullness, read.of_node(at.node), numbers)
         return number
 
     def _answer_numbers(self, demand: Demand, kind: str, rows: Rows) -> list[int]:
@@ -318,10 +338,9 @@ class InventoryClasses:
     def _number(self, answers: tuple[IdentityAnswer, ...]) -> int:
         if any(isinstance(each, str) for answer in answers for each in answer):
             return NO_CLASS
-        number = self._node_answers.find(answers)
-        if number is None:
-            found = NodeAnswers(answers, numbered(self._card_answers, answers))
-            number = self._node_answers.put(answers, found)
+        number = self._node_answers.setdefault(answers, len(self._node_answers))
+        if number not in self._answers_of:
+            self._answers_of[number] = NodeAnswers(answers, numbered(self._card_answers, answers))
         return number
 
 
@@ -336,3 +355,8 @@ def _once_each(values: Iterable[K], rows: Rows, compute: Callable[[K, int], V]) 
     firsts = dict(zip(values, rows.tolist(), strict=True))
     found = {value: compute(value, row) for value, row in firsts.items()}
     return [found[value] for value in values]
+
+
+def numbered(numbers: dict[K, int], values: Iterable[K]) -> NDArray[np.int64]:
+    """Return the number of each value; new values get the next ones."""
+    return np.array([numbers.setdefault(each, len(numbers)) for each in values], np.int64)
