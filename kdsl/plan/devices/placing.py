@@ -49,8 +49,7 @@ def place(
     allocations = run.allocations()
     score = at.fullness
     for kind, allocation in allocations.items():
-        value = programs[kind].value(demand.pod, at.node, demand.policy, at.cards, allocation)
-        score = np.float32(score + value)
+        score = np.float32(score + programs[kind].value(demand, at, allocation))
     return Placed(score, allocations)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from kdsl.base.span import Span
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.typed import TypedExpr
-from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import QuotaNames
@@ -20,6 +19,8 @@ from kdsl.eval.values import EvalError, Timestamp
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.devices.admission import AdmitProgram
+from kdsl.plan.devices.attempt import NodeCards
+from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.facts import Facts, Parts, pod_parts
 from kdsl.plan.devices.fitting import FitProgram
@@ -174,19 +175,13 @@ class DeviceProgram:
         others = (fields.integer(name, frame) for name in ("memory", "percent", "cores"))
         return DeviceRequest(self.kind, count, *others)
 
-    def value(
-        self,
-        pod: DevicePod,
-        node: DeviceNode,
-        policy: Policy,
-        cards: tuple[Card, ...],
-        allocation: Allocation,
-    ) -> np.float32:
-        """Return the part of the allocation in the node's score; `cards` are those before it."""
+    def value(self, demand: Demand, at: NodeCards, allocation: Allocation) -> np.float32:
+        """Return the part of the allocation in the node's score; the cards of `at` are those before it."""
         if self._value is None:
             return np.float32(0)
         section, value, span = self._value
-        frame = section.frame(pod=pod, node=node, policy=policy, devices=cards, allocation=allocation)
+        pod, policy, cards = demand.pod, demand.policy, at.cards
+        frame = section.frame(pod=pod, node=at.node, policy=policy, devices=cards, allocation=allocation)
         return np.float32(value_of(value, frame, span))
 
     def annotations(

@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.plan.devices.attempt import NodeCards, Unplaced
 from kdsl.plan.devices.demand import CardMemo, Demand
-from kdsl.plan.devices.facts import Facts
+from kdsl.plan.devices.facts import Facts, values_of
 from kdsl.plan.devices.placing import Placed, place
 from kdsl.plan.devices.program import DeviceProgram, requests_of
 
@@ -206,6 +207,11 @@ def test_what_tells_nodes_apart(gate: str, expected: Facts) -> None:
     assert not small().facts
     chooses = f'choose first where devices.exists(device, {gate}) else "TooFew"\n  choose first'
     assert small(choose=chooses).facts == expected
+
+
+def test_the_order_of_labels_tells_pods_apart() -> None:
+    one, other = [DevicePod("p", labels=FrozenMap(dict.fromkeys(keys, ""))) for keys in ("ab", "ba")]
+    assert values_of(one, (("labels", None),)) != values_of(other, (("labels", None),))
 
 
 def test_whether_two_names_are_of_one_card_tells_no_nodes_apart() -> None:
