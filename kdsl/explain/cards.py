@@ -184,7 +184,7 @@ class CardExplainer:
     @property
     def records(self) -> tuple[str, ...]:
         """Return the annotations of pods that record their cards."""
-        return tuple(program.record for program in self._plugin.inventories.programs.values())
+        return self._plugin.records
 
     def explain(
         self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo, promised: Iterable[PodInfo] = ()

@@ -40,48 +40,12 @@ def device_node(facts: NodeFacts, requested: Resources = NOTHING) -> DeviceNode:
     )
 
 
-class NodeInputs:
-    """Compares the inputs of device rules from two states of a node.
-
-    They are its labels, its amounts, and those annotations that some rule reads.
-    """
-
-    def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
-        self._programs = programs.values()
-
-    @cached_property
-    def _keys(self) -> frozenset[str] | None:
-        read = [program.node_annotations for program in self._programs]
-        return None if None in read else frozenset(key for keys in read if keys for key in keys)
-
-    @cached_property
-    def _handshakes(self) -> list[Handshake]:
-        return [each.handshake for each in self._programs if each.handshake is not None]
-
-    def are_equal(self, before: NodeFacts, after: NodeFacts) -> bool:
-        """Return whether every device rule reads the same from both states."""
-        if self._keys is None or not (
-            before.name == after.name
-            and before.allocatable == after.allocatable
-            # Rules see the order of maps.
-            and [*before.labels.items()] == [*after.labels.items()]
-            and [*before.device_capacity.items()] == [*after.device_capacity.items()]
-        ):
-            return False
-        changed = {key for key, _ in before.annotations.items() ^ after.annotations.items()}
-        if not self._keys.isdisjoint(changed):
-            return False
-        handshakes = [each for each in self._handshakes if each.key in changed]
-        return all(each.is_gone(before) == each.is_gone(after) for each in handshakes)
-
-
 class Inventories:
     """The cards that the devices of one profile find on nodes."""
 
     def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
         self.programs = programs
         self.records = Records({kind: program.record for kind, program in programs.items()})
-        self._inputs = NodeInputs(programs)
         self._needed = {kind: program.inventory.needed for kind, program in programs.items()}
         self._idle: dict[str, tuple[NodeFacts, NodeCards]] = {}
         self._used: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
@@ -93,7 +57,7 @@ class Inventories:
         known = self._idle.get(facts.name)
         if known is not None and known[0] is facts:
             return known[1]
-        is_equal = known is not None and self._inputs.are_equal(known[0], facts)
+        is_equal = known is not None and self.reads_same(known[0], facts)
         found = known[1] if known is not None and is_equal else self._read(facts)
         self._idle[facts.name] = (facts, found)
         return found
@@ -168,3 +132,30 @@ class Inventories:
             except DeviceError as error:
                 faults[kind] = fault_of(error, kind)
         return NodeCards(node, tuple(cards.values()), faults)
+
+    @cached_property
+    def _keys(self) -> frozenset[str] | None:
+        read = [program.node_annotations for program in self.programs.values()]
+        return None if None in read else frozenset(key for keys in read if keys for key in keys)
+
+    @cached_property
+    def _handshakes(self) -> list[Handshake]:
+        return [each.handshake for each in self.programs.values() if each.handshake is not None]
+
+    def reads_same(self, before: NodeFacts, after: NodeFacts) -> bool:
+        """Return whether every device rule reads the same of two states of a node: of its labels, its
+        amounts, and those annotations that some rule reads.
+        """
+        if self._keys is None or not (
+            before.name == after.name
+            and before.allocatable == after.allocatable
+            # Rules see the order of maps.
+            and [*before.labels.items()] == [*after.labels.items()]
+            and [*before.device_capacity.items()] == [*after.device_capacity.items()]
+        ):
+            return False
+        changed = {key for key, _ in before.annotations.items() ^ after.annotations.items()}
+        if not self._keys.isdisjoint(changed):
+            return False
+        handshakes = [each for each in self._handshakes if each.key in changed]
+        return all(each.is_gone(before) == each.is_gone(after) for each in handshakes)

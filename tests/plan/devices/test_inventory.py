@@ -5,7 +5,7 @@ from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.plan.devices.device_error import DeviceError
-from kdsl.plan.devices.inventories import Inventories, NodeInputs
+from kdsl.plan.devices.inventories import Inventories
 
 from tests.plan.devices.devices import card, node, small
 
@@ -91,14 +91,14 @@ def test_an_update_matters_where_rules_read_it() -> None:
     later = NodeFacts(name="n", annotations=FrozenMap({"register": "[]", "beat": "2"}))
     other = NodeFacts(name="n", annotations=FrozenMap({"beat": "1"}))
     labelled = NodeFacts(name="n", annotations=before.annotations, labels=FrozenMap({"zone": "a"}))
-    inputs = NodeInputs({"K": small()})
-    assert inputs.are_equal(before, later)
-    assert not any(inputs.are_equal(before, each) for each in (other, labelled))
+    inputs = Inventories({"K": small()})
+    assert inputs.reads_same(before, later)
+    assert not any(inputs.reads_same(before, each) for each in (other, labelled))
     for name in ("labels", "device_capacity"):
         first, second = (
             NodeFacts(name="n", **{name: FrozenMap(entries)})
             for entries in ({"a": 1, "b": 2}, {"b": 2, "a": 1})
         )
-        assert inputs.are_equal(first, first) and not inputs.are_equal(first, second)
-    anything = NodeInputs({"K": small(), "L": small(rows="node.annotations.map(key, json.decode(key))")})
-    assert not anything.are_equal(before, later)
+        assert inputs.reads_same(first, first) and not inputs.reads_same(first, second)
+    anything = Inventories({"K": small(), "L": small(rows="node.annotations.map(key, json.decode(key))")})
+    assert not anything.reads_same(before, later)
