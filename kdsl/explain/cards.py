@@ -19,7 +19,6 @@ from kdsl.check.model.rule_set import CheckedLet, CheckedProfile, RuleSet
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.cluster.devices.cards import Card, DeviceGrant
 from kdsl.cluster.devices.policy import CARD_POLICY, Policy
-from kdsl.cluster.devices.quota import NO_QUOTA
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
@@ -33,12 +32,13 @@ from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.template import Text, compile_template, text_in
 from kdsl.plan.devices.answers import UNREGISTERED
-from kdsl.plan.devices.attempt import ContainerAttempt
+from kdsl.plan.devices.attempt import ContainerAttempt, Unplaced
+from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.fullness import card_score, node_score
-from kdsl.plan.devices.placing import NodeCards, Placed, place
+from kdsl.plan.devices.placing import Placed, place
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.devices.reads import parts
-from kdsl.plan.devices.requests import Demand, DeviceRequest
+from kdsl.plan.devices.requests import DeviceRequest
 
 READS: Final = frozenset(("pod.annotations", "pod.devices", "node.usage", "node.static", "node.annotations"))
 """The reads that decide whether devices let a pod onto a node, for the search for cures."""
@@ -184,7 +184,7 @@ class CardExplainer:
     @property
     def records(self) -> tuple[str, ...]:
         """Return the annotations of pods that record their cards."""
-        return tuple(program.record for program in self._plugin.inventories.programs.values())
+        return self._plugin.records
 
     def explain(
         self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo, promised: Iterable[PodInfo] = ()
@@ -196,20 +196,12 @@ class CardExplainer:
         demand = self._plugin.demand(pod, snapshot)
         if not isinstance(demand, Demand):
             return None
-        inventories, listener = self._plugin.inventories, _CardListener(self, demand)
-        keys = frozenset(each.key for each in promised)
-        at = (
-            NodeCards(inventories.at(node).node, self._plugin.cards(node, keys, snapshot))
-            if keys
-            else inventories.at(node)
-        )
-        quota = demand.quota or NO_QUOTA
+        listener = _CardListener(self, demand)
+        at = self._plugin.node_cards(node, frozenset(each.key for each in promised), snapshot)
         reason, score = "" if at.cards else UNREGISTERED, None
         if at.cards:
             try:
-                found = place(
-                    inventories.programs, demand.pod, demand.requests, demand.policy, at, quota, listener
-                )
+                found = place(self._plugin.inventories.programs, demand, at, listener)
                 if isinstance(found, Placed):
                     score = float(found.score)
                 else:
@@ -314,15 +306,14 @@ class _CardListener:
             failed = tests.why({name: frame[slot] for name, slot in tests.slots.items()})
         self._refusals[card.id] = reason, failed
 
-    def ends(self, found: tuple[DeviceGrant, ...] | str) -> None:
+    def ends(self, found: tuple[DeviceGrant, ...] | Unplaced) -> None:
         s = self._attempt
         assert s is not None
         kind = s.request.kind
-        reason, grants = (found, ()) if isinstance(found, str) else ("", found)
+        reason, grants = (found.reason, ()) if isinstance(found, Unplaced) else ("", found)
         whole = None
         if reason and not self._refusals:
-            values = {"pod": s.pod, "node": s.node, "policy": s.policy, "request": s.request}
-            whole = self._explainer.gates(kind).why({**values, "devices": tuple(s.cards)})
+            whole = self._explainer.gates(kind).why({**s.names, "devices": tuple(s.cards)})
         verdicts = tuple(self._verdict(card, s.request, grants) for card in s.cards)
         order = self._explainer.order_of(kind)
         self.containers.append(

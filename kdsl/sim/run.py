@@ -27,8 +27,8 @@ from kdsl.explain.inspection import Inspection
 from kdsl.explain.turn import Turns
 from kdsl.hooks.context import NO_MANIFESTS
 from kdsl.hooks.status import Status
+from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.plugin import DevicesPlugin
-from kdsl.plan.devices.requests import Demand
 from kdsl.report.cards import CardReport, count_demands
 from kdsl.report.simulation import Simulation
 from kdsl.report.summary import SummaryBuilder, requested_totals

@@ -37,7 +37,9 @@ from kdsl.cluster.devices.quota import NO_QUOTA, Quota, limits_of
 from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.admission import admit_pod
-from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
+from kdsl.plan.devices.attempt import NodeCards, Unplaced
+from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.placing import Placed, place
 from kdsl.plan.devices.program import Allocation, DeviceProgram, requests_of
 from kdsl.plan.devices.requests import Requests
 
@@ -146,10 +148,8 @@ def _compare(scenario: Scenario, pod: DevicePod, expected: Json) -> tuple[Device
 
 def _compare_nodes(scenario: Scenario, pod: DevicePod, requests: Requests, expected: Json) -> list[str]:
     policy = scenario.default.of(pod.annotations)
-    quota = scenario.quotas.get(pod.namespace, NO_QUOTA)
-    found = {
-        name: place(programs(), pod, requests, policy, scenario.cards(name), quota) for name in scenario.nodes
-    }
+    demand = Demand(pod, requests, policy, scenario.quotas.get(pod.namespace, NO_QUOTA))
+    found = {name: place(programs(), demand, scenario.cards(name)) for name in scenario.nodes}
     placed = {name: each for name, each in found.items() if isinstance(each, Placed)}
     unstable = frozenset(expected.get("unstable", ()))
     scores = {name: each.score for name, each in placed.items()}

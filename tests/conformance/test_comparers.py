@@ -21,7 +21,8 @@ from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.selection import Choice, select
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.devices.placing import Placed, Unplaced
+from kdsl.plan.devices.attempt import Unplaced
+from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.program import DeviceProgram
 
 from tests.conformance import hami, kube, sequence

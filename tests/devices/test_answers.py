@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,15 +23,16 @@ from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices import inventories
 from kdsl.plan.devices.answers import CardAnswers
+from kdsl.plan.devices.attempt import NodeCards
 from kdsl.plan.devices.classes import InventoryClasses
 from kdsl.plan.devices.counting import CardCounts
+from kdsl.plan.devices.demand import CardMemo, Demand
 from kdsl.plan.devices.fitting import Chooser
 from kdsl.plan.devices.identity import IdentityGroup
-from kdsl.plan.devices.inventories import Inventories, NodeInventory
-from kdsl.plan.devices.placing import NodeCards, Placed
+from kdsl.plan.devices.inventories import Inventories
+from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.devices.requests import Demand
 
 from tests.devices.farm import Farm, node, pod, rules
 
@@ -142,7 +144,7 @@ def check_one(farm: Farm, plugin: DevicesPlugin, wanted: PodInfo) -> None:
     column = plugin.answers.column(demand, snapshot, snapshot.order)
     scores = plugin.answers.scores(demand, snapshot, snapshot.order).tolist()
     for at, row in enumerate(snapshot.order.tolist()):
-        said = CardAnswers(fresh).ask(demand, snapshot.info(row))
+        said = CardAnswers(fresh).ask(replace(demand, memo=CardMemo()), snapshot.info(row))
         if isinstance(said, Placed):
             assert (column.ids[at], scores[at]) == (0, float(said.score))
         else:
@@ -160,11 +162,11 @@ def check_what_ifs(farm: Farm, plugin: DevicesPlugin) -> None:
         nominated = KINDS["two"].on(info.name)
         for other in (*[info.without_pod(each) for each in info.pods[:1]], info.with_pod(nominated)):
             overlay, rows = snapshot.overlay(row, other), np.array([row], np.intp)
-            cards = plugin.cards(other, frozenset((nominated.key,)), overlay)
+            cards = plugin.node_cards(other, frozenset((nominated.key,)), overlay)
             for wanted in KINDS.values():
                 demand = plugin.demand(wanted, snapshot)
                 assert isinstance(demand, Demand)
-                said = fresh.ask(demand, other, cards)
+                said = fresh.ask(replace(demand, memo=CardMemo()), other, cards)
                 column = plugin.answers.column(demand, overlay, rows, [cards])
                 score = plugin.answers.scores(demand, overlay, rows, [cards])[0]
                 if isinstance(said, Placed):
@@ -213,7 +215,7 @@ def test_only_what_devices_read_of_nodes_is_read_again(
     check(farm, plugin)
     read, asked = Inventories._read, []
 
-    def counted(self: Inventories, facts: NodeFacts) -> NodeInventory:
+    def counted(self: Inventories, facts: NodeFacts) -> NodeCards:
         asked.append(facts.name)
         return read(self, facts)
 
@@ -385,7 +387,7 @@ def test_equal_what_ifs_are_asked_once(found: RuleSet, monkeypatch: pytest.Monke
     for row in snapshot.order.tolist():
         info = snapshot.info(row).with_pod(nominated.on(snapshot.names[row]))
         overlay = snapshot.overlay(row, info)
-        cards = plugin.cards(info, frozenset((nominated.key,)), overlay)
+        cards = plugin.node_cards(info, frozenset((nominated.key,)), overlay)
         plugin.answers.column(demand, overlay, np.array([row], np.intp), [cards])
     # Each nominated pod gets its cards, and one node stands for all.
     assert len(asked) == 20 + 1
@@ -455,7 +457,7 @@ def test_the_annotations_that_shipped_devices_read_are_known() -> None:
     functions = CompiledFunctions(shipped.fns)
     programs = {name: DeviceProgram(device, functions) for name, device in shipped.devices.items()}
     assert None not in [program.node_annotations for program in programs.values()]
-    read = {name: program.pod_part.annotations for name, program in programs.items()}
+    read = {name: dict(program.pod_parts).get("annotations", ()) for name, program in programs.items()}
     assert len(read) > 20 and None not in read.values()
     assert read["devices.metax.MetaxGpu"] == ()
     assert read["devices.mthreads.Mthreads"] == ("mthreads.ai/nouse-gpuuuid", "mthreads.ai/use-gpuuuid")

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.plan.devices import counting
-from kdsl.plan.devices.card_memo import CardMemo
-from kdsl.plan.devices.card_shapes import AskedCard, CardShapes, numbered
+from kdsl.plan.devices.attempt import NodeCards, Unplaced, names_of
 from kdsl.plan.devices.counting import CardCounts
-from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, is_of, place
-from kdsl.plan.devices.requests import Demand
+from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.different_cards import AskedCard, DifferentCards
+from kdsl.plan.devices.placing import Placed, is_of, place
 
 from tests.conformance import hami
 
@@ -29,24 +28,24 @@ def counted(counts: CardCounts, demand: Demand, at: NodeCards) -> str | None:
     (kind,) = demand.kinds
     cards = [card for card in at.cards if is_of(card.type, kind)]
     tests = hami.programs()[kind].fitting.cards.identity
-    answers = tests.answers(demand.pod, at.node, demand.policy, cards)
+    answers = tests.answers(demand.pod, demand.policy, at.node, cards)
     fitting = hami.programs()[kind].fitting
-    shapes = CardShapes()
+    different = DifferentCards()
+    numbers = different.number(kind, fitting.cards.facts.key, cards).tolist()
     asked = [
         AskedCard(card, answers[card.id] if answers else (), number)
-        for card, number in zip(cards, numbered(shapes.numbers, [each.shape for each in cards]), strict=True)
+        for card, number in zip(cards, numbers, strict=True)
     ]
-    ((request,),) = [asked.values() for asked in demand.requests if asked]
-    about = {"pod": demand.pod, "node": at.node, "policy": demand.policy, "request": request}
+    ((request,),) = [each.values() for each in demand.requests if each]
+    about = names_of(demand, at.node, request)
     classes: Any = SimpleNamespace(
-        card_classes=lambda kind, keys, nodes: (np.array([len(cards)]), asked, np.arange(len(cards))),
-        knows_pairs=lambda kind, place, node: fitting.choosers[place].knows_pairs(cards),
-        card_shapes=shapes,
+        card_classes=lambda keys: (np.array([len(cards)]), asked, np.arange(len(cards))),
+        knows_pairs=lambda kind, place, row: fitting.choosers[place].knows_pairs(cards),
+        cards=different,
         live=LiveSnapshot(),
-        chooser=lambda *_: fitting.settled_chooser({**about, "devices": tuple(cards)}),
+        choosers=lambda *_: [fitting.settled_chooser({**about, "devices": tuple(cards)})],
     )
-    node: Any = None
-    return counts.reasons(classes, [(0, (0,), ((kind, -1, 0),))], [node])[0]
+    return counts.reasons(classes, [((0,), (((kind, -1), 0),))], np.zeros(1, np.intp))[0]
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["at-once", "one-by-one"])
@@ -54,12 +53,9 @@ def test_counts_agree_with_choices(monkeypatch: pytest.MonkeyPatch, at_once: boo
     monkeypatch.setattr(counting, "MIN_CARDS", 1 if at_once else 1_000)
     seen = Counter[str]()
 
-    def both(
-        programs: Any, pod: Any, requests: Any, policy: Any, at: NodeCards, quota: Quota = NO_QUOTA
-    ) -> Any:
-        found = place(programs, pod, requests, policy, at, quota)
-        demand = Demand(pod, requests, policy, quota, None, None)
-        counts = CardCounts.of(programs, demand, CardMemo(), at.node, ()) if at.cards else None
+    def both(programs: Any, demand: Demand, at: NodeCards) -> Any:
+        found = place(programs, demand, at)
+        counts = CardCounts.of(programs, demand, at) if at.cards else None
         reason = None if counts is None else counted(counts, demand, at)
         if reason is None:
             seen["choice"] += 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kdsl.base.clock import ManualClock
@@ -14,6 +13,7 @@ from kdsl.eval.scalar import Closure
 from kdsl.hooks.context import NO_ANNOTATIONS, PluginContext
 from kdsl.plan.devices.fitting import FitProgram
 from kdsl.plan.devices.plugin import compile_devices
+from kdsl.plan.devices.section import DeviceSource
 from kdsl.profiles import devices_in_use
 from kdsl.reload import Sources
 from kdsl.sim.run import SimulatedBinder
@@ -45,9 +45,9 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     compile_fit: Callable[..., None] = FitProgram.__init__
 
-    def noted(self: FitProgram, device: Any, kind: str, functions: Any) -> None:
-        found.append(kind)
-        compile_fit(self, device, kind, functions)
+    def noted(self: FitProgram, source: DeviceSource) -> None:
+        found.append(source.kind)
+        compile_fit(self, source)
 
     monkeypatch.setattr(FitProgram, "__init__", noted)
     return found

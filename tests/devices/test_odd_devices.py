@@ -15,7 +15,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.scalar.access import find_key, select
 from kdsl.eval.values import EvalError
 from kdsl.plan.devices import classes
-from kdsl.plan.devices.requests import Demand
+from kdsl.plan.devices.demand import Demand
 
 from tests.devices.farm import Farm, pod, rules
 from tests.devices.test_answers import check_one, devices_of
@@ -144,7 +144,7 @@ def test_kept_keys_of_orders_count_for_the_size_of_a_memo(tmp_path: Path) -> Non
     demand = plugin.demand(pod("p"), snapshot)
     assert isinstance(demand, Demand)
     plugin.answers.column(demand, snapshot, snapshot.order)
-    memo = plugin.answers._memo(demand)
+    memo = demand.memo
     assert len(memo) > sum(map(len, memo._sort_keys.values())) >= 3 * len(NODES) - 2
 
 

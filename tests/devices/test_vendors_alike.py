@@ -12,8 +12,8 @@ from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.devices.answers import CardAnswers
-from kdsl.plan.devices.placing import NodeCards
-from kdsl.plan.devices.requests import Demand
+from kdsl.plan.devices.attempt import NodeCards
+from kdsl.plan.devices.demand import Demand
 
 from tests.bench import shapes, unlike_cards
 from tests.devices.farm import Farm, rules

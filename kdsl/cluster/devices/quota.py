@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kdsl.cluster.devices.cards import DeviceGrant
@@ -26,6 +26,11 @@ class Quota:
 
     limits: Mapping[str, int] = field(default_factory=dict)
     used: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def signature(self) -> Hashable:
+        """A value that is equal for equal quotas."""
+        return frozenset(self.limits.items()), frozenset(self.used.items())
 
     def limits_any(self, names: QuotaNames) -> bool:
         """Return whether there is a limit for one of these resources."""

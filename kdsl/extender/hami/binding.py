@@ -21,9 +21,9 @@ from kdsl.extender.protocol import ExtenderBindingArgs
 from kdsl.hooks.status import Status
 from kdsl.live.bridge import BridgeError
 from kdsl.live.services import Host
+from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.locks import CONTENTION, NodeLock
 from kdsl.plan.devices.plugin import ALLOCATING, BIND_PHASE, BIND_TIME, DevicesPlugin
-from kdsl.plan.devices.requests import Demand
 
 POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
 """The label of the members of a pod group."""
@@ -68,7 +68,7 @@ class BindingCheck:
         cache = self._live.cache
         if not cache.has_node(args.node):
             return Bindable(pod, refusal=f"failed to get node {args.node}")
-        demand = self._devices.admitted_demand(pod, cache.snapshot())
+        demand = self._devices.demand(pod, cache.snapshot(), is_admitted=True)
         if not isinstance(demand, Demand):
             return Bindable(pod, refusal=demand.message if isinstance(demand, Status) else "")
         if given is None or given.node != args.node:

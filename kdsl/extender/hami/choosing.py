@@ -23,11 +23,11 @@ from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.devices.answers import UNREGISTERED, CardAnswers
+from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.device_error import told
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
-from kdsl.plan.devices.requests import Demand
 
 
 class Ranking:
@@ -91,7 +91,7 @@ class Chooser:
 
     def choose(self, pod: PodInfo, names: Sequence[str]) -> Answer:
         """Choose one of these nodes; the pod counts on it from now on."""
-        demand = self._devices.admitted_demand(pod, self._cache.snapshot())
+        demand = self._devices.demand(pod, self._cache.snapshot(), is_admitted=True)
         if demand is None:
             return NOTHING_ASKED
         if isinstance(demand, Status):
@@ -102,7 +102,7 @@ class Chooser:
             return Answer(problem=f"pod {pod.key} is on node {known.node_name} already")
         snapshot = self._cache.snapshot()
         # The pod's part of its namespace's quota is free again.
-        demand = self._devices.admitted_demand(pod, snapshot)
+        demand = self._devices.demand(pod, snapshot, is_admitted=True)
         assert isinstance(demand, Demand)
         found = self._ask(demand, snapshot, tuple(dict.fromkeys(names)))
         return self._settled(pod, demand, snapshot, found)
@@ -152,7 +152,7 @@ class Simulator:
 
     def choose(self, pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot) -> Answer:
         """Choose one of these nodes; nothing is reserved."""
-        demand = self._devices.admitted_demand(pod, snapshot)
+        demand = self._devices.demand(pod, snapshot, is_admitted=True)
         if demand is None:
             return NOTHING_ASKED
         if isinstance(demand, Status):

@@ -60,7 +60,7 @@ class Webhook:
         except UNUSABLE as error:
             raise UnreadableError(f"the pod cannot be used: {error}") from None
         try:
-            reviewed, _ = self._devices.review(before, self._cache.snapshot())
+            reviewed = self._devices.review(before, self._cache.snapshot())
         except EvalError as error:
             return Verdict(message=told(error), code=_WRONG)
         refusal = reviewed.refusal.message if reviewed.refusal is not None else ""

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.quantity import Quantity
-from kdsl.check.model.devices import CheckedAdmission, CheckedChange, CheckedDevice, CheckedGate, CheckedTest
+from kdsl.check.model.devices import CheckedChange, CheckedGate, CheckedTest
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.cluster.devices.pods import DevicePod
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import text_in
 from kdsl.plan.devices.device_error import located
-from kdsl.plan.devices.section import Section
+from kdsl.plan.devices.section import DeviceSource
 
 AdmissionStep = Callable[[Frame, DevicePod, int], "DevicePod | str | bool | None"]
 """Returns the changed pod, a refusal, False if the container goes no further, or None."""
@@ -37,9 +36,9 @@ class Admission:
 class AdmitProgram:
     """A compiled `admit`."""
 
-    def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
-        checked: CheckedAdmission = device.admit
-        self._section = Section(checked.scope, device, functions)
+    def __init__(self, source: DeviceSource) -> None:
+        checked = source.device.admit
+        self.section = source.section(checked.scope)
         self._lets: list[int] = []
         self._steps = [(self._step(step), step.span) for step in checked.steps]
 
@@ -47,7 +46,7 @@ class AdmitProgram:
         """Take container number `at` of a pod through the section; EvalError if an expression fails."""
         if not self._steps:
             return Admission(pod)
-        frame = self._section.frame(pod=pod, container=pod.containers[at])
+        frame = self.section.frame(pod=pod, container=pod.containers[at])
         for step, span in self._steps:
             try:
                 found = step(frame, pod, at)
@@ -60,13 +59,13 @@ class AdmitProgram:
                     return Admission(pod, refusal=refusal)
                 case DevicePod() as pod:
                     before = frame
-                    frame = self._section.frame(pod=pod, container=pod.containers[at])
+                    frame = self.section.frame(pod=pod, container=pod.containers[at])
                     for slot in self._lets:
                         frame[slot] = before[slot]
         return Admission(pod, uses_devices=True)
 
     def _step(self, step: CheckedLet | CheckedGate | CheckedTest | CheckedChange) -> AdmissionStep:
-        section = self._section
+        section = self.section
         if isinstance(step, CheckedLet):
             return self._let(step)
         if isinstance(step, CheckedChange):
@@ -79,8 +78,8 @@ class AdmitProgram:
 
     def _let(self, let: CheckedLet) -> AdmissionStep:
         """Compute a `let` at its place: later lines may change the values that it reads."""
-        self._lets.append(self._section.let(let))
-        read = self._section.compile(let.variable)
+        self._lets.append(self.section.let(let))
+        read = self.section.compile(let.variable)
 
         def run(frame: Frame, pod: DevicePod, at: int) -> None:
             with suppress(EvalError):  # the slot holds the error for those who read it
@@ -89,7 +88,7 @@ class AdmitProgram:
         return run
 
     def _change(self, change: CheckedChange) -> AdmissionStep:
-        section = self._section
+        section = self.section
         where, key = section.maybe(change.where), section.maybe(change.key)
         value = section.compile(change.value)
 

@@ -16,22 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.bounded_memo import Memo
-from kdsl.cluster.devices.cards import Card, Shape
-from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.devices.alike import INT32
-from kdsl.plan.devices.card_memo import CardMemo
+from kdsl.plan.devices.attempt import NodeCards, Unplaced
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
 from kdsl.plan.devices.counting import CardCounts
+from kdsl.plan.devices.demand import CardMemo, Demand
 from kdsl.plan.devices.device_error import fault_of, rejection
-from kdsl.plan.devices.identity import IdentityAnswers
-from kdsl.plan.devices.inventories import Inventories, NodeInventory, device_node
-from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
-from kdsl.plan.devices.requests import Demand
+from kdsl.plan.devices.inventories import Inventories
+from kdsl.plan.devices.placing import Placed, place
 from kdsl.plan.memo.answers import ByRow
 
 UNREGISTERED: Final = "node unregistered"
@@ -42,10 +39,8 @@ MAX_SHAPES: Final = 32_768
 """The memo of cards of a signature holds so many shapes; then it is emptied."""
 _ANSWER_BYTES: Final = 200
 """About the size of an answer for a class."""
-WhatIfCards = Sequence[tuple[Card, ...]] | None
-"""The cards of each node of a what-if; None for nodes as they are."""
-_IdleKey = tuple[tuple[Shape, ...], Hashable]
-"""The shapes of idle cards, and `InventoryClasses.idle`."""
+WhatIfs = Sequence[NodeCards] | None
+"""The nodes of a what-if; None for nodes as they are."""
 
 
 @dataclass(slots=True)
@@ -53,25 +48,24 @@ class _Memo:
     """The answers for demands of one signature: the number of an outcome by row and by node class.
 
     An outcome is the score of a node with cards, numbered from 0 up, or the status of a node without,
-    numbered from -1 down. `idle` says whether nodes would have cards if they had no pods.
+    numbered from -1 down.
     """
 
     generation: int
     rows: ByRow
     shared: dict[ClassKey, int] = field(default_factory=dict)
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
-    idle: dict[_IdleKey, bool] = field(default_factory=dict)
     _scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(16))
     _numbers: dict[float | Status, int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """The number of answers, of the sort of which there are most."""
-        return max(len(self.shared), len(self._numbers), len(self.idle))
+        return max(len(self.shared), len(self._numbers))
 
     @property
     def nbytes(self) -> int:
-        return self.rows.nbytes + _ANSWER_BYTES * (len(self.shared) + len(self._numbers) + len(self.idle))
+        return self.rows.nbytes + _ANSWER_BYTES * (len(self.shared) + len(self._numbers))
 
     def number(self, outcome: np.float32 | Status) -> int:
         """Return the number of an outcome: the score of a node or the status against it."""
@@ -95,15 +89,6 @@ class _Memo:
         return np.where(numbers < 0, 0.0, self._scores.take(np.maximum(numbers, 0)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The memo of a node class: the answers of identity tests by kind, and `_Memo.idle`."""
-
-    key: ClassKey
-    identity: Mapping[str, IdentityAnswers]
-    idle: dict[_IdleKey, bool]
-
-
 class CardAnswers:
     """Asks nodes for cards, and keeps the answers of the live snapshot."""
 
@@ -114,134 +99,98 @@ class CardAnswers:
         self._cards: Memo[CardMemo] = Memo()
         self._lock = Lock()
 
+    def memo(self, pod_signature: Hashable) -> CardMemo:
+        """Return the memo of demands with equal fields of pods."""
+        return self._cards.get(pod_signature, lambda known: len(known) < MAX_SHAPES, CardMemo)
+
     def column(
-        self, demand: Demand, snapshot: Snapshot, rows: Rows, cards: WhatIfCards = None
+        self, demand: Demand, snapshot: Snapshot, rows: Rows, what_ifs: WhatIfs = None
     ) -> StatusColumn:
-        """Return the status of each node of some rows; the nodes of a what-if have these `cards`."""
-        memo, numbers = self._numbers(demand, snapshot, rows, cards)
+        """Return the status of each node of some rows, which may be `what_ifs`."""
+        memo, numbers = self._numbers(demand, snapshot, rows, what_ifs)
         return StatusColumn(np.maximum(-numbers, 0), memo.statuses.copy())
 
     def scores(
-        self, demand: Demand, snapshot: Snapshot, rows: Rows, cards: WhatIfCards = None
+        self, demand: Demand, snapshot: Snapshot, rows: Rows, what_ifs: WhatIfs = None
     ) -> NDArray[np.float64]:
-        """Return the score of each node of some rows, 0 for a node without cards; `cards` as in `column`."""
-        memo, numbers = self._numbers(demand, snapshot, rows, cards)
+        """Return the score of each node of some rows, 0 for a node without cards."""
+        memo, numbers = self._numbers(demand, snapshot, rows, what_ifs)
         return memo.scores(numbers)
 
-    def ask(self, demand: Demand, node: NodeInfo, cards: tuple[Card, ...] | None = None) -> Placed | Status:
-        """Ask one node, which may be a what-if, perhaps with other `cards` than its own.
+    def ask(self, demand: Demand, node: NodeInfo, at: NodeCards | None = None) -> Placed | Status:
+        """Ask one node, which may be a what-if, perhaps with other cards than its own.
 
         A rejection is curable if the node would have cards with no pods on it.
         """
-        return self._ask(demand, node, cards)
+        return self._ask(demand, node, None, at or self._inventories.at(node))
 
     def grant(
-        self, demand: Demand, snapshot: Snapshot, node: NodeInfo, cards: tuple[Card, ...] | None = None
+        self, demand: Demand, snapshot: Snapshot, node: NodeInfo, at: NodeCards | None = None
     ) -> Placed | Status:
-        """Return the cards of a pod on a node, perhaps with other `cards`, or the reason why it gets none."""
+        """Return the cards of a pod on a node, as in `ask`."""
         row = snapshot.row_of(node.name)
         with self._lock:
             self._classes.refresh(snapshot.live)
-            key = None if row is None else self._classes.keys(demand, np.array([row], np.intp))[0]
-            if key is not None and row is not None and snapshot.live.info(row).facts is not node.facts:
-                key = None
-            return self._ask(demand, node, cards, self._known(demand, node, key, {}))
+            key = None
+            if row is not None and snapshot.live.info(row).facts is node.facts:
+                key = self._classes.keys(demand, np.array([row], np.intp))[0]
+            return self._ask(demand, node, key, at or self._inventories.at(node))
 
-    def _known(
-        self, demand: Demand, node: NodeInfo, key: ClassKey | None, idle: dict[_IdleKey, bool]
-    ) -> _Known | None:
-        if key is None:
-            return None
-        return _Known(key, self._classes.answers(demand, self._inventories.idle(node), key), idle)
-
-    def _ask(
-        self,
-        demand: Demand,
-        node: NodeInfo,
-        cards: tuple[Card, ...] | None = None,
-        known: _Known | None = None,
-    ) -> Placed | Status:
-        """Return the answer of a node, which is that of its class if it is `known`."""
-        refusal = self._unregistered(demand, node)
+    def _ask(self, demand: Demand, node: NodeInfo, key: ClassKey | None, at: NodeCards) -> Placed | Status:
+        """Return the answer of a node, perhaps of a class."""
+        refusal = self._unregistered(demand, at)
         if refusal is not None:
             return refusal
-        at = (
-            self._inventories.at(node)
-            if cards is None
-            else NodeCards(device_node(node.facts, node.requested), cards)
-        )
-        found = self._place(demand, at, demand.quota or NO_QUOTA, known)
-        if isinstance(found, Placed):
-            return found
-        return self._refused(demand, node, at, found, known)
+        found = self._place(demand, at, node, key)
+        return found if isinstance(found, Placed) else self._refused(demand, node, key, at, found)
 
-    def _unregistered(self, demand: Demand, node: NodeInfo) -> Status | None:
+    def _unregistered(self, demand: Demand, at: NodeCards) -> Status | None:
         """Return the reason why a node has no cards to try, None if it has some."""
-        inventory = self._inventories.inventory(node.facts)
         for kind in demand.kinds:
-            if kind in inventory.faults:
-                return rejection(Code.UNRESOLVABLE, inventory.faults[kind])
-        return None if inventory.cards else Status(Code.UNRESOLVABLE, (UNREGISTERED,))
+            if kind in at.faults:
+                return rejection(Code.UNRESOLVABLE, at.faults[kind])
+        return None if at.cards else Status(Code.UNRESOLVABLE, (UNREGISTERED,))
+
+    def _place(
+        self, demand: Demand, at: NodeCards, node: NodeInfo, key: ClassKey | None
+    ) -> Placed | Unplaced:
+        identity = None if key is None else self._classes.identity(demand, key, node)
+        try:
+            return place(self._inventories.programs, demand, at, identity=identity)
+        except EvalError as error:
+            return Unplaced(error.message, fault_of(error))
 
     def _refused(
-        self, demand: Demand, node: NodeInfo, at: NodeCards, found: Unplaced, known: _Known | None
+        self, demand: Demand, node: NodeInfo, key: ClassKey | None, at: NodeCards, found: Unplaced
     ) -> Status:
         """Return the status of a node whose cards do not fit; it is curable if they would without pods."""
         code = Code.UNRESOLVABLE
-        is_used = any(card.tenants for card in at.cards) or (demand.quota and demand.quota.used)
-        if is_used and self._fits_idle(demand, self._inventories.inventory(node.facts), known):
+        is_used = any(card.tenants for card in at.cards) or demand.quota.used
+        if is_used and self._fits_idle(demand.without_usage(), node, key):
             code = Code.UNSCHEDULABLE
         if found.fault is not None:
             return rejection(code, found.fault)
         return Status(code, (found.reason,))
 
-    def _fits_idle(self, demand: Demand, inventory: NodeInventory, known: _Known | None) -> bool:
+    def _fits_idle(self, demand: Demand, node: NodeInfo, key: ClassKey | None) -> bool:
         """Return whether a node would have cards with no pods on it."""
-        if known is None:
-            return self._is_placed_idle(demand, inventory, known)
-        key = inventory.shapes, self._classes.idle(known.key, inventory.at)
-        if key not in known.idle:
-            known.idle[key] = self._is_placed_idle(demand, inventory, known)
-        return known.idle[key]
-
-    def _is_placed_idle(self, demand: Demand, inventory: NodeInventory, known: _Known | None) -> bool:
-        limits = Quota(demand.quota.limits) if demand.quota else NO_QUOTA
-        return isinstance(self._place(demand, inventory.at, limits, known), Placed)
-
-    def _place(self, demand: Demand, at: NodeCards, quota: Quota, known: _Known | None) -> Placed | Unplaced:
-        try:
-            return place(
-                self._inventories.programs,
-                demand.pod,
-                demand.requests,
-                demand.policy,
-                at,
-                quota,
-                memo=self._memo(demand),
-                identity=known.identity if known else None,
-            )
-        except EvalError as error:
-            return Unplaced(error.message, fault_of(error))
-
-    def _memo(self, demand: Demand) -> CardMemo:
-        return self._cards.get(demand.pod_signature, lambda known: len(known) < MAX_SHAPES, CardMemo)
+        at = self._inventories.inventory(node.facts)
+        if key is None:
+            return isinstance(self._place(demand, at, node, key), Placed)
+        memo, key = self._memo(demand), self._classes.idle(key, node)
+        number = memo.shared.get(key)
+        return (self._asked(demand, memo, node, key, at) if number is None else number) >= 0
 
     def _numbers(
-        self, demand: Demand, snapshot: Snapshot, rows: Rows, cards: WhatIfCards
+        self, demand: Demand, snapshot: Snapshot, rows: Rows, what_ifs: WhatIfs
     ) -> tuple[_Memo, NDArray[np.int32]]:
         """Return the numbers of the outcomes of some rows."""
         live = snapshot.live
         with self._lock:
-            classes = self._classes
-            classes.refresh(live)
-            most = SPARE_ANSWERS + 2 * len(live.names)
-            memo = self._memos.get(
-                demand.signature,
-                lambda memo: memo.generation == classes.generation and memo.size < most,
-                lambda: _Memo(classes.generation, ByRow(live, INT32, classes.changes, live.usage_changes)),
-            )
-            if cards is not None:
-                return memo, self._what_ifs(demand, memo, snapshot, rows, cards)
+            self._classes.refresh(live)
+            memo = self._memo(demand)
+            if what_ifs is not None:
+                return memo, self._what_ifs(demand, memo, snapshot, rows, what_ifs)
             memo.rows.refresh()
 
             def compute(missing: Rows) -> NDArray[Any]:
@@ -249,36 +198,33 @@ class CardAnswers:
 
             return memo, memo.rows.get(rows, compute)[0]
 
+    def _memo(self, demand: Demand) -> _Memo:
+        """Return the answers for demands of this signature."""
+        classes, live = self._classes, self._classes.live
+        return self._memos.get(
+            demand.signature,
+            lambda memo: (
+                memo.generation == classes.generation and memo.size < SPARE_ANSWERS + 2 * len(live.names)
+            ),
+            lambda: _Memo(classes.generation, ByRow(live, INT32, classes.changes, live.usage_changes)),
+        )
+
     def _what_ifs(
-        self,
-        demand: Demand,
-        memo: _Memo,
-        snapshot: Snapshot,
-        rows: Rows,
-        cards: Sequence[tuple[Card, ...]],
+        self, demand: Demand, memo: _Memo, snapshot: Snapshot, rows: Rows, ats: Sequence[NodeCards]
     ) -> NDArray[np.int32]:
-        """Return the numbers of the outcomes of some rows with other cards: those of their classes."""
+        """Return the numbers of the outcomes of what-ifs: those of their classes."""
         numbers, live = [], snapshot.live
-        for row, key, own in zip(rows.tolist(), self._classes.keys(demand, rows), cards, strict=True):
+        for row, key, at in zip(rows.tolist(), self._classes.what_ifs(demand, rows, ats), ats, strict=True):
             node = snapshot.info(row)
-            if key is not None:
-                is_known = live.info(row).facts is node.facts
-                key = self._classes.what_if(demand, key, node, own, self._memo(demand)) if is_known else None
+            # A node with other facts is of no class of the live snapshot.
+            key = key if live.info(row).facts is node.facts else None
             number = None if key is None else memo.shared.get(key)
-            numbers.append(self._asked(demand, memo, node, key, own) if number is None else number)
+            numbers.append(self._asked(demand, memo, node, key, at) if number is None else number)
         return np.array(numbers, np.int32)
 
-    def _asked(
-        self,
-        demand: Demand,
-        memo: _Memo,
-        node: NodeInfo,
-        key: ClassKey | None,
-        cards: tuple[Card, ...] | None = None,
-    ) -> int:
+    def _asked(self, demand: Demand, memo: _Memo, node: NodeInfo, key: ClassKey | None, at: NodeCards) -> int:
         """Ask a node of a class, and return the number of the outcome."""
-        known = self._known(demand, node, key, memo.idle)
-        outcome = self._ask(demand, node, cards, known)
+        outcome = self._ask(demand, node, key, at)
         number = memo.number(outcome if isinstance(outcome, Status) else outcome.score)
         if key is not None:
             memo.shared[key] = number
@@ -287,11 +233,10 @@ class CardAnswers:
     def _outcomes(self, demand: Demand, memo: _Memo, live: LiveSnapshot, rows: Rows) -> NDArray[np.int32]:
         """Return the numbers of the outcomes of some rows; the first node of a class is asked for all."""
         nodes, keys = rows.tolist(), self._classes.keys(demand, rows)
-        keys = list(self._classes.refined(demand, keys, rows, self._memo(demand)))
         firsts = dict(zip(reversed(keys), reversed(nodes), strict=True))
-        new = [key for key in firsts if key is not None and key not in memo.shared]
+        new = {key: row for key, row in firsts.items() if key is not None and key not in memo.shared}
         if new:
-            self._count(demand, memo, {key: live.info(firsts[key]) for key in new})
+            self._count(demand, memo, live, new)
         known = {key: key and memo.shared.get(key) for key in firsts}
         # One look-up for each row: `map` makes no call of it.
         numbers = list(map(known.get, keys))
@@ -299,28 +244,31 @@ class CardAnswers:
             for at, (row, key) in enumerate(zip(nodes, keys, strict=True)):
                 if numbers[at] is None:
                     number = memo.shared.get(key) if key else None
-                    numbers[at] = self._asked(demand, memo, live.info(row), key) if number is None else number
+                    if number is None:
+                        node = live.info(row)
+                        number = self._asked(demand, memo, node, key, self._inventories.at(node))
+                    numbers[at] = number
         return np.array(numbers, np.int32)
 
-    def _count(self, demand: Demand, memo: _Memo, firsts: Mapping[ClassKey, NodeInfo]) -> None:
-        """Keep the answers of classes that need no choice of cards; `firsts` has a node of each class."""
-        asked = defaultdict[Hashable, dict[ClassKey, NodeInfo]](dict)
-        for key, node in firsts.items():
-            status = self._unregistered(demand, node)
+    def _count(self, demand: Demand, memo: _Memo, live: LiveSnapshot, firsts: Mapping[ClassKey, int]) -> None:
+        """Keep the answers of classes that need no choice of cards; `firsts` has a row of each class."""
+        asked = defaultdict[Hashable, dict[ClassKey, int]](dict)
+        for key, row in firsts.items():
+            status = self._unregistered(demand, self._inventories.at(live.info(row)))
             if status is None:
-                asked[self._classes.facts(key).node][key] = node
+                asked[self._classes.like(key).facts][key] = row
             else:
                 memo.shared[key] = memo.number(status)
-        for facts, nodes in asked.items():
-            of = self._inventories.at(next(iter(nodes.values()))).node
-            counts = CardCounts.of(self._inventories.programs, demand, self._memo(demand), of, facts)
+        for rows in asked.values():
+            first = self._inventories.at(live.info(next(iter(rows.values()))))
+            counts = CardCounts.of(self._inventories.programs, demand, first)
             if counts is None:
                 return
-            reasons = counts.reasons(self._classes, tuple(nodes), tuple(nodes.values()))
-            for (key, node), reason in zip(nodes.items(), reasons, strict=True):
+            reasons = counts.reasons(self._classes, tuple(rows), np.array(list(rows.values()), np.intp))
+            for (key, row), reason in zip(rows.items(), reasons, strict=True):
                 if reason == "":
-                    memo.shared[key] = memo.number(self._classes.shapes(key).fullness)
+                    memo.shared[key] = memo.number(self._classes.like(key).fullness)
                 elif reason is not None:
-                    at, known = self._inventories.at(node), self._known(demand, node, key, memo.idle)
-                    refused = self._refused(demand, node, at, Unplaced(reason), known)
+                    node = live.info(row)
+                    refused = self._refused(demand, node, key, self._inventories.at(node), Unplaced(reason))
                     memo.shared[key] = memo.number(refused)

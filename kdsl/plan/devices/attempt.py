@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+
 from kdsl.cluster.devices.cards import Card, DeviceGrant
-from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
-from kdsl.cluster.devices.policy import Policy
+from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
+from kdsl.hooks.faults import Fault
+from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.fullness import node_score
 from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.requests import Allotment, DeviceRequest
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCards:
+    """A node and its cards with their usage; `faults` has the error of each kind that is unreadable."""
+
+    node: DeviceNode
+    cards: tuple[Card, ...]
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+
+    @property
+    def fullness(self) -> np.float32:
+        """The fill level of the cards together."""
+        return node_score(self.cards)
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """The pod does not fit; `reason` is HAMi's. `fault` is the error of an expression, if any."""
+
+    reason: str
+    fault: Fault | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +50,24 @@ class ContainerAttempt:
     answers of identity tests about the cards, None where they are not known yet.
     """
 
-    pod: DevicePod
+    demand: Demand
     node: DeviceNode
-    policy: Policy
     container: DeviceContainer
     request: DeviceRequest
     cards: Sequence[Card]
-    allocated: tuple[Allotment, ...]
-    allows: Callable[[Sequence[DeviceGrant]], bool] | None
+    allocated: tuple[Allotment, ...] = ()
+    allows: Callable[[Sequence[DeviceGrant]], bool] | None = None
     identity: IdentityAnswers | None = None
 
     @property
     def names(self) -> dict[str, Value]:
         """The values of the names that all sections about cards have."""
-        return {"pod": self.pod, "node": self.node, "policy": self.policy, "request": self.request}
+        return names_of(self.demand, self.node, self.request)
+
+
+def names_of(demand: Demand, node: DeviceNode, request: DeviceRequest) -> dict[str, Value]:
+    """Return the values of the names that all sections about cards have."""
+    return {"pod": demand.pod, "node": node, "policy": demand.policy, "request": request}
 
 
 class Listener(Protocol):
@@ -52,5 +82,5 @@ class Listener(Protocol):
     def asked(self, card: Card, frame: Frame, reason: str) -> None:
         """A card was tried, with these names of `fit` filled; the reason is empty if the card fits."""
 
-    def ends(self, found: tuple[DeviceGrant, ...] | str) -> None:
+    def ends(self, found: tuple[DeviceGrant, ...] | Unplaced) -> None:
         """The attempt ends with these cards, or with this reason."""

@@ -6,17 +6,19 @@ cards. A card for which an expression has no value, or with a reason of its own,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from kdsl.base.span import Span
+from kdsl.check.model.typed import TypedExpr
 from kdsl.cluster.devices.cards import INT32_MAX
 from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.eval.scalar import Frame
+from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
@@ -37,17 +39,17 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.compile.template import Text, text_in
-from kdsl.plan.devices.card_memo import Settled
-from kdsl.plan.devices.card_shapes import AskedCard, CardShapes
 from kdsl.plan.devices.choice import CardCharge
+from kdsl.plan.devices.demand import Settled
+from kdsl.plan.devices.different_cards import AskedCard, DifferentCards
 from kdsl.plan.devices.identity import IdentityAnswer
-from kdsl.plan.devices.section import is_word
+from kdsl.plan.devices.section import FieldsProgram, Section, is_word
 
 _AMOUNTS: Final = {"memory": 0, "cores": 0, "slots": 1}
 """The amounts of a charge with their defaults."""
 MIN_CARDS: Final = 12
 """For fewer cards it is faster to ask card by card."""
-_NONE_YET: Final = -1
+NOT_ASKED: Final = -1
 """In place of the number of an outcome: the card is asked by itself."""
 
 
@@ -78,7 +80,7 @@ class _Outcomes:
         """The cards that passed all tests so far."""
         self.apart = _Tuples(cards)
         """The values of `together by` so far, of the open cards."""
-        self.numbers: NDArray[np.intp] = np.full(cards, _NONE_YET)
+        self.numbers: NDArray[np.intp] = np.full(cards, NOT_ASKED)
         self._found: list[tuple[str, tuple[Value, ...]]] = []
 
     def settle(self, chosen: Mask, reason: str | None) -> None:
@@ -98,10 +100,25 @@ class _Outcomes:
         return [Settled(reason, apart, steps) for reason, apart in self._found]
 
 
-class ColumnStep(Struct, frozen=True, eq=False):
-    """A `require` or `together by` over columns. `test` is None for an identity test. `reason` is None if it
-    depends on the card.
+class Step(Struct, frozen=True, eq=False):
+    """A compiled `require` or `together by`.
+
+    `identity` is the number of an identity test, which has no `value` and no `read`. `holes` are the
+    expressions in the reason. `needs` are the slots that the step depends on, through `let`s too.
     """
+
+    value: TypedExpr | None
+    read: Closure | None
+    reason: str | Text
+    holes: tuple[TypedExpr, ...]
+    needs: frozenset[int]
+    identity: int | None
+    is_together: bool
+    span: Span
+
+
+class _ColumnStep(Struct, frozen=True, eq=False):
+    """A step over columns. `test` is None for an identity test, `reason` if it depends on the card."""
 
     test: Operand | None
     identity: int | None
@@ -116,13 +133,32 @@ class CardColumns(Struct, frozen=True, eq=False):
 
     kind: str
     charge: Mapping[str, Operand]
-    steps: Sequence[ColumnStep]
-    slots: tuple[int, int, int]
+    steps: Sequence[_ColumnStep]
+    slots: tuple[int, ...]
+
+    @staticmethod
+    def of(kind: str, charge: FieldsProgram, fit: Section, steps: Iterable[Step]) -> CardColumns | None:
+        """Lower the sections of a device; None if a test has no form over columns."""
+        of_charge, of_fit = charge.section.columns("device"), fit.columns("device", "charge")
+        try:
+            fields = {name: of_charge.lower(value) for name, value in charge.exprs.items()}
+            lowered = [
+                _ColumnStep(
+                    None if step.value is None else of_fit.lower(step.value),
+                    step.identity,
+                    step.is_together,
+                    None if of_fit.varies(*step.holes) else step.reason,
+                )
+                for step in steps
+            ]
+        except NotColumnar:
+            return None
+        return CardColumns(kind, fields, lowered, (*of_charge.slots, *of_fit.slots))
 
     def outcomes(
         self,
         cards: Sequence[AskedCard],
-        shapes: CardShapes,
+        different: DifferentCards,
         frames: tuple[Frame, Frame],
         live: LiveSnapshot,
     ) -> tuple[list[Settled], NDArray[np.intp]]:
@@ -133,10 +169,10 @@ class CardColumns(Struct, frozen=True, eq=False):
         """
         in_charge, in_fit, of_charge = self.slots
         rows, facts = np.arange(len(cards)), live.kept[FactColumns]
-        numbers = np.array([each.shape for each in cards], np.intp)
+        numbers = np.array([each.number for each in cards], np.intp)
 
         def field(attribute: str) -> Column | Coded | None:
-            return shapes.column(attribute, numbers)
+            return different.column(attribute, numbers)
 
         device = Objects(rows, [each.card for each in cards], read=field)
         charge, bad = self._charges(Batch(live, rows, frames[0], facts, {in_charge: device}))
@@ -155,7 +191,7 @@ class CardColumns(Struct, frozen=True, eq=False):
         return found.settled(steps), found.numbers
 
     def _run(
-        self, step: ColumnStep, batch: Batch, answers: Sequence[IdentityAnswer], found: _Outcomes
+        self, step: _ColumnStep, batch: Batch, answers: Sequence[IdentityAnswer], found: _Outcomes
     ) -> None:
         """Run a step for the open cards, which have these answers of identity tests."""
         try:
@@ -178,7 +214,7 @@ class CardColumns(Struct, frozen=True, eq=False):
                 found.settle(~passed, self._reason(step, batch))
 
     @staticmethod
-    def _reason(step: ColumnStep, batch: Batch) -> str | None:
+    def _reason(step: _ColumnStep, batch: Batch) -> str | None:
         try:
             return None if step.reason is None else text_in(step.reason, batch.frame)
         except EvalError:

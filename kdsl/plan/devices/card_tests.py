@@ -1,52 +1,31 @@
-"""The compiled `charge` and `fit` of a device: which cards fit a container, tried one after the other."""
+"""The compiled `require`, `charge` and `fit` of a device: which cards fit a container."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kdsl.base.span import Span
-from kdsl.check.model.devices import CheckedDevice, CheckedTest, CheckedTogether
+from kdsl.check.model.devices import CheckedTest, CheckedTogether
 from kdsl.check.model.rule_set import CheckedLet
-from kdsl.check.model.typed import FieldOf, TypedExpr
+from kdsl.check.model.typed import FieldOf
 from kdsl.cluster.devices.cards import Card, DeviceGrant
-from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.ir import free_slots
+from kdsl.eval.scalar import Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value, equals
-from kdsl.plan.columns.column import NotColumnar
-from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.compile.template import Text, text_in
+from kdsl.plan.compile.template import text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
-from kdsl.plan.devices.card_columns import CardColumns, ColumnStep
-from kdsl.plan.devices.card_memo import CardVerdict, Settled, Verdicts
-from kdsl.plan.devices.card_shapes import AskedCard, CardShapes
+from kdsl.plan.devices.card_columns import CardColumns, Step
 from kdsl.plan.devices.choice import CardCandidate, CardCharge, Earlier
+from kdsl.plan.devices.demand import CardVerdict, Settled, Verdicts
 from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.facts import ANY, Facts, fields_read
 from kdsl.plan.devices.identity import EQUAL_FIELDS, IdentityAnswer, IdentityTests
 from kdsl.plan.devices.reads import needs, parts
-from kdsl.plan.devices.section import FieldsProgram, Section
-
-
-@dataclass(slots=True)
-class Walk:
-    """The result of a walk over the cards of a node.
-
-    `apart` has the last value of each `together by`, `earlier` the cards that were given back for it.
-    """
-
-    rejected: Counter[str] = field(default_factory=Counter)
-    taken: list[CardCandidate] = field(default_factory=list)
-    earlier: list[Earlier] = field(default_factory=list)
-    charges: list[CardCharge] = field(default_factory=list)
-    apart: dict[int, Value] = field(default_factory=dict)
+from kdsl.plan.devices.section import DeviceSource, Section, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +43,12 @@ class _QuotaView:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """A compiled `require` or `together by`.
-
-    `identity` is the number of an identity test, which has no `read`. `needs` are the slots that the step
-    depends on, through `let`s too.
-    """
-
-    read: Closure | None
-    reason: str | Text
-    needs: frozenset[int]
-    identity: int | None
-    is_together: bool
-    span: Span
-    value: TypedExpr | None
-    holes: tuple[TypedExpr, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _Group:
     """Consecutive steps. A shared group has one answer for all cards of a class."""
 
     is_shared: bool
     is_together: bool
-    steps: tuple[_Step, ...]
+    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +60,23 @@ class Groups:
     number: int
     groups: tuple[_Group, ...]
     are_shared: bool
-    together: tuple[_Step, ...]
+    together: tuple[Step, ...]
 
 
 class CardTests:
-    """The compiled `charge` and `fit` of a device."""
+    """The compiled `require`, `charge` and `fit` of a device."""
 
-    def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
-        self.kind, self.limit = kind, functions.steps.pod
-        self.charge = FieldsProgram(device.charge, device, functions)
-        self.section = Section(device.fit.scope, device, functions)
-        self.identity = IdentityTests(device, functions)
+    def __init__(self, source: DeviceSource) -> None:
+        device = source.device
+        self.kind, self.limit = source.kind, source.functions.steps.pod
+        self.charge = source.fields(device.charge)
+        self.section = source.section(device.fit.scope)
+        self.identity = IdentityTests(source)
+        self._gates = source.section(device.gates.scope)
+        self._gate_tests = [
+            (self._gates.compile(test.condition), self._gates.template(test.reason), test.condition.span)
+            for test in device.gates.tests
+        ]
         lets = {step.variable.slot: step for step in device.fit.steps if isinstance(step, CheckedLet)}
         steps = [step for each in device.fit.steps if (step := self._step(each, lets)) is not None]
         scope = device.fit.scope
@@ -120,24 +87,22 @@ class CardTests:
             for number, names in enumerate((*changing, (*changing[1], "quota")))
         ]
         self.unlimited = self._groups[0]
-
-    @property
-    def are_countable(self) -> bool:
-        """Whether the answer about a card does not depend on other cards, for the first container and without
-        quotas.
+        devices = device.gates.scope["devices"].slot
+        self.are_countable = self.unlimited.are_shared and devices not in free_slots(*self._gates.exprs)
+        """Whether neither `require` nor `fit` reads other cards, except by `together by`, for the first
+        container and without quotas.
         """
-        return self.unlimited.are_shared
 
     @cached_property
     def facts(self) -> Facts:
-        """The facts that decide about a card."""
-        return Facts.read_by((*self.charge.section.opened, *self.section.opened))
+        """The facts that decide which cards fit."""
+        return Facts.read_by(*self.sections)
 
     @cached_property
     def charge_key(self) -> Callable[[Card], Hashable]:
         """The key of a card among those with equal charges on one node."""
         exprs = self.charge.section.opened
-        read = {part.field for part in parts(exprs) if isinstance(part, FieldOf) and part.view == "Device"}
+        read = {part.field for part in parts(*exprs) if isinstance(part, FieldOf) and part.view == "Device"}
         if not read <= EQUAL_FIELDS or ANY in {name for each in exprs for name in fields_read(each)}:
             return self.facts.key
         fields = tuple(sorted(read))
@@ -145,124 +110,114 @@ class CardTests:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        return (self.charge.section, self.section, self.identity.own.section, self.identity.asked.section)
+        """The sections that decide which cards fit, but for identity tests."""
+        return self.charge.section, self.section, self._gates
 
     def _step(
         self, step: CheckedLet | CheckedTest | CheckedTogether, lets: Mapping[int, CheckedLet]
-    ) -> _Step | None:
+    ) -> Step | None:
         section = self.section
         if isinstance(step, CheckedLet):
             section.let(step)
             return None
         value = step.condition if isinstance(step, CheckedTest) else step.by
-        slots = needs((value, step.reason), lets)
+        slots = needs((value, *step.reason.holes), lets)
         identity = self.identity.number(step)
         optimised = section.optimised(value) if identity is None else None
-        return _Step(
+        return Step(
+            optimised,
             None if optimised is None else section.closure(optimised),
             section.template(step.reason),
+            tuple(step.reason.holes),
             slots,
             identity,
             isinstance(step, CheckedTogether),
             value.span,
-            optimised,
-            tuple(step.reason.holes),
         )
 
     @cached_property
     def columns(self) -> CardColumns | None:
-        """The tests for many cards at once; None if they have no form over columns."""
-        of_charge, of_fit = self.charge.section.columns("device"), self.section.columns("device", "charge")
-        try:
-            charge = {name: of_charge.lower(value) for name, value in self.charge.exprs.items()}
-            steps = [
-                ColumnStep(
-                    None if step.value is None else of_fit.lower(step.value),
-                    step.identity,
-                    step.is_together,
-                    None if of_fit.varies(*step.holes) else step.reason,
-                )
-                for group in self.unlimited.groups
-                for step in group.steps
-            ]
-        except NotColumnar:
-            return None
-        (in_charge,), (in_fit, of_fit_charge) = of_charge.slots, of_fit.slots
-        return CardColumns(self.kind, charge, steps, (in_charge, in_fit, of_fit_charge))
+        """The tests for many cards at once, without quotas; None if they have no form over columns."""
+        steps = [step for group in self.unlimited.groups for step in group.steps]
+        return CardColumns.of(self.kind, self.charge, self.section, steps)
 
-    def outcomes(
-        self,
-        attempt: ContainerAttempt,
-        cards: Sequence[AskedCard],
-        shapes: CardShapes,
-        live: LiveSnapshot,
-    ) -> tuple[list[Settled], NDArray[np.intp]] | None:
-        """Return the outcomes of cards over columns, see `CardColumns`; None if they have no answer."""
-        columns = self.columns
-        if columns is None:
-            return None
-        charge = self.charge.section.frame(**attempt.names)
-        try:
-            return columns.outcomes(cards, shapes, (charge, self.fit_frame(attempt)), live)
-        except NotColumnar:
-            return None
-
-    def fit_frame(self, attempt: ContainerAttempt) -> Frame:
-        """Return the names of `fit` but for a card, its charge and the cards before it."""
-        return self.section.frame(
+    def frames(self, attempt: ContainerAttempt) -> tuple[Frame, Frame]:
+        """Return frames of `charge` and `fit`, without the card, its charge and the cards before it."""
+        return self.charge.section.frame(**attempt.names), self.section.frame(
             **attempt.names,
             devices=tuple(attempt.cards),
             allocated=attempt.allocated,
             quota=_QuotaView(attempt),
         )
 
-    def walk(
-        self, attempt: ContainerAttempt, verdicts: Verdicts, is_greedy: bool, listener: Listener | None = None
-    ) -> Walk:
+    def gated(self, about: Mapping[str, Value]) -> str:
+        """Return the reason of the first `require` of the device that fails, empty if none does."""
+        if self._gate_tests:
+            frame = self._gates.frame(**about)
+            for condition, reason, span in self._gate_tests:
+                if not value_of(condition, frame, span):
+                    return text_in(reason, frame)
+        return ""
+
+    def verdicts(self, attempt: ContainerAttempt) -> Verdicts:
+        """Return the known verdicts on the cards of nodes with the facts of this one."""
+        return attempt.demand.memo.verdicts(attempt.request, self.facts.of_node(attempt.node))
+
+    def walk(self, attempt: ContainerAttempt, is_greedy: bool, listener: Listener | None) -> Walker:
         """Try the cards one after the other; a greedy chooser needs only as many as the request counts.
 
-        `verdicts` are known for pods of this signature and this request. EvalError if a step has no value, or
-        if all together take too many steps.
+        EvalError if a step has no value, or if all together take too many steps.
         """
+        verdicts = self.verdicts(attempt)
         answers = attempt.identity
         if answers is None:
-            answers = self.identity.answers(attempt.pod, attempt.node, attempt.policy, attempt.cards)
+            answers = self.identity.answers(
+                attempt.demand.pod, attempt.demand.policy, attempt.node, attempt.cards
+            )
         groups = self._groups[bool(attempt.allocated) if attempt.allows is None else 2]
         key = self.facts.key
         walker = Walker(self, attempt)
-        walk = walker.walk
         for place, card in enumerate(attempt.cards):
             answer = answers[card.id] if answers else ()
             card_class = (key(card), answer, groups.number)
             verdict = verdicts.get(card_class)
             if verdict is None:
                 verdict = verdicts[card_class] = walker.verdict(card, groups)
-            walk.charges.append(verdict.charge)
+            walker.charges.append(verdict.charge)
             reason = walker.judge(card, verdict, answer, groups)
             if listener is not None:
                 listener.asked(card, walker.frame(card, verdict.charge, is_shared=False), reason)
             if reason:
-                walk.rejected[reason] += 1
+                walker.rejected[reason] += 1
                 continue
-            walk.taken.append(CardCandidate(card, place, verdict.charge))
-            if is_greedy and len(walk.taken) == attempt.request.count:
+            walker.taken.append(CardCandidate(card, place, verdict.charge))
+            if is_greedy and len(walker.taken) == attempt.request.count:
                 break
-        return walk
+        return walker
 
 
 class Walker:
-    """One walk over the cards of a node."""
+    """One walk over the cards of a node: the number of `rejected` cards by reason, the `taken` ones, the
+    `earlier` ones that were given back for a `together by`, and the charges of all.
+    """
 
     def __init__(self, tests: CardTests, attempt: ContainerAttempt) -> None:
-        self.walk = Walk()
+        self.rejected = Counter[str]()
+        self.taken: list[CardCandidate] = []
+        self.earlier: list[Earlier] = []
+        self.charges: list[CardCharge] = []
+        # The last value of each `together by`.
+        self._apart: dict[int, Value] = {}
         self._attempt, self._tests = attempt, tests
         self._section, self._charge, self._kind = tests.section, tests.charge, tests.kind
         # It counts the steps of all cards.
         self._meter = Meter.of(tests.limit)
-        self._frame: Frame | None = None
-        self._charge_frame: Frame | None = None
         self._charge_key = tests.charge_key
         self._charges: dict[Hashable, tuple[CardCharge, int]] = {}
+
+    @cached_property
+    def _frames(self) -> tuple[Frame, Frame]:
+        return self._tests.frames(self._attempt)
 
     def verdict(self, card: Card, groups: Groups) -> CardVerdict:
         """Return a verdict with the charge alone."""
@@ -274,11 +229,9 @@ class Walker:
 
     def _charged(self, card: Card) -> tuple[CardCharge, int]:
         """Return the charge of a card and its steps."""
-        fields, attempt = self._charge, self._attempt
+        fields = self._charge
         section = fields.section
-        if self._charge_frame is None:
-            self._charge_frame = section.frame(**attempt.names)
-        frame = self._charge_frame
+        frame, _ = self._frames
         section.fill(frame, device=card)
         meter = section.rewind(frame)
         charge = CardCharge(
@@ -349,28 +302,25 @@ class Walker:
     def frame(self, card: Card, charge: CardCharge, is_shared: bool) -> Frame:
         """Return the names of `fit` for a card, for shared steps without the cards taken before it."""
         attempt, section = self._attempt, self._section
-        if self._frame is None:
-            self._frame = self._tests.fit_frame(attempt)
-        frame = self._frame
+        _, frame = self._frames
         if is_shared:
             section.fill(frame, device=card, charge=charge)
         else:
-            chosen = tuple([one.grant() for one in self.walk.taken])
+            chosen = tuple([one.grant() for one in self.taken])
             quota = _QuotaView(attempt, card, chosen)
             section.fill(frame, device=card, charge=charge, chosen=chosen, quota=quota)
         return frame
 
-    def _keep_apart(self, step: _Step, value: Value) -> None:
+    def _keep_apart(self, step: Step, value: Value) -> None:
         """Give the taken cards back if the value differs from that of the last card that came this far."""
-        walk, number = self.walk, id(step)
-        if number in walk.apart and not equals(value, walk.apart[number]) and walk.taken:
-            assert self._frame is not None or isinstance(step.reason, str)
-            walk.earlier.append(Earlier(text_in(step.reason, self._frame or []), tuple(walk.taken)))
-            walk.taken.clear()
-        walk.apart[number] = value
+        number = id(step)
+        if number in self._apart and not equals(value, self._apart[number]) and self.taken:
+            self.earlier.append(Earlier(text_in(step.reason, self._frames[1]), tuple(self.taken)))
+            self.taken.clear()
+        self._apart[number] = value
 
 
-def _answer(step: _Step, identity: IdentityAnswer) -> Value:
+def _answer(step: Step, identity: IdentityAnswer) -> Value:
     """Return the answer of an identity test."""
     assert step.identity is not None
     found = identity[step.identity]
@@ -380,7 +330,7 @@ def _answer(step: _Step, identity: IdentityAnswer) -> Value:
 
 
 def _groups(
-    of: int, steps: Sequence[_Step], changing: Collection[int], lets: Mapping[int, CheckedLet]
+    of: int, steps: Sequence[Step], changing: Collection[int], lets: Mapping[int, CheckedLet]
 ) -> Groups:
     """Group steps. `changing` are the slots of names that differ between cards of one class.
 

@@ -4,10 +4,11 @@ and in `facts`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
 from functools import partial
 from operator import add
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +16,18 @@ from numpy.typing import NDArray
 from kdsl.base.bounded_memo import Memo
 from kdsl.base.by_identity import ByIdentity
 from kdsl.base.log import Log
-from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.changed_rows import ChangedRows
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.devices.alike import INT32, AlikeRows, RowCards
-from kdsl.plan.devices.card_memo import CardMemo
-from kdsl.plan.devices.card_shapes import AskedCard, CardShapes, numbered
-from kdsl.plan.devices.class_parts import NodeAnswers, NodeFacts, NodeShapes, Numbers
-from kdsl.plan.devices.facts import Facts
-from kdsl.plan.devices.fullness import node_score
+from kdsl.plan.devices.attempt import NodeCards, names_of
+from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.different_cards import AskedCard, DifferentCards, numbered
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
-from kdsl.plan.devices.inventories import Inventories, device_node
-from kdsl.plan.devices.node_inputs import NodeChanges
-from kdsl.plan.devices.placing import NodeCards, of_kind
-from kdsl.plan.devices.requests import Demand, DeviceRequest
+from kdsl.plan.devices.inventories import Inventories
+from kdsl.plan.devices.placing import of_kind
+from kdsl.plan.devices.requests import DeviceRequest
 from kdsl.plan.memo.answers import ByRow
 
 NO_CLASS: Final = -1
@@ -38,263 +36,264 @@ SPARE_CLASSES: Final = 16_384
 """The memo holds so many classes and twice as many as there are rows. A class takes about 200 bytes per card.
 """
 _ALL: Final = -1
-"""Stands for the facts of a device but for those of its choosers."""
+"""Stands for the facts of a device but for those of its choosers, with the shapes of all cards."""
 
-ClassKey = tuple[int, tuple[int, ...], tuple[tuple[str, int, int], ...]]
-"""The number of the shapes of a node's cards, for each kind that of the answers of its identity tests, and
-the numbers of facts: kind, place of the chooser that reads them (`_ALL` for the device), and number.
-"""
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+AnswersKey = tuple[int, ...]
+"""For each kind of a demand the number of the answers of its identity tests about the cards of a node."""
+Part = tuple[str, int]
+"""A kind, and the place of its chooser that reads facts, `_ALL` for the device."""
+Fact = tuple[Part, int]
+"""A part and the number of its facts."""
+ClassKey = tuple[AnswersKey, tuple[Fact, ...]]
+"""The key of answers, and the numbers of facts: first those of each kind's device, then those of choosers."""
+
+
+@dataclass(frozen=True, slots=True)
+class LikeNodes:
+    """Nodes that are alike for a kind of device, beside identity tests and choosers.
+
+    `fullness` is that of all their cards, `facts` are the node's that decide which cards fit. `cards` has for
+    each card of the kind the number of its shape with the facts that decide about it.
+    """
+
+    fullness: np.float32
+    facts: Hashable
+    cards: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswers:
+    """The answers of identity tests about the cards of a node, and the number of each."""
+
+    answers: tuple[IdentityAnswer, ...]
+    numbers: NDArray[np.int64]
 
 
 class InventoryClasses:
-    """The classes of the rows of a live snapshot. `generation` rises when all numbers become void."""
+    """The classes of the rows of a live snapshot. `generation` rises when all numbers become void; `changes`
+    has the rows whose nodes changed for device rules since then.
+    """
 
     def __init__(self, inventories: Inventories) -> None:
         self.generation = 0
         self._inventories = inventories
         self._live: LiveSnapshot | None = None
         self._reset()
-        self._changes: NodeChanges | None = None
-        self._by_shapes: ByRow | None = None
-        self._by_answers: Memo[ByRow] = Memo()
-        self._by_facts = dict[tuple[str, int], ByRow]()
-
-    def refresh(self, live: LiveSnapshot) -> None:
-        """Take in the changes since the last time."""
-        numbers: list[Sized] = [self._node_shapes, self.card_shapes, self._node_answers]
-        numbers += [self._card_answers, self._node_facts, self._card_facts, *self._alike.values()]
-        is_full = max(map(len, numbers)) > _most(live)
-        changes = self._changes
-        if changes is None or live is not self._live or is_full or not changes.refresh():
-            self.generation += 1
-            self._live = live
-            self._reset()
-            changes = self._changes = NodeChanges(live, self._inventories.inputs)
-            self._by_shapes = ByRow(live, INT32, changes.log, live.usage_changes)
-            self._by_answers.clear()
-            self._by_facts.clear()
-        assert self._by_shapes is not None
-        self._by_shapes.refresh()
-        self._inventories.forget_gone(live)
-
-    def _reset(self) -> None:
-        self._node_shapes = Numbers[Hashable, NodeShapes]()
-        self.card_shapes = CardShapes()
-        self._card_facts = dict[Hashable, int]()
-        self._node_facts = Numbers[Hashable, NodeFacts]()
-        self._node_facts.of(None, lambda: NodeFacts((), None))
-        self._node_answers = Numbers[tuple[IdentityAnswer, ...], NodeAnswers]()
-        self._card_answers = dict[IdentityAnswer, int]()
-        self._kept = dict[Hashable, ByIdentity[NodeCards, Any]]()
-        self._alike = dict[str, AlikeRows]()
-
-    @property
-    def changes(self) -> Log[int]:
-        """The log of the rows whose nodes changed for device rules, of this generation."""
-        assert self._changes is not None
-        return self._changes.log
-
-    def keys(self, demand: Demand, rows: Rows) -> list[ClassKey | None]:
-        """Return the classes of the nodes of some rows, without choosers; None for a node without one."""
-        assert self._by_shapes is not None and self._live is not None
-        live = self._live
-
-        def shapes(missing: Rows) -> NDArray[Any]:
-            nodes = [live.info(row) for row in missing.tolist()]
-            cards = self._inventories.cards
-            return np.array([self.shapes_number(node, cards(node)) for node in nodes], np.int32)
-
-        numbers = self._by_shapes.get(rows, shapes)[0].tolist()
-        answers = zip(*[self._answer_numbers(demand, kind, live, rows) for kind in demand.kinds], strict=True)
-        facts = zip(*[self._facts_numbers(kind, _ALL, rows) for kind in demand.kinds], strict=True)
-        keys = zip(numbers, answers, facts, strict=True)
-        return [None if NO_CLASS in key[1] else key for key in keys]
-
-    def refined(
-        self, demand: Demand, keys: Sequence[ClassKey | None], rows: Rows, memo: CardMemo
-    ) -> Sequence[ClassKey | None]:
-        """Return classes with their choosers; `rows` has a node of each."""
-        if not any(self._inventories.programs[kind].fitting.reads_choices for kind in demand.kinds):
-            return keys
-        assert self._live is not None
-        firsts = dict(zip(reversed(keys), reversed(rows.tolist()), strict=True))
-        needed = dict[ClassKey, tuple[tuple[str, int], ...]]()
-        found = dict[Hashable, tuple[tuple[str, int], ...]]()
-        for key, row in firsts.items():
-            if key is not None:
-                node = self._live.info(row)
-                about = self._inventories.inventory(node.facts).shapes, key[2]
-                if about not in found:
-                    found[about] = self.choices(demand, key, node, memo)
-                needed[key] = found[about]
-        wanted = set().union(*found.values())
-        if not wanted:
-            return keys
-        numbers = {each: self._facts_numbers(*each, rows) for each in wanted}
-        return [
-            key and (key[0], key[1], (*key[2], *[numbers[each][at] for each in needed[key]]))
-            for at, key in enumerate(keys)
-        ]
 
     @property
     def live(self) -> LiveSnapshot:
-        """The snapshot of which the nodes are."""
+        """The live snapshot of the last `refresh`."""
         assert self._live is not None
         return self._live
 
-    def choices(
-        self, demand: Demand, key: ClassKey, node: NodeInfo, memo: CardMemo
-    ) -> tuple[tuple[str, int], ...]:
-        """Return the choosers, by kind and place, that may choose on a node of a class and read facts."""
-        found = dict[tuple[str, int], None]()
-        for asked in demand.requests:
-            for kind, request in asked.items():
-                choosers = self._inventories.programs[kind].fitting.choosers
-                place = self.chooser(demand, request, key, node, memo)
-                for each in range(len(choosers)) if place is None else (place,):
-                    if choosers[each].facts:
-                        found[kind, each] = None
-        return tuple(found)
+    def refresh(self, live: LiveSnapshot) -> None:
+        """Take in the changes since the last time."""
+        numbers: list[Sized] = [self._facts, self.cards, self._node_answers, self._card_answers]
+        is_full = max(map(len, (*numbers, *self._alike.values()))) > _most(live)
+        changed = self._changed.take(live.fact_changes)
+        if changed is None or live is not self._live or is_full:
+            self.generation += 1
+            self._live = live
+            self._reset()
+            self._changed.take(live.fact_changes)
+        elif changed:
+            self._note(changed, live.nodes_by_row())
+        self._inventories.forget_gone(live)
 
-    def chooser(
-        self, demand: Demand, request: DeviceRequest, key: ClassKey, node: NodeInfo, memo: CardMemo
-    ) -> int | None:
-        """Return the place of the chooser of a request on a node of a class; None if it is not settled."""
-        fitting = self._inventories.programs[request.kind].fitting
-        inventory = self._inventories.inventory(node.facts)
-        asked = request if fitting.chooses_by_request else request.kind
-        facts = tuple([each for each in key[2] if each[1] == _ALL])
-        known = (self.generation, asked, inventory.shapes, facts)
-        if known not in memo.choosers:
-            about = {
-                "pod": demand.pod,
-                "node": inventory.at.node,
-                "policy": demand.policy,
-                "request": request,
-            }
-            cards = of_kind(inventory.cards, request.kind)
-            memo.choosers[known] = fitting.settled_chooser({**about, "devices": cards})
-        return memo.choosers[known]
+    def _note(self, rows: Iterable[int], infos: Sequence[NodeInfo | None]) -> None:
+        """Note those of the changed rows whose nodes changed for device rules."""
+        for row in rows:
+            info, before = infos[row], self._nodes.pop(row, None)
+            if info is not None:
+                self._nodes[row] = self._inventories.inventory(info.facts)
+            if before is None or before is not self._nodes.get(row):
+                self.changes.note(row, len(infos))
 
-    def what_if(
-        self, demand: Demand, key: ClassKey, node: NodeInfo, cards: tuple[Card, ...], memo: CardMemo
-    ) -> ClassKey:
-        """Return the class that a node of a class has with other cards and pods."""
-        at = NodeCards(device_node(node.facts, node.requested), cards)
-        facts = tuple([self._facts_number(kind, _ALL, at) for kind in demand.kinds])
-        found: ClassKey = (self.shapes_number(node, cards), key[1], facts)
-        more = [self._facts_number(*each, at) for each in self.choices(demand, found, node, memo)]
-        return (*found[:2], (*facts, *more))
+    def _reset(self) -> None:
+        self.changes, self._changed = Log[int](), ChangedRows()
+        self._nodes = dict[int, NodeCards]()
+        self._facts = dict[Hashable, int]()
+        self._like = dict[int, LikeNodes]()
+        self.cards = DifferentCards()
+        self._node_answers = dict[tuple[IdentityAnswer, ...], int]()
+        self._answers_of = dict[int, NodeAnswers]()
+        self._card_answers = dict[IdentityAnswer, int]()
+        self._kept = dict[Hashable, ByIdentity[NodeCards, Any]]()
+        self._alike = dict[str, AlikeRows]()
+        self._by_answers: Memo[ByRow] = Memo()
+        self._by_facts = dict[tuple[Part, bool], ByRow]()
 
-    def idle(self, key: ClassKey, at: NodeCards) -> Hashable:
-        """Return the class that a node of a class would have without pods, but for shapes of cards."""
-        return key[1], tuple(
-            [self._once(each[:2], at, partial(self._facts_number, *each[:2])) for each in key[2]]
+    def keys(self, demand: Demand, rows: Rows) -> list[ClassKey | None]:
+        """Return the classes of the nodes of some rows; None for a node without one."""
+        facts = list(zip(*[self._facts_of_rows((kind, _ALL), rows) for kind in demand.kinds], strict=True))
+        choices = self._choices(demand, rows)
+        more = {part: self._facts_of_rows(part, rows) for part in set().union(*choices)}
+        if more:
+            facts = [(*facts[at], *[more[part][at] for part in chosen]) for at, chosen in enumerate(choices)]
+        keys = zip(self._answers(demand, rows), facts, strict=True)
+        return [None if NO_CLASS in key[0] else key for key in keys]
+
+    def what_ifs(self, demand: Demand, rows: Rows, ats: Sequence[NodeCards]) -> list[ClassKey | None]:
+        """Return the classes that the nodes of some rows would have with other cards and pods."""
+        parts = [(kind, _ALL) for kind in demand.kinds]
+        found = zip(self._answers(demand, rows), self._choices(demand, rows), ats, strict=True)
+        return [
+            None
+            if NO_CLASS in answers
+            else (answers, tuple([(part, self._facts_number(part, at)) for part in (*parts, *chosen)]))
+            for answers, chosen, at in found
+        ]
+
+    def _answers(self, demand: Demand, rows: Rows) -> Iterator[AnswersKey]:
+        """Return the answers of identity tests about the cards of each row."""
+        return zip(*[self._answer_numbers(demand, kind, rows) for kind in demand.kinds], strict=True)
+
+    def _choices(self, demand: Demand, rows: Rows) -> list[tuple[Part, ...]]:
+        """Return for each row the choosers that may choose on its node and read facts."""
+        programs = self._inventories.programs
+        if not any(programs[kind].fitting.reads_choices for kind in demand.kinds):
+            return [()] * len(rows)
+
+        def compute(idle: tuple[Fact, ...], row: int) -> tuple[Part, ...]:
+            found = dict[Part, None]()
+            for asked in demand.requests:
+                for (kind, _), number in idle:
+                    if kind in asked:
+                        choosers = programs[kind].fitting.choosers
+                        place = self._chooser(demand, asked[kind], number, row)
+                        for each in range(len(choosers)) if place is None else (place,):
+                            if choosers[each].facts:
+                                found[kind, each] = None
+            return tuple(found)
+
+        idle = [self._facts_of_rows((kind, _ALL), rows, is_idle=True) for kind in demand.kinds]
+        return _once_each(zip(*idle, strict=True), rows, compute)
+
+    def choosers(self, demand: Demand, request: DeviceRequest, rows: Rows) -> list[int | None]:
+        """Return the place of the chooser of a request on the node of each row; None if it is not settled."""
+        return _once_each(
+            self._facts_of_rows((request.kind, _ALL), rows, is_idle=True),
+            rows,
+            lambda idle, row: self._chooser(demand, request, idle[1], row),
         )
 
-    def knows_pairs(self, kind: str, place: int, node: NodeInfo) -> bool:
-        """Return whether a chooser `knows_pairs` of the cards of a node."""
+    def _chooser(self, demand: Demand, request: DeviceRequest, idle: int, row: int) -> int | None:
+        """Return the place of a chooser; `idle` is the number of the facts of the node without pods."""
+        fitting = self._inventories.programs[request.kind].fitting
+        asked = request if fitting.chooses_by_request else request.kind
+        known, choosers = (self.generation, asked, idle), demand.memo.choosers
+        if known not in choosers:
+            at = self._inventories.inventory(self.live.info(row).facts)
+            cards = of_kind(at.cards, request.kind)
+            choosers[known] = fitting.settled_chooser(
+                {**names_of(demand, at.node, request), "devices": cards}
+            )
+        return choosers[known]
+
+    def idle(self, key: ClassKey, node: NodeInfo) -> ClassKey:
+        """Return the class that a node of a class would have without pods."""
+        at = self._inventories.inventory(node.facts)
+        return key[0], tuple([(part, self._idle_number(part, at)) for part, _ in key[1]])
+
+    def _idle_number(self, part: Part, at: NodeCards) -> int:
+        number: int = self._once(part, at, partial(self._facts_number, part))
+        return number
+
+    def knows_pairs(self, kind: str, place: int, row: int) -> bool:
+        """Return whether a chooser `knows_pairs` of the cards of a row."""
         chooser = self._inventories.programs[kind].fitting.choosers[place]
         known: bool = self._once(
-            (chooser,), self._inventories.idle(node), lambda at: chooser.knows_pairs(of_kind(at.cards, kind))
+            chooser,
+            self._inventories.inventory(self.live.info(row).facts),
+            lambda at: chooser.knows_pairs(of_kind(at.cards, kind)),
         )
         return known
 
     def _once(self, key: Hashable, at: NodeCards, compute: Callable[[NodeCards], Any]) -> Any:
         """Compute a value of an idle node once."""
         if key not in self._kept:
-            assert self._live is not None
-            self._kept[key] = ByIdentity(compute, _most(self._live))
+            self._kept[key] = ByIdentity(compute, _most(self.live))
         return self._kept[key].of(at)
 
-    def answers(self, demand: Demand, at: NodeCards, key: ClassKey) -> Mapping[str, IdentityAnswers]:
+    def identity(self, demand: Demand, key: ClassKey, node: NodeInfo) -> Mapping[str, IdentityAnswers]:
         """Return the answers of identity tests about the cards of a node of a class, by kind."""
+        cards = self._inventories.inventory(node.facts).cards
         found: dict[str, IdentityAnswers] = {}
-        for kind, number in zip(demand.kinds, key[1], strict=True):
-            names = [card.id for card in of_kind(at.cards, kind)]
-            found[kind] = dict(zip(names, self._node_answers.objects[number].answers, strict=True))
+        for kind, number in zip(demand.kinds, key[0], strict=True):
+            names = [card.id for card in of_kind(cards, kind)]
+            found[kind] = dict(zip(names, self._answers_of[number].answers, strict=True))
         return found
 
-    def shapes(self, key: ClassKey) -> NodeShapes:
-        """Return the shapes of the cards of a class."""
-        return self._node_shapes.objects[key[0]]
-
-    def facts(self, key: ClassKey) -> NodeFacts:
-        """Return the facts of the nodes of a class, of the first kind."""
-        return self._node_facts.objects[key[2][0][2]]
+    def like(self, key: ClassKey) -> LikeNodes:
+        """Return what is alike in the nodes of a class, for the first kind."""
+        return self._like[key[1][0][1]]
 
     def card_classes(
-        self, kind: str, keys: Sequence[ClassKey], nodes: Sequence[NodeInfo]
+        self, keys: Sequence[ClassKey]
     ) -> tuple[NDArray[np.int64], list[AskedCard], NDArray[np.int64]]:
-        """Return the cards of a kind on one node of each class: how many a node has, the cards that differ,
-        and for each card of all nodes its place among these.
-
-        The classes are those of demands for this kind alone.
+        """Return the cards of the first kind on the nodes of some classes: how many a node has, the cards
+        that differ, and the place of each card of all nodes among these.
         """
-        shapes = [self.shapes(key) for key in keys]
-        of_kind = [each.of_kind(kind) for each in shapes]
-        sizes, at = np.array([len(each) for each in of_kind], np.int64), np.concatenate(of_kind)
-        answers = np.concatenate([self._node_answers.objects[key[1][0]].numbers for key in keys])
-        numbers = np.concatenate([each.cards[places] for each, places in zip(shapes, of_kind, strict=True)])
-        codes = numbers * len(self._card_answers) + answers
-        known = [self.facts(key).cards for key in keys]
-        facts = [found[places] for found, places in zip(known, of_kind, strict=True) if found is not None]
-        if facts:
-            codes = codes * len(self._card_facts) + np.concatenate(facts)
-        _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
+        of_nodes = [self.like(key).cards for key in keys]
+        answers = np.concatenate([self._answers_of[key[0][0]].numbers for key in keys])
         answered = list(self._card_answers)
-        of_nodes = np.repeat(np.arange(len(keys)), sizes)[firsts].tolist()
-        cards_of = [self._inventories.at(node).cards for node in nodes]
-        places_of = at[firsts].tolist()
+        codes = np.concatenate(of_nodes) * len(answered) + answers
+        different, places = np.unique(codes, return_inverse=True)
+        cards = (different // len(answered)).tolist()
         asked = map(
             AskedCard,
-            [cards_of[of][place] for of, place in zip(of_nodes, places_of, strict=True)],
-            [answered[number] for number in answers[firsts].tolist()],
-            numbers[firsts].tolist(),
+            [self.cards.cards[number] for number in cards],
+            [answered[number] for number in (different % len(answered)).tolist()],
+            cards,
         )
-        return sizes, list(asked), places
+        return np.array([len(each) for each in of_nodes], np.int64), list(asked), places
 
-    def _facts_of(self, kind: str, place: int) -> Facts:
-        program = self._inventories.programs[kind]
-        return program.facts if place == _ALL else program.fitting.choosers[place].facts
-
-    def _facts_numbers(self, kind: str, place: int, rows: Rows) -> list[tuple[str, int, int]]:
-        """Return the number of the facts of each row that a device reads, or its chooser of this place."""
-        if not self._facts_of(kind, place):
-            return [(kind, place, 0)] * len(rows)
-        live, known = self._live, self._by_facts.get((kind, place))
-        assert live is not None
+    def _facts_of_rows(self, part: Part, rows: Rows, is_idle: bool = False) -> list[Fact]:
+        """Return the number of the facts that a device or a chooser reads of the node of each row, with its
+        pods or as if it was `is_idle`.
+        """
+        live, known = self.live, self._by_facts.get((part, is_idle))
         if known is None:
-            known = self._by_facts[kind, place] = ByRow(live, INT32, self.changes, live.usage_changes)
+            logs = (self.changes,) if is_idle else (self.changes, live.usage_changes)
+            known = self._by_facts[part, is_idle] = ByRow(live, INT32, *logs)
         known.refresh()
 
         def compute(missing: Rows) -> NDArray[Any]:
-            ats = [self._inventories.at(live.info(row)) for row in missing.tolist()]
-            return np.array([self._facts_number(kind, place, at)[2] for at in ats], np.int32)
+            of = self._inventories
+            numbers = [
+                self._idle_number(part, of.inventory(node.facts))
+                if is_idle or not node.pods
+                else self._facts_number(part, of.at(node))
+                for node in map(live.info, missing.tolist())
+            ]
+            return np.array(numbers, np.int32)
 
-        return [(kind, place, number) for number in known.get(rows, compute)[0].tolist()]
+        return [(part, number) for number in known.get(rows, compute)[0].tolist()]
 
-    def _facts_number(self, kind: str, place: int, at: NodeCards) -> tuple[str, int, int]:
-        facts = self._facts_of(kind, place)
-        if not facts:
-            return kind, place, 0
-
-        def made() -> NodeFacts:
-            fitting = self._inventories.programs[kind].fitting
-            read, cards = fitting.cards.facts, None
-            if read.are_of_cards:
-                cards = numbered(self._card_facts, map(read.of_card, at.cards))
-            return NodeFacts(fitting.node_facts.of_node(at.node), cards)
-
+    def _facts_number(self, part: Part, at: NodeCards) -> int:
+        kind, place = part
+        program = self._inventories.programs[kind]
+        facts = program.facts if place == _ALL else program.fitting.choosers[place].facts
         found = (facts.of_node(at.node), tuple(map(facts.of_card, at.cards)) if facts.are_of_cards else ())
-        return kind, place, self._node_facts.of((kind, place, *found), made)
+        if place != _ALL:
+            return self._facts.setdefault((part, found), len(self._facts))
+        value = (part, found, at.faults.get(kind), tuple([card.shape for card in at.cards]))
+        number = self._facts.setdefault(value, len(self._facts))
+        if number not in self._like:
+            read, cards = program.fitting.cards.facts, of_kind(at.cards, kind)
+            numbers = self.cards.number(kind, read.key, cards)
+            self._like[number] = LikeNodes(at.fullness, read.of_node(at.node), numbers)
+        return number
 
-    def _answer_numbers(self, demand: Demand, kind: str, live: LiveSnapshot, rows: Rows) -> list[int]:
+    def _answer_numbers(self, demand: Demand, kind: str, rows: Rows) -> list[int]:
         """Return the number of the answers of identity tests for each row; `NO_CLASS` if a test fails."""
-        asked = self._inventories.programs[kind].fitting.cards.identity.asked
-        signature = demand.read.get(kind)
+        live, asked = self.live, self._inventories.programs[kind].fitting.cards.identity.asked
+        signature = demand.memo.read.get(kind)
         if signature is None:
-            signature = demand.read[kind] = asked.signature(demand.pod, demand.policy)
+            signature = demand.memo.read[kind] = asked.signature(demand.pod, demand.policy)
         known = self._by_answers.get(
             (kind, signature), lambda known: True, lambda: ByRow(live, INT32, self.changes)
         )
@@ -310,7 +309,7 @@ class InventoryClasses:
             _, firsts, places = np.unique(alike, return_index=True, return_inverse=True)
             numbers = []
             for row in missing[firsts].tolist():
-                at = self._inventories.idle(live.info(row))
+                at = self._inventories.inventory(live.info(row).facts)
                 own = self._own_answers(kind, at)
                 found = asked.answers(frame, at.node, of_kind(at.cards, kind))
                 numbers.append(self._number(tuple(map(add, own, found))))
@@ -322,11 +321,9 @@ class InventoryClasses:
     def _own_answers(self, kind: str, at: NodeCards) -> tuple[IdentityAnswer, ...]:
         """Return the answers of the identity tests that do not read the pod."""
         own = self._inventories.programs[kind].fitting.cards.identity.own
-
-        def compute(at: NodeCards) -> tuple[IdentityAnswer, ...]:
-            return own.answers(own.section.frame(), at.node, of_kind(at.cards, kind))
-
-        found: tuple[IdentityAnswer, ...] = self._once(kind, at, compute)
+        found: tuple[IdentityAnswer, ...] = self._once(
+            kind, at, lambda at: own.answers(own.section.frame(), at.node, of_kind(at.cards, kind))
+        )
         return found
 
     def _alike_rows(self, kind: str, live: LiveSnapshot) -> AlikeRows:
@@ -334,7 +331,7 @@ class InventoryClasses:
             fields = self._inventories.programs[kind].fitting.cards.identity.asked.fields
 
             def cards(row: int) -> RowCards:
-                at = self._inventories.idle(live.info(row))
+                at = self._inventories.inventory(live.info(row).facts)
                 return of_kind(at.cards, kind), self._own_answers(kind, at)
 
             self._alike[kind] = AlikeRows(live, self.changes, fields, cards)
@@ -343,25 +340,20 @@ class InventoryClasses:
     def _number(self, answers: tuple[IdentityAnswer, ...]) -> int:
         if any(isinstance(each, str) for answer in answers for each in answer):
             return NO_CLASS
-
-        return self._node_answers.of(
-            answers, lambda: NodeAnswers(answers, numbered(self._card_answers, answers))
-        )
-
-    def shapes_number(self, node: NodeInfo, cards: tuple[Card, ...]) -> int:
-        """Return the number of the shapes of the cards of a node, which may be those of a what-if."""
-
-        def made() -> NodeShapes:
-            return NodeShapes(
-                node_score(cards),
-                tuple([card.type for card in cards]),
-                numbered(self.card_shapes.numbers, [card.shape for card in cards]),
-            )
-
-        faults = self._inventories.inventory(node.facts).faults
-        return self._node_shapes.of((tuple(faults.items()), tuple([card.shape for card in cards])), made)
+        number = self._node_answers.setdefault(answers, len(self._node_answers))
+        if number not in self._answers_of:
+            self._answers_of[number] = NodeAnswers(answers, numbered(self._card_answers, answers))
+        return number
 
 
 def _most(live: LiveSnapshot) -> int:
     """Return the most values that are numbered."""
     return SPARE_CLASSES + 2 * len(live.names)
+
+
+def _once_each(values: Iterable[K], rows: Rows, compute: Callable[[K, int], V]) -> list[V]:
+    """Return a result for each value, computed once for equal ones, with one of their rows."""
+    values = list(values)
+    firsts = dict(zip(values, rows.tolist(), strict=True))
+    found = {value: compute(value, row) for value, row in firsts.items()}
+    return [found[value] for value in values]

@@ -6,54 +6,44 @@ chosen for their own node alone. Where a device has a `value`, counts tell the n
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
 from kdsl.cluster.devices.cards import Card
-from kdsl.cluster.devices.pods import DeviceNode
-from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.values import EvalError
-from kdsl.plan.devices.attempt import ContainerAttempt
-from kdsl.plan.devices.card_columns import MIN_CARDS
-from kdsl.plan.devices.card_memo import CardClass, CardMemo, Settled, Verdicts
-from kdsl.plan.devices.card_shapes import AskedCard
+from kdsl.plan.columns.column import NotColumnar
+from kdsl.plan.devices.attempt import ContainerAttempt, NodeCards
+from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED
 from kdsl.plan.devices.card_tests import Walker
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
+from kdsl.plan.devices.demand import CardClass, Demand, Settled
+from kdsl.plan.devices.different_cards import AskedCard
 from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
-from kdsl.plan.devices.identity import NO_ANSWERS, IdentityAnswer
+from kdsl.plan.devices.identity import IdentityAnswer
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.devices.requests import Demand
+
+_PLAIN: Final = frozenset((bool, int, str))
+"""The types of values that are equal as rules compare them."""
 
 
 class CardCounts:
     """Counts the cards of nodes that fit a demand."""
 
-    def __init__(
-        self,
-        program: DeviceProgram,
-        demand: Demand,
-        attempt: ContainerAttempt,
-        verdicts: Verdicts,
-        memo: CardMemo,
-    ) -> None:
-        self._program, self._fitting = program, program.fitting
-        self._demand, self._attempt, self._memo, self._verdicts = demand, attempt, memo, verdicts
+    def __init__(self, program: DeviceProgram, attempt: ContainerAttempt, at: NodeCards) -> None:
+        self._program, self._fitting, self._attempt, self._at = program, program.fitting, attempt, at
         tests = program.fitting.cards
-        self._key = tests.facts.key
+        self._key, self._verdicts = tests.facts.key, tests.verdicts(attempt)
         self._walker, self._groups, self._limit = Walker(tests, attempt), tests.unlimited, tests.limit
 
     @staticmethod
-    def of(
-        programs: Mapping[str, DeviceProgram],
-        demand: Demand,
-        memo: CardMemo,
-        node: DeviceNode,
-        facts: Hashable,
-    ) -> CardCounts | None:
-        """Return the counts on nodes with the `facts` of this one; None if cards must be chosen."""
+    def of(programs: Mapping[str, DeviceProgram], demand: Demand, at: NodeCards) -> CardCounts | None:
+        """Return the counts on nodes with the facts of this one; None if cards must be chosen."""
         asked = [
             (container, request)
             for container, requests in zip(demand.pod.containers, demand.requests, strict=True)
@@ -63,27 +53,22 @@ class CardCounts:
             return None
         ((container, request),) = asked
         program = programs[request.kind]
-        is_countable = program.fitting.is_countable and program.order.is_by_shape
-        if not is_countable or (demand.quota and demand.quota.limits_any(program.quota_names)):
+        is_countable = program.fitting.cards.are_countable and program.order.is_by_shape
+        if not is_countable or demand.quota.limits_any(program.quota_names):
             return None
         # INVARIANT: no test of a countable device reads other cards, or of the node more than its facts.
-        attempt = ContainerAttempt(
-            demand.pod, node, demand.policy, container, request, (), (), None, NO_ANSWERS
-        )
-        return CardCounts(program, demand, attempt, memo.verdicts(request, facts), memo)
+        return CardCounts(program, ContainerAttempt(demand, at.node, container, request, ()), at)
 
-    def reasons(
-        self, classes: InventoryClasses, keys: Sequence[ClassKey], nodes: Sequence[NodeInfo]
-    ) -> list[str | None]:
+    def reasons(self, classes: InventoryClasses, keys: Sequence[ClassKey], rows: Rows) -> list[str | None]:
         """Return the reason against a node of each class, empty if the pod fits; None if only a choice of
-        cards decides. `nodes` has one of each class.
+        cards decides. `rows` has a node of each class.
         """
         attempt = self._attempt
         request = attempt.request
-        sizes, cards, places = classes.card_classes(request.kind, keys, nodes)
+        sizes, cards, places = classes.card_classes(keys)
         try:
             self._order([each.card for each in cards])
-            refused = self._fitting.gated({**attempt.names, "devices": ()})
+            refused = self._fitting.cards.gated({**attempt.names, "devices": ()})
         except EvalError:
             return [None] * len(keys)
         settled, numbers_of = self._outcomes(cards, classes)
@@ -96,10 +81,14 @@ class CardCounts:
         counted = np.bincount(of * width + np.array(found, np.intp)[places], minlength=len(keys) * width)
         texts: dict[tuple[int, ...], str] = {}
         reasons: list[str | None] = []
-        for key, node, size, is_unclear, counts in zip(
-            keys, nodes, sizes.tolist(), is_open.tolist(), counted.reshape(-1, width).tolist(), strict=True
+        for place, row, size, is_unclear, counts in zip(
+            classes.choosers(attempt.demand, request, rows),
+            rows.tolist(),
+            sizes.tolist(),
+            is_open.tolist(),
+            counted.reshape(-1, width).tolist(),
+            strict=True,
         ):
-            place = classes.chooser(self._demand, request, key, node, self._memo)
             chooser = None if place is None else self._fitting.choosers[place]
             if place is None or chooser is None:
                 reasons.append(None)
@@ -112,7 +101,7 @@ class CardCounts:
             elif counts[0] >= request.count:
                 is_counted = chooser.is_counted and not self._program.has_value
                 is_known = is_counted and (
-                    not chooser.has_pairs or classes.knows_pairs(request.kind, place, node)
+                    not chooser.has_pairs or classes.knows_pairs(request.kind, place, row)
                 )
                 reasons.append("" if is_known else None)
             elif not chooser.counts_refusals:
@@ -127,10 +116,9 @@ class CardCounts:
 
     def _order(self, cards: Sequence[Card]) -> None:
         """Raise EvalError if a card cannot be put in order."""
-        asked, order = self._attempt, self._program.order
+        request, order = self._attempt.request, self._program.order
         tried = cards[:1] if order.is_total else cards
-        requests = (asked.request,)
-        order.sort_keys(tried, (), asked.pod, asked.node, asked.policy, asked.request, requests, self._memo)
+        order.sort_keys(tried, self._attempt.demand, self._at, request, (request,))
 
     def _refusal(self, chooser: int, numbers: Mapping[str, int], counts: Sequence[int]) -> str:
         found = {reason: counts[number] for reason, number in numbers.items() if number and counts[number]}
@@ -144,20 +132,21 @@ class CardCounts:
     ) -> tuple[list[Settled | None], NDArray[np.intp]]:
         """Return different outcomes of cards, None if a test fails, and the number of each card's."""
         found: list[Settled | None] = []
-        numbers = np.full(len(cards), -1)
+        numbers = np.full(len(cards), NOT_ASKED)
         new = np.arange(len(cards))
         if self._verdicts:
-            new = np.array(
-                [self._class(each.card, each.answer) not in self._verdicts for each in cards]
-            ).nonzero()[0]
-        if len(new) >= MIN_CARDS:
-            at_once = self._fitting.cards.outcomes(
-                self._attempt, [cards[place] for place in new.tolist()], classes.card_shapes, classes.live
+            known = self._verdicts
+            new = np.array([self._class(each.card, each.answer) not in known for each in cards]).nonzero()[0]
+        columns = self._fitting.cards.columns if len(new) >= MIN_CARDS else None
+        if columns is not None:
+            asked, frames = (
+                [cards[place] for place in new.tolist()],
+                self._fitting.cards.frames(self._attempt),
             )
-            if at_once is not None:
-                found += at_once[0]
-                numbers[new] = at_once[1]
-        for place in (numbers < 0).nonzero()[0].tolist():
+            with suppress(NotColumnar):
+                outcomes, numbers[new] = columns.outcomes(asked, classes.cards, frames, classes.live)
+                found += outcomes
+        for place in (numbers == NOT_ASKED).nonzero()[0].tolist():
             numbers[place] = len(found)
             found.append(self._settled(cards[place].card, cards[place].answer))
         return found, numbers
@@ -188,24 +177,23 @@ class CardCounts:
         """
         steps = np.array([self._limit + 1 if each is None else each.steps for each in settled], np.int64)
         is_open = np.bincount(nodes, steps[places], count) > self._limit
-        for place in range(len(self._groups.together)):
-            numbers = dict[object, int]()
-            of_class = [_number(each, place, numbers) for each in settled]
-            if len(numbers) > 1:
-                values = np.array(of_class, np.intp)[places]
-                one = np.zeros(count, np.intp)
-                reached = values >= 0
-                one[nodes[reached]] = values[reached]
-                is_open[nodes[reached & (values != one[nodes])]] = True
+        numbers = dict[object, int]()
+        of_class = [_number(each, numbers) for each in settled]
+        if len(numbers) > 1:
+            values = np.array(of_class, np.intp)[places]
+            one = np.zeros(count, np.intp)
+            reached = values >= 0
+            one[nodes[reached]] = values[reached]
+            is_open[nodes[reached & (values != one[nodes])]] = True
         return is_open
 
 
-def _number(settled: Settled | None, place: int, numbers: dict[object, int]) -> int:
-    """Return the number of a value of `together by`, -1 without one. Equal values have one number if they are
-    whole numbers or texts.
+def _number(settled: Settled | None, numbers: dict[object, int]) -> int:
+    """Return the number of the values of `together by`, -1 without one. Equal values have one number if they
+    are whole numbers or texts.
     """
-    if settled is None or len(settled.apart) <= place:
+    if settled is None or not settled.apart:
         return -1
-    value = settled.apart[place]
-    key = (type(value), value) if isinstance(value, (int, str)) else len(numbers)
+    types = tuple(map(type, settled.apart))
+    key = (types, settled.apart) if _PLAIN.issuperset(types) else len(numbers)
     return numbers.setdefault(key, len(numbers))

@@ -27,7 +27,8 @@ from kdsl.check.model.typed import (
 from kdsl.check.model.types import Type
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode
-from kdsl.plan.devices.reads import keys_read
+from kdsl.plan.devices.reads import attributes_read, keys_read
+from kdsl.plan.devices.section import Section
 
 _SHAPE: Final = attrgetter("shape")
 ANY: Final = "*"
@@ -54,8 +55,8 @@ _READ: Final = frozenset(
 _SAME: Final = {"DeviceGrant.id": "Device.id", "DeviceGrant.attributes": "Device.attributes"}
 """The fields of grants that are those of their cards."""
 
-_Part = tuple[str, tuple[str, ...] | None]
-"""A field and the keys that are read of it, None for all of it."""
+Parts = tuple[tuple[str, tuple[str, ...] | None], ...]
+"""Attributes, and the keys that are read of them; None for all of it."""
 
 
 @dataclass(frozen=True)
@@ -64,19 +65,20 @@ class Facts:
     card.
     """
 
-    node: tuple[_Part, ...] = ()
-    card: tuple[_Part, ...] = ()
-    used: tuple[_Part, ...] = ()
-    tenants: tuple[_Part, ...] = ()
+    node: Parts = ()
+    card: Parts = ()
+    used: Parts = ()
+    tenants: Parts = ()
 
     @staticmethod
-    def read_by(exprs: Sequence[TypedExpr]) -> Facts:
-        """Return the facts that expressions read."""
+    def read_by(*sections: Section) -> Facts:
+        """Return the facts that sections read."""
+        exprs = [expr for section in sections for expr in section.opened]
         read = {_SAME.get(name, name) for expr in exprs for name in fields_read(expr)}
         if ANY in read:
             read |= {*NODE_FIELDS, *_TENANT, *_CARD}
 
-        def parts(fields: Sequence[str], mark: str = "") -> tuple[_Part, ...]:
+        def parts(fields: Sequence[str], mark: str = "") -> Parts:
             found = (field.split(".") for field in fields if mark + field in read)
             return tuple((field, None if ANY in read else _keys(exprs, view, field)) for view, field in found)
 
@@ -91,14 +93,14 @@ class Facts:
 
     def of_node(self, node: DeviceNode) -> Hashable:
         """Return the facts of a node without its cards."""
-        return _values(node, self.node)
+        return values_of(node, self.node)
 
     def of_card(self, card: Card) -> Hashable:
         """Return the facts of a card."""
-        found = _values(card, self.card)
+        found = values_of(card, self.card)
         if card.tenants and (self.used or self.tenants):
-            found += _values(card, self.used)
-            found += tuple([_values(tenant, self.tenants) for tenant in card.tenants])
+            found += values_of(card, self.used)
+            found += tuple([values_of(tenant, self.tenants) for tenant in card.tenants])
         return found
 
     @cached_property
@@ -107,7 +109,16 @@ class Facts:
         return (lambda card: (card.shape, self.of_card(card))) if self.are_of_cards else _SHAPE
 
 
-def _values(thing: object, parts: tuple[_Part, ...]) -> tuple[Hashable, ...]:
+def pod_parts(exprs: Sequence[TypedExpr]) -> Parts:
+    """Return the parts of a pod that expressions read, but for its containers."""
+    keys = keys_read(exprs, "DevicePod", "annotations")
+    of_annotations = None if keys is None else tuple(sorted(keys))
+    read = sorted(attributes_read(exprs))
+    return tuple([(name, of_annotations if name == "annotations" else None) for name in read])
+
+
+def values_of(thing: object, parts: Parts) -> tuple[Hashable, ...]:
+    """Return the values of parts: equal ones for things of which rules read the same."""
     return tuple([_plain(getattr(thing, name), keys) for name, keys in parts]) if parts else ()
 
 

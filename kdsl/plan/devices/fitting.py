@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import permutations
 from typing import Final
 
 from kdsl.base.by_identity import ByIdentity
-from kdsl.base.span import Span
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
-from kdsl.check.model.devices import CheckedChooser, CheckedDevice
-from kdsl.check.model.typed import TypedExpr
+from kdsl.check.model.devices import CheckedChooser
 from kdsl.cluster.devices.cards import Attributes, Card, DeviceGrant
 from kdsl.eval.ir import free_slots
-from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
-from kdsl.hooks.faults import Fault
-from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.compile.template import text_in
-from kdsl.plan.devices.attempt import ContainerAttempt, Listener
-from kdsl.plan.devices.card_memo import Verdicts
-from kdsl.plan.devices.card_tests import CardTests, Walk
+from kdsl.plan.devices.attempt import ContainerAttempt, Listener, Unplaced
+from kdsl.plan.devices.card_tests import CardTests, Walker
 from kdsl.plan.devices.choice import CardChoice, CardRefusal
 from kdsl.plan.devices.choosers import CHOOSERS, COUNTED, GREEDY, PAIRED, SILENT
 from kdsl.plan.devices.device_error import fault_of, located
 from kdsl.plan.devices.facts import ANY, Facts, fields_read
 from kdsl.plan.devices.identity import FIXED_FIELDS, reads_fixed_cards, reads_only
-from kdsl.plan.devices.reads import needs
-from kdsl.plan.devices.section import FieldsProgram, Section
+from kdsl.plan.devices.section import DeviceSource, Section, value_of
 
 INSUFFICIENT: Final = "NodeInsufficientDevice"
 MOST_ATTRIBUTES: Final = 65_536
@@ -37,25 +29,15 @@ MOST_ATTRIBUTES: Final = 65_536
 _ATTRIBUTES: Final = frozenset({"attributes"})
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """The cards of a container, or the reason why the node does not fit. `fault` is the error of an
-    expression, if any.
-    """
-
-    found: tuple[DeviceGrant, ...] | str
-    fault: Fault | None = None
-
-
 class Chooser:
     """A compiled `choose` line."""
 
-    def __init__(self, checked: CheckedChooser, device: CheckedDevice, functions: CompiledFunctions) -> None:
+    def __init__(self, checked: CheckedChooser, source: DeviceSource) -> None:
         self.name = checked.name
-        self.gates = Section(checked.scope, device, functions)
+        self.gates = source.section(checked.scope)
         self.where = self.gates.maybe(checked.where)
         self.reason = self.gates.template(checked.reason)
-        self.fields = FieldsProgram(checked.fields, device, functions)
+        self.fields = source.fields(checked.fields)
         self.has_pairs = checked.name in PAIRED
         self.is_counted = isinstance(self.reason, str) and (
             checked.name in GREEDY or (self.has_pairs and self._reads_fixed_pairs(checked))
@@ -79,13 +61,15 @@ class Chooser:
             name: ByIdentity[Attributes, Value](partial(self._value_of, name), MOST_ATTRIBUTES)
             for name, expr in zip(checked.fields.values, exprs, strict=True)
             # A probe must see every computation.
-            if functions.probe is None and free_slots(expr) == {slot} and reads_only([expr], _ATTRIBUTES)
+            if source.functions.probe is None
+            and free_slots(expr) == {slot}
+            and reads_only([expr], _ATTRIBUTES)
         }
 
     @cached_property
     def facts(self) -> Facts:
         """The facts that decide what it chooses."""
-        return Facts.read_by(self.fields.section.opened)
+        return Facts.read_by(self.fields.section)
 
     def value(self, name: str, device: Card | None, about: Mapping[str, Value]) -> Value:
         """Return a field of the chooser; `about` are the values of the names it may read beside the card."""
@@ -122,22 +106,15 @@ class Chooser:
 class FitProgram:
     """The compiled `require`, `charge`, `fit` and `choose` of a device."""
 
-    def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
-        self._kind, self._span = kind, device.span
-        self._gates = Section(device.gates.scope, device, functions)
-        self._tests = [
-            (self._gates.compile(test.condition), self._gates.template(test.reason), test.condition.span)
-            for test in device.gates.tests
-        ]
-        self.cards = CardTests(device, kind, functions)
-        self.choosers = [Chooser(chooser, device, functions) for chooser in device.choosers]
-        self.is_countable = self.cards.are_countable and device.gates.scope["devices"].slot not in free_slots(
-            *self._gates.exprs
-        )
-        """Whether neither `require` nor `fit` reads other cards, except by `together by`."""
+    def __init__(self, source: DeviceSource) -> None:
+        choosers = source.device.choosers
+        self._kind, self._span = source.kind, source.device.span
+        self.cards = CardTests(source)
+        self.choosers = [Chooser(chooser, source) for chooser in choosers]
         self.is_settled = all(each.is_settled for each in self.choosers)
         self.chooses_by_request = any(
-            each.scope["request"].slot in needs(each.where, {}) for each in device.choosers
+            each.where is not None and each.scope["request"].slot in free_slots(each.where)
+            for each in choosers
         )
 
     @cached_property
@@ -145,32 +122,23 @@ class FitProgram:
         """Whether some chooser reads facts."""
         return any(each.facts for each in self.choosers)
 
-    @cached_property
-    def node_facts(self) -> Facts:
-        """The facts that decide which cards fit."""
-        sections = self.cards.charge.section, self.cards.section, self._gates
-        return Facts.read_by([expr for each in sections for expr in each.opened])
-
-    @property
-    def read(self) -> tuple[TypedExpr, ...]:
-        """The expressions that decide about a node, but for identity tests and the fields of choosers."""
-        sections = self.cards.charge.section, self.cards.section, self._gates
-        return tuple(
-            expr for each in (*sections, *(each.gates for each in self.choosers)) for expr in each.opened
-        )
-
     @property
     def sections(self) -> tuple[Section, ...]:
-        """The sections that decide which cards are chosen."""
-        choosers = (section for each in self.choosers for section in (each.gates, each.fields.section))
-        return (*self.cards.sections, self._gates, *choosers)
+        """The sections that decide about a node, but for those of `narrow`."""
+        return *self.cards.sections, *(each.gates for each in self.choosers)
+
+    @property
+    def narrow(self) -> tuple[Section, ...]:
+        """The sections that decide about some cards or nodes: identity tests and the fields of choosers."""
+        identity = self.cards.identity
+        return identity.own.section, identity.asked.section, *(each.fields.section for each in self.choosers)
 
     def chooser(self, about: Mapping[str, Value]) -> int:
         """Return the place of the chooser whose `where` holds on a node; EvalError if one has no value."""
         return next(
             place
             for place, each in enumerate(self.choosers)
-            if each.where is None or _value(each.where, each.gates.frame(**about), each.span)
+            if each.where is None or value_of(each.where, each.gates.frame(**about), each.span)
         )
 
     def settled_chooser(self, about: Mapping[str, Value]) -> int | None:
@@ -180,7 +148,9 @@ class FitProgram:
         except EvalError:
             return None
 
-    def fit(self, attempt: ContainerAttempt, verdicts: Verdicts, listener: Listener | None = None) -> Fitted:
+    def fit(
+        self, attempt: ContainerAttempt, listener: Listener | None = None
+    ) -> tuple[DeviceGrant, ...] | Unplaced:
         """Return the cards of the container, or the reason against the node; see `CardTests.walk`."""
         total = len(attempt.cards)
         about = {**attempt.names, "devices": tuple(attempt.cards)}
@@ -189,28 +159,19 @@ class FitProgram:
             if listener is not None:
                 listener.chooses(chooser.name)
             if attempt.request.count > total and not CHOOSER_FORMS[chooser.name].repeats:
-                return Fitted(INSUFFICIENT)
-            refused = self.gated(about)
+                return Unplaced(INSUFFICIENT)
+            refused = self.cards.gated(about)
             if refused:
-                return Fitted(f"1/{total} {refused}")
-            walk = self.cards.walk(attempt, verdicts, chooser.name in GREEDY, listener)
-            return Fitted(self._choose(attempt, about, chooser, walk))
+                return Unplaced(f"1/{total} {refused}")
+            walk = self.cards.walk(attempt, chooser.name in GREEDY, listener)
+            return self._choose(attempt, about, chooser, walk)
         except EvalError as error:
             fault = fault_of(located(error, self._span), self._kind)
-            return Fitted(fault.message, fault)
-
-    def gated(self, about: Mapping[str, Value]) -> str:
-        """Return the reason of the first `require` of the device that fails, empty if none does."""
-        if self._tests:
-            frame = self._gates.frame(**about)
-            for condition, reason, span in self._tests:
-                if not _value(condition, frame, span):
-                    return text_in(reason, frame)
-        return ""
+            return Unplaced(fault.message, fault)
 
     def _choose(
-        self, attempt: ContainerAttempt, about: Mapping[str, Value], chooser: Chooser, walk: Walk
-    ) -> tuple[DeviceGrant, ...] | str:
+        self, attempt: ContainerAttempt, about: Mapping[str, Value], chooser: Chooser, walk: Walker
+    ) -> tuple[DeviceGrant, ...] | Unplaced:
         names = {**about, "fitting": tuple(one.place for one in walk.taken), "allocated": attempt.allocated}
 
         def read(name: str, device: Card | None = None, other: Card | None = None) -> Value:
@@ -236,16 +197,9 @@ class FitProgram:
             counts = {word or reason: count for word, count in chosen.counts.items()}
         elif chosen.count or chosen.total is not None:
             counts[reason] = counts.get(reason, 0) + chosen.count
-        return refusal(counts, total)
+        return Unplaced(refusal(counts, total))
 
 
 def refusal(counts: Mapping[str, int], total: int) -> str:
     """Return the reason against a node, from the number of its cards by reason."""
     return ", ".join(sorted(f"{count}/{total} {word}" for word, count in counts.items()))
-
-
-def _value(read: Closure, frame: Frame, span: Span) -> Value:
-    try:
-        return read(frame)
-    except EvalError as error:
-        raise located(error, span) from error

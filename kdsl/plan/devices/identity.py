@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeGuard
 
-from kdsl.check.model.devices import CheckedDevice, CheckedTest, FitStep
+from kdsl.check.model.devices import CheckedTest, FitStep
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import (
@@ -32,11 +32,9 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.devices.facts import ANY, NAMES, VIEWS, fields_read, hands_over
-from kdsl.plan.devices.pod_part import PodPart
-from kdsl.plan.devices.reads import parts
-from kdsl.plan.devices.section import Section
+from kdsl.plan.devices.facts import ANY, NAMES, VIEWS, Parts, fields_read, hands_over, pod_parts, values_of
+from kdsl.plan.devices.reads import needs, parts
+from kdsl.plan.devices.section import DeviceSource, Section
 
 IdentityAnswer = tuple[bool | str, ...]
 """The answers of the identity tests about a card; a text is an error."""
@@ -66,22 +64,20 @@ class IdentityGroup:
 
     section: Section
     tests: tuple[Closure, ...]
-    part: PodPart
+    part: Parts
     fields: tuple[str, ...]
     lists: tuple[Closure, ...] | None
     reads_policy: bool
     reads_node: bool
 
     @staticmethod
-    def of(
-        tests: Sequence[CheckedTest], device: CheckedDevice, functions: CompiledFunctions
-    ) -> IdentityGroup:
+    def of(tests: Sequence[CheckedTest], source: DeviceSource) -> IdentityGroup:
         """Compile tests."""
-        scope = device.fit.scope
-        read = frozenset[int]().union(*map(_slots, tests))
+        scope = source.device.fit.scope
+        read = needs([test.condition for test in tests], {})
         reads_node = scope["node"].slot in read
         names = {**scope, "node": replace(scope["node"], time=BindingTime.POD)} if reads_node else scope
-        section = Section(names, device, functions)
+        section = source.section(names)
         compiled = tuple([section.compile(test.condition) for test in tests])
         exprs = tuple(section.exprs)
         of_pod = frozenset((scope["pod"].slot, scope["policy"].slot))
@@ -90,8 +86,8 @@ class IdentityGroup:
         return IdentityGroup(
             section,
             compiled,
-            PodPart.read_by(exprs),
-            tuple(sorted({part.field for part in parts(exprs) if _is_of_card(part)} - {"id"})),
+            pod_parts(exprs),
+            tuple(sorted({part.field for part in parts(*exprs) if _is_of_card(part)} - {"id"})),
             None if reads_node or None in lists else tuple(known),
             scope["policy"].slot in read,
             reads_node,
@@ -110,7 +106,7 @@ class IdentityGroup:
 
     def signature(self, pod: DevicePod, policy: Policy) -> Hashable:
         """Return the values of the pod that decide about the answers."""
-        return self.part.of(pod), policy if self.reads_policy else None
+        return values_of(pod, self.part), policy if self.reads_policy else None
 
     def frame(self, pod: DevicePod, policy: Policy) -> Frame:
         """Return a frame for all cards of one pod."""
@@ -145,27 +141,25 @@ class IdentityTests:
     The answer about a card has those of `own` first.
     """
 
-    def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
-        scope = device.fit.scope
-        lets = {step.variable.slot for step in device.fit.steps if isinstance(step, CheckedLet)}
+    def __init__(self, source: DeviceSource) -> None:
+        scope, steps = source.device.fit.scope, source.device.fit.steps
+        lets = {step.variable.slot for step in steps if isinstance(step, CheckedLet)}
         tests = [
-            step
-            for step in device.fit.steps
-            if isinstance(step, CheckedTest) and _is_identity_test(step, scope, lets)
+            step for step in steps if isinstance(step, CheckedTest) and _is_identity_test(step, scope, lets)
         ]
         of_pod = {scope["pod"].slot, scope["policy"].slot}
-        own = [test for test in tests if _slots(test).isdisjoint(of_pod)]
+        own = [test for test in tests if needs([test.condition], {}).isdisjoint(of_pod)]
         asked = [test for test in tests if test not in own]
         self._numbers = {id(test): number for number, test in enumerate((*own, *asked))}
-        self.own = IdentityGroup.of(own, device, functions)
-        self.asked = IdentityGroup.of(asked, device, functions)
+        self.own = IdentityGroup.of(own, source)
+        self.asked = IdentityGroup.of(asked, source)
 
     def number(self, step: FitStep) -> int | None:
         """Return the place of a step among the answers; None for a step that is no identity test."""
         return self._numbers.get(id(step))
 
     def answers(
-        self, pod: DevicePod, node: DeviceNode, policy: Policy, cards: Sequence[Card]
+        self, pod: DevicePod, policy: Policy, node: DeviceNode, cards: Sequence[Card]
     ) -> IdentityAnswers:
         """Run the tests on each card."""
         if not self._numbers:
@@ -196,16 +190,12 @@ def _is_of_card(part: Typed) -> TypeGuard[FieldOf | HasField]:
     return isinstance(part, FieldOf | HasField) and part.view == "Device"
 
 
-def _slots(test: CheckedTest) -> frozenset[int]:
-    return frozenset(part.slot for part in parts(test.condition) if isinstance(part, Var))
-
-
 def reads_fixed_cards(exprs: Sequence[TypedExpr], cards: int) -> bool:
     """Return whether expressions read of the list in the slot `cards` only `size`, and by `exists` and `all`
     fields that no pod changes: then neither the order nor the use of the cards decides.
     """
     read = unordered = 0
-    for part in parts(exprs):
+    for part in parts(*exprs):
         match part:
             case Var(slot=slot):
                 read += slot == cards
@@ -222,7 +212,7 @@ def reads_only(exprs: Sequence[TypedExpr], fields: Collection[str]) -> bool:
     """Return whether expressions read only these fields of cards."""
     if any(ANY in fields_read(each) for each in exprs):
         return False
-    return all(part.field in fields for part in parts(exprs) if _is_of_card(part))
+    return all(part.field in fields for part in parts(*exprs) if _is_of_card(part))
 
 
 def _is_identity_test(test: CheckedTest, scope: Mapping[str, Var], lets: Collection[int]) -> bool:

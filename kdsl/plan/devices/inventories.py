@@ -8,41 +8,29 @@ twice.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from kdsl.base.resources import NOTHING, Resources
-from kdsl.cluster.devices.cards import Card, Shape
+from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import shown
 from kdsl.cluster.devices.pods import DeviceNode
-from kdsl.cluster.devices.quota import Quota
+from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.cluster.devices.usage import with_holdings
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.faults import Fault
+from kdsl.plan.devices.attempt import NodeCards
 from kdsl.plan.devices.device_error import DeviceError, fault_of
-from kdsl.plan.devices.node_inputs import KindsByKey, NodeInputs
-from kdsl.plan.devices.placing import NodeCards
+from kdsl.plan.devices.handshakes import Handshake
+from kdsl.plan.devices.inventory import MAPS
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.records import Records
 
 SPARE_NODES: Final = 1_024
 """The nodes that are remembered beside twice as many as there are rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeInventory:
-    """The node with its idle cards, and their shapes; `faults` has the error of each unreadable kind."""
-
-    at: NodeCards
-    shapes: tuple[Shape, ...]
-    faults: Mapping[str, Fault]
-
-    @property
-    def cards(self) -> tuple[Card, ...]:
-        return self.at.cards
 
 
 def device_node(facts: NodeFacts, requested: Resources = NOTHING) -> DeviceNode:
@@ -58,20 +46,19 @@ class Inventories:
     def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
         self.programs = programs
         self.records = Records({kind: program.record for kind, program in programs.items()})
-        self.inputs = NodeInputs(programs)
-        self._kinds = KindsByKey(programs)
-        self._idle: dict[str, tuple[NodeFacts, NodeInventory]] = {}
+        self._needed = {kind: program.inventory.needed for kind, program in programs.items()}
+        self._idle: dict[str, tuple[NodeFacts, NodeCards]] = {}
         self._used: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
 
-    def inventory(self, facts: NodeFacts) -> NodeInventory:
-        """Return the idle cards of a node."""
+    def inventory(self, facts: NodeFacts) -> NodeCards:
+        """Return a node with its cards as if it had no pods: the same object until a device rule reads
+        something else of the node.
+        """
         known = self._idle.get(facts.name)
         if known is not None and known[0] is facts:
             return known[1]
-        if known is not None and self.inputs.are_equal(known[0], facts):
-            found = replace(known[1], at=NodeCards(device_node(facts), known[1].cards))
-        else:
-            found = self._read(facts)
+        is_equal = known is not None and self.reads_same(known[0], facts)
+        found = known[1] if known is not None and is_equal else self._read(facts)
         self._idle[facts.name] = (facts, found)
         return found
 
@@ -86,10 +73,6 @@ class Inventories:
                 name: each for name, each in list(self._used.items()) if live.row_of(name) is not None
             }
 
-    def idle(self, node: NodeInfo) -> NodeCards:
-        """Return a node with its cards as if it had no pods."""
-        return self.inventory(node.facts).at
-
     def cards(self, node: NodeInfo) -> tuple[Card, ...]:
         """Return the cards of a node with the parts of its pods taken."""
         return self.at(node).cards
@@ -100,25 +83,29 @@ class Inventories:
         known = self._used.get(node.name)
         if known is not None and known[0] is facts and known[1] is pods:
             return known[2]
-        at, more = self.idle(node), pods
+        at, more = self.inventory(facts), pods
         if known is not None and known[0] is facts and pods and known[1] == pods[:-1]:
             # Most often one pod was added.
             at, more = known[2], pods[-1:]
-        cards = with_holdings(at.cards, self.records.holdings(more))
-        at = NodeCards(device_node(facts, node.requested), cards)
-        self._used[node.name] = (facts, pods, at)
-        return at
+        found = self.what_if(node, with_holdings(at.cards, self.records.holdings(more)))
+        self._used[node.name] = (facts, pods, found)
+        return found
 
-    def quota(self, snapshot: Snapshot, namespace: str) -> Quota | None:
-        """Return the limits of a namespace on cards and the usage of its pods; None without limits."""
+    def what_if(self, node: NodeInfo, cards: tuple[Card, ...]) -> NodeCards:
+        """Return a node as it would be with these cards."""
+        facts = node.facts
+        return NodeCards(device_node(facts, node.requested), cards, self.inventory(facts).faults)
+
+    def quota(self, snapshot: Snapshot, namespace: str) -> Quota:
+        """Return the limits of a namespace on cards and the usage of its pods."""
         limits = snapshot.catalog.quota_limits(namespace)
         if not limits:
-            return None
+            return NO_QUOTA
         quota_names = {kind: program.quota_names for kind, program in self.programs.items()}
         names = {name for each in quota_names.values() for name in (each.memory, each.cores)}
         quota = Quota({name: amount for name, amount in limits.items() if name in names})
         if not quota.limits:
-            return None
+            return NO_QUOTA
         for row in snapshot.order.tolist():
             for pod in snapshot.info(row).pods:
                 if pod.namespace == namespace:
@@ -126,12 +113,15 @@ class Inventories:
                         quota = quota.with_usage(quota_names[kind], grants)
         return quota
 
-    def _read(self, facts: NodeFacts) -> NodeInventory:
+    def _read(self, facts: NodeFacts) -> NodeCards:
         node, faults = device_node(facts), dict[str, Fault]()
         cards: dict[str, Card] = {}
-        present = self._kinds.of(node)
-        for kind, program in self.programs.items():
-            if kind not in present or (program.handshake is not None and program.handshake.is_gone(facts)):
+        keys = set().union(*[getattr(node, name) for name in MAPS])
+        for kind, needed in self._needed.items():
+            if needed is not None and needed.isdisjoint(keys):
+                continue
+            program = self.programs[kind]
+            if program.handshake is not None and program.handshake.is_gone(facts):
                 continue
             try:
                 found = {card.id: card for card in program.inventory.cards(node)}
@@ -141,5 +131,31 @@ class Inventories:
                 cards |= found
             except DeviceError as error:
                 faults[kind] = fault_of(error, kind)
-        at = NodeCards(node, tuple(cards.values()))
-        return NodeInventory(at, tuple([card.shape for card in at.cards]), faults)
+        return NodeCards(node, tuple(cards.values()), faults)
+
+    @cached_property
+    def _keys(self) -> frozenset[str] | None:
+        read = [program.node_annotations for program in self.programs.values()]
+        return None if None in read else frozenset(key for keys in read if keys for key in keys)
+
+    @cached_property
+    def _handshakes(self) -> list[Handshake]:
+        return [each.handshake for each in self.programs.values() if each.handshake is not None]
+
+    def reads_same(self, before: NodeFacts, after: NodeFacts) -> bool:
+        """Return whether every device rule reads the same of two states of a node: of its labels, its
+        amounts, and those annotations that some rule reads.
+        """
+        if self._keys is None or not (
+            before.name == after.name
+            and before.allocatable == after.allocatable
+            # Rules see the order of maps.
+            and [*before.labels.items()] == [*after.labels.items()]
+            and [*before.device_capacity.items()] == [*after.device_capacity.items()]
+        ):
+            return False
+        changed = {key for key, _ in before.annotations.items() ^ after.annotations.items()}
+        if not self._keys.isdisjoint(changed):
+            return False
+        handshakes = [each for each in self._handshakes if each.key in changed]
+        return all(each.is_gone(before) == each.is_gone(after) for each in handshakes)

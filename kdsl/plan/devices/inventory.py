@@ -6,53 +6,49 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from kdsl.check.model.devices import CheckedDevice
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import shown
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError
-from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.device_error import DeviceError
 from kdsl.plan.devices.reads import keys_read, needs
 from kdsl.plan.devices.registration import Registration
-from kdsl.plan.devices.section import FieldsProgram, Section, kind_word
+from kdsl.plan.devices.section import DeviceSource, kind_word
 
-_MAPS: Final = ("annotations", "capacity", "labels")
+MAPS: Final = ("annotations", "capacity", "labels")
 
 
 class InventoryProgram:
     """A compiled `inventory`."""
 
-    def __init__(self, device: CheckedDevice, kind: str, functions: CompiledFunctions) -> None:
-        checked = device.inventory
-        self._kind = kind
-        self.section = Section(checked.fields.scope, device, functions)
+    def __init__(self, source: DeviceSource) -> None:
+        checked = source.device.inventory
+        self._kind = source.kind
+        self.section = source.section(checked.fields.scope)
         self._rows = self.section.compile(checked.rows)
         self._row = checked.variable.slot
-        self._fields = FieldsProgram(checked.fields, device, functions, self.section)
+        self._fields = source.fields(checked.fields, self.section)
         self._registration = Registration(checked, self.section.exprs)
         # Values that do not depend on the row are computed once for all rows.
         lets = {let.variable.slot: let for let in checked.fields.lets}
-        self.section.keep([slot for slot, let in lets.items() if self._row not in needs(let.value, lets)])
+        self.section.keep([slot for slot, let in lets.items() if self._row not in needs([let.value], lets)])
         # A probe must get exactly the conditions that are evaluated on nodes.
-        self.needed = self._keys_needed() if functions.probe is None else None
-        """The keys that every node with cards has one of, by the map of the node; None if there are none."""
+        self.needed = self._keys_needed() if source.functions.probe is None else None
+        """The keys of which every node with cards has one, in one of its `MAPS`; None if there are none."""
 
-    def _keys_needed(self) -> Mapping[str, frozenset[str]] | None:
-        rows = self.section.exprs[:1]
-        needed = {}
-        for name in _MAPS:
-            keys = keys_read(rows, "DeviceNode", name)
+    def _keys_needed(self) -> frozenset[str] | None:
+        needed: set[str] = set()
+        for name in (*MAPS, "name"):
+            keys = keys_read(self.section.exprs[:1], "DeviceNode", name)
             if keys is None:
                 return None
-            if keys:
-                needed[name] = keys
+            needed |= keys
         try:
             is_empty = not self._rows(self.section.frame(node=DeviceNode("")))
         except EvalError:
             return None
-        return needed if is_empty and keys_read(rows, "DeviceNode", "name") == frozenset() else None
+        return frozenset(needed) if is_empty else None
 
     def cards(self, node: DeviceNode) -> tuple[Card, ...]:
         """Return the idle cards of a node; DeviceError if its registration is unreadable."""

@@ -6,23 +6,20 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Var
 from kdsl.check.rules.totality import Totality
 from kdsl.cluster.devices.cards import Card
-from kdsl.cluster.devices.pods import DeviceNode, DevicePod
-from kdsl.cluster.devices.policy import Policy
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError
-from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.devices.card_memo import CardMemo
+from kdsl.plan.devices.attempt import NodeCards, names_of
+from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.facts import Facts
 from kdsl.plan.devices.fullness import card_score
 from kdsl.plan.devices.identity import reads_only
 from kdsl.plan.devices.requests import DeviceRequest
-from kdsl.plan.devices.section import Section
+from kdsl.plan.devices.section import DeviceSource
 
 _NUMBERS: Final = frozenset(
     ("index", "numa", "slots", "used", "memory", "usedMemory", "cores", "usedCores", "healthy")
@@ -33,13 +30,13 @@ _NUMBERS: Final = frozenset(
 class CardOrder:
     """The keys by which cards are put in order."""
 
-    def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
-        names, keys = device.order.scope, device.order.keys
-        self.section = Section(names, device, functions)
+    def __init__(self, source: DeviceSource) -> None:
+        names, keys = source.device.order.scope, source.device.order.keys
+        self.section = source.section(names)
         self._keys = [(self.section.compile(key.value), key.descending, key.value.span) for key in keys]
         read = {part.slot for key in keys for part in walk(key.value) if isinstance(part, Var)}
         self._is_shared = names["devices"].slot not in read
-        self._fns = functions.fns
+        self._fns = source.functions.fns
         self._reads_fullness = names["fullness"].slot in read
 
     @cached_property
@@ -51,7 +48,7 @@ class CardOrder:
 
     @cached_property
     def _facts(self) -> Facts:
-        return Facts.read_by(self.section.opened)
+        return Facts.read_by(self.section)
 
     @property
     def is_by_shape(self) -> bool:
@@ -69,21 +66,18 @@ class CardOrder:
     def sort_keys(
         self,
         cards: Iterable[Card],
-        node_cards: tuple[Card, ...],
-        pod: DevicePod,
-        node: DeviceNode,
-        policy: Policy,
+        demand: Demand,
+        at: NodeCards,
         request: DeviceRequest,
         asked: Iterable[DeviceRequest],
-        memo: CardMemo,
     ) -> list[tuple[Any, ...]]:
         """Return the keys of each card; EvalError if one has no value.
 
-        `node_cards` are those of the node before the pod, in its own order. `asked` are all requests of the
-        container. `memo` is that of the pod's signature.
+        The cards of `at` are those of the node before the pod, in its own order. `asked` are all requests of
+        the container.
         """
         facts = self._facts
-        known = memo.sort_keys(facts.of_node(node), (request, *asked))
+        known = demand.memo.sort_keys(facts.of_node(at.node), (request, *asked))
         frame: Frame | None = None
         found: list[tuple[Any, ...]] = []
         for card in cards:
@@ -91,10 +85,8 @@ class CardOrder:
             keys = known.get(key) if self._is_shared else None
             if keys is None:
                 if frame is None:
-                    frame = self.section.frame(
-                        pod=pod, node=node, policy=policy, request=request, devices=node_cards
-                    )
-                fullness = card_score(card, asked, policy.weights) if self._reads_fullness else 0.0
+                    frame = self.section.frame(**names_of(demand, at.node, request), devices=at.cards)
+                fullness = card_score(card, asked, demand.policy.weights) if self._reads_fullness else 0.0
                 self.section.fill(frame, device=card, fullness=float(fullness))
                 self.section.rewind(frame)
                 keys = self._sort_keys(frame)

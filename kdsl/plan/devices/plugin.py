@@ -17,7 +17,6 @@ from kdsl.base.errors import KdslError
 from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.check.model.sharing import ASKED, CHOSEN, DEVICES, CheckedSharing
-from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy, Weights
@@ -38,15 +37,16 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.answers import CardAnswers
+from kdsl.plan.devices.attempt import NodeCards
+from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.device_error import fault_of, rejection
+from kdsl.plan.devices.facts import values_of
 from kdsl.plan.devices.inventories import Inventories, device_node
 from kdsl.plan.devices.locks import Locks, NodeLock
 from kdsl.plan.devices.placing import Placed
-from kdsl.plan.devices.pod_part import plain
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.records import device_pod
-from kdsl.plan.devices.requests import Demand
-from kdsl.plan.devices.review import Reviewed, Reviews, review_admitted
+from kdsl.plan.devices.review import Reviewed, Reviews
 from kdsl.plan.rules.normalize import Scores
 
 CHOSEN_NODE: Final = "hami.io/vgpu-node"
@@ -99,7 +99,6 @@ class DevicesPlugin:
         self.records = tuple(program.record for program in programs)
         self._record_keys = frozenset(self.records)
         self._reviews = Reviews(tuple(self._programs.values()))
-        self._admitted = Reviews(tuple(self._programs.values()), review_admitted)
         self.inventories = Inventories(self._programs)
         self.answers = CardAnswers(self.inventories)
         self._annotator, self._clock = annotator, clock
@@ -107,47 +106,36 @@ class DevicesPlugin:
 
     # ---- filter ------------------------------------------------------------------------------------------
 
-    def demand(self, pod: PodInfo, snapshot: Snapshot) -> Demand | Status | None:
-        """Return the demand of a pod; None for no card, a status if the pod is refused."""
+    def demand(self, pod: PodInfo, snapshot: Snapshot, is_admitted: bool = False) -> Demand | Status | None:
+        """Return the demand of a pod, which a webhook may have admitted; None for no card, a status if the
+        pod is refused.
+        """
         if not pod.device_containers:
             return None
         try:
-            reviewed, quota = self.review(device_pod(pod), snapshot)
+            quota = self.inventories.quota(snapshot, pod.namespace)
+            reviewed = self._reviews.review(device_pod(pod), quota, is_admitted)
             return self._demand(reviewed, quota) if reviewed.refusal is None else reviewed.refusal
         except (EvalError, ValueError) as error:
             return _unresolvable(error)
 
-    def review(self, pod: DevicePod, snapshot: Snapshot) -> tuple[Reviewed, Quota | None]:
-        """Return the pod after admission, and the quota of its namespace; EvalError if a device fails."""
-        quota = self.inventories.quota(snapshot, pod.namespace)
-        return self._reviews.review(pod, quota), quota
+    def review(self, pod: DevicePod, snapshot: Snapshot) -> Reviewed:
+        """Return the pod after admission; EvalError if a device fails."""
+        return self._reviews.review(pod, self.inventories.quota(snapshot, pod.namespace))
 
-    def admitted_demand(self, pod: PodInfo, snapshot: Snapshot) -> Demand | Status | None:
-        """Return the demand of a pod that a webhook has admitted; otherwise as `demand`."""
-        if not pod.device_containers:
-            return None
-        try:
-            reviewed = self._admitted.review(device_pod(pod), None)
-            return self._demand(reviewed, self.inventories.quota(snapshot, pod.namespace))
-        except (EvalError, ValueError) as error:
-            return _unresolvable(error)
-
-    def _demand(self, reviewed: Reviewed, quota: Quota | None) -> Demand | None:
+    def _demand(self, reviewed: Reviewed, quota: Quota) -> Demand | None:
         """Return the demand of a reviewed pod; ValueError if its weights are unreadable."""
         if not reviewed.asks:
             return None
         admitted = reviewed.pod
         policy = self._default.of(admitted.annotations)
         kinds = dict.fromkeys(kind for asked in reviewed.requests for kind in asked)
-        parts = tuple([(kind, self._programs[kind].pod_part.of(admitted)) for kind in kinds])
+        parts = tuple([(kind, values_of(admitted, self._programs[kind].pod_parts)) for kind in kinds])
         pod_signature = (policy, parts)
-        signature = (
-            pod_signature,
-            tuple(tuple(asked.values()) for asked in reviewed.requests),
-            admitted.containers,
-            None if quota is None else (plain(quota.limits), plain(quota.used)),
-        )
-        return Demand(admitted, reviewed.requests, policy, quota, signature, pod_signature)
+        requests = tuple(tuple(asked.values()) for asked in reviewed.requests)
+        key = (pod_signature, requests, admitted.containers)
+        memo = self.answers.memo(pod_signature)
+        return Demand(admitted, reviewed.requests, policy, quota, key, memo)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
@@ -165,18 +153,20 @@ class DevicesPlugin:
         if not isinstance(attempt, _Attempt) or self._asks_chosen:
             return None
         snapshot, demand = nodes.snapshot, attempt.demand
-        column = self.answers.column(demand, snapshot, nodes.rows, self._what_if(state, nodes))
+        column = self.answers.column(demand, snapshot, nodes.rows, self._what_ifs(state, nodes))
         if not snapshot.is_overlay:
             self._report(state, snapshot)
         return column
 
-    def _what_if(self, state: CycleState, nodes: NodeSet) -> list[tuple[Card, ...]] | None:
-        """Return the cards of the nodes of a what-if, None for nodes as they are."""
+    def _what_ifs(self, state: CycleState, nodes: NodeSet) -> list[NodeCards] | None:
+        """Return the nodes of a what-if with their cards, None for nodes as they are."""
         snapshot = nodes.snapshot
         if not snapshot.is_overlay:
             return None
         nominated = self._nominated(state)
-        return [self.cards(node, nominated, snapshot) for node in map(snapshot.info, nodes.rows.tolist())]
+        return [
+            self.node_cards(node, nominated, snapshot) for node in map(snapshot.info, nodes.rows.tolist())
+        ]
 
     def _report(self, state: CycleState, snapshot: Snapshot) -> None:
         """Report the unreadable records of cards; they change no outcome by themselves."""
@@ -200,23 +190,24 @@ class DevicesPlugin:
         nominated = state.values.get(self._nominations)
         return nominated if isinstance(nominated, frozenset) else frozenset()
 
-    def cards(self, node: NodeInfo, nominated: frozenset[str], snapshot: Snapshot) -> tuple[Card, ...]:
-        """Return the cards of a node after its nominated pods, by key, have got theirs."""
-        cards = self.inventories.cards(node)
+    def node_cards(self, node: NodeInfo, nominated: frozenset[str], snapshot: Snapshot) -> NodeCards:
+        """Return a node with its cards after its nominated pods, by key, have got theirs."""
+        at = self.inventories.at(node)
         for pod in node.pods if nominated else ():
             if pod.key not in nominated or self._is_recorded(pod):
                 continue
             demand = self.demand(pod, snapshot)
             if not isinstance(demand, Demand):
                 continue
-            found = self.answers.grant(demand, snapshot, node, cards)
+            found = self.answers.grant(demand, snapshot, node, at)
             if isinstance(found, Placed):
                 grants = {
                     kind: collapse([one.cards for one in allocation.containers], demand.pod.phases)
                     for kind, allocation in found.allocations.items()
                 }
-                cards = with_holdings(cards, [Holding(demand.pod, grants)])
-        return cards
+                cards = with_holdings(at.cards, [Holding(demand.pod, grants)])
+                at = self.inventories.what_if(node, cards)
+        return at
 
     # ---- score -------------------------------------------------------------------------------------------
 
@@ -231,7 +222,7 @@ class DevicesPlugin:
         attempt = state.values.get(self.key)
         if not isinstance(attempt, _Attempt):
             return np.zeros(len(nodes), np.int64)
-        return self.answers.scores(attempt.demand, nodes.snapshot, nodes.rows, self._what_if(state, nodes))
+        return self.answers.scores(attempt.demand, nodes.snapshot, nodes.rows, self._what_ifs(state, nodes))
 
     @hookimpl
     def normalize_score(

@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from kdsl.base.span import Span
-from kdsl.check.model.devices import CheckedDevice, CheckedFields
+from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.typed import TypedExpr
-from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import QuotaNames
@@ -20,17 +19,18 @@ from kdsl.eval.values import EvalError, Timestamp
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.devices.admission import AdmitProgram
+from kdsl.plan.devices.attempt import NodeCards
+from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.device_error import located
-from kdsl.plan.devices.facts import Facts
+from kdsl.plan.devices.facts import Facts, Parts, pod_parts
 from kdsl.plan.devices.fitting import FitProgram
 from kdsl.plan.devices.handshakes import Handshake
 from kdsl.plan.devices.inventory import InventoryProgram
 from kdsl.plan.devices.locks import NodeLock
 from kdsl.plan.devices.order import CardOrder
-from kdsl.plan.devices.pod_part import PodPart
-from kdsl.plan.devices.reads import keys_read, pod_attributes
+from kdsl.plan.devices.reads import keys_read
 from kdsl.plan.devices.requests import Allocation, DeviceRequest, Requests
-from kdsl.plan.devices.section import FieldsProgram, Section
+from kdsl.plan.devices.section import DeviceSource, FieldsProgram, Section, value_of
 
 
 class DeviceProgram:
@@ -44,8 +44,9 @@ class DeviceProgram:
     def __init__(self, device: CheckedDevice, functions: CompiledFunctions) -> None:
         scope = RuleScope({}, device.params, device.slots, functions)
         params = [replace(each, value=fold_constants(each.value, scope)) for each in device.params]
-        self.checked, self._functions = replace(device, params=tuple(params)), functions
+        self.checked = replace(device, params=tuple(params))
         self.kind, self.record = _text(device.kind, scope), _text(device.record, scope)
+        self._source = DeviceSource(self.checked, self.kind, functions)
 
     def compile(self) -> None:
         """Compile all sections now."""
@@ -56,38 +57,38 @@ class DeviceProgram:
     @cached_property
     def inventory(self) -> InventoryProgram:
         """The section `inventory`."""
-        return InventoryProgram(self.checked, self.kind, self._functions)
+        return InventoryProgram(self._source)
 
     @cached_property
     def admit(self) -> AdmitProgram:
         """The section `admit`."""
-        return AdmitProgram(self.checked, self._functions)
+        return AdmitProgram(self._source)
 
     @cached_property
     def _request(self) -> FieldsProgram:
-        return self._fields(self.checked.request)
+        return self._source.fields(self.checked.request)
 
     @cached_property
     def fitting(self) -> FitProgram:
         """The sections `require`, `charge`, `fit` and `choose`."""
-        return FitProgram(self.checked, self.kind, self._functions)
+        return FitProgram(self._source)
 
     @cached_property
     def order(self) -> CardOrder:
         """The section `order by`."""
-        return CardOrder(self.checked, self._functions)
+        return CardOrder(self._source)
 
     @cached_property
     def _value(self) -> tuple[Section, Closure, Span] | None:
         value = self.checked.value
         if value is None:
             return None
-        section = Section(value.scope, self.checked, self._functions)
+        section = self._source.section(value.scope)
         return section, section.compile(value.value), value.value.span
 
     @cached_property
     def _annotate(self) -> tuple[Section, list[tuple[Closure, Closure, Closure | None, Span]]]:
-        section = Section(self.checked.annotations.scope, self.checked, self._functions)
+        section = self._source.section(self.checked.annotations.scope)
         return section, [
             (
                 section.compile(each.key),
@@ -101,7 +102,7 @@ class DeviceProgram:
     @cached_property
     def quota_names(self) -> QuotaNames:
         """The names under which quotas limit the memory and the compute of cards."""
-        quota = self._fields(self.checked.quota)
+        quota = self._source.fields(self.checked.quota)
         frame = quota.section.frame()
         return QuotaNames(
             quota.text("memory", frame), quota.text("cores", frame), quota.integer("factor", frame, 1)
@@ -110,7 +111,7 @@ class DeviceProgram:
     @cached_property
     def lock(self) -> NodeLock | None:
         """The lock of nodes, None if it has none."""
-        lock = self._fields(self.checked.lock)
+        lock = self._source.fields(self.checked.lock)
         if not lock.has("key"):
             return None
         frame = lock.section.frame()
@@ -121,21 +122,23 @@ class DeviceProgram:
     @cached_property
     def handshake(self) -> Handshake | None:
         """The handshake with its device plugin, None if it has none."""
-        handshake = self._fields(self.checked.handshake)
+        handshake = self._source.fields(self.checked.handshake)
         if not handshake.has("key"):
             return None
         frame = handshake.section.frame()
         key, resource = handshake.text("key", frame), handshake.text("resource", frame)
         return Handshake(key, resource, handshake.integer("seconds", frame, 60))
 
-    def _fields(self, checked: CheckedFields) -> FieldsProgram:
-        return FieldsProgram(checked, self.checked, self._functions)
+    @property
+    def _sections(self) -> tuple[Section, ...]:
+        """The sections that decide about a node, but for identity tests and the fields of choosers."""
+        value = () if self._value is None else self._value[:1]
+        return *self.fitting.sections, self.order.section, *value
 
     @cached_property
     def facts(self) -> Facts:
         """The facts that decide about a node, but for identity tests and the fields of choosers."""
-        value = self._value[0].opened if self._value is not None else ()
-        return Facts.read_by((*self.fitting.read, *self.order.section.opened, *value))
+        return Facts.read_by(*self._sections)
 
     @property
     def has_value(self) -> bool:
@@ -143,24 +146,24 @@ class DeviceProgram:
         return self.checked.value is not None
 
     @cached_property
-    def pod_part(self) -> PodPart:
-        """The part of a pod that decides which cards of a node it gets."""
-        keys = self._annotations_read("DevicePod")
-        return PodPart(
-            tuple(sorted(pod_attributes(self.checked))), None if keys is None else tuple(sorted(keys))
-        )
+    def pod_parts(self) -> Parts:
+        """The parts of a pod that decide which cards of a node it gets."""
+        return pod_parts(self._deciding)
+
+    @property
+    def reviewing(self) -> tuple[TypedExpr, ...]:
+        """The expressions that decide about the admission of a pod and its requests."""
+        return *self.admit.section.exprs, *self._request.section.exprs
 
     @cached_property
     def node_annotations(self) -> frozenset[str] | None:
         """The annotations of a node that decide which of its cards a pod gets; None if any may."""
-        return self._annotations_read("DeviceNode")
+        return keys_read((*self._deciding, *self.inventory.section.exprs), "DeviceNode", "annotations")
 
-    def _annotations_read(self, view: str) -> frozenset[str] | None:
-        # The inventory has no pod.
-        sections = [*self.fitting.sections, self.inventory.section, self.order.section]
-        if self._value is not None:
-            sections.append(self._value[0])
-        return keys_read([expr for section in sections for expr in section.exprs], view, "annotations")
+    @property
+    def _deciding(self) -> tuple[TypedExpr, ...]:
+        """The expressions that decide which cards of a node a pod gets."""
+        return tuple([expr for each in (*self._sections, *self.fitting.narrow) for expr in each.exprs])
 
     def request(self, pod: DevicePod, container: DeviceContainer) -> DeviceRequest | None:
         """Return the request of a container, None for no card; EvalError where it has no value."""
@@ -172,23 +175,14 @@ class DeviceProgram:
         others = (fields.integer(name, frame) for name in ("memory", "percent", "cores"))
         return DeviceRequest(self.kind, count, *others)
 
-    def value(
-        self,
-        pod: DevicePod,
-        node: DeviceNode,
-        policy: Policy,
-        cards: tuple[Card, ...],
-        allocation: Allocation,
-    ) -> np.float32:
-        """Return the part of the allocation in the node's score; `cards` are those before it."""
+    def value(self, demand: Demand, at: NodeCards, allocation: Allocation) -> np.float32:
+        """Return the part of the allocation in the node's score; the cards of `at` are those before it."""
         if self._value is None:
             return np.float32(0)
         section, value, span = self._value
-        frame = section.frame(pod=pod, node=node, policy=policy, devices=cards, allocation=allocation)
-        try:
-            return np.float32(value(frame))
-        except EvalError as error:
-            raise located(error, span) from error
+        pod, policy, cards = demand.pod, demand.policy, at.cards
+        frame = section.frame(pod=pod, node=at.node, policy=policy, devices=cards, allocation=allocation)
+        return np.float32(value_of(value, frame, span))
 
     def annotations(
         self, pod: DevicePod, node: DeviceNode, policy: Policy, allocation: Allocation, now: int

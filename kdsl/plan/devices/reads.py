@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from functools import cache
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from kdsl.base.by_identity import ByIdentity
-from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.check.model.traversal import children
-from kdsl.check.model.typed import CallOf, Const, FieldOf, HasField, KeyOf, Typed, TypedExpr, Var
+from kdsl.check.model.typed import CallOf, Const, FieldOf, HasField, KeyOf, TypedExpr, Var
 
 _POD: Final = "DevicePod"
 _ATTRIBUTES: Final = {
@@ -25,32 +22,19 @@ _ATTRIBUTES: Final = {
     "requests": "requests",
 }
 """Fields of the view and their names in `DevicePod`; containers always count."""
-_ONCE: Final = ("admit", "request", "annotations", "inventory", "quota", "lock", "handshake")
-"""Sections that do not run while cards are chosen."""
 
-MOST_SECTIONS: Final = 2048
-"""The most sections whose expressions are kept: the device rules of a profile have about 700, and compiling
-them asks about each several times.
+MOST_EXPRS: Final = 2048
+"""The most expressions whose parts are kept: the device rules of a profile have about 700, and compiling them
+asks about each several times.
 """
 
 
-def pod_attributes(device: CheckedDevice) -> frozenset[str]:
-    """Return the attributes of `DevicePod` that decide which cards of a node a pod gets."""
-    names = [field.name for field in fields(device) if field.name not in _ONCE]
-    return attributes_read(getattr(device, name) for name in names)
-
-
-def review_attributes(device: CheckedDevice) -> frozenset[str]:
-    """Return the attributes of `DevicePod` that decide about its admission and its requests."""
-    return attributes_read((device.admit, device.request))
-
-
-def attributes_read(sections: Iterable[object]) -> frozenset[str]:
-    """Return the attributes of `DevicePod` that checked sections read, except for containers."""
+def attributes_read(exprs: Iterable[TypedExpr]) -> frozenset[str]:
+    """Return the attributes of `DevicePod` that expressions read, except for containers."""
     found: set[str] = set()
-    for section in sections:
+    for expr in exprs:
         direct = 0
-        for part in parts(section):
+        for part in parts(expr):
             if isinstance(part, FieldOf | HasField) and part.view == _POD:
                 found.add(part.field)
                 direct += isinstance(part.operand, Var)
@@ -62,39 +46,21 @@ def attributes_read(sections: Iterable[object]) -> frozenset[str]:
     return frozenset(_ATTRIBUTES[name] for name in found if name in _ATTRIBUTES)
 
 
-def parts(value: object) -> Iterable[Typed]:
-    """Return every expression inside a checked section, but not the names that the engine fills."""
-    if isinstance(value, tuple | list):
-        return chain.from_iterable(map(parts, value))
-    return _PARTS.of(value)
+def parts(*exprs: TypedExpr) -> Iterable[TypedExpr]:
+    """Return expressions with all their parts."""
+    return chain.from_iterable(map(_PARTS.of, exprs))
 
 
-def _walk(value: object) -> Iterator[Typed]:
-    pending = [value]
+def _walk(expr: TypedExpr) -> tuple[TypedExpr, ...]:
+    found, pending = [], [expr]
     while pending:
-        each = pending.pop()
-        if isinstance(each, Typed):
-            yield each
-        if isinstance(each, tuple | list):
-            pending += reversed(each)
-        elif isinstance(each, Mapping):
-            pending += reversed(list(each.values()))
-        else:
-            kind: Any = type(each)
-            pending += [getattr(each, name) for name in _names(kind)]
+        part = pending.pop()
+        found.append(part)
+        pending += reversed(children(part))
+    return tuple(found)
 
 
-_OTHERS: Final = frozenset(("scope", "span", "type", "time", "reads"))
-"""Fields of checked records in which no expression is."""
-_PARTS: Final = ByIdentity[object, tuple[Typed, ...]](lambda section: tuple(_walk(section)), MOST_SECTIONS)
-
-
-@cache
-def _names(kind: Any) -> tuple[str, ...]:
-    """Return the fields of a class in which expressions are, last first."""
-    if not is_dataclass(kind):
-        return ()
-    return tuple(each.name for each in reversed(fields(kind)) if each.name not in _OTHERS)
+_PARTS: Final = ByIdentity[TypedExpr, tuple[TypedExpr, ...]](_walk, MOST_EXPRS)
 
 
 def keys_read(exprs: Iterable[TypedExpr], view: str, field: str) -> frozenset[str] | None:
@@ -124,10 +90,10 @@ def _keys(expr: TypedExpr, view: str, field: str) -> Iterator[str | None]:
                 yield from _keys(part, view, field)
 
 
-def needs(section: object, lets: Mapping[int, CheckedLet]) -> frozenset[int]:
-    """Return the slots that a section reads, through `let`s too."""
+def needs(exprs: Iterable[TypedExpr], lets: Mapping[int, CheckedLet]) -> frozenset[int]:
+    """Return the slots that expressions read, through `let`s too."""
     found: set[int] = set()
-    pending = [section]
+    pending = [*exprs]
     while pending:
         for part in parts(pending.pop()):
             if isinstance(part, Var) and part.slot not in found:

@@ -38,11 +38,11 @@ class Registration:
         """
         field = error.field if isinstance(error, DeviceError) else _ROWS
         written, compiled = self._written[field], self._of_fields[field]
-        slots = needs(written, self._lets)
+        slots = needs([written], self._lets)
         # A `let` that failed narrows the annotations down to its own.
         failed = next((slot for slot in self._lets if slot in slots and is_failure(frame[slot])), None)
         if failed is not None:
-            compiled, slots = self._of_lets[failed], needs(self._lets[failed].value, self._lets)
+            compiled, slots = self._of_lets[failed], needs([self._lets[failed].value], self._lets)
         read = [compiled, *(expr for slot, expr in self._of_lets.items() if slot in slots)]
         is_of_entry = self._row in slots
         keys = keys_read(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from kdsl.cluster.devices.cards import DeviceGrant
 from kdsl.cluster.devices.codec import encode
-from kdsl.cluster.devices.pods import DeviceContainer, DevicePod
-from kdsl.cluster.devices.policy import Policy
-from kdsl.cluster.devices.quota import Quota
+from kdsl.cluster.devices.pods import DeviceContainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +23,6 @@ class DeviceRequest:
 
 Requests = tuple[Mapping[str, DeviceRequest], ...]
 """The requests of each container, by kind."""
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """A pod that requests cards, after admission.
-
-    Pods of one `signature` get the same cards of a node. `pod_signature` is the part of it without
-    containers, requests and quota: the fields of the pod that devices read, and the policy.
-    """
-
-    pod: DevicePod
-    requests: Requests
-    policy: Policy
-    quota: Quota | None
-    signature: Hashable
-    pod_signature: Hashable
-    read: dict[str, Hashable] = field(default_factory=dict, compare=False)
-    """For each kind, once computed: the part of the pod that identity tests read."""
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of devices that the pod requests."""
-        return tuple(dict.fromkeys(kind for requests in self.requests for kind in requests))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Final
 
 from kdsl.cluster.devices.pods import DevicePod, Phase
-from kdsl.cluster.devices.quota import Quota
+from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices.admission import admit_pod
-from kdsl.plan.devices.pod_part import PodPart, plain
+from kdsl.plan.devices.facts import Parts, values_of
 from kdsl.plan.devices.program import DeviceProgram, requests_of
-from kdsl.plan.devices.reads import review_attributes
+from kdsl.plan.devices.reads import attributes_read
 from kdsl.plan.devices.requests import DeviceRequest, Requests
 
 OVER_QUOTA = "exceeding resource quota"
@@ -43,41 +43,40 @@ class Reviewed:
         return any(self.requests)
 
 
-Review = Callable[[Sequence[DeviceProgram], DevicePod, Quota | None], Reviewed]
-"""`review` or `review_admitted`."""
-
-
 class Reviews:
     """Reviews pods, once for all pods of one signature."""
 
-    def __init__(self, programs: Sequence[DeviceProgram], by: Review | None = None) -> None:
-        self._programs, self._review = programs, by or review
+    def __init__(self, programs: Sequence[DeviceProgram]) -> None:
+        self._programs = programs
         self._known: OrderedDict[Hashable, Reviewed] = OrderedDict()
 
     @cached_property
-    def _part(self) -> PodPart:
-        read = (review_attributes(program.checked) for program in self._programs)
+    def _parts(self) -> Parts:
+        read = attributes_read([expr for each in self._programs for expr in each.reviewing])
         # Admission adds to annotations and to the runtime class, so its result depends on them.
-        attributes = frozenset(("annotations", "runtime_class")).union(*read)
-        return PodPart(tuple(sorted(attributes)), None)
+        return tuple([(name, None) for name in sorted(read | {"annotations", "runtime_class"})])
 
-    def review(self, pod: DevicePod, quota: Quota | None) -> Reviewed:
-        """Return the review of a pod; EvalError as in `review`."""
-        signature = (
-            pod.containers,
-            self._part.of(pod),
-            None if quota is None else (plain(quota.limits), plain(quota.used)),
-        )
+    def review(self, pod: DevicePod, quota: Quota, is_admitted: bool = False) -> Reviewed:
+        """Return the review of a pod; EvalError as in `review`.
+
+        A pod that a webhook has admitted is neither changed nor refused.
+        """
+        quota = NO_QUOTA if is_admitted else quota
+        signature = (pod.containers, values_of(pod, self._parts), quota.signature, is_admitted)
         known = self._known.get(signature)
         if known is None:
-            known = self._known[signature] = self._review(self._programs, pod, quota)
+            if is_admitted:
+                known = Reviewed(pod, requests_of(self._programs, pod))
+            else:
+                known = review(self._programs, pod, quota)
+            self._known[signature] = known
             if len(self._known) > MAX_REVIEWS:
                 self._known.popitem(last=False)
         own = {name: getattr(pod, name) for name in _OWN}
         return replace(known, pod=replace(known.pod, **own))
 
 
-def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | None) -> Reviewed:
+def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota) -> Reviewed:
     """Admit a pod; EvalError if an expression of a device has no value.
 
     A device may refuse the pod. A pod with devices and a privileged container, which sees all cards of a
@@ -91,17 +90,9 @@ def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | Non
     privileged = next((each.name for each in pod.containers if each.is_privileged), None)
     if is_user and privileged is not None:
         return Reviewed(pod, (), _refused(f"container {privileged} is privileged"), is_user)
-    if quota is not None and not _within(programs, pod, requests, quota):
+    if quota.limits and not _within(programs, pod, requests, quota):
         return Reviewed(pod, requests, Status(Code.UNSCHEDULABLE, (OVER_QUOTA,)), is_user)
     return Reviewed(pod, requests, None, is_user)
-
-
-def review_admitted(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | None) -> Reviewed:
-    """Return the requests of a pod that a webhook has admitted: it is neither changed nor refused.
-
-    EvalError as in `review`.
-    """
-    return Reviewed(pod, requests_of(programs, pod))
 
 
 def _refused(reason: str) -> Status:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
+from kdsl.base.span import Span
 from kdsl.check.model.devices import CheckedDevice, CheckedFields
 from kdsl.check.model.rule_set import CheckedLet, CheckedTemplate
 from kdsl.check.model.typed import Const, TypedExpr, Var
@@ -27,6 +28,23 @@ OPEN_DEPTH: Final = 8
 """The deepest nesting of calls that analyses look into."""
 FIRST_OPEN: Final = 1_000_000
 """The first slot of variables of analyses, above those of frames."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSource:
+    """What the sections of a device are compiled from: the device, its kind, and the functions of rules."""
+
+    device: CheckedDevice
+    kind: str
+    functions: CompiledFunctions
+
+    def section(self, names: Mapping[str, Var]) -> Section:
+        """Return a new section with names that are filled in frames."""
+        return Section(names, self.device, self.functions)
+
+    def fields(self, checked: CheckedFields, section: Section | None = None) -> FieldsProgram:
+        """Compile a block of fields, in a section of its own or in this one."""
+        return FieldsProgram(checked, section or self.section(checked.scope))
 
 
 class Section:
@@ -127,14 +145,8 @@ class Section:
 class FieldsProgram:
     """A compiled block of fields."""
 
-    def __init__(
-        self,
-        checked: CheckedFields,
-        device: CheckedDevice,
-        functions: CompiledFunctions,
-        section: Section | None = None,
-    ) -> None:
-        self.section = section or Section(checked.scope, device, functions)
+    def __init__(self, checked: CheckedFields, section: Section) -> None:
+        self.section = section
         for let in checked.lets:
             self.section.let(let)
         self.exprs = {name: self.section.optimised(value) for name, value in checked.values.items()}
@@ -198,6 +210,14 @@ class FieldsProgram:
 def is_word(text: str) -> bool:
     """Return whether a record of cards can hold a text."""
     return bool(text) and _SEPARATORS.isdisjoint(text)
+
+
+def value_of(read: Closure, frame: Frame, span: Span) -> Value:
+    """Return the value of an expression; EvalError, with its place, if it has none."""
+    try:
+        return read(frame)
+    except EvalError as error:
+        raise located(error, span) from error
 
 
 def kind_word(value: Value) -> str:

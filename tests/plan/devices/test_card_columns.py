@@ -12,12 +12,12 @@ from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod, Ph
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.values import EvalError
+from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.attempt import ContainerAttempt
-from kdsl.plan.devices.card_memo import Settled
-from kdsl.plan.devices.card_shapes import AskedCard, CardShapes, numbered
 from kdsl.plan.devices.card_tests import CardTests, Walker
-from kdsl.plan.devices.identity import NO_ANSWERS
+from kdsl.plan.devices.demand import Demand, Settled
+from kdsl.plan.devices.different_cards import AskedCard, DifferentCards
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.requests import DeviceRequest
 
@@ -83,22 +83,22 @@ def random_attempt(random: Random, kind: str) -> ContainerAttempt:
     policy = Policy(device=random.choice(["binpack", "spread", "mutex"]), numa_bind=random.random() < 0.3)
     container = DeviceContainer("c", Phase.APP, {})
     asking = DevicePod("p", annotations=chosen, containers=(container,))
-    return ContainerAttempt(
-        asking, DeviceNode("n", annotations=DRS), policy, container, request, (), (), None, NO_ANSWERS
-    )
+    demand = Demand(asking, ({kind: request},), policy)
+    return ContainerAttempt(demand, DeviceNode("n", annotations=DRS), container, request, ())
 
 
 def asked(
     tests: CardTests, attempt: ContainerAttempt, cards: list[Card]
-) -> tuple[list[AskedCard], CardShapes]:
+) -> tuple[list[AskedCard], DifferentCards]:
     """Return cards as classes of nodes give them."""
-    answers, shapes = tests.identity.answers(attempt.pod, attempt.node, attempt.policy, cards), CardShapes()
-    numbers = numbered(shapes.numbers, [each.shape for each in cards]).tolist()
+    demand, different = attempt.demand, DifferentCards()
+    answers = tests.identity.answers(demand.pod, demand.policy, attempt.node, cards)
+    numbers = different.number(tests.kind, tests.facts.key, cards).tolist()
     found = [
         AskedCard(each, answers[each.id] if answers else (), number)
         for each, number in zip(cards, numbers, strict=True)
     ]
-    return found, shapes
+    return found, different
 
 
 def one_by_one(tests: CardTests, attempt: ContainerAttempt, card: AskedCard) -> Settled | None:
@@ -112,11 +112,13 @@ def one_by_one(tests: CardTests, attempt: ContainerAttempt, card: AskedCard) -> 
 
 def compare(tests: CardTests, attempt: ContainerAttempt, cards: list[Card]) -> int:
     """Compare both, and return the number of cards that were answered at once."""
-    several, shapes = asked(tests, attempt, cards)
-    found = tests.outcomes(attempt, several, shapes, LiveSnapshot())
-    if found is None:
+    several, different = asked(tests, attempt, cards)
+    if tests.columns is None:
         return 0
-    outcomes, numbers = found
+    try:
+        outcomes, numbers = tests.columns.outcomes(several, different, tests.frames(attempt), LiveSnapshot())
+    except NotColumnar:
+        return 0
     for each, number in zip(several, numbers.tolist(), strict=True):
         if number < 0:
             continue
@@ -126,6 +128,12 @@ def compare(tests: CardTests, attempt: ContainerAttempt, cards: list[Card]) -> i
         assert list(map(repr, outcomes[number].apart)) == list(map(repr, expected.apart)), each
         assert outcomes[number].steps >= expected.steps
     return int((numbers >= 0).sum())
+
+
+def small_attempt() -> ContainerAttempt:
+    request = DeviceRequest("K", 1, 50)
+    demand = Demand(pod(), ({"K": request},), Policy())
+    return ContainerAttempt(demand, node("[]"), DeviceContainer("c", Phase.APP, {}), request, ())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -158,16 +166,7 @@ def test_shipped_devices(name: str) -> None:
 def test_any_test(test: str) -> None:
     program = small(together=test)
     cards = [card(f"{'ab'[at % 2]}{at}", 10 * at, at % 3, at % 5) for at in range(CARDS)]
-    attempt = ContainerAttempt(
-        pod(),
-        node("[]"),
-        Policy(),
-        DeviceContainer("c", Phase.APP, {}),
-        DeviceRequest("K", 1, 50),
-        (),
-        (),
-        None,
-    )
+    attempt = small_attempt()
     compare(program.fitting.cards, attempt, cards)
 
 
@@ -175,16 +174,7 @@ def test_cards_are_answered_at_once() -> None:
     """Errors and reasons of single cards leave all others to columns."""
     program = small(together='require device.memory / device.used > 20 else "Divided ${device.id}"')
     cards = [card(f"c{at}", 100 + at, used=at % 5) for at in range(CARDS)]
-    attempt = ContainerAttempt(
-        pod(),
-        node("[]"),
-        Policy(),
-        DeviceContainer("c", Phase.APP, {}),
-        DeviceRequest("K", 1, 50),
-        (),
-        (),
-        None,
-    )
+    attempt = small_attempt()
     answered = compare(program.fitting.cards, attempt, cards)
     # A fifth divides by zero; cards with four slots in use were rejected before.
     assert 0 < answered <= CARDS * 4 / 5

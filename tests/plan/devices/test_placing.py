@@ -4,13 +4,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
-from kdsl.plan.devices.card_memo import CardMemo
-from kdsl.plan.devices.facts import Facts
-from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
+from kdsl.plan.devices.attempt import NodeCards, Unplaced
+from kdsl.plan.devices.demand import CardMemo, Demand
+from kdsl.plan.devices.facts import Facts, values_of
+from kdsl.plan.devices.placing import Placed, place
 from kdsl.plan.devices.program import DeviceProgram, requests_of
 
 from tests.devices.best import best_of
@@ -22,7 +24,7 @@ BINPACK = Policy(device="binpack")
 def placed(program: DeviceProgram, wanted: DevicePod, cards: list[Card], policy: Policy = BINPACK) -> str:
     """Return what the pod gets as text, or why it gets nothing."""
     at = NodeCards(DeviceNode("n"), tuple(cards))
-    found = place({"K": program}, wanted, requests_of([program], wanted), policy, at)
+    found = place({"K": program}, Demand(wanted, requests_of([program], wanted), policy), at)
     return found.allocations["K"].text if isinstance(found, Placed) else found.reason
 
 
@@ -129,7 +131,7 @@ def test_a_container_without_cards_keeps_its_place() -> None:
 def test_an_error_has_the_place_of_its_expression(parts: dict[str, Any], place_of_error: str) -> None:
     program, wanted = small(**parts), pod(container(1))
     at = NodeCards(DeviceNode("n"), (card("a"),))
-    found = place({"K": program}, wanted, requests_of([program], wanted), BINPACK, at)
+    found = place({"K": program}, Demand(wanted, requests_of([program], wanted), BINPACK), at)
     assert isinstance(found, Unplaced) and found.fault is not None
     assert (found.fault.message, found.fault.site) == ("K: invalid JSON", f"small.kdsl:{place_of_error}")
 
@@ -154,7 +156,7 @@ def test_annotations() -> None:
     program = small()
     wanted = pod(container(1))
     at = NodeCards(DeviceNode("n"), (card("a"),))
-    found = place({"K": program}, wanted, requests_of([program], wanted), BINPACK, at)
+    found = place({"K": program}, Demand(wanted, requests_of([program], wanted), BINPACK), at)
     assert not isinstance(found, Unplaced)
     written = program.annotations(wanted, at.node, BINPACK, found.allocations["K"], now=0)
     assert written == {"cards": "a,K,0,10:;", "first": "a"}
@@ -173,7 +175,7 @@ def test_what_is_known_of_cards_without_a_quota_says_nothing_of_cards_with_one()
     requests = requests_of([program], wanted)
 
     def ask(quota: Quota) -> str:
-        found = place({"K": program}, wanted, requests, BINPACK, at, quota, memo=memo)
+        found = place({"K": program}, Demand(wanted, requests, BINPACK, quota, memo=memo), at)
         return found.allocations["K"].text if isinstance(found, Placed) else found.reason
 
     limited = Quota({"v.com/memory": 50})
@@ -205,6 +207,11 @@ def test_what_tells_nodes_apart(gate: str, expected: Facts) -> None:
     assert not small().facts
     chooses = f'choose first where devices.exists(device, {gate}) else "TooFew"\n  choose first'
     assert small(choose=chooses).facts == expected
+
+
+def test_the_order_of_labels_tells_pods_apart() -> None:
+    one, other = [DevicePod("p", labels=FrozenMap(dict.fromkeys(keys, ""))) for keys in ("ab", "ba")]
+    assert values_of(one, (("labels", None),)) != values_of(other, (("labels", None),))
 
 
 def test_whether_two_names_are_of_one_card_tells_no_nodes_apart() -> None:

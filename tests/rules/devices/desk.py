@@ -16,7 +16,9 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.admission import admit_pod
-from kdsl.plan.devices.placing import NodeCards, Placed, place
+from kdsl.plan.devices.attempt import NodeCards
+from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.placing import Placed, place
 from kdsl.plan.devices.program import DeviceProgram, requests_of
 
 from tests.devices.best import best_of
@@ -65,7 +67,8 @@ class Desk:
         if not any(requests):
             return {}
         policy = Policy("binpack", "spread").of(pod.annotations)
-        found = {name: place(self.programs, pod, requests, policy, self._cards(name)) for name in self.nodes}
+        demand = Demand(pod, requests, policy)
+        found = {name: place(self.programs, demand, self._cards(name)) for name in self.nodes}
         placed = {name: each for name, each in found.items() if isinstance(each, Placed)}
         if not placed:
             reasons = {name: each.reason for name, each in found.items() if not isinstance(each, Placed)}

@@ -13,7 +13,9 @@ from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.lang.loader import load_sources
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.devices.placing import NodeCards, Placed, place
+from kdsl.plan.devices.attempt import NodeCards
+from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.placing import Placed, place
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.requests import DeviceRequest
 
@@ -61,7 +63,7 @@ def given(body: str, cards: Sequence[Card], count: int, policy: Policy = SPREAD)
     """Return the names of the cards that a container gets, or the reason of the node."""
     pod = DevicePod("p", containers=(DeviceContainer("c"),))
     at = NodeCards(DeviceNode("n"), tuple(cards))
-    placed = place({"K": program(body)}, pod, ({"K": DeviceRequest("K", count)},), policy, at)
+    placed = place({"K": program(body)}, Demand(pod, ({"K": DeviceRequest("K", count)},), policy), at)
     if isinstance(placed, Placed):
         return "".join(grant.id for grant in placed.allocations["K"].cards)
     return placed.reason

@@ -1,4 +1,4 @@
-"""The answers about cards for pods of one signature.
+"""Pods that request cards, and the answers about cards that such pods share.
 
 Most answers about a card depend on its shape, the facts that are read of it and its node, and the answers of
 identity tests. A `CardMemo` keeps those.
@@ -7,13 +7,16 @@ identity tests. A `CardMemo` keeps those.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from kdsl.cluster.devices.pods import DevicePod
+from kdsl.cluster.devices.policy import Policy
+from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.eval.values import Value
 from kdsl.plan.devices.choice import CardCharge
 from kdsl.plan.devices.identity import IdentityAnswer
-from kdsl.plan.devices.requests import DeviceRequest
+from kdsl.plan.devices.requests import DeviceRequest, Requests
 
 CardKey = tuple[Hashable, ...]
 """`Facts.key` of a card."""
@@ -50,12 +53,14 @@ Verdicts = dict[CardClass, CardVerdict]
 
 @dataclass(slots=True)
 class CardMemo:
-    """Answers about cards for pods of one signature."""
+    """Answers about cards for pods of which devices read the same, and that have the same policy."""
 
     _verdicts: dict[tuple[DeviceRequest, Hashable], Verdicts] = field(default_factory=dict)
     _sort_keys: dict[tuple[Hashable, ...], SortKeys] = field(default_factory=dict)
     choosers: dict[tuple[Hashable, ...], int | None] = field(default_factory=dict)
     """The place of the chooser of nodes, None if it is not settled: see `InventoryClasses.chooser`."""
+    read: dict[str, Hashable] = field(default_factory=dict)
+    """For each kind, once computed: the part of the pod that identity tests read."""
 
     def verdicts(self, request: DeviceRequest, facts: Hashable = ()) -> Verdicts:
         """Return the verdicts on the cards of nodes with these facts."""
@@ -72,3 +77,32 @@ class CardMemo:
     @property
     def nbytes(self) -> int:
         return _MEMO_BYTES * len(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A pod that requests cards, after admission.
+
+    Pods of one `signature`, which have the same `key` and an equal quota, get the same cards of a node. The
+    `memo` is that of all pods with the same policy of which devices read the same: it only saves time.
+    """
+
+    pod: DevicePod
+    requests: Requests
+    policy: Policy
+    quota: Quota = NO_QUOTA
+    key: Hashable = None
+    memo: CardMemo = field(default_factory=CardMemo, compare=False, repr=False)
+
+    def without_usage(self) -> Demand:
+        """Return the demand as if its namespace had no cards."""
+        return replace(self, quota=Quota(self.quota.limits)) if self.quota.used else self
+
+    @property
+    def signature(self) -> Hashable:
+        return self.key, self.quota.signature
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of devices that the pod requests."""
+        return tuple(dict.fromkeys([kind for requests in self.requests for kind in requests]))
