@@ -308,3 +308,18 @@ def test_a_file_whose_name_has_two_lines_takes_one(tmp_path: Path) -> None:
     assert kdsl("convert", "--write", str(path)).stderr == f"wrote {shown}.yaml\n"
     path.write_text("package a\n")
     assert f"fixed {shown}\n" in kdsl("check", "--fix", str(path)).stderr
+
+
+def test_a_simulation_imports_no_explanations_and_collects_seldom() -> None:
+    cluster = str(ROOT / "examples" / "quickstart" / "cluster.yaml")
+    code = f"""
+import gc, sys
+from kdsl.cli.main import main
+sys.argv = ["kdsl", "simulate", "--cluster", {cluster!r}]
+try:
+    main()
+finally:
+    print(gc.get_threshold()[0], [each for each in sys.modules if each.startswith("kdsl.explain")])
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "50000 []"
