@@ -130,6 +130,15 @@ def _header(problem: Problem) -> Diagnostic | None:
     return None
 
 
+def _colon(problem: Problem) -> Diagnostic | None:
+    """A `:` between the first word of a statement and its value, as in YAML."""
+    found, previous = problem.found, problem.previous
+    if found is None or found.text != ":" or previous is None or previous.type not in STARTERS:
+        return None
+    fix = Fix("remove it", (Edit(problem.span, ""),), Applicability.CERTAIN)
+    return Diagnostic(LangCode.UNEXPECTED, f"no `:` follows `{previous}`", problem.span, fixes=(fix,))
+
+
 def _stray_closer(problem: Problem) -> Diagnostic | None:
     found = problem.found
     if found is None or found.kind is not PieceKind.CLOSE:
@@ -393,6 +402,7 @@ def _bad_character(problem: Problem) -> Diagnostic | None:
 SLIPS: tuple[Callable[[Problem], Diagnostic | None], ...] = (
     _unterminated_string,
     _header,
+    _colon,
     _swallowed_keyword,
     _quote_in_hole,
     _wrong_operator,
