@@ -110,3 +110,18 @@ def test_rules_whose_only_profile_is_imported_are_a_warning(tmp_path: Path) -> N
         rules + 'profile p extends v1_36.default {\n  scheduler "p"\n}\n'
     )
     assert kdsl("check", "--strict", "--config", file).exit_code == 0
+
+
+def test_rules_that_no_pod_selects_are_a_warning(tmp_path: Path) -> None:
+    text = 'import kubernetes.v1_36\nprofile p extends v1_36.default {\n  scheduler "SCHEDULER"\n}\n'
+    rules = tmp_path / "a.kdsl"
+    rules.write_text(f"kdsl 1\npackage mine\n{text}".replace("SCHEDULER", "p"))
+    result = kdsl("simulate", *QUICKSTART, "--rules", str(rules))
+    assert result.exit_code == 0
+    assert "no pod selects a profile of the rules: `kubernetes.v1_36.default` decided" in result.stderr
+    assert "`--profile p`" in result.stderr and "`schedulerName: p`" in result.stderr
+    assert (
+        "no pod selects" not in kdsl("simulate", *QUICKSTART, "--rules", str(rules), "--profile", "p").stderr
+    )
+    rules.write_text(f"kdsl 1\npackage mine\n{text}".replace("SCHEDULER", "default-scheduler"))
+    assert "no pod selects" not in kdsl("simulate", *QUICKSTART, "--rules", str(rules)).stderr
