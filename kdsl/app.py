@@ -168,8 +168,20 @@ def check_loaded(
         checked = check_configured(configuration, paths, drafts, keep)
     profiles = checked.profiles if is_known else None
     more = check_configuration(configuration, checked.rules, checked.files, profiles, paths)
+    more += tuple(_no_own_profile(checked, paths or configuration.rules))
     # Both checks report a plugin that is not installed.
     return replace(checked, diagnostics=tuple(dict.fromkeys((*found, *checked.diagnostics, *more))))
+
+
+def _no_own_profile(checked: CheckedRules, paths: Iterable[Path]) -> Iterator[Diagnostic]:
+    """Warn of rules without a profile that import a package with one: that alone decides."""
+    names = () if checked.rules is None else tuple(checked.rules.profiles)
+    if names and all(name.rpartition(".")[0] in checked.program.borrowed for name in names):
+        title = f"the rules have no profile: only `{'`, `'.join(names)}` decides, without them"
+        where = ", ".join(map(str, paths))
+        yield Diagnostic(
+            ConfigCode.NO_EFFECT, title, severity=Severity.WARNING, where=where, help=(_A_PROFILE,)
+        )
 
 
 def check_configuration(

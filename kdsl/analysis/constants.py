@@ -79,7 +79,8 @@ def _problems_of_text(part: TypedExpr) -> Iterator[Diagnostic]:
             dividend
         ):
             title = "this division has no value: the divisor is zero"
-            yield Diagnostic(NO_VALUE, title, part.span, "it always fails")
+            help_ = ("divide by another number, or by a value of the pod or node",)
+            yield Diagnostic(NO_VALUE, title, part.span, "it always fails", help=help_)
 
 
 def _constant_parts(expr: TypedExpr) -> Iterator[TypedExpr]:

@@ -16,6 +16,11 @@ NEW_OBJECTS: Final = 50_000
 """The new objects between two collections in a settled heap: decisions keep most of them, as answers."""
 
 
+def collect_seldom() -> None:
+    """Collect cycles as seldom as in a settled heap: the modules and rules that a command reads stay."""
+    gc.set_threshold(max(NEW_OBJECTS, gc.get_threshold()[0]), *gc.get_threshold()[1:])
+
+
 class _Heap:
     """Whether somebody has settled the heap of this process. (Counting the excluded objects takes long.)"""
 
@@ -38,7 +43,7 @@ def settle_heap() -> Callable[[], None]:
 
     _Heap.is_settled = True
     gc.freeze()
-    gc.set_threshold(max(NEW_OBJECTS, thresholds[0]), *thresholds[1:])
+    collect_seldom()
     return undo
 
 

@@ -11,7 +11,7 @@ import click
 from kdsl.base.diagnostic import has_errors
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
-from kdsl.cli.output import emit, print_diagnostics
+from kdsl.cli.output import emit, emit_line, print_diagnostics
 
 if TYPE_CHECKING:
     from kdsl.base.diagnostic import Diagnostic
@@ -134,5 +134,5 @@ def _write(path: Path, text: str) -> tuple[Diagnostic, ...]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         return (_refused(path, f"cannot write `{path}`: {reason}"),)
-    emit(f"wrote {path}", to_stderr=True)
+    emit_line(f"wrote {path}", to_stderr=True)
     return ()

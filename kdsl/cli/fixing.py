@@ -15,7 +15,7 @@ from kdsl.base.edits import apply, certain_fixes
 from kdsl.base.errors import KdslError
 from kdsl.base.file_policy import read_named, replace_file
 from kdsl.base.visible import visible
-from kdsl.cli.output import emit
+from kdsl.cli.output import emit, emit_line
 from kdsl.lang.discovery import MAX_BYTES, NO_DRAFTS, Drafts, read_source
 from kdsl.report.diagnostics import summary
 
@@ -100,7 +100,7 @@ def settle_fixes(check: Check, is_diff: bool) -> Fixed:
             f"cannot write `{error.filename}`: {(error.strerror or str(error)).lower()}"
         ) from None
     for path in fixed.changes:
-        emit(f"fixed {path}", to_stderr=True)
+        emit_line(f"fixed {path}", to_stderr=True)
     _print_left(fixed.left)
     return fixed
 

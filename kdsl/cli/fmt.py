@@ -13,7 +13,7 @@ from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import KdslError
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
-from kdsl.cli.output import emit, print_diagnostics
+from kdsl.cli.output import emit, emit_line, print_diagnostics
 
 if TYPE_CHECKING:
     from kdsl.base.file_policy import FoundFile
@@ -54,7 +54,7 @@ def command(paths: tuple[Path, ...], check: bool, diff: bool) -> None:
         if diff:
             emit(result.diff(str(_STDIN if file is None else file.path)), nl=False, is_exact=True)
         elif check:
-            emit(f"would format {_STDIN if file is None else file.path}")
+            emit_line(f"would format {_STDIN if file is None else file.path}")
         elif file is not None:
             failed.extend(_write(file, result.after))
     if failed:
@@ -108,5 +108,5 @@ def _write(file: FoundFile, content: bytes) -> tuple[Diagnostic, ...]:
     except OSError as error:
         title = f"cannot write `{file.path}`: {(error.strerror or str(error)).lower()}"
         return (Diagnostic(LangCode.UNREADABLE, title, where=str(file.path)),)
-    emit(f"formatted {file.path}", to_stderr=True)
+    emit_line(f"formatted {file.path}", to_stderr=True)
     return ()

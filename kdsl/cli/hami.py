@@ -66,9 +66,10 @@ def _switch(name: str, default: bool, text: str) -> Callable[[Any], Any]:
 )
 @click.option(
     "--node-scheduler-policy",
+    type=click.Choice(["binpack", "spread"]),
     default="binpack",
     show_default=True,
-    help="The choice of nodes: binpack or spread.",
+    help="Whether full nodes are best or empty ones.",
 )
 @click.option(
     "--gpu-scheduler-policy",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from kdsl.base.errors import KdslError
 from kdsl.base.file_policy import RefusedError, follow
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
-from kdsl.cli.output import emit
+from kdsl.cli.output import emit_line
 
 _TEMPLATES = Path(__file__).parent / "starter"
 FILES = {
@@ -35,10 +36,10 @@ def command(folder: Path) -> None:
     """
     written = [name for name in FILES if _write(folder, name)]
     for name in FILES:
-        emit(f"{'wrote' if name in written else 'kept '} {folder / name}")
+        emit_line(f"{'wrote' if name in written else 'kept '} {folder / name}")
     if written:
-        go = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
-        emit(f"next: {go}kdsl check --config kdsl.yaml && kdsl test tests", to_stderr=True)
+        go = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
+        emit_line(f"next: {go}kdsl check --config kdsl.yaml && kdsl test tests", to_stderr=True)
 
 
 def _write(folder: Path, name: str) -> bool:

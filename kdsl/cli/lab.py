@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kdsl.base.errors import InvalidInputError
+from kdsl.base.visible import visible_lines
 from kdsl.cli.examples import examples_of
 from kdsl.cli.lab_inspect import command as inspect_command
 from kdsl.cli.output import emit, print_diagnostics, print_document, text_width
@@ -200,7 +201,7 @@ def report_command(
         lines.append(f"wrote {len(write_csv(contents, csv))} tables to {csv}")
     if problems:
         print_diagnostics(problems, to_stderr=True)
-    emit("\n".join(lines))
+    emit(visible_lines(lines))
     sys.exit(1 if problems else 0)
 
 

@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 from kdsl import __version__
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.errors import InvalidInputError, KdslError
+from kdsl.base.heap import collect_seldom
 from kdsl.base.interrupt import listen
 from kdsl.cli.output import abandon, answering, emit, print_diagnostics
 from kdsl.cli.usage import further_errors
@@ -102,6 +103,7 @@ def main(name: str = "kdsl") -> None:
             # A terminal without a character shows its escape; that must not fail the command.
             stream.reconfigure(errors="backslashreplace")
     listen()
+    collect_seldom()
     sys.exit(run(sys.argv[1:], name))
 
 

@@ -18,7 +18,7 @@ from typing import IO, Any, Literal, cast
 import click
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.visible import visible_text
+from kdsl.base.visible import visible, visible_text
 from kdsl.hooks.containment import is_foreign
 
 PLAIN_WIDTH = 100
@@ -52,6 +52,11 @@ def emit(
         if not to_stderr:
             raise
         abandon(stream)
+
+
+def emit_line(text: str, to_stderr: bool = False) -> None:
+    """Print one line, whatever characters it holds: a file's name may have a line break."""
+    emit(visible(text), to_stderr)
 
 
 def abandon(stream: IO[str] | None) -> None:

@@ -20,6 +20,26 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 
+
+class SecondsType(click.ParamType[float]):
+    """A length of time in seconds, as Go's flags have it, `1m30s`, or as a number of seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from kdsl.eval.functions.times import parse_duration
+        from kdsl.eval.values import SECOND, EvalError
+
+        try:
+            return float(value)
+        except ValueError:
+            pass
+        try:
+            return parse_duration(value).ns / SECOND
+        except EvalError:
+            self.fail(f"`{value}` is no duration such as 15s or 1m30s", param, ctx)
+
+
 RULES: Final[tuple[Option, ...]] = (
     click.option(
         "--rules",

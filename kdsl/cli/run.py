@@ -17,6 +17,7 @@ from kdsl.cli.process_options import (
     CLIENT,
     LOGGING,
     RULES,
+    SecondsType,
     certificate_files,
     listening,
     run_process,
@@ -83,28 +84,28 @@ from kdsl.cli.process_options import (
 @click.option(
     "--leader-elect-lease-duration",
     "lease_duration",
-    type=float,
-    default=15.0,
+    type=SecondsType(),
+    default="15s",
     show_default=True,
-    metavar="SECONDS",
+    metavar="DURATION",
     help="How long the lease is valid without renewal.",
 )
 @click.option(
     "--leader-elect-renew-deadline",
     "renew_deadline",
-    type=float,
-    default=10.0,
+    type=SecondsType(),
+    default="10s",
     show_default=True,
-    metavar="SECONDS",
+    metavar="DURATION",
     help="Stop binding when the last renewal is older than this.",
 )
 @click.option(
     "--leader-elect-retry-period",
     "retry_period",
-    type=float,
-    default=2.0,
+    type=SecondsType(),
+    default="2s",
     show_default=True,
-    metavar="SECONDS",
+    metavar="DURATION",
     help="The interval of renewals and of attempts to acquire the lease.",
 )
 @with_options(listening(10259, "; 0: no endpoints"), CERTIFICATE, CLIENT, LOGGING)
@@ -159,7 +160,7 @@ def command(
         try:
             lease = LeaseOptions(lease_namespace, lease_name, lease_duration, renew_deadline, retry_period)
         except ValueError as error:
-            raise click.UsageError(f"--leader-elect-*: {error}") from None
+            raise click.UsageError(f"leader election: {error}") from None
     configure(LogFormat(log_format), getattr(logging, log_level.upper()))
     options = RunOptions(
         host=host_name(),

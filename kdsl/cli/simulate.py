@@ -82,7 +82,7 @@ def command(
     from kdsl.report.cards import cards_text
     from kdsl.report.progress import progress
     from kdsl.report.simulation import placement_lines, simulation_document, simulation_text, totals_text
-    from kdsl.sim.gaps import missing_budgets
+    from kdsl.sim.gaps import missing_budgets, unselected
     from kdsl.sim.run import simulate
     from kdsl.trace.writing import open_trace
 
@@ -104,7 +104,10 @@ def command(
                 attempts=attempts,
                 shows_idle_cards=show == "cards",
             )
-        if gaps := tuple(missing_budgets(workload, simulation.decisions)):
+        gaps = [*missing_budgets(workload, simulation.decisions)]
+        if settings.profile is None:
+            gaps += unselected(checked, rules, simulation.decisions)
+        if gaps:
             print_diagnostics(gaps, to_stderr=True)
         if output in ("json", "yaml"):
             print_document(simulation_document(simulation, traceback), output)

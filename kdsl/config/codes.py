@@ -18,7 +18,7 @@ class ConfigCode(StrEnum):
     UNKNOWN_PLUGIN = "K1137"  # a plugin that kube-scheduler does not have, or that has no counterpart in kdsl
     NOT_SUPPORTED = "K1138"  # a part of a scheduler's configuration that kdsl does not have
     OLD_KEY = "K1140"  # a key of an older version of a configuration
-    NO_EFFECT = "K1141"  # a setting that no profile in use reads
+    NO_EFFECT = "K1141"  # a setting, or rules, that no profile in use reads
     NOT_ONE = "K1142"  # a file of a configuration that is empty, or has several documents
     NO_BINDER = "K1143"  # plugins of which none binds pods
     NO_CONFIGURATION = "K1139"  # a document of another kind than those that can be imported

@@ -16,7 +16,7 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean, nearest, suggest
 from kdsl.base.paths import Path, path_text
 from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
-from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlSequence, is_long_number, to_plain
+from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlSequence, is_number_out_of_range, to_plain
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -122,7 +122,7 @@ def _describe(root: YamlNode, error: ValidationError, schema: Mapping[str, Any])
         case "uniqueItems":
             yield from _repeated(root, path, value)
         case validator:
-            is_type = validator == "type" and not _is_long_number(error)
+            is_type = validator == "type" and not _is_out_of_range(error)
             code = ConfigCode.WRONG_TYPE if is_type else ConfigCode.WRONG_VALUE
             fault, help_ = fault_of(error)
             if validator in _LEAST and rule == 1 and _is_required(error, schema):
@@ -155,8 +155,8 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
     """Return the error of one value, to follow its name, such as `must be a list`, and the help lines."""
     rule: Any = error.validator_value
     match error.validator:
-        case "type" if _is_long_number(error):
-            return "has too many digits", _range(error)
+        case "type" if _is_out_of_range(error):
+            return "is out of range", _range(error) or ("write a number nearer to 0",)
         case "type":
             fault = f"must be {' or '.join(TYPES[each] for each in _listed(rule))}"
             if rule == "array" and isinstance(error.instance, str | int | float):
@@ -188,11 +188,11 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
             return f"does not fit: {error.message}", ()
 
 
-def _is_long_number(error: ValidationError) -> bool:
-    """Return whether a number was written where one belongs, with so many digits that it was read as text."""
+def _is_out_of_range(error: ValidationError) -> bool:
+    """Return whether a number was written where one belongs, but one so large that it was read as text."""
     value: Any = error.instance
     is_wanted = error.validator == "type" and error.validator_value in ("integer", "number")
-    return is_wanted and isinstance(value, str) and is_long_number(value)
+    return is_wanted and isinstance(value, str) and is_number_out_of_range(value)
 
 
 def _range(error: ValidationError) -> tuple[str, ...]:

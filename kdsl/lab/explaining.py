@@ -14,7 +14,7 @@ from kdsl.lab.results import digest_of
 from kdsl.lab.running import ALL_NODES, workload_of
 from kdsl.lab.sweep import inputs_of
 from kdsl.lab.trace_sources import input_of
-from kdsl.sim.run import PLAIN_INSPECTION, explain
+from kdsl.sim.run import explain
 
 
 def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
@@ -38,7 +38,7 @@ def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
     settings = Settings(
         profile=checked.profile, seed=planned.seed, tie_break=contender.tie_break, percentage=ALL_NODES
     )
-    return explain(checked.rules, workload, settings, workload.pending[-1], PLAIN_INSPECTION)
+    return explain(checked.rules, workload, settings, workload.pending[-1])
 
 
 def planned_run(experiment: Experiment, run: str) -> Planned:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -36,6 +36,8 @@ MAX_BYTES: Final = 128 * 1024
 """The size limit of a rule file. The largest shipped file has a sixth; a file of literals alone takes seconds
 to check.
 """
+
+_START: Final = "name a folder of rules, or write one to start from with `kdsl init DIR`"
 
 Drafts = Mapping[Path, bytes]
 """Texts that replace those of files, by the paths to show."""
@@ -76,7 +78,7 @@ def find_rule_files(
         diagnostics += [unreadable(Path(str(error.filename)), error) for error in problems]
         if not found and not problems and not ignored.diagnostics:
             title = f"no `*{SUFFIX}` file below `{path}`"
-            diagnostics.append(Diagnostic(LangCode.NO_RULES, title, where=str(path)))
+            diagnostics.append(Diagnostic(LangCode.NO_RULES, title, where=str(path), help=(_START,)))
     return tuple(distinct(files)), tuple(diagnostics)
 
 
@@ -106,6 +108,8 @@ def read_rule_file(file: FoundFile, drafts: Drafts = NO_DRAFTS) -> Source | Diag
     """Read a rule file that was found."""
     try:
         content = drafts[file.path] if file.path in drafts else file.read(MAX_BYTES)
+    except FileNotFoundError as error:
+        return replace(unreadable(file.path, error), help=(_START,))
     except (OSError, ValueError) as error:
         return unreadable(file.path, error)
     return read_source(file.path, content, file.places)

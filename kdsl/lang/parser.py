@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
+from itertools import islice
 
 from lark import Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
@@ -23,6 +24,7 @@ from kdsl.lang.expression_builder import ExpressionBuilder, Locate
 from kdsl.lang.expression_tree import Expr
 from kdsl.lang.file_builder import FileBuilder
 from kdsl.lang.grammar import grammar
+from kdsl.lang.hidden import hidden_characters
 from kdsl.lang.problem import Problem
 from kdsl.lang.scan import PieceKind, is_first_on_line, scan
 from kdsl.lang.slips import diagnose
@@ -58,7 +60,8 @@ def parse_file(source: Source) -> ParseResult:
     file, found = builder.build(parsed)
     assert isinstance(file, File)
     # A string that ends early inside a hole is found twice: by the text after it and by its content.
-    distinct = {(diagnostic.code, diagnostic.span): diagnostic for diagnostic in (*run.diagnostics, *found)}
+    found = (*run.diagnostics, *found, *islice(hidden_characters(source), MAX_ERRORS))
+    distinct = {(diagnostic.code, diagnostic.span): diagnostic for diagnostic in found}
     return ParseResult(file, tuple(sorted(distinct.values(), key=_offset)))
 
 

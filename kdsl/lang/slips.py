@@ -75,6 +75,11 @@ _CHARACTER_SLIPS = {
 _REASON = ('write `else "…"`: the reason that `kubectl describe pod` shows',)
 _CLOSING_QUOTE = re.compile(r"[^\n“”»’]*[“”»’]")
 _HEADER = re.compile(r"^kdsl\s+\d", re.MULTILINE)
+_OTHER_FORMS = (".json", ".yaml", ".yml")
+_NO_RULE_FILE = (
+    "names of rule files end in `.kdsl`, or in `.kdsl.yaml` for the YAML form",
+    "a configuration follows `--config`, rule tests `kdsl test`, those of other schedulers `kdsl convert`",
+)
 _BEFORE_WEIGHT = re.compile(r"\b(?:weight|reweight(?:\s+[\w.]+)?(?:\s+\d+\s+to)?)\s+(?P<digits>\d*)$")
 _NUMBER = re.compile(r"-\s*[\d.]*|\d*\.\d*")
 
@@ -114,6 +119,8 @@ def _header(problem: Problem) -> Diagnostic | None:
         place = problem.locate(problem.at, problem.at)
         fix = Fix("add the header", (Edit(place, "kdsl 1\n"),), Applicability.CERTAIN)
         title = "the file does not start with `kdsl 1`"
+        if problem.span.source.path.endswith(_OTHER_FORMS):
+            return Diagnostic(LangCode.HEADER, title, problem.span, help=_NO_RULE_FILE)
         return Diagnostic(
             LangCode.HEADER, title, problem.span, label="expected `kdsl 1` before this", fixes=(fix,)
         )
@@ -121,6 +128,15 @@ def _header(problem: Problem) -> Diagnostic | None:
         title = f"expected the version of the language after `kdsl`, found {problem.described}"
         return Diagnostic(LangCode.HEADER, title, problem.span, help=("write `kdsl 1`",))
     return None
+
+
+def _colon(problem: Problem) -> Diagnostic | None:
+    """A `:` between the first word of a statement and its value, as in YAML."""
+    found, previous = problem.found, problem.previous
+    if found is None or found.text != ":" or previous is None or previous.type not in STARTERS:
+        return None
+    fix = Fix("remove it", (Edit(problem.span, ""),), Applicability.CERTAIN)
+    return Diagnostic(LangCode.UNEXPECTED, f"no `:` follows `{previous}`", problem.span, fixes=(fix,))
 
 
 def _stray_closer(problem: Problem) -> Diagnostic | None:
@@ -333,13 +349,13 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
     starters = problem.accepts & (STARTERS | HEADER)
     if not problem.word or len(starters) < 2 or not (problem.is_at_line_start or _is_fresh(problem)):
         return None
-    where = f"a `{problem.block}` block" if problem.block else "the file level"
+    where = f"in a `{problem.block}` block" if problem.block else "outside of a block"
     fixes: tuple[Fix, ...] = ()
     if terminal := TERMINAL_OF_STARTER.get(problem.word):
         homes = sorted(block for block, allowed in STATEMENTS.items() if terminal in allowed)
         if terminal in DECLARATIONS:
-            homes.append("the file level")
-        title = f"`{problem.word}` cannot stand in {where}"
+            homes.append("the file itself")
+        title = f"`{problem.word}` cannot stand {where}"
         help_lines: tuple[str, ...] = (f"it belongs in: {', '.join(homes)}",) if homes else ()
     else:
         kind = "statement" if problem.block else "declaration"
@@ -372,7 +388,9 @@ def _bad_character(problem: Problem) -> Diagnostic | None:
     if help_line is None or found.text not in _CHARACTER_FIXES:
         if found.text.isalnum():
             help_line = "names and numbers are written with the letters and digits of ASCII"
-        help_lines = (help_line,) if help_line else ()
+        elif not found.text.isprintable():
+            help_line = "remove it: it is invisible"
+        help_lines = (help_line or "remove it, or put it into a string or comment",)
         return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, label, help=help_lines)
     edits = [Edit(problem.span, _CHARACTER_FIXES[found.text])]
     if found.text in "“„‟«‘‚‛" and (closer := _CLOSING_QUOTE.match(problem.text, found.end)):
@@ -384,6 +402,7 @@ def _bad_character(problem: Problem) -> Diagnostic | None:
 SLIPS: tuple[Callable[[Problem], Diagnostic | None], ...] = (
     _unterminated_string,
     _header,
+    _colon,
     _swallowed_keyword,
     _quote_in_hole,
     _wrong_operator,

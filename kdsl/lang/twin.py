@@ -117,7 +117,12 @@ def _kind_of(document: YamlNode, found: Findings) -> str:
     for key in _HEADER:
         if not isinstance(document.get(key), YamlScalar):
             place = document.entries[0][0].span if document.entries else document.span
-            raise found.refuse(LangCode.TWIN_MISSING, place, f"the key `{key}` is missing here")
+            raise found.refuse(
+                LangCode.TWIN_MISSING,
+                place,
+                f"the key `{key}` is missing here",
+                f"a rule file in YAML has `apiVersion: {API_VERSION}` and a `kind`",
+            )
     version, kind = document.get("apiVersion"), document.get("kind")
     assert isinstance(version, YamlScalar) and isinstance(kind, YamlScalar)
     if version.text != API_VERSION:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Final, Protocol
 
 import yaml
@@ -141,12 +142,14 @@ def resolve_plain(text: str) -> bool | int | float | str | None:
         return int(text[2:], 8)
     if _HEXADECIMAL.fullmatch(text):
         return int(text, 16)
-    return float(text) if _FLOAT.fullmatch(text) else text
+    # A double out of range would be infinite. Like Go's reader, leave it as text.
+    return float(text) if _FLOAT.fullmatch(text) and isfinite(float(text)) else text
 
 
-def is_long_number(text: str) -> bool:
-    """Return whether a scalar is a whole number with more digits than are read as one."""
-    return len(text) > _MAX_DIGITS and _INTEGER.fullmatch(text) is not None
+def is_number_out_of_range(text: str) -> bool:
+    """Return whether a scalar is a number that is read as text: it has too many digits or is too large."""
+    is_number = _INTEGER.fullmatch(text) or _FLOAT.fullmatch(text)
+    return is_number is not None and isinstance(resolve_plain(text), str)
 
 
 # ---- building ----------------------------------------------------------------------------------------------
@@ -265,8 +268,9 @@ class _Builder:
             elif key.text in first:
                 title = f"the key `{key.text}` is there twice"
                 earlier = (Label(first[key.text].span, "the first one is here"),)
+                help_ = ("remove one of them",)
                 self.diagnostics.append(
-                    Diagnostic(LangCode.YAML_DUPLICATE_KEY, title, key.span, secondary=earlier)
+                    Diagnostic(LangCode.YAML_DUPLICATE_KEY, title, key.span, secondary=earlier, help=help_)
                 )
             else:
                 first[key.text] = key

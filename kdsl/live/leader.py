@@ -51,11 +51,17 @@ class LeaseOptions:
     retry: float = 2.0
 
     def __post_init__(self) -> None:
+        if not all(isfinite(each) and each > 0 for each in (self.duration, self.deadline, self.retry)):
+            raise ValueError("lease duration, renew deadline and retry period must be longer than 0")
         # The lease stores whole seconds, and other instances go by those.
-        seconds = int(self.duration) if isfinite(self.duration) else 0
-        if not (seconds > self.deadline > _JITTER * self.retry and self.retry > 0):
-            text = "a lease holds longer than its deadline, in whole seconds"
-            raise ValueError(f"{text}, and the deadline is longer than 1.2 retries")
+        if not int(self.duration) > self.deadline:
+            times = (
+                f"the lease duration, {self.duration:g}s, must exceed the renew deadline, {self.deadline:g}s"
+            )
+            raise ValueError(f"{times}, in whole seconds")
+        if not self.deadline > _JITTER * self.retry:
+            times = f"the renew deadline, {self.deadline:g}s, must exceed 1.2 times the retry period"
+            raise ValueError(f"{times}, {self.retry:g}s")
         if not (is_dns_subdomain(self.name) and is_dns_label(self.namespace)):
             raise ValueError(f"`{self.namespace}/{self.name}` cannot be the name of a lease")
 

@@ -5,9 +5,11 @@ one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.api.device_objects import DeviceClass, ResourceClaim, ResourceSlice
 from kdsl.cluster.api.objects import Namespace
 from kdsl.cluster.api.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -52,6 +54,20 @@ def missing_budgets(workload: Workload, decisions: Iterable[Decision]) -> Iterat
     if victims:
         yield from _without(
             PodDisruptionBudget.KIND, workload, f"{_count(victims, 'pod was', 'pods were')} evicted"
+        )
+
+
+def unselected(rules: RuleSet, paths: Sequence[Path], decisions: Iterable[Decision]) -> Iterator[Diagnostic]:
+    """Warn if the pods selected other profiles than those of the rule files at `paths`."""
+    profiles = rules.profiles.values()
+    own = [p for p in profiles if any(Path(p.span.source.path).is_relative_to(path) for path in paths)]
+    others = sorted({decision.profile for decision in decisions})
+    if own and others and not any(each.qualified in others for each in own):
+        one = own[0]
+        yield _warning(
+            f"no pod selects a profile of the rules: `{'`, `'.join(others)}` decided",
+            f"`--profile {one.name}` decides all pods by `{one.qualified}`",
+            f"a pod selects that profile by `schedulerName: {one.scheduler}`",
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from kdsl.app import Settings, build_engine, devices_in_use, engine_options, narrowed
 from kdsl.base.clock import ManualClock
@@ -22,9 +23,6 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Condition, Decision, Detail
 from kdsl.cycle.engine import Engine
-from kdsl.explain.explanation import Explanation
-from kdsl.explain.inspection import Inspection
-from kdsl.explain.turn import Turns
 from kdsl.hooks.context import NO_MANIFESTS
 from kdsl.hooks.status import Status
 from kdsl.plan.devices.demand import Demand
@@ -36,11 +34,13 @@ from kdsl.sim.workload import Workload
 from kdsl.trace.manifests import KeptManifests
 from kdsl.trace.recorder import Recorder
 
+if TYPE_CHECKING:
+    from kdsl.explain.explanation import Explanation
+    from kdsl.explain.inspection import Inspection
+
 Stopwatch = Callable[[], int]
 """Returns nanoseconds since any start: for measurements only, no decision depends on it."""
 
-
-PLAIN_INSPECTION = Inspection()
 NO_NODES: Mapping[str, Collection[str]] = MappingProxyType({})
 
 
@@ -164,9 +164,14 @@ def explain(
     workload: Workload,
     settings: Settings,
     pod: PodInfo,
-    inspection: Inspection = PLAIN_INSPECTION,
+    inspection: Inspection | None = None,
 ) -> Explanation:
     """Explain the decision for `pod`, on the cluster state at its turn."""
+    # A simulation does not need them, and their import takes a while.
+    from kdsl.explain.inspection import Inspection
+    from kdsl.explain.turn import Turns
+
+    inspection = inspection or Inspection()
     if inspection.home:
         settings = replace(settings, percentage=100)
     with simulated_engine(rules, workload, settings) as (engine, cluster, _), settled_heap():

@@ -142,6 +142,8 @@ def _explain(error: ValidationError, place: Place, whole: Span) -> Iterator[Diag
             title = _title(error, fault)
             if error.validator == "type" and _is_rejection(error):
                 help_ = (f"name the rule with `by`: `{{by: {error.instance}}}`",)
+            elif error.validator_value == "boolean" and tuple(error.absolute_path)[-1:] == ("placed",):
+                help_ = (f"the chosen node is `picks: {error.instance}`",)
             label = _comment(error).replace("expectation", "")
             yield Diagnostic(TestCode.WRONG_VALUE, title, place.span, label, help=help_)
 
@@ -157,6 +159,8 @@ def _help_for_key(key: str, known: list[str]) -> tuple[str, ...]:
     resources = next((each for each in ("allocatable", "requests") if each in known), "")
     if resources and "/" in key:
         return (f"amounts of other resources stand in `{resources}: {{{key}: …}}`",)
+    if key == "node" and "picks" in known:
+        return ("the chosen node is `picks`",)
     return did_you_mean(key, known) or (f"known here: {', '.join(sorted(known))}",)
 
 

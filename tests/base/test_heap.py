@@ -6,7 +6,7 @@ import gc
 import weakref
 
 import pytest
-from kdsl.base.heap import NEW_OBJECTS, growing_heap, settle_heap, settled_heap
+from kdsl.base.heap import NEW_OBJECTS, collect_seldom, growing_heap, settle_heap, settled_heap
 
 
 @pytest.fixture(autouse=True)
@@ -72,3 +72,14 @@ def test_a_growing_heap_is_left_alone_and_only_while_it_grows() -> None:
     with growing_heap():
         assert not read() and not gc.isenabled(), "whoever was first gives the collector back"
     assert gc.isenabled()
+
+
+def test_a_command_collects_seldom_and_never_more_often() -> None:
+    thresholds = gc.get_threshold()
+    try:
+        for before, after in ((700, NEW_OBJECTS), (2 * NEW_OBJECTS, 2 * NEW_OBJECTS)):
+            gc.set_threshold(before, 10, 10)
+            collect_seldom()
+            assert gc.get_threshold() == (after, 10, 10)
+    finally:
+        gc.set_threshold(*thresholds)

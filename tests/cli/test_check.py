@@ -134,3 +134,14 @@ def test_the_marks_of_fixes_are_explained(tmp_path: Path, body: str, legend: str
     last = kdsl("check", str(path)).stdout.splitlines()[-1]
     assert last == legend or (not legend and last.endswith("1 error"))
     assert "[fix …]" not in kdsl("check", "--format", "concise", str(path)).stdout
+
+
+@pytest.mark.parametrize("command", ["check", "lint"])
+def test_a_folder_without_rules_names_the_first_step(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "kdsl init DIR" in kdsl(command).stdout
+    (tmp_path / "rules").mkdir()
+    result = kdsl(command)
+    assert result.exit_code == 2 and "kdsl init DIR" in result.stdout

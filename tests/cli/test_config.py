@@ -95,3 +95,33 @@ def test_rules_without_a_profile_are_an_error(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "the rules have no profile: they decide about no pod" in result.output
     assert kdsl("check", str(tmp_path / "rules")).exit_code == 0
+
+
+def test_rules_whose_only_profile_is_imported_are_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "rules").mkdir()
+    rules = "kdsl 1\npackage mine\nimport kubernetes.v1_36\n"
+    (tmp_path / "rules" / "a.kdsl").write_text(rules)
+    file = config(tmp_path, "rules: {paths: [rules]}\n")
+    result = kdsl("check", "--config", file)
+    assert result.exit_code == 0
+    assert "K1141" in result.output and "only `kubernetes.v1_36.default` decides" in result.output
+    assert kdsl("check", "--strict", "--config", file).exit_code == 1
+    (tmp_path / "rules" / "a.kdsl").write_text(
+        rules + 'profile p extends v1_36.default {\n  scheduler "p"\n}\n'
+    )
+    assert kdsl("check", "--strict", "--config", file).exit_code == 0
+
+
+def test_rules_that_no_pod_selects_are_a_warning(tmp_path: Path) -> None:
+    text = 'import kubernetes.v1_36\nprofile p extends v1_36.default {\n  scheduler "SCHEDULER"\n}\n'
+    rules = tmp_path / "a.kdsl"
+    rules.write_text(f"kdsl 1\npackage mine\n{text}".replace("SCHEDULER", "p"))
+    result = kdsl("simulate", *QUICKSTART, "--rules", str(rules))
+    assert result.exit_code == 0
+    assert "no pod selects a profile of the rules: `kubernetes.v1_36.default` decided" in result.stderr
+    assert "`--profile p`" in result.stderr and "`schedulerName: p`" in result.stderr
+    assert (
+        "no pod selects" not in kdsl("simulate", *QUICKSTART, "--rules", str(rules), "--profile", "p").stderr
+    )
+    rules.write_text(f"kdsl 1\npackage mine\n{text}".replace("SCHEDULER", "default-scheduler"))
+    assert "no pod selects" not in kdsl("simulate", *QUICKSTART, "--rules", str(rules)).stderr

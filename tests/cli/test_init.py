@@ -22,7 +22,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     result = kdsl("init", str(folder))
     assert result.exit_code == 0, result.stderr
     assert result.stdout.splitlines() == [f"wrote {folder / name}" for name in FILES]
-    assert f"cd {folder} && kdsl check" in result.stderr
+    assert f"cd '{folder}' && kdsl check" in result.stderr
     monkeypatch.chdir(folder)
     return folder
 

@@ -297,3 +297,29 @@ def test_a_current_folder_that_is_gone_is_a_message(tmp_path: Path, monkeypatch:
     gone.rmdir()
     ended = kdsl("simulate", "--cluster", str(ROOT / "examples/quickstart/cluster.yaml"))
     assert (ended.exit_code, ended.stderr) == (2, "error: the current folder does not exist any more\n")
+
+
+def test_a_file_whose_name_has_two_lines_takes_one(tmp_path: Path) -> None:
+    path = tmp_path / "a\nb.kdsl"
+    path.write_text("kdsl 1 package a")
+    shown = f"{tmp_path}/a\\nb.kdsl"
+    assert kdsl("fmt", "--check", str(path)).stdout == f"would format {shown}\n"
+    assert kdsl("fmt", str(path)).stderr == f"formatted {shown}\n"
+    assert kdsl("convert", "--write", str(path)).stderr == f"wrote {shown}.yaml\n"
+    path.write_text("package a\n")
+    assert f"fixed {shown}\n" in kdsl("check", "--fix", str(path)).stderr
+
+
+def test_a_simulation_imports_no_explanations_and_collects_seldom() -> None:
+    cluster = str(ROOT / "examples" / "quickstart" / "cluster.yaml")
+    code = f"""
+import gc, sys
+from kdsl.cli.main import main
+sys.argv = ["kdsl", "simulate", "--cluster", {cluster!r}]
+try:
+    main()
+finally:
+    print(gc.get_threshold()[0], [each for each in sys.modules if each.startswith("kdsl.explain")])
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "50000 []"

@@ -31,12 +31,21 @@ def test_help_has_the_options_of_kube_scheduler() -> None:
         (("--canary", "rules"), "--canary and --percent belong together"),
         (("--percent", "5"), "--canary and --percent belong together"),
         (("--tls-cert-file", "c.pem"), "--tls-cert-file and --tls-private-key-file belong together"),
-        (("--leader-elect-lease-duration", "1"), "a lease holds longer than its deadline"),
+        (
+            ("--leader-elect-lease-duration", "1"),
+            "the lease duration, 1s, must exceed the renew deadline, 10s, in whole seconds",
+        ),
+        (
+            ("--leader-elect-lease-duration", "1m0s", "--leader-elect-renew-deadline=2s"),
+            "the renew deadline, 2s, must exceed 1.2 times the retry period, 2s",
+        ),
+        (("--leader-elect-retry-period", "0"), "must be longer than 0"),
+        (("--leader-elect-retry-period", "fast"), "`fast` is no duration such as 15s or 1m30s"),
         (
             ("--leader-elect-lease-duration", "10.9", "--leader-elect-renew-deadline", "10.5"),
             "in whole seconds",
         ),
-        (("--leader-elect-lease-duration", "inf"), "in whole seconds"),
+        (("--leader-elect-lease-duration", "inf"), "must be longer than 0"),
         (("--leader-elect-resource-name", ""), "`kube-system/` cannot be the name of a lease"),
         (("--leader-elect-resource-namespace", "a/b"), "`a/b/kdsl` cannot be the name of a lease"),
     ],

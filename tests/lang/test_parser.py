@@ -181,6 +181,13 @@ def test_slip(path: Path) -> None:
     assert shown == golden.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", ["a.yaml", "a.yml", "a.kdsl.json"])
+def test_no_header_is_offered_for_files_of_another_form(name: str) -> None:
+    (diagnostic,) = parse_file(Source(name, '{"kind": "x"}')).diagnostics
+    assert diagnostic.code == LangCode.HEADER and not diagnostic.fixes
+    assert "`.kdsl.yaml`" in diagnostic.help[0]
+
+
 def test_every_syntax_code_has_a_slip() -> None:
     shown = "".join(path.with_suffix(".txt").read_text(encoding="utf-8") for path in SLIPS)
     elsewhere = {LangCode.TOO_DEEP, LangCode.TOO_MANY}

@@ -62,6 +62,8 @@ def test_documents() -> None:
         ("", None),
         ("-.inf", float("-inf")),
         ("1" * 80, "1" * 80),
+        ("1e999999999", "1e999999999"),
+        ("-1e309", "-1e309"),
     ],
 )
 def test_plain_scalars_are_those_of_the_core_schema(text: str, value: object) -> None:

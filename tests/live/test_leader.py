@@ -252,7 +252,7 @@ def test_never_two_may_bind() -> None:
 def test_times_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="deadline"):
         LeaseOptions(duration=10, deadline=10)
-    with pytest.raises(ValueError, match="retries"):
+    with pytest.raises(ValueError, match="retry period"):
         LeaseOptions(deadline=2, retry=2)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from kdsl.base.diagnostic import Diagnostic, Edit, Fix
 from kdsl.base.span import Span
 from kdsl.check.model.codes import CheckCode
@@ -19,6 +21,8 @@ _DEFAULTS = {
     QUANTITY: 'quantity("0")',
     DURATION: 'duration("0s")',
 }
+_CONVERTED = re.compile(r"\b(?:int|uint|double|quantity)\(\Z")
+"""The text before a text that is read as a number, where an empty default would always fail."""
 _LOOSER_THAN_AND = ("_||_", "_?_:_")
 
 
@@ -51,6 +55,8 @@ def _default(access: TypedExpr, map_: TypedExpr, key: str, quote: str) -> Fix | 
     default = _default_of(access.type)
     if default is None:
         return None
+    if default == '""' and _CONVERTED.search(access.span.source.text, 0, access.span.start):
+        default = '"0"'
     default = default.replace('"', quote)
     rest = f"[?{key}].orValue({default})"
     edit = Edit(Span(access.span.source, map_.span.end, access.span.end), rest)

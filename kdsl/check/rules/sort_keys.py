@@ -38,6 +38,9 @@ def check_sort_keys(
     return tuple(_sort_key(block, key, totality, time) for key in keys)
 
 
+_CERTAIN_KEYS = ("look a text up in a map, `ranks[?text].orValue(100)`, or use a field that every pod has",)
+
+
 def _sort_key(
     block: BlockCheck, key: SortKey, totality: Totality | None, time: PassingTime | None
 ) -> CheckedSortKey:
@@ -65,5 +68,7 @@ def _unfit(value: TypedExpr, totality: Totality | None) -> Diagnostic | None:
             return None
         part, why = failing
         title = "a sort key must have a value for every pod"
-        return Diagnostic(CheckCode.UNFIT_SORT_KEY, title, part.span, why)
+        # Other reasons end with their own advice.
+        help_ = _CERTAIN_KEYS if why.endswith("may fail") else ()
+        return Diagnostic(CheckCode.UNFIT_SORT_KEY, title, part.span, why, help=help_)
     return Diagnostic(CheckCode.UNFIT_SORT_KEY, "a sort key needs a total order", value.span, why)

@@ -21,6 +21,7 @@ from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.service import ExtenderOptions, ExtenderService
 from kdsl.live.services import Host
 
+from tests.cli.command_line import kdsl
 from tests.extender.hami.life import rules
 from tests.extender.hami.vendors import NVIDIA, Plugin
 from tests.extender.hami.world import NODES, Cluster, Extender, Given, cluster, patched
@@ -55,6 +56,11 @@ def test_durations(text: str, seconds: float) -> None:
 def test_durations_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match="no duration"):
         flags.duration(text)
+
+
+def test_a_node_policy_that_hami_would_take_for_binpack() -> None:
+    result = kdsl("hami", "--device-config-file", "x.yaml", "--node-scheduler-policy", "bin-pack")
+    assert result.exit_code == 2 and "'bin-pack' is not one of 'binpack', 'spread'" in result.stderr
 
 
 def test_addresses_and_labels() -> None:

@@ -1,0 +1,44 @@
+"""Finds characters in strings and comments that hide text from those who review a rule file.
+
+These are control characters, which a terminal obeys, and characters that change the direction of writing or
+look like a line break, so that an editor shows another text than the parser reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix
+from kdsl.base.span import Source, Span
+from kdsl.lang.codes import LangCode
+from kdsl.lang.expression_tree import LiteralKind
+from kdsl.lang.literals import spell
+from kdsl.lang.scan import Piece, PieceKind, scan
+
+_HIDDEN = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def hidden_characters(source: Source) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each string and comment with such characters, about the first of them."""
+    if _HIDDEN.search(source.text) is None:
+        return
+    for piece in scan(source.text):
+        places = [match.start() for match in _HIDDEN.finditer(source.text, piece.start, piece.end)]
+        if places and piece.kind in (PieceKind.COMMENT, PieceKind.STRING):
+            yield _hidden(source, piece, places)
+
+
+def _hidden(source: Source, piece: Piece, places: list[int]) -> Diagnostic:
+    spans = [Span(source, at, at + 1) for at in places]
+    title = f"the character `U+{ord(spans[0].text):04X}` has no place in a {piece.kind}"
+    if piece.kind is PieceKind.COMMENT:
+        what, texts = "remove it", ["" for _ in spans]
+    else:
+        texts = [spell(LiteralKind.STRING, span.text)[1:-1] for span in spans]
+        what = f"write `{texts[0]}`"
+    is_plain = piece.kind is PieceKind.COMMENT or piece.text[0] in "\"'"
+    edits = [Edit(span, text) for span, text in zip(spans, texts, strict=True)] if is_plain else []
+    help_ = () if is_plain else ("write it as an escape, which a string with `r` does not have",)
+    fixes = (Fix(what, tuple(edits), Applicability.CERTAIN),) if edits else ()
+    return Diagnostic(LangCode.BAD_CHARACTER, title, spans[0], "it is invisible", help=help_, fixes=fixes)
