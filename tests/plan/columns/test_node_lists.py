@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
@@ -141,6 +141,14 @@ USERS = st.lists(
 )
 
 
+_PORTS_OF_TWO_KINDS = [
+    HostPort("0.0.0.0", "TCP", 2),
+    HostPort("0.0.0.0", "TCP", 3),
+    HostPort("0.0.0.0", "UDP", 1),
+]
+"""The first two decide `u.port > 1`, and only the last one is left for another operand."""
+
+
 def _users(users: list[tuple[int, list[HostPort], list[PodVolume]]]) -> list[PodInfo]:
     return [
         PodInfo(f"u{at}", node_name=f"n{node}", host_ports=tuple(ports), volumes=tuple(volumes))
@@ -151,6 +159,7 @@ def _users(users: list[tuple[int, list[HostPort], list[PodVolume]]]) -> list[Pod
 @pytest.mark.parametrize("body", USED_PREDICATES)
 @settings(deadline=None, max_examples=40)
 @given(USERS, USERS, st.lists(PORTS, max_size=3), st.lists(VOLUMES, max_size=2), st.integers(0, 9))
+@example([(0, _PORTS_OF_TWO_KINDS, [])], [], [], [], 0)
 def test_lists_that_pods_fill(
     body: str,
     users: list[tuple[int, list[HostPort], list[PodVolume]]],
