@@ -13,7 +13,7 @@ _NUMBERS = ("int", "uint", "double")
 
 
 def _extreme(better: Callable[[Value, Value], Value], name: str) -> Callable[..., Value]:
-    """Return `math.greatest` or `math.least`: the first of the best arguments, or of the items of one list."""
+    """Return `math.greatest` or `math.least`: the first of the best arguments, or items of one list."""
     pick = extreme(better, name)
 
     def best(*args: Value) -> Value:
