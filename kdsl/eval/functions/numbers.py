@@ -13,11 +13,11 @@ _NUMBERS = ("int", "uint", "double")
 
 
 def _extreme(better: Callable[[Value, Value], Value], name: str) -> Callable[..., Value]:
-    """Return `math.greatest` or `math.least`: the first of the best arguments, or of the items of a list."""
+    """Return `math.greatest` or `math.least`: the first of the best arguments, or items of one list."""
     pick = extreme(better, name)
 
     def best(*args: Value) -> Value:
-        items = args[0] if kind_of(args[0]) == "list" else args
+        items = args[0] if len(args) == 1 and kind_of(args[0]) == "list" else args
         if any(kind_of(item) not in _NUMBERS for item in items):
             raise EvalError(f"no such overload: {name}")
         return pick(items)

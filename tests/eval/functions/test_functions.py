@@ -128,6 +128,7 @@ ERRORS = {
     "[1][dyn(0.5)]": "invalid index",
     "dyn([1])[?'a'].orValue(2)": "invalid index of type string",
     "dyn(null)[?'a'].orValue(2)": r"no such overload: _\[\?_\]\(null_type, string\)",
+    "math.greatest(dyn([1, 2]), dyn(3))": r"no such overload: math\.greatest",
     "dyn(1) + dyn('a')": r"no such overload: _\+_\(int, string\)",
     "double('1_0')": "cannot convert",
     "double('1e309')": "out of range",

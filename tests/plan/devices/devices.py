@@ -49,11 +49,13 @@ device Small {
     require charge.memory <= device.memory - device.usedMemory
       else "Memory"
   }
-  order by policy.device == "numa" ? 0.0 : policy.device == "binpack" ? -fullness : fullness, -device.numa
+  order by ORDER
   CHOOSE
   annotate "first": allocation.cards[0].id where allocation.cards.size() > 0
 }
 """
+
+ORDER = 'policy.device == "numa" ? 0.0 : policy.device == "binpack" ? -fullness : fullness, -device.numa'
 
 
 def small(
@@ -63,6 +65,7 @@ def small(
     quota: bool = False,
     more: str = "",
     rows: str = 'json.decode(node.annotations[?"register"].orValue("[]"))',
+    order: str = ORDER,
 ) -> DeviceProgram:
     """Return the device with these parts; with `quota` the memory counts for quotas."""
     if quota:
@@ -71,6 +74,7 @@ def small(
     text = (
         text.replace("ROWS", rows)
         .replace("MORE", more)
+        .replace("ORDER", order)
         .replace("QUOTA", "quota { set memory = memory }" if quota else "")
     )
     loaded = load_sources([Source("small.kdsl", text)])
