@@ -304,7 +304,7 @@ def test_nodes_at_once_stop_at_the_first_that_runs_out() -> None:
         frame[-1].spend(5)
         return True
 
-    body = Fallback(costly, BOOL, (), NodeSlots(0, ()), (unclear, unclear))
+    body = Fallback(costly, BOOL, {}, NodeSlots(0, ()), (unclear, unclear))
     assert _evaluate(body, nodes, [None, Meter.of(4 * len(nodes))]) is None
     assert visited == 1
     found = _evaluate(body, nodes, [None, Meter.of(6 * len(nodes))])
