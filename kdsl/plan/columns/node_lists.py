@@ -146,7 +146,7 @@ class ItemCondition:
 
 
 class ItemCodes(Coded, frozen=True, eq=False):
-    """A variable that goes through the distinct items of a column of lists: row `i` is item `i`."""
+    """A variable that goes through distinct items of a column of lists: row `i` is item `codes[i]`."""
 
     lists: ListItems | None = None
 
@@ -154,7 +154,7 @@ class ItemCodes(Coded, frozen=True, eq=False):
         """Return an attribute of the items."""
         assert self.lists is not None
         found = self.lists.attribute(name)
-        return Coded(found.codes, found.values, self.bad)
+        return Coded(found.codes[self.codes], found.values, self.bad)
 
 
 def lists_of(column: FactColumn) -> ListItems:
@@ -173,7 +173,7 @@ def of_items(expr: CallOf, receiver: Operand, argument: Operand) -> Operand:
         items, other = operands[at], operands[1 - at]
         if not isinstance(other, Same) or not isinstance(items, ItemCodes) or items.lists is None:
             raise NotColumnar
-        return Column(answer(items.lists, other.value), items.bad)
+        return Column(answer(items.lists, other.value)[items.codes], items.bad)
 
     return evaluate
 

@@ -284,5 +284,5 @@ def _run(steps: Iterable[BatchStep], batch: Batch, found: Rejections, report_all
         step(batch, found)
         if report_all:
             found.reopen(before)
-        elif found.is_over:
+        if found.is_over:
             break

@@ -155,6 +155,7 @@ class CardColumns(Struct, frozen=True, eq=False):
             return None
         return CardColumns(kind, fields, lowered, (*of_charge.slots, *of_fit.slots))
 
+    @np.errstate(all="ignore")
     def outcomes(
         self,
         cards: Sequence[AskedCard],

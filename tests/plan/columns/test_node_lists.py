@@ -284,3 +284,17 @@ def test_thousands_of_ports_are_asked_at_once() -> None:
         pod = PodInfo("p", host_ports=(HostPort("0.0.0.0", "TCP", 4_007),))
         ids = program.statuses(program.begin(pod, ClusterView(nodes.snapshot)), nodes, StatusNumbers())
     assert (ids > 0).tolist() == [at == 4 for at in range(MIN_ROWS)]
+
+
+@pytest.mark.parametrize("last", ['t.key == "c"', "pod.tolerates(t)", "t.key + t.value == 'c'"])
+@pytest.mark.parametrize("first", ['t.effect != "NoExecute"', "t.value.size() > 0"])
+def test_a_condition_about_a_few_of_the_items(first: str, last: str) -> None:
+    """The second operand is evaluated for those items alone that the first leaves open."""
+    taints = [Taint(key, "x", "") for key in "efghi"] + [Taint(key, "", "NoExecute") for key in "dc"]
+    facts = [NodeFacts(f"n{at}", taints=(taints[at % 7],)) for at in range(MIN_ROWS)]
+    # A rule about facts alone would run once for equal nodes.
+    used = 'require node.podCount >= 0 else "never"'
+    program = predicate_program(f'{used}\nrequire node.taints.all(t, {first} || {last}) else "no"')
+    pod = PodInfo("p", tolerations=(Toleration("c", "Exists", "", ""),))
+    columns, scalar = both_verdicts(program, pod, NodeSet.all(cluster(facts).snapshot()))
+    assert columns == scalar

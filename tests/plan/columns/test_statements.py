@@ -43,6 +43,8 @@ USAGE = 'require node.podCount >= 0 else "never"'
         f'report all\n{USAGE}\nfor i in [1, 2, 1] {{ require node.podCount != i else "has ${{i}}" require i != 2 else "two" }}',
         'for k, v in pod.labels { let w = v + "" require node.labels[?k].orValue(w) == w else "${k} is not ${w}" }\n' + USAGE,
         'report all\nfor t in node.taints { require t.key == "u" else "taint ${t.key}" }\nrequire node.podCount == 0 else "full"',
+        # The first line leaves all nodes to the scalar back end.
+        'report all\nrequire node.podCount > 5 else "on ${node.name}"\nrequire node.podCount == 0 else "used"',
         'for t in node.taints where node.podCount / (node.podCount - 1) == 0 { require false else "${t.key}" }',
         'for t in node.taints { let w = node.labels[?"k"].orValue("") + t.key require w != "at" else "${w}" }',
         USAGE + '\nfor t in node.taints { let w = node.labels[?"k"].orValue("") + t.key require w != "at" else "${w}" }',

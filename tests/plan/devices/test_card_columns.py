@@ -154,6 +154,7 @@ def test_shipped_devices(name: str) -> None:
         'require device.id.startsWith("a") || device.numa == 1 else "card ${device.id}"',
         'require device.attributes[?"x"].orValue(1) == 1 else "Attribute"',
         'let free = device.memory - device.usedMemory\n    require free > 40 || free == 7 else "Free"',
+        'require double(device.memory) / double(device.used) > 20.0 else "Infinite"',
         'require request.memory / (request.count - 1) > 0 else "Never"',
         'require charge.memory + charge.slots > 50 else "Charge"',
         'let taken = device.tenants.map(t, t.memory)\n    require taken.size() == 0 || taken.exists(m, m > 5) else "Let"',
