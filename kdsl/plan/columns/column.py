@@ -252,10 +252,8 @@ def take(value: ColumnValue, index: Array) -> ColumnValue:
     match value:
         case Column(values=values, bad=bad, scale=scale):
             return Column(values[index], part(bad), scale)
-        case Objects(codes=codes, bad=bad):
+        case Coded(codes=codes, bad=bad):
             return replace(value, codes=codes[index], bad=part(bad))
-        case Coded(codes=codes, values=known, bad=bad):
-            return Coded(codes[index], known, part(bad))
         case Items(entries=entries, is_map=is_map, bad=bad):
             taken = (PresentItem(one.key, take(one.value, index), part(one.present)) for one in entries)
             return Items(tuple(taken), is_map, part(bad))
