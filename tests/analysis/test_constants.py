@@ -8,7 +8,7 @@ import pytest
 from kdsl.analysis.constants import check_constants
 from kdsl.app import check_rules
 
-from tests.plan.devices.devices import SMALL
+from tests.plan.devices.devices import ORDER, SMALL
 from tests.plan.lab import rules
 
 PREDICATE = 'predicate P {\n  require %s else "no"\n}'
@@ -99,7 +99,7 @@ def test_what_the_parameters_of_a_device_decide(section: str, part: str, message
     text = SMALL.removeprefix("\nkdsl 1\npackage small\n").replace("ROWS", "[]").replace("QUOTA", section)
     for word in ("MORE", "ADMIT", "TOGETHER"):
         text = text.replace(word, "")
-    text = text.replace("CHOOSE", "choose first") + PROFILE
+    text = text.replace("ORDER", ORDER).replace("CHOOSE", "choose first") + PROFILE
     problems = check_constants(rules(text))
     assert [(each.span and each.span.text, message in each.title) for each in problems] == (
         [(part, True)] if part else []
