@@ -36,7 +36,7 @@ class _Followed:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What other threads see: everything that is followed, and the names of what is needed, with JSON or not.
+    """The state that other threads see: all that is followed, and the needed names, with JSON or not.
 
     It is replaced as a whole, so that nobody sees a resource missing while it is added.
     """

@@ -37,7 +37,7 @@ _MODULES = (
 BY_NAME: Mapping[str, Callable[..., Value]] = {
     name: implementation for module in _MODULES for name, implementation in module.IMPLEMENTATIONS.items()
 }
-"""What the modules list."""
+"""The implementations by overload id, or by function name for its other overloads."""
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     overload.id: BY_NAME[name]

@@ -37,6 +37,7 @@ from kdsl.plan.columns.column import (
     operand,
     spread,
     take,
+    with_bad,
 )
 from kdsl.plan.columns.kernels import Kernel, sum_overflows
 from kdsl.plan.columns.logic import OpenRows, Operand
@@ -69,7 +70,7 @@ def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
         if isinstance(value, ItemCodes) and type_ not in DTYPES:
             return value.attribute(attribute)
         if isinstance(value, Objects) and value.read and (column := value.read(attribute)) is not None:
-            return take(column, value.codes)
+            return with_bad(take(column, value.codes), value.bad)
         if not isinstance(value, Coded):
             raise NotColumnar
         # Unused codes may have any value, such as an absent key.

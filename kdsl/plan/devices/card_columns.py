@@ -37,6 +37,7 @@ from kdsl.plan.columns.column import (
     spread,
     take,
 )
+from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.choice import CardCharge
@@ -66,10 +67,11 @@ class _Tuples:
             self.values = [(*each, value.value) for each in self.values]
             return
         column = encoded(value)
-        width = len(column.values)
-        distinct, self.codes = np.unique(self.codes * width + column.codes, return_inverse=True)
-        pairs = [divmod(each, width) for each in distinct.tolist()]
-        self.values = [(*self.values[before], column.values[at]) for before, at in pairs]
+        before, values = self.codes, self.values
+        digits = (before, len(values)), (column.codes, len(column.values))
+        firsts, self.codes = grouped(digits, len(before))
+        pairs = zip(before[firsts].tolist(), column.codes[firsts].tolist(), strict=True)
+        self.values = [(*values[one], column.values[other]) for one, other in pairs]
 
 
 class _Outcomes:

@@ -32,7 +32,7 @@ FIRST_OPEN: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class DeviceSource:
-    """What the sections of a device are compiled from: the device, its kind, and the functions of rules."""
+    """The source of a device's sections: the device, its kind, and the functions of rules."""
 
     device: CheckedDevice
     kind: str
