@@ -9,7 +9,9 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumns
+from kdsl.cluster.snapshot.fact_columns import ABSENT, OF_PODS, FactColumns
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
@@ -24,13 +26,35 @@ _SHARED: Final = 256
 """The most values of a fact that nodes may be grouped by: of more, the nodes of a call hardly share one."""
 Scalar = TypeVar("Scalar", bound=np.generic)
 
+FactsVersion = tuple[int, int, int]
+"""The versions of the facts, the nodes and the images of a cluster."""
 Numbers = tuple[Value, str, str]
 """An object with a method per node, and the names of that method over columns of ints and of their bounds."""
+
+
+class ClusterGroups(Struct, frozen=True, eq=False):
+    """The groups of all nodes at a version of their facts: the number of its group for each row.
+
+    `codes` is None until the version is asked for again; `number` is 0 if there are more than a few groups.
+    """
+
+    version: FactsVersion
+    codes: NDArray[np.uint8] | None = None
+    number: int = 0
+
+    def groups(self, rows: Rows) -> Groups:
+        """Return the groups of some rows."""
+        assert self.codes is not None
+        codes = self.codes.take(rows)
+        text = codes.tobytes()
+        found = sorted([(place, code) for code in range(self.number) if (place := text.find(code)) >= 0])
+        return Groups(codes, [code for _, code in found], [place for place, _ in found])
 
 
 class NodeReads(Struct, eq=False):
     """The reads of nodes for one pod: attributes, keys of maps (values, or only presence in `tests`), and
     numbers by row. `lets` are the variables that were followed, `counts` those whose numbers are read.
+    `cluster` has the groups of all nodes.
     """
 
     fields: set[str] = field(default_factory=set)
@@ -39,6 +63,7 @@ class NodeReads(Struct, eq=False):
     columns: dict[int, Numbers] = field(default_factory=dict)
     lets: set[int] = field(default_factory=set)
     counts: list[TopologyCount | PodTermCount] = field(default_factory=list)
+    cluster: ClusterGroups | None = None
 
     def hold(self) -> bool:
         """Return whether they are those of the present attempt, too."""
@@ -67,11 +92,35 @@ class NodeReads(Struct, eq=False):
                 return False
         return True
 
-    def digits(self, batch: Batch, most: int) -> list[Digit] | None:
-        """Return the digits in which the rows of a batch may differ; None if a fact has more than `most`
-        values.
+    def groups(self, batch: Batch) -> Groups | None:
+        """Return the groups of the rows of a batch; None if a fact has more than `_SHARED` values, or if there
+        are more than a few groups.
         """
-        facts, rows = batch.facts, batch.rows
+        if not self.columns:
+            version = _facts_version(batch.facts.snapshot)
+            if self.cluster is None or self.cluster.version != version:
+                # Numbering all nodes pays only if the facts stay.
+                self.cluster = ClusterGroups(version)
+            elif self.cluster.codes is None:
+                self.cluster = self._groups_of_all(version, batch.facts)
+            if self.cluster.number:
+                return self.cluster.groups(batch.rows)
+        digits = self.digits(batch.facts, batch.rows, _SHARED)
+        return None if digits is None else few_groups(digits, len(batch))
+
+    def _groups_of_all(self, version: FactsVersion, facts: FactColumns) -> ClusterGroups:
+        """Return the groups of all nodes; those of the pods on nodes change too often."""
+        live = facts.snapshot
+        digits = None if self.fields & OF_PODS else self.digits(facts, live.order, _SHARED)
+        groups = None if digits is None else few_groups(digits, len(live.order))
+        codes = np.zeros(len(live.names), np.uint8)
+        if groups is None:
+            return ClusterGroups(version, codes)
+        codes[live.order] = groups.spread(range(len(groups.marks)), np.uint8)
+        return ClusterGroups(version, codes, len(groups.marks))
+
+    def digits(self, facts: FactColumns, rows: Rows, most: int) -> list[Digit] | None:
+        """Return the digits in which some rows may differ; None if a fact has more than `most` values."""
         columns = [facts.field(name) for name in self.fields]
         columns += [facts.key(*place) for place in self.keys]
         digits: list[Digit] = []
@@ -122,8 +171,11 @@ class NodeGroups:
         reads = frame[self._slot]
         if reads is UNSET or reads is None or not reads.hold():
             reads = frame[self._slot] = collected_reads(self._collect, frame)
-        digits = None if reads is None else reads.digits(batch, _SHARED)
-        return None if digits is None else few_groups(digits, len(batch))
+        return None if reads is None else reads.groups(batch)
+
+
+def _facts_version(live: LiveSnapshot) -> FactsVersion:
+    return live.fact_changes.position, live.nodes_version, live.images_version
 
 
 def collected_reads(collect: Collect, frame: Frame) -> NodeReads | None:
@@ -147,4 +199,4 @@ def distinct_digits(collect: Collect | None, batch: Batch) -> list[Digit] | None
         return []
     # A variable that runs out of the steps for collecting must not stay failed.
     reads = collected_reads(collect, batch.frame.copy())
-    return None if reads is None else reads.digits(batch, len(batch))
+    return None if reads is None else reads.digits(batch.facts, batch.rows, len(batch))

@@ -71,19 +71,27 @@ class PodIndex:
     def __init__(self, live: LiveSnapshot) -> None:
         self._live = live
         self._facts: dict[PodFact, PodsByFact] = {}
-        # The pods of each row at the last refresh.
+        # The pods of each row that are indexed, and the arrivals since then.
         self._pods: dict[int, Pods] = {}
+        self._arrived: dict[int, Pods | None] = {}
 
     def refresh(self, arrived: Sequence[Arrival] | None) -> None:
-        """Apply the arrivals at rows; None means all rows."""
+        """Take the arrivals at rows; None means all rows. They are indexed when the index is asked."""
         if arrived is None:
-            self._facts.clear()
-            self._pods.clear()
-            return
-        if not self._facts:
-            return
+            self._forget()
+        elif self._facts:
+            for row, pods in arrived:
+                before = self._arrived.get(row, ())
+                self._arrived[row] = None if before is None or pods is None else before + pods
+
+    def _forget(self) -> None:
+        self._facts.clear()
+        self._pods.clear()
+        self._arrived.clear()
+
+    def _index_arrived(self) -> None:
         live = self._live
-        for row, pods in arrived:
+        for row, pods in self._arrived.items():
             now = live.info(row).pods if live.names[row] else ()
             if pods is None:
                 self._drop(self._pods.get(row, ()))
@@ -91,6 +99,7 @@ class PodIndex:
             self._pods[row] = now
             for fact, values in self._facts.items():
                 values.put(fact, row, pods)
+        self._arrived.clear()
 
     def matching(
         self, selector: LabelSelector, namespaces: Collection[str] | None = None
@@ -112,11 +121,12 @@ class PodIndex:
 
     def by_fact(self, fact: PodFact) -> PodsByFact:
         """Return all pods by a fact."""
+        if self._arrived:
+            self._index_arrived()
         values = self._facts.get(fact)
         if values is None:
             if len(self._facts) >= MAX_FACTS:
-                self._facts.clear()
-                self._pods.clear()
+                self._forget()
             live = self._live
             values = self._facts[fact] = PodsByFact()
             for row in live.pod_counts.nonzero()[0].tolist():
