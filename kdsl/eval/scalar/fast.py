@@ -10,7 +10,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kdsl.check.model.typed import CallOf, TypedExpr
-from kdsl.check.model.types import BOOL, BYTES, DURATION, INT, QUANTITY, RESOURCES, STRING, TIMESTAMP, UINT
+from kdsl.check.model.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    INT,
+    QUANTITY,
+    RESOURCES,
+    STRING,
+    TIMESTAMP,
+    UINT,
+)
 from kdsl.eval.functions.operators import not_equals
 from kdsl.eval.ir import Known
 from kdsl.eval.scalar.meter import has_weight, metered
@@ -23,8 +34,12 @@ if TYPE_CHECKING:
 PLAIN_EQUALITY: Final = frozenset((BOOL, INT, UINT, STRING, BYTES, TIMESTAMP, DURATION))
 """Types for which equality in Python, within the type, is equality in CEL."""
 _LOGIC: Final = frozenset(("_&&_", "_||_", "!_", "_?_:_"))
-_EXTREMES: Final = {"math_greatest_int": "max", "math_least_int": "min"}
-_ARITHMETIC: Final = {"add_int64": "+", "subtract_int64": "-", "multiply_int64": "*"}
+_EXTREMES: Final = {
+    "math_greatest_int": (INT, "max"),
+    "math_least_int": (INT, "min"),
+    "math_greatest_double": (DOUBLE, "max"),
+    "math_least_double": (DOUBLE, "min"),
+}
 
 
 def fast_call(expr: CallOf, out: Compiler) -> str | None:
@@ -34,19 +49,29 @@ def fast_call(expr: CallOf, out: Compiler) -> str | None:
     left, right = expr.args
     match expr.overload:
         case "add_int64" | "subtract_int64" | "multiply_int64":
-            sign = _ARITHMETIC[expr.overload]
-            return f"{out.name(checked_int)}({out.text(left)} {sign} {out.text(right)})"
-        case "math_greatest_int" | "math_least_int" if left.type == right.type == INT:
-            return f"{_EXTREMES[expr.overload]}({out.text(left)}, {out.text(right)})"
+            return f"{out.name(checked_int)}{_operation(expr, out)}"
+        case "add_double" | "subtract_double" | "multiply_double":
+            return _operation(expr, out)
         case "equals" | "not_equals":
-            return _equality(expr.function, left, right, out)
+            return _equality(expr, out)
         case "in_list" if isinstance(right, Known) and _has_plain_items(left, right):
             return f"({out.text(left)} in {out.name(frozenset(right.value))})"
         case "in_map" if left.type == STRING:
             return f"({out.text(left)} in {out.text(right)})"
-    if is_order(expr):
-        return f"({out.text(left)} {expr.function.strip('_')} {out.text(right)})"
-    return None
+        case "index_resources":
+            return f"{out.text(left)}[{out.text(right)}]"
+    type_, extreme = _EXTREMES.get(expr.overload, (None, ""))
+    if left.type == right.type == type_:
+        # Like CEL, Python returns the first of equal arguments, and the first if one is NaN.
+        return f"{extreme}({out.text(left)}, {out.text(right)})"
+    return _operation(expr, out) if is_order(expr) else None
+
+
+def _operation(expr: CallOf, out: Compiler) -> str:
+    """Write an operator as that of Python. Quantities compare as their amounts do."""
+    left, right = expr.args
+    part = ".nanos" if left.type == QUANTITY else ""
+    return f"({out.text(left)}{part} {expr.function.strip('_')} {out.text(right)}{part})"
 
 
 def is_order(expr: CallOf) -> bool:
@@ -74,9 +99,10 @@ def is_total(expr: CallOf) -> bool:
     return False
 
 
-def _equality(function: str, left: TypedExpr, right: TypedExpr, out: Compiler) -> str:
-    if left.type == right.type and left.type in PLAIN_EQUALITY:
-        return f"({out.text(left)} {function.strip('_')} {out.text(right)})"
+def _equality(expr: CallOf, out: Compiler) -> str:
+    function, (left, right) = expr.function, expr.args
+    if left.type == right.type and (left.type in PLAIN_EQUALITY or left.type == QUANTITY):
+        return _operation(expr, out)
     compare: Callable[[Value, Value], bool] = equals if function == "_==_" else not_equals
     if left.type == right.type and left.type.name == "optional" and left.type.args[0] in PLAIN_EQUALITY:
         compare = operator.eq if function == "_==_" else operator.ne

@@ -93,8 +93,8 @@ class NodeReads(Struct, eq=False):
         return True
 
     def groups(self, batch: Batch) -> Groups | None:
-        """Return the groups of the rows of a batch; None if a fact has more than `_SHARED` values, or if there
-        are more than a few groups.
+        """Return the groups of the rows of a batch; None if a fact has more than `_SHARED` values, or if
+        there are more than a few groups.
         """
         if not self.columns:
             version = _facts_version(batch.facts.snapshot)

@@ -19,6 +19,8 @@ from kdsl.plan.reads.epochs import Epoch, Epochs
 
 MAX_FRAMES: Final = 256
 """The most signatures whose frames are kept for one rule; beyond that it starts over."""
+_FRAME_BYTES: Final = 1024
+"""The approximate bytes of a frame with its values."""
 
 
 class _KeptFrame(Struct, eq=False):
@@ -32,14 +34,14 @@ class Frames:
     """The frames of one rule. `transient` are slots that are cleared for each attempt, `steps` the budget of
     a value that is computed once per pod.
 
-    A what-if takes over the values that depend on the pod and the catalog, but no counts: other pods count.
+    A resumed frame keeps the values that depend on the pod and the catalog, but no counts: other pods count.
     """
 
     def __init__(self, scope: RuleScope, transient: Sequence[int], steps: int) -> None:
         self._blank = scope.new_frame()
         self._pod, self._cluster = scope.slot_of("pod"), scope.slot_of("cluster")
         self._transient = (*scope.transient, *transient)
-        self._transient_in_what_ifs = (*self._transient, *scope.counts)
+        self._of_cluster = (*self._transient, *scope.counts)
         self._steps = steps
         self._kept: dict[Hashable, _KeptFrame] = {}
         self._dependencies: Dependencies | None = None
@@ -66,23 +68,23 @@ class Frames:
         frame[self._cluster], frame[-1] = cluster, Meter(self._steps, self._steps)
         return frame
 
-    def begin_what_if(self, pod: Value, cluster: Value, what_ifs: WhatIfs) -> Frame:
-        """Return the frame of a what-if, with the values that earlier ones left in `what_ifs`."""
-        known = what_ifs.get(self)
-        frame = self._of_pod(pod) if known is None else known.copy()
+    def resume(self, pod: Value, cluster: Value, known: PodFrames) -> Frame:
+        """Return a frame with the values that earlier ones left in `known`."""
+        latest = known.get(self)
+        frame = self._of_pod(pod) if latest is None else latest.copy()
         frame[self._cluster], frame[-1] = cluster, Meter(self._steps, self._steps)
         return frame
 
-    def end_what_if(self, frame: Frame, what_ifs: WhatIfs) -> None:
-        """Leave the values that depend on the pod and the catalog only in `what_ifs`."""
-        left = what_ifs[self] = self._resumed(frame)
+    def leave(self, frame: Frame, known: PodFrames) -> None:
+        """Leave the values that depend on the pod and the catalog only in `known`."""
+        left = known[self] = self._resumed(frame)
         # A view of an overlay keeps all of it alive.
         left[self._cluster] = UNSET
 
     def _resumed(self, latest: Frame) -> Frame:
-        """Return a frame for another what-if, without values that depend on pods and nodes."""
+        """Return another frame, without values that depend on placed pods and nodes."""
         frame = latest.copy()
-        for slot in self._transient_in_what_ifs:
+        for slot in self._of_cluster:
             frame[slot] = UNSET
         return frame
 
@@ -109,5 +111,10 @@ class Frames:
         return frame
 
 
-WhatIfs: TypeAlias = dict[Frames, Frame]
-"""The values of what-ifs about one pod that no other pods change, by rule."""
+PodFrames: TypeAlias = dict[Frames, Frame]
+"""Frames of one pod, or of the pods of one signature, by rule, with the values that no other pods change."""
+
+
+def nbytes_of(frames: PodFrames) -> int:
+    """Return the approximate bytes of frames."""
+    return _FRAME_BYTES * len(frames)

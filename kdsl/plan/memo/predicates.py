@@ -22,7 +22,7 @@ from kdsl.hooks.joined import UNKNOWN_SHARE, PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status, StatusColumn
-from kdsl.plan.compile.frames import WhatIfs
+from kdsl.plan.compile.frames import PodFrames, nbytes_of
 from kdsl.plan.memo.answers import Uncached
 from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, Part, can_keep, grouped
 from kdsl.plan.memo.signature_memo import SignatureMemo
@@ -48,7 +48,7 @@ class _Entry(Struct, eq=False):
 
     `answers` are by predicate name. `combined` is the PreFilter answer by set of skipping predicates, if all
     others let the pod pass. `rejections` are the status numbers of predicates that reject the
-    pod, and so any node of a dry run. `what_ifs` are the values that what-ifs share. `share` estimates the
+    pod, and so any node of a dry run. `frames` are those of the latest evaluation. `share` estimates the
     share of nodes that pass: by the answers of single rules at first, then by the nodes that were judged.
     """
 
@@ -59,11 +59,11 @@ class _Entry(Struct, eq=False):
     rejections: tuple[int, ...]
     share: float
     combined: dict[frozenset[str], PreFilterAnswers] = field(default_factory=dict)
-    what_ifs: WhatIfs = field(default_factory=dict)
+    frames: PodFrames = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
-        return sum([answers.nbytes for _, answers in self.verdicts])
+        return sum([answers.nbytes for _, answers in self.verdicts]) + nbytes_of(self.frames)
 
     def learn_share(self, statuses: NodeStatuses, nodes: int) -> None:
         """Adapt the estimate to the statuses of some nodes; it stays above 0 if none passes."""
@@ -153,7 +153,7 @@ class PredicateMemo:
                         ask = partial(part.plugin.statuses_of, pod, numbers=entry.table.numbers[part.name])
                         statuses.ask(part.position, ask)
                     continue
-                evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table)
+                evaluate = partial(_evaluate, parts, entry, pod, nodes.snapshot)
                 found, only = answers.get(nodes.rows, evaluate)
             elif only != 0:
                 found = np.full(count, only, IDS)
@@ -170,7 +170,7 @@ class PredicateMemo:
         """Return the status of each node, all with other pods than in the live snapshot."""
         statuses = NodeStatuses(nodes, entry.table, entry.rejections)
         for parts, answers in entry.verdicts:
-            evaluate = partial(_evaluate, parts, pod, nodes.snapshot, entry.table, what_ifs=entry.what_ifs)
+            evaluate = partial(_evaluate, parts, entry, pod, nodes.snapshot)
             if len(nodes) == 1:
                 row = nodes.rows.item(0)
                 found = np.array([answers.what_if(row, nodes.snapshot.info(row), evaluate)], IDS)
@@ -214,16 +214,12 @@ class PredicateMemo:
 
 
 def _evaluate(
-    parts: Sequence[Part[PredicateRule]],
-    pod: PodInfo,
-    snapshot: Snapshot,
-    table: JoinedStatuses,
-    rows: Rows,
-    what_ifs: WhatIfs | None = None,
+    parts: Sequence[Part[PredicateRule]], entry: _Entry, pod: PodInfo, snapshot: Snapshot, rows: Rows
 ) -> NDArray[np.int32]:
     """Return the status of each row by these parts."""
+    numbers = entry.table.numbers
     predicates = (
-        partial(part.plugin.statuses_of, pod, numbers=table.numbers[part.name], what_ifs=what_ifs)
+        partial(part.plugin.statuses_of, pod, numbers=numbers[part.name], known=entry.frames)
         for part in parts
     )
     return first_rejections(NodeSet(snapshot, rows), predicates)

@@ -21,6 +21,7 @@ from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import MAX_NODE_SCORE
 from kdsl.plan.columns.groups import Grouped
+from kdsl.plan.compile.frames import PodFrames, nbytes_of
 from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, Part, can_keep, grouped
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
@@ -41,18 +42,21 @@ class _RangeError(Exception):
 
 
 class _Entry(Struct, frozen=True, eq=False):
-    """The memo entry of one signature: skipped scores, sums of plain scores, and raw scores."""
+    """The memo entry of one signature: skipped scores, sums of plain scores, and raw scores. `frames` are
+    those of the latest evaluation.
+    """
 
     epoch: Epoch
     skipped: frozenset[str]
     sums: tuple[Group[ScorePlugin], ...]
     raw: tuple[Group[ScorePlugin], ...]
+    frames: PodFrames = field(default_factory=dict)
     shares: dict[tuple[int, int | float], int] = field(default_factory=dict)
     """The weighted points of a score, by its position and the raw value that all nodes share."""
 
     @property
     def nbytes(self) -> int:
-        return sum([answers.nbytes for _, answers in (*self.sums, *self.raw)])
+        return sum([answers.nbytes for _, answers in (*self.sums, *self.raw)]) + nbytes_of(self.frames)
 
 
 class ScoreMemo:
@@ -149,7 +153,7 @@ def _plain_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns)
     for parts, answers in entry.sums:
         only = answers.only
         if only is None:
-            sums, only = answers.get(nodes.rows, partial(_sums, parts, pod, nodes.snapshot))
+            sums, only = answers.get(nodes.rows, partial(_sums, parts, pod, nodes.snapshot, entry.frames))
         if only is not None:
             if only < 0:
                 raise _RangeError
@@ -168,7 +172,7 @@ def _normalized_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Col
     for position, ((part,), answers) in enumerate(entry.raw):
         only, plugin = answers.only, part.plugin
         if only is None:
-            raw, only = answers.get(nodes.rows, partial(_raw, plugin, pod, nodes.snapshot))
+            raw, only = answers.get(nodes.rows, partial(_raw, plugin, pod, nodes.snapshot, entry.frames))
         if only is None:
             close = plugin.close_normalized(raw)
             if close is None:
@@ -202,19 +206,21 @@ def _in_range(normalized: NDArray[np.int64]) -> NDArray[np.int64]:
     return normalized
 
 
-def _raw(plugin: ScorePlugin, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> NDArray[Any]:
-    return plugin.raw_of(pod, NodeSet(snapshot, rows))
+def _raw(
+    plugin: ScorePlugin, pod: PodInfo, snapshot: Snapshot, frames: PodFrames, rows: Rows
+) -> NDArray[Any]:
+    return plugin.raw_of(pod, NodeSet(snapshot, rows), known=frames)
 
 
 def _sums(
-    parts: Sequence[Part[ScorePlugin]], pod: PodInfo, snapshot: Snapshot, rows: Rows
+    parts: Sequence[Part[ScorePlugin]], pod: PodInfo, snapshot: Snapshot, frames: PodFrames, rows: Rows
 ) -> NDArray[np.int64]:
     """Add up plain scores with their weights; `_OUT_OF_RANGE` marks a sum with a score out of range."""
     nodes = NodeSet(snapshot, rows)
     sums = np.zeros(len(nodes), np.int64)
     out_of_range: NDArray[np.bool_] | None = None
     for part in parts:
-        raw: NDArray[Any] = part.plugin.raw_of(pod, nodes)
+        raw: NDArray[Any] = part.plugin.raw_of(pod, nodes, known=frames)
         if not are_within(raw, MAX_NODE_SCORE):
             raw = np.where(raw == NO_SCORE_INT, 0, raw)
             outside = (raw < 0) | (raw > MAX_NODE_SCORE)

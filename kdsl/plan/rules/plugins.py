@@ -29,7 +29,7 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.failures import StatusNumbers
-from kdsl.plan.compile.frames import WhatIfs
+from kdsl.plan.compile.frames import PodFrames
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.reads.dependencies import Dependencies, expressions_of_rule, reads_of
 from kdsl.plan.reads.selected_labels import signature_reads
@@ -161,18 +161,18 @@ class PredicateRule(_NodeRule[CheckedPredicate, PredicateProgram]):
         return self._program.faults_at(self._program.begin(pod, ClusterView(nodes.snapshot)), nodes.nodes())
 
     def statuses_of(
-        self, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers, what_ifs: WhatIfs | None = None
+        self, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers, known: PodFrames | None = None
     ) -> NDArray[np.int32]:
         """Return the status of each node, as a number in `numbers`, for a pod that passed PreFilter.
 
-        `what_ifs` has the frames of what-ifs about the pod, if this is one.
+        The frame resumes, and replaces, the `known` one.
         """
         program, view = self._program, ClusterView(nodes.snapshot)
-        if what_ifs is None:
+        if known is None:
             return program.statuses(program.begin(pod, view), nodes, numbers)
-        return program.statuses_of_what_if(pod, view, nodes, numbers, what_ifs)
+        return program.statuses_with(known, pod, view, nodes, numbers)
 
-    def passes(self, pod: PodInfo, node: NodeInfo, known: WhatIfs) -> bool:
+    def passes(self, pod: PodInfo, node: NodeInfo, known: PodFrames) -> bool:
         """Return whether the rule lets `pod` onto `node`, for rules with an answer local to the node.
 
         `known` are values that depend on the pod only.
@@ -261,9 +261,15 @@ class ScorePlugin(_NodeRule[CheckedScore, ScoreProgram]):
         """Return the normalised scores."""
         return self._program.points(self._attempt(state, pod, nodes).frame, nodes)
 
-    def raw_of(self, pod: PodInfo, nodes: NodeSet) -> Scores:
-        """Return the raw score of each node, with the mark of no score if it failed or is ignored."""
-        return self._program.raw_scores(self._frame(pod, nodes), nodes)
+    def raw_of(self, pod: PodInfo, nodes: NodeSet, known: PodFrames) -> Scores:
+        """Return the raw score of each node, with the mark of no score if it failed or is ignored. The frame
+        resumes, and replaces, the `known` one.
+        """
+        frames = self._program.frames
+        frame = frames.resume(pod, ClusterView(nodes.snapshot), known)
+        raw = self._program.raw_scores(frame, nodes)
+        frames.leave(frame, known)
+        return raw
 
     def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
         """Normalise the result of `raw_of` for the same nodes."""

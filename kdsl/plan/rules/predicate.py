@@ -31,7 +31,7 @@ from kdsl.plan.columns.rule import RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import Failure, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.fault_log import FaultLog
-from kdsl.plan.compile.frames import Frames, WhatIfs
+from kdsl.plan.compile.frames import Frames, PodFrames
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
 from kdsl.plan.compile.statements import CODES, BlockCompiler, Run
 from kdsl.plan.compile.template import compile_template, text_in
@@ -162,13 +162,13 @@ class PredicateProgram:
         meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         return self.columns.statuses(batch_of(nodes, frame), numbers, scalar)
 
-    def statuses_of_what_if(
-        self, pod: Value, cluster: Value, nodes: NodeSet, numbers: StatusNumbers, what_ifs: WhatIfs
+    def statuses_with(
+        self, known: PodFrames, pod: Value, cluster: Value, nodes: NodeSet, numbers: StatusNumbers
     ) -> NDArray[np.int32]:
-        """Return `statuses` for other pods on a node; what-ifs about one pod share values by `what_ifs`."""
-        frame = self.frames.begin_what_if(pod, cluster, what_ifs)
+        """Return `statuses` in a frame that resumes, and replaces, the `known` one."""
+        frame = self.frames.resume(pod, cluster, known)
         ids = self.statuses(frame, nodes, numbers)
-        self.frames.end_what_if(frame, what_ifs)
+        self.frames.leave(frame, known)
         return ids
 
     def scalar_statuses(
@@ -193,17 +193,17 @@ class PredicateProgram:
                 failures.clear()
         return ids
 
-    def passes(self, pod: Value, node: Value, what_ifs: WhatIfs) -> bool:
+    def passes(self, pod: Value, node: Value, known: PodFrames) -> bool:
         """Return whether the rule lets a pod onto a node, for rules that read nothing else; as in
-        `statuses_of_what_if`.
+        `statuses_with`.
         """
-        frame = self.frames.begin_what_if(pod, None, what_ifs)
+        frame = self.frames.resume(pod, None, known)
         decided = self.decide(frame)
         if decided is None or (isinstance(decided, Narrowed) and node.name in decided.names):
             passes = not self.scalar_statuses(frame, (node,), _REJECTIONS)[0]
         else:
             passes = decided == SKIP
-        self.frames.end_what_if(frame, what_ifs)
+        self.frames.leave(frame, known)
         return passes
 
     def _stay_narrow(self, narrow: _Narrow) -> Run:

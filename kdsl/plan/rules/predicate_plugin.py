@@ -26,7 +26,7 @@ from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.failures import StatusNumbers
-from kdsl.plan.compile.frames import WhatIfs
+from kdsl.plan.compile.frames import PodFrames
 
 if TYPE_CHECKING:
     from kdsl.plan.rules.plugins import PredicateRule
@@ -48,7 +48,7 @@ class PredicatePlugin:
         self._skips = f"{self.key}/skipped"
         self._is_local = all(part.cures.is_local for part in parts)
         # By the identity of pods: one that sleeps is asked about again, event by event.
-        self._known: dict[int, tuple[PodInfo, WhatIfs]] = {}
+        self._known: dict[int, tuple[PodInfo, PodFrames]] = {}
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
@@ -120,10 +120,10 @@ class PredicatePlugin:
             return None
         return tuple(dependencies.signature(pod) for dependencies in known)
 
-    def _pass(self, pod: PodInfo, node: NodeInfo, known: WhatIfs) -> bool:
+    def _pass(self, pod: PodInfo, node: NodeInfo, known: PodFrames) -> bool:
         return all(part.passes(pod, node, known) for part in self.parts)
 
-    def _known_of(self, pod: PodInfo) -> WhatIfs:
+    def _known_of(self, pod: PodInfo) -> PodFrames:
         of, known = self._known.get(id(pod), (None, {}))
         if of is not pod:
             if len(self._known) >= MAX_PODS:

@@ -15,6 +15,7 @@ from kdsl.check.model.rule_set import CheckedFn
 from kdsl.check.model.typed import CallOf
 from kdsl.check.model.types import (
     BOOL,
+    DOUBLE,
     DYN,
     INT,
     QUANTITY,
@@ -36,6 +37,7 @@ from tests.plan.lab import check, evaluate, rules
 ints = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3))
 limit = INT64_MAX * NANOS_PER_UNIT
 quantities = st.one_of(st.integers(-limit, limit), st.integers(-5, 5)).map(Quantity)
+doubles = st.one_of(st.floats(), st.sampled_from((0.0, -0.0, 1.0, 1.5)))
 strings = st.text("ab", max_size=2)
 
 FORMS = {
@@ -44,6 +46,7 @@ FORMS = {
     "x * y": (INT, ints),
     **{f"x {operator} y": (INT, ints) for operator in ("<", "<=", ">", ">=", "==", "!=")},
 }
+DOUBLE_FORMS = [f"x {operator} y" for operator in ("+", "-", "*", "<", ">=", "==")]
 QUANTITY_FORMS = [f"x {operator} y" for operator in ("<", "<=", ">", ">=", "==", "!=", "/")] + ["ratio(x, y)"]
 
 
@@ -76,20 +79,39 @@ def test_int_forms(text: str, left: int, right: int) -> None:
 BOTH = """
 fn least(x: int, y: int): int = math.least(x, y)
 fn greatest(x: int, y: int): int = math.greatest(x, y)
-score S { value least(1, 2) + greatest(1, 2) }
+fn lower(x: double, y: double): double = math.least(x, y)
+fn higher(x: double, y: double): double = math.greatest(x, y)
+score S { value least(1, 2) + greatest(1, 2) + int(lower(1.0, 2.0) + higher(1.0, 2.0)) }
 queue Q { order by pod.priority desc, pod.queuedAt }
 profile p { scheduler "t" queue Q scores { S weight 1 } }
 """
 
 
-@pytest.mark.parametrize("name", ["least", "greatest"])
-@given(ints, ints)
-def test_the_extremes_of_two_ints(name: str, left: int, right: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "left", "right"),
+    [
+        *(pytest.param(name, ints, ints, id=name) for name in ("least", "greatest")),
+        *(pytest.param(name, doubles, doubles, id=name) for name in ("lower", "higher")),
+    ],
+)
+@given(data=st.data())
+def test_the_extremes_of_two_numbers(
+    name: str, left: st.SearchStrategy[Value], right: st.SearchStrategy[Value], data: st.DataObject
+) -> None:
     fn = rules(BOTH).fns[f"t.{name}"]
     assert isinstance(fn, CheckedFn) and isinstance(fn.body, CallOf)
     assert fast_call(fn.body, Compiler({}, {})) is not None
-    found = Compiler({}, {}).compile(fn.body)([left, right, Meter.of(100)])
-    assert found == IMPLEMENTATIONS[fn.body.overload](left, right)
+    one, other = data.draw(left), data.draw(right)
+    found = Compiler({}, {}).compile(fn.body)([one, other, Meter.of(100)])
+    # As text: NaN is not equal to itself, and both zeros are equal.
+    assert str(found) == str(IMPLEMENTATIONS[fn.body.overload](one, other))
+
+
+@pytest.mark.parametrize("text", DOUBLE_FORMS)
+@given(doubles, doubles)
+def test_double_forms(text: str, left: float, right: float) -> None:
+    types = {"x": DOUBLE, "y": DOUBLE}
+    assert str(by_closure(text, left, right, types)) == str(by_implementation(text, left, right, types))
 
 
 @pytest.mark.parametrize("text", QUANTITY_FORMS)
@@ -151,7 +173,8 @@ def test_optional_texts(text: str, left: Optional, right: Optional) -> None:
 
 def test_the_special_forms_are_used() -> None:
     types = {"x": QUANTITY, "y": QUANTITY, "i": INT, "s": STRING, "m": map_of(STRING, INT)}
-    for text in ("x <= y", "i + i", "i < 3", "s == 'a'", "s in m"):
+    types |= {"d": DOUBLE, "r": RESOURCES}
+    for text in (*("x <= y", "x == y", "i + i", "i < 3", "s == 'a'", "s in m", "d * d", "r[s]"),):
         call = check(text, types)
         assert isinstance(call, CallOf)
         assert fast_call(call, Compiler({}, {})) is not None, text
