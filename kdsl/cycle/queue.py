@@ -145,7 +145,8 @@ class SchedulingQueue:
     def add(self, pod: PodInfo) -> GatedPod | None:
         """Queue a pod, or gate it and return the reason. A failing hook gates the pod as well."""
         pod, key = self._complete(pod), pod.key
-        self.delete(key)
+        if key in self._pods:
+            self.delete(key)
         pending = self._pods[key] = PendingPod(key, self._queued(pod, 0))
         self._enter(self._active, pending, POD_ADD)
         return None if pending.refusal is None else GatedPod(pending.queued, pending.refusal)

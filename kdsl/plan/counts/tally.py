@@ -188,22 +188,19 @@ class Tally:
         if found is None:
             return False
         selection = selection_of(found, live, measure, self._domains, self._column)
-        if selection is None:
+        answers = self._answers if measure.pod_key else {}
+        counts = None if selection is None else measure.counts_of(selection.pods, answers)
+        if selection is None or counts is None:
             return False
-        other = selection.other_steps
-        selected: dict[int, list[PodInfo]] = {}
-        for row, pod in zip(selection.rows.tolist(), selection.pods, strict=True):
-            selected.setdefault(row, []).append(pod)
-        steps = self._steps[rows] + other * live.pod_counts.take(rows)
+        other, largest = selection.other_steps, max([abs(amount) for amount, _ in counts], default=0)
+        steps = self._steps.copy()
+        steps[rows] += other * live.pod_counts.take(rows)
+        np.add.at(steps, selection.rows, np.array([taken - other for _, taken in counts], np.int64))
         # A count does not depend on the steps that are left, as long as they suffice.
-        if steps.max(initial=0) > measure.limit:
+        if steps.max(initial=0) > measure.limit or largest * len(counts) > INT_MAX:
             return False
-        self._steps[rows] = steps
-        counted = (
-            measure.count_added(pods, self._steps.item(row) - other * len(pods), self._answers)
-            for row, pods in selected.items()
-        )
-        self._put_first(live, dict(zip(selected, counted, strict=True)), measure)
+        np.add.at(self.amounts, selection.rows, np.array([amount for amount, _ in counts], np.int64))
+        self._steps, self._largest = steps, int(np.abs(self.amounts).max(initial=0))
         return True
 
     def _put_first(
