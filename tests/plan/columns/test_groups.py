@@ -7,8 +7,15 @@ from random import Random
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.nodelist import StringList
+from kdsl.eval.scalar.meter import Meter
+from kdsl.plan.columns.batch import batch_of
 from kdsl.plan.columns.groups import MOST, few_groups, grouped
+from kdsl.plan.columns.node_groups import NodeReads
 
 SIZES = st.sampled_from((1, 2, 3, 40, 300, 5_000, 2**62))
 
@@ -52,3 +59,29 @@ def test_distinct_strings_are_found_however_many_there_are(places: list[int], di
     assert strings.distinct() == tuple(dict.fromkeys(items))
     for size in (1, 2, 100):
         assert strings.total_units(size) == sum(len(item) // size for item in items)
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=40), st.integers(0, 3), st.data())
+def test_groups_of_all_nodes_are_those_of_their_facts(
+    zones: list[str], changes: int, data: st.DataObject
+) -> None:
+    cache = ClusterCache()
+    for at, zone in enumerate(zones):
+        cache.add_node(NodeFacts(f"n{at}", labels=FrozenMap({"zone": zone})))
+    reads = NodeReads(keys={("labels", "zone")})
+    for _ in range(changes + 1):
+        snapshot = cache.snapshot()
+        # Numbered from the second call on, until a fact changes.
+        for _ in range(3):
+            rows = np.array(
+                data.draw(st.lists(st.sampled_from(snapshot.order.tolist()), min_size=1)), np.intp
+            )
+            groups = reads.groups(batch_of(NodeSet(snapshot, rows), [Meter.of(100)]))
+            read = [snapshot.info(row).labels["zone"] for row in rows.tolist()]
+            assert groups is not None
+            assert groups.firsts == [read.index(zone) for zone in dict.fromkeys(read)]
+            firsts = [read[first] for first in groups.firsts]
+            assert [firsts[at] for at in groups.spread(range(len(firsts)), np.int64).tolist()] == read
+        assert reads.cluster is not None and reads.cluster.number == len({*zones})
+        zones[0] = data.draw(st.sampled_from("abc"))
+        cache.update_node(NodeFacts("n0", labels=FrozenMap({"zone": zones[0]})))

@@ -11,8 +11,9 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.eval.scalar.meter import Steps
+from kdsl.eval.scalar.meter import Meter, Steps
 from kdsl.hooks.state import CycleState
+from kdsl.plan.compile.budget import Share
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
 from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin, compile_profile
@@ -198,3 +199,42 @@ profile p {{ scheduler "t" queue Q predicates {{ Pairs }} scores {{ Sum weight 1
             answers()
     cache.remove_node("d")
     assert answers() == ([""] * 3, [7] * 3)
+
+
+def test_values_of_a_pod_are_computed_once_for_a_repeated_signature(
+    cache: ClusterCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed = 0
+    value_meter = Share.value_meter
+
+    def counted(self: Share, parts: int = 1) -> Meter:
+        nonlocal computed
+        computed += 1
+        return value_meter(self, parts)
+
+    monkeypatch.setattr(Share, "value_meter", counted)
+    compiled = compile_rules(f"""
+predicate Rare {{
+  let rare = pod.labels.filter(key, key.startsWith("zone")).size()
+  require node.podCount < 5 + rare else "busy"
+}}
+score Few {{
+  let rare = pod.labels.filter(key, key.startsWith("zone")).size()
+  value 90 - node.podCount - rare
+}}
+{DEFAULT_QUEUE}
+profile p {{ scheduler "t" queue Q predicates {{ Rare }} scores {{ Few weight 1 }} }}
+""")
+    predicates, scores = PredicateMemo(compiled.predicates), ScoreMemo(compiled.scores)
+    per_pod: list[int] = []
+    for at in range(5):
+        computed = 0
+        assert reasons(predicates, pod(0, "b"), cache) == ["", "", ""]
+        nodes, state = NodeSet.all(cache.snapshot()), CycleState()
+        scores.pre_score(state, pod(0, "b"), nodes)
+        totals = scores.totals(state, pod(0, "b"), nodes)
+        assert totals is not None and totals.tolist() == [89 - at, 89, 89]
+        per_pod.append(computed)
+        # Its node is of a class that no rule has judged yet.
+        cache.add_pod(PodInfo(f"q{at}", node_name="a"))
+    assert per_pod[0] > 0 and per_pod[2:] == [0, 0, 0]
