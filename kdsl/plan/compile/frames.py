@@ -76,17 +76,16 @@ class Frames:
         return frame
 
     def leave(self, frame: Frame, known: PodFrames) -> None:
-        """Leave the values that depend on the pod and the catalog only in `known`."""
-        left = known[self] = self._resumed(frame)
+        """Leave the values that depend on the pod and the catalog only in `known`; the frame is used up."""
+        self._clear(frame)
         # A view of an overlay keeps all of it alive.
-        left[self._cluster] = UNSET
+        frame[self._cluster] = UNSET
+        known[self] = frame
 
-    def _resumed(self, latest: Frame) -> Frame:
-        """Return another frame, without values that depend on placed pods and nodes."""
-        frame = latest.copy()
+    def _clear(self, frame: Frame) -> None:
+        """Drop the values that depend on placed pods and nodes."""
         for slot in self._of_cluster:
             frame[slot] = UNSET
-        return frame
 
     def _of_pod(self, pod: Value) -> Frame:
         frame = self._blank.copy()
@@ -98,7 +97,11 @@ class Frames:
         if kept is not None and kept.epoch != epoch:
             kept = None
         if snapshot.is_overlay:
-            return self._of_pod(pod) if kept is None else self._resumed(kept.frame)
+            if kept is None:
+                return self._of_pod(pod)
+            frame = kept.frame.copy()
+            self._clear(frame)
+            return frame
         if kept is not None:
             kept.frame = frame = kept.frame.copy()
             for slot in self._transient:
