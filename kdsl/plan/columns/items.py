@@ -17,7 +17,6 @@ from kdsl.eval.values import kind_of
 from kdsl.plan.card_table import PLAIN_FIELDS
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
-    DTYPES,
     AllBad,
     Bad,
     Cards,
@@ -41,7 +40,6 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.kernels import Kernel, sum_overflows
 from kdsl.plan.columns.logic import OpenRows, Operand
-from kdsl.plan.columns.node_lists import ItemCodes
 from kdsl.plan.columns.numbers import card_field, number_range
 from kdsl.plan.columns.traced import is_traced
 
@@ -67,9 +65,7 @@ def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
             if attribute not in PLAIN_FIELDS:
                 raise NotColumnar
             return card_field(value, attribute)
-        if isinstance(value, ItemCodes) and type_ not in DTYPES:
-            return value.attribute(attribute)
-        if isinstance(value, Objects) and value.read and (column := value.read(attribute)) is not None:
+        if isinstance(value, Objects) and (column := value.read(attribute)) is not None:
             return with_bad(take(column, value.codes), value.bad)
         if not isinstance(value, Coded):
             raise NotColumnar
