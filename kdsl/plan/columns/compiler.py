@@ -240,9 +240,8 @@ class Lowering:
             return over_cards(expr.function, [self.lower(arg) for arg in expr.args])
         if expr.function in ITEM_METHODS:
             return of_items(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
-        special = listed.CALLS.get(expr.overload)
-        kernel = KERNELS.get(expr.overload)
-        if special is None and kernel is None and expr.overload not in NUMBERS:
+        kernel = listed.CALLS.get(expr.overload) or KERNELS.get(expr.overload)
+        if kernel is None and expr.overload not in NUMBERS:
             raise NotColumnar
         if expr.function == "size":
             (counted,) = expr.args
@@ -253,7 +252,7 @@ class Lowering:
             ):
                 return count
             if self.at.is_node_list(counted):
-                return call_over_columns(expr, [self.items_of(counted)], special)
+                return call_over_columns(expr, [self.items_of(counted)], kernel)
         if any(
             arg.type.name in ("list", "map")
             and not self.at.is_uniform(arg)
@@ -261,7 +260,7 @@ class Lowering:
             for arg in expr.args
         ):
             raise NotColumnar
-        return call_over_columns(expr, [self.lower(arg) for arg in expr.args], special or kernel)
+        return call_over_columns(expr, [self.lower(arg) for arg in expr.args], kernel)
 
     def _equality(self, expr: CallOf) -> Operand:
         left, right = expr.args

@@ -96,7 +96,6 @@ class Fallback:
             for slot, column in coded.items():
                 frame[slot] = column.values[column.codes[row]]
             if slots is not None:
-                # The hot path: not by `set_node`.
                 frame[slots.node] = info(int(rows[row]))
                 for slot in slots.resets:
                     frame[slot] = UNSET
@@ -122,7 +121,7 @@ def _is_var(expr: TypedExpr, slot: int) -> bool:
 
 def _inputs(value: Coded, attributes: frozenset[str] | None) -> list[Coded]:
     """Return the columns in which rows differ if their values do in these attributes."""
-    if not isinstance(value, Objects) or attributes is None or value.bad is not None or value.read is None:
+    if not isinstance(value, Objects) or attributes is None or value.bad is not None:
         return [value]
     columns = [value.read(each) for each in sorted(attributes)]
     return [value] if None in columns else [encoded(take(each, value.codes)) for each in columns if each]
@@ -178,14 +177,6 @@ def paying_for_one(batch: Batch) -> Iterator[Callable[[], None]]:
         batch.frame[-1] = outer
         # A row that ran out is bad and goes to the scalar back end; the other rows go on.
         batch.spend(meter.limit - max(min(least, meter.left), 0))
-
-
-def set_node(batch: Batch, row: int, slots: NodeSlots) -> None:
-    """Put the node of a row in the frame."""
-    frame = batch.frame
-    frame[slots.node] = batch.snapshot.info(int(batch.rows[row]))
-    for slot in slots.resets:
-        frame[slot] = UNSET
 
 
 class NodeMethod:
