@@ -63,7 +63,7 @@ from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import count_of_pods, quantifier_of_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
-from kdsl.plan.columns.numbers import NUMBERS, cards, numbers_of, over_numbers
+from kdsl.plan.columns.numbers import MAX_WIDTH, NUMBERS, numbers_of, over_numbers
 from kdsl.plan.columns.rule import ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded
 from kdsl.plan.columns.typical_pods import MEASURES, over_cards
@@ -201,7 +201,10 @@ class Lowering:
         def read(batch: Batch) -> ColumnValue:
             if batch.snapshot.is_overlay:
                 raise NotColumnar
-            return cards(batch, card_table(batch.facts.snapshot, cards_of))
+            table = card_table(batch.facts.snapshot, cards_of)
+            if table.widest > MAX_WIDTH:
+                raise NotColumnar
+            return Cards(table, batch.rows)
 
         return read
 

@@ -40,7 +40,7 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.kernels import Kernel, sum_overflows
 from kdsl.plan.columns.logic import OpenRows, Operand
-from kdsl.plan.columns.numbers import card_field, number_range
+from kdsl.plan.columns.numbers import number_range
 from kdsl.plan.columns.traced import is_traced
 
 
@@ -64,7 +64,7 @@ def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
         if isinstance(value, Cards):
             if attribute not in PLAIN_FIELDS:
                 raise NotColumnar
-            return card_field(value, attribute)
+            return Column(value.table.field(attribute)[value.rows, value.places])
         if isinstance(value, Objects) and (column := value.read(attribute)) is not None:
             return with_bad(take(column, value.codes), value.bad)
         if not isinstance(value, Coded):

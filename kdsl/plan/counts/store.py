@@ -14,12 +14,13 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar.aggregate import Question
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
 from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.pod_index import PodFact, PodIndex, PodsByFact
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.tally import Tally
-from kdsl.plan.counts.term_tally import CountTerm, TermSums, TermTally
+from kdsl.plan.counts.term_tally import TermSums, TermTally
 from kdsl.plan.counts.terms import TermIndex, TermKind
 
 MAX_BYTES: Final = 64 << 20
@@ -102,16 +103,16 @@ class TallyStore:
             tally.sums(self._live, self._arrivals, self._pods, measure, needs_rows=True)
             return tally
 
-    def term_tally(self, kind: TermKind, key: TallyKey, count_term: CountTerm) -> tuple[TermIndex, TermTally]:
+    def term_tally(self, kind: TermKind, key: TallyKey, question: Question) -> tuple[TermIndex, TermTally]:
         """Return the terms of a kind and their tally for a question, both of the live snapshot; EvalError if
         a term could not be counted.
         """
         with self._lock:
-            self.term_sums(self._live, kind, key, count_term)
+            self.term_sums(self._live, kind, key, question)
             return self._terms[kind], self._kept(key, TermTally)
 
     def term_sums(
-        self, snapshot: Snapshot, kind: TermKind, key: TallyKey | None, count_term: CountTerm
+        self, snapshot: Snapshot, kind: TermKind, key: TallyKey | None, question: Question
     ) -> TermSums:
         """Return the sums of the terms of a kind, by domain; EvalError if a term could not be counted.
 
@@ -124,7 +125,7 @@ class TallyStore:
         with self._lock:
             self._catch_up()
             tally = tally or self._kept(key, TermTally)
-            return tally.sums(index, snapshot, count_term)
+            return tally.sums(index, snapshot, question)
 
     def _catch_up(self) -> None:
         """Apply the arrivals since the last version, once for all tallies."""

@@ -25,10 +25,9 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import RejectionCode
-from kdsl.plan.columns.batch import Batch, batch_of
+from kdsl.plan.columns.batch import Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.programs import ColumnPredicate, column_predicate
 from kdsl.plan.columns.rule import RuleColumns, ScalarPart
-from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import Failure, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames, WhatIfs
@@ -90,7 +89,6 @@ class PredicateProgram:
             self._block.add(statement)
         self._node_statements = others
         self.scalar_parts: list[ScalarPart] = []
-        self._tapes: RuleTapes | None = None
         self.applies_by_node = bool(self._node_applies)
         """Whether a condition of `applies when` reads the node."""
         self.columns = self._over_columns(scope, functions)
@@ -104,7 +102,7 @@ class PredicateProgram:
         if functions.probe is not None or self.applies_by_node or stays_narrow:
             return None
         columns = RuleColumns(scope, functions, self._node, self._resets)
-        self.scalar_parts, self._tapes = columns.scalar_parts, columns.tapes
+        self.scalar_parts = columns.scalar_parts
         return column_predicate(self.rule, self._node_statements, scope, columns, self._on_error)
 
     def decide(self, frame: Frame) -> Status | Narrowed | None:
@@ -157,7 +155,7 @@ class PredicateProgram:
         def scalar(batch: Batch) -> NDArray[np.int32]:
             return self.scalar_statuses(frame, batch.nodes(), numbers, meter)
 
-        if self.columns is None or not is_faster_over_columns(nodes, self._tapes, frame):
+        if self.columns is None or not is_worth_columns(nodes):
             return self.scalar_statuses(frame, nodes.nodes(), numbers)
         meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         return self.columns.statuses(batch_of(nodes, frame), numbers, scalar)
