@@ -138,10 +138,7 @@ class Measure:
         meter = self.question.meter()
         meter.left -= steps
         try:
-            if len(pods) == 1:
-                amount = int(self.question.answer(pods[0], meter))
-            else:
-                amount = total(self.question.answers(pods, meter))
+            amount = total(self.question.answers(pods, meter))
         except EvalError:
             return None
         return amount, meter.limit - meter.left

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from functools import partial
 from threading import RLock
 from typing import Any, Final, TypeVar
@@ -15,7 +15,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.aggregate import Question
-from kdsl.plan.counts.arrivals import Arrival, Arrivals
+from kdsl.plan.counts.arrivals import Arrivals
 from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.pod_index import PodFact, PodIndex, PodsByFact
 from kdsl.plan.counts.sums import Sums
@@ -138,28 +138,11 @@ class TallyStore:
             # Pods and terms by label do not depend on other facts.
             arrived = [each for each in arrived if each[0] not in unmoved]
         self._pods.refresh(arrived)
-        if arrived is None or not self._arrivals.are_pods:
-            for index in self._terms.values():
-                index.refresh(arrived)
-        else:
-            self._put_terms(arrived)
+        for index in self._terms.values():
+            index.refresh(arrived)
         self._version = live.version
-
-    def _put_terms(self, arrived: Iterable[Arrival]) -> None:
-        """Add the terms of pods that arrived. Most pods have none."""
-        for row, pods in arrived:
-            for pod in pods or ():
-                if pod.has_affinity_terms:
-                    for index in self._terms.values():
-                        terms = index.terms_of(pod)
-                        if terms:
-                            index.put(row, terms)
 
     def _kept(self, key: TallyKey | None, make: Callable[[], T]) -> T:
         """Return the tally of a key, a new one if there is none, which is stored if there is a key."""
-        tally: T | None = self._tallies.find(key)
-        if tally is None:
-            tally = make()
-            if key is not None:
-                self._tallies.put(key, tally)
+        tally: T = make() if key is None else self._tallies.get(key, lambda known: True, make)
         return tally
