@@ -50,7 +50,7 @@ class BatchColumns:
     def has_taint(self, condition: Callable[[Taint], bool]) -> Mask:
         column = self._facts.field("taints")
         lists = lists_of(column)
-        chosen = np.fromiter(map(condition, lists.items.objects), np.bool_, len(lists.items))
+        chosen = np.fromiter(map(condition, lists.items), np.bool_, len(lists.items))
         return lists.count(chosen).take(column.codes.take(self.rows)) > 0
 
     def _has_code(self, column: FactColumn, wanted: list[int]) -> Mask:

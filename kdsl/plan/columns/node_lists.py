@@ -18,6 +18,7 @@ from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     AllBad,
     Bad,
+    Coded,
     CodedLists,
     Column,
     ColumnValue,
@@ -47,7 +48,9 @@ class ListItems:
         self._column = column
         self._lock = Lock()
         self._lists = 1
-        self.items: DistinctObjects[Value] = DistinctObjects()
+        self._distinct: DistinctObjects[Value] = DistinctObjects()
+        self.items = self._distinct.objects
+        self.variable = self._distinct.variable(np.arange(0))
         self.owners: Int64s = np.zeros(0, np.int64)
         self.places: Int64s = np.zeros(0, np.int64)
         self.longest = 0
@@ -63,8 +66,9 @@ class ListItems:
             items = list(chain.from_iterable(lists[known:]))
             self.longest = max(self.longest, *sizes)
             self.owners = np.append(self.owners, np.repeat(np.arange(known, len(lists)), sizes))
-            self.places = np.append(self.places, self.items.number(items, items))
+            self.places = np.append(self.places, self._distinct.number(items, items))
             self._lists = len(lists)
+            self.variable = self._distinct.variable(np.arange(len(self.items)))
             self._chosen = {}
 
     def chosen(self, condition: ItemCondition, batch: Batch, slot: int) -> tuple[Mask, Bad, int]:
@@ -78,7 +82,7 @@ class ListItems:
         size = len(self.items)
         # Nothing is read of the rows; there are as many as items.
         items = Batch(batch.snapshot, batch.rows[:1].repeat(size), batch.frame, batch.facts)
-        items.columns[slot] = self.items.variable(np.arange(size))
+        items.columns[slot] = self.variable
         for other in condition.others:
             value = items.columns[other] = batch.columns[other]
             if not isinstance(value, Same):
@@ -156,11 +160,13 @@ def _conflicting(items: Objects, port: HostPort) -> Mask:
 
 def _has(items: Objects, name: str, value: Value) -> Mask:
     """Return which items have a value of an attribute, a number or a text."""
-    column, found = items.read(name), np.zeros(len(items.values), np.bool_)
-    if isinstance(column, Column):
+    column = items.read(name)
+    found: Mask
+    if isinstance(column, Coded):
+        found = column.codes == (column.values.index(value) if value in column.values else -1)
+    else:
+        assert column is not None
         found = column.values == value
-    elif column is not None and value in column.values:
-        found = column.codes == column.values.index(value)
     return found
 
 
@@ -210,7 +216,7 @@ def over_items(macro: Macro, iterable: Operand, slot: int, condition: ItemCondit
 def _chosen(batch: Batch, listed: CodedLists, slot: int, condition: ItemCondition) -> Mask:
     """Return for which of the distinct items a condition holds."""
     lists, kept = listed.lists, listed.kept
-    if not len(lists.items):
+    if not lists.items:
         return np.zeros(0, np.bool_)
     try:
         found, bad, steps = lists.chosen(condition, batch, slot)

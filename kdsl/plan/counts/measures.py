@@ -138,7 +138,10 @@ class Measure:
         meter = self.question.meter()
         meter.left -= steps
         try:
-            amount = total(self.question.answers(pods, meter))
+            if len(pods) == 1:
+                amount = int(self.question.answer(pods[0], meter))
+            else:
+                amount = total(self.question.answers(pods, meter))
         except EvalError:
             return None
         return amount, meter.limit - meter.left
