@@ -149,7 +149,6 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
         items = _source(iterable(batch), len(slots), batch)
         if items.bad is not None:
             raise NotColumnar
-        is_only = len(items.entries) == 1 and items.entries[0].present is None
         state = OpenRows(len(batch), decider)
         for place, entry in enumerate(items.entries):
             _bind(batch, slots, items, place)
@@ -162,8 +161,6 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
             if isinstance(value, Same) and value.value is not decider:
                 continue
             values, bad = spread(value, len(batch), np.bool_)
-            if is_only:
-                return value
             if present is not None:
                 absent = ~present
                 values = (values & present) if decider else (values | absent)

@@ -54,13 +54,13 @@ Evaluate = Callable[[Batch], tuple[Sequence[Array], M]]
 """Evaluates a rule; returns arrays with one cell per row, and their meaning."""
 
 
+@dataclass(frozen=True, slots=True)
 class RuleTapes:
     """The tapes of the parts of a rule. `new_frame` makes an empty frame; `pod` and `cluster` are slots."""
 
-    def __init__(self, new_frame: Callable[[], Frame], pod: int, cluster: int) -> None:
-        self.new_frame = new_frame
-        self.pod = pod
-        self.cluster = cluster
+    new_frame: Callable[[], Frame]
+    pod: int
+    cluster: int
 
     def add(self, reads: frozenset[str], evaluate: Evaluate[M]) -> Tapes[M] | None:
         """Return the tapes of a part with these reads, None if its operations depend on more than the pod."""

@@ -130,14 +130,15 @@ class Section:
             self._blank = self._scope.new_frame()
         frame = self._blank.copy()
         # The meter counts down, so every frame needs one of its own.
-        self.rewind(frame)
+        frame[-1] = Meter.of(frame[-1].limit)
         self.fill(frame, **values)
         return frame
 
     @staticmethod
     def rewind(frame: Frame) -> Meter:
         """Reset the steps of a frame, and return the meter that counts them."""
-        meter = frame[-1] = Meter.of(frame[-1].limit)
+        meter: Meter = frame[-1]
+        meter.left = meter.limit
         return meter
 
     def fill(self, frame: Frame, **values: Value) -> None:
