@@ -5,6 +5,8 @@ Each form has the value of `kdsl.eval.functions`; a test holds them equal.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kdsl.check.model.typed import CallOf, TypedExpr
@@ -12,7 +14,7 @@ from kdsl.check.model.types import BOOL, BYTES, DURATION, INT, QUANTITY, RESOURC
 from kdsl.eval.functions.operators import not_equals
 from kdsl.eval.ir import Known
 from kdsl.eval.scalar.meter import has_weight, metered
-from kdsl.eval.values import checked_int, equals
+from kdsl.eval.values import Value, checked_int, equals
 from kdsl.eval.views import method_name
 
 if TYPE_CHECKING:
@@ -75,7 +77,9 @@ def is_total(expr: CallOf) -> bool:
 def _equality(function: str, left: TypedExpr, right: TypedExpr, out: Compiler) -> str:
     if left.type == right.type and left.type in PLAIN_EQUALITY:
         return f"({out.text(left)} {function.strip('_')} {out.text(right)})"
-    compare = equals if function == "_==_" else not_equals
+    compare: Callable[[Value, Value], bool] = equals if function == "_==_" else not_equals
+    if left.type == right.type and left.type.name == "optional" and left.type.args[0] in PLAIN_EQUALITY:
+        compare = operator.eq if function == "_==_" else operator.ne
     if has_weight(function, (left.type, right.type)):
         return metered(compare, (left, right), BOOL, out)
     return f"{out.name(compare)}({out.text(left)}, {out.text(right)})"

@@ -21,10 +21,11 @@ import numpy as np
 from kdsl.base.resources import Resources
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
-from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.batch import MIN_TAPED_ROWS, Batch, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Array, Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.pod_inputs import RecordedComparison, pod_with_inputs
@@ -54,19 +55,34 @@ Evaluate = Callable[[Batch], tuple[Sequence[Array], M]]
 """Evaluates a rule; returns arrays with one cell per row, and their meaning."""
 
 
-@dataclass(frozen=True, slots=True)
 class RuleTapes:
     """The tapes of the parts of a rule. `new_frame` makes an empty frame; `pod` and `cluster` are slots."""
 
-    new_frame: Callable[[], Frame]
-    pod: int
-    cluster: int
+    def __init__(self, new_frame: Callable[[], Frame], pod: int, cluster: int) -> None:
+        self.new_frame = new_frame
+        self.pod = pod
+        self.cluster = cluster
+        self._parts: list[Tapes[Any] | None] = []
 
     def add(self, reads: frozenset[str], evaluate: Evaluate[M]) -> Tapes[M] | None:
         """Return the tapes of a part with these reads, None if its operations depend on more than the pod."""
         is_stable = all(word in STABLE or word.startswith(_POD) for word in reads)
-        words = sorted(word for word in reads if word.startswith(_POD))
-        return Tapes(self, words, evaluate) if is_stable else None
+        tapes = Tapes(self, sorted(word for word in reads if word.startswith(_POD)), evaluate)
+        self._parts.append(tapes if is_stable else None)
+        return tapes if is_stable else None
+
+    def are_known(self, frame: Frame) -> bool:
+        """Return whether all parts have tapes for the pod of a frame."""
+        pod = frame[self.pod]
+        return bool(self._parts) and all(each is not None and each.are_known(pod) for each in self._parts)
+
+
+def is_faster_over_columns(nodes: NodeSet, tapes: RuleTapes | None, frame: Frame) -> bool:
+    """Return whether columns, or for few nodes the tapes of a rule, are faster than the scalar back end."""
+    if is_worth_columns(nodes):
+        return True
+    # A pod that shares cards is scored on few nodes: without tapes most such pods take a third more calls.
+    return is_worth_columns(nodes, MIN_TAPED_ROWS) and tapes is not None and tapes.are_known(frame)
 
 
 @dataclass(slots=True, eq=False)
@@ -198,6 +214,10 @@ class Tapes(Generic[M]):
         self._fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
         self._read: Callable[[PodInfo], Any] = attrgetter(*self._fields) if words else lambda pod: None
         self._tapes: dict[Hashable, list[Tape[Any]]] = {}
+
+    def are_known(self, pod: PodInfo) -> bool:
+        """Return whether there is a tape for the signature of a pod."""
+        return bool(self._tapes.get(self._signature(pod)))
 
     def play(self, batch: Batch) -> tuple[list[Array], M] | None:
         """Return the result for a batch; None if there is no tape."""

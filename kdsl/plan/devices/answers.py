@@ -238,13 +238,21 @@ class CardAnswers:
         new = {key: row for key, row in firsts.items() if key is not None and key not in memo.shared}
         if new:
             self._count(demand, memo, live, new)
+
+        def ask(row: int, key: ClassKey | None) -> int:
+            node = live.info(row)
+            return self._outcome(demand, memo, node, key, self._inventories.at(node))
+
+        for key, row in new.items():
+            if key not in memo.shared:
+                ask(row, key)
         # One look-up for each row: `map` makes no call of it.
         numbers = list(map(memo.shared.get, keys))
-        if None in numbers:
-            for at, (row, key) in enumerate(zip(nodes, keys, strict=True)):
-                if numbers[at] is None:
-                    node = live.info(row)
-                    numbers[at] = self._outcome(demand, memo, node, key, self._inventories.at(node))
+        if None in firsts:
+            numbers = [
+                ask(row, None) if key is None else memo.shared[key]
+                for row, key in zip(nodes, keys, strict=True)
+            ]
         return np.array(numbers, np.int32)
 
     def _count(self, demand: Demand, memo: _Memo, live: LiveSnapshot, firsts: Mapping[ClassKey, int]) -> None:

@@ -21,7 +21,7 @@ from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import INT_MIN, BudgetError, EvalError, Value
 from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.lang.tree import ErrorAction
-from kdsl.plan.columns.batch import Batch, batch_of, is_worth_columns
+from kdsl.plan.columns.batch import Batch, batch_of
 from kdsl.plan.columns.column import Column, encoded
 from kdsl.plan.columns.compiler import lower_whole
 from kdsl.plan.columns.groups import Grouped
@@ -29,6 +29,7 @@ from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.programs import ColumnScore
 from kdsl.plan.columns.rule import RuleColumns, ScalarPart
+from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
 from kdsl.plan.compile.failures import error_text, fault_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
@@ -72,13 +73,14 @@ class ScoreProgram:
         self._value = scope.compile(rule.value)
         self._by = None if rule.normalize.by is None else scope.compile(rule.normalize.by)
         self.scalar_parts: list[ScalarPart] = []
+        self._tapes: RuleTapes | None = None
         self._groups: NodeGroups | None = None
         self.columns = None if functions.probe is not None else self._over_columns(scope, functions)
         self.frames = Frames(scope, (*self._resets, self._feasible), functions.steps.pod)
 
     def _over_columns(self, scope: RuleScope, functions: CompiledFunctions) -> ColumnScore:
         columns = RuleColumns(scope, functions, self._node, self._resets)
-        self.scalar_parts = columns.scalar_parts
+        self.scalar_parts, self._tapes = columns.scalar_parts, columns.tapes
         value, *ignores = map(scope.optimised, (self.rule.value, *self.rule.ignores))
         self._groups = NodeReadsCompiler(columns).of_rule((*ignores, value), (), scope)
         lowered = lower_whole(value, columns), [lower_whole(each, columns) for each in ignores]
@@ -117,7 +119,7 @@ class ScoreProgram:
         def scalar(batch: Batch) -> Scores:
             return np.fromiter(self.scalar_scores(frame, batch.nodes(), meter=meter), self.dtype, len(batch))
 
-        if self.columns is None or not is_worth_columns(nodes):
+        if self.columns is None or not is_faster_over_columns(nodes, self._tapes, frame):
             return np.fromiter(self.scalar_scores(frame, nodes.nodes()), self.dtype, len(nodes))
         meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         batch = batch_of(nodes, frame)
