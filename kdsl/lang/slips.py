@@ -7,17 +7,17 @@ allowed ones. The parser calls `diagnose` once for each root cause.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 
 from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, suggest
 from kdsl.base.span import Span
+from kdsl.lang.characters import CHARACTER_SLIPS, bad_character
 from kdsl.lang.codes import LangCode
 from kdsl.lang.problem import OPENERS, Problem
 from kdsl.lang.scan import CLOSER, PieceKind, is_first_on_line
 from kdsl.lang.templates import Hole, cut_template, unclosed_hole
 from kdsl.lang.unexpected import FOREIGN_DECLARATIONS, FOREIGN_WORDS, unexpected
-from kdsl.lang.words import DECLARATIONS, HEADER, STARTERS, STATEMENTS, SYMBOLS, TERMINAL_OF_STARTER, word_of
+from kdsl.lang.words import DECLARATIONS, HEADER, STARTERS, STATEMENTS, TERMINAL_OF_STARTER, word_of
 
 RESERVED_WORDS = """
     as break const continue else for function if import let loop package namespace return var void while
@@ -48,32 +48,7 @@ _DOUBLED_SLIPS = {
     ("?", ":"): ("", "for a default write `m[?key].orValue(default)`"),
     ("+", "+"): ("", "a name keeps its value; write `+ 1`"),
 }
-_CHARACTER_FIXES = {
-    ";": "",
-    "#": "//",
-    **dict.fromkeys("“”„‟«»", '"'),
-    **dict.fromkeys("‘’‚‛", "'"),
-    **dict.fromkeys("\u2010\u2011\u2012–—\u2212", "-"),
-    "≤": "<=",
-    "≥": ">=",
-    "≠": "!=",
-    **dict.fromkeys("\ufeff\u200b\u200c\u200d\u2060\u00ad", ""),
-    **dict.fromkeys("\u00a0\u2007\u2009\u202f\u3000", " "),
-}
-_CHARACTER_SLIPS = {
-    **{wrong: f"write `{right}`" for wrong, right in _CHARACTER_FIXES.items() if right.strip()},
-    **{wrong: "remove it: it is invisible" for wrong, right in _CHARACTER_FIXES.items() if not right},
-    **{wrong: "replace it by a plain space" for wrong, right in _CHARACTER_FIXES.items() if right == " "},
-    ";": "statements need no separator: remove the `;`",
-    "#": "a comment starts with `//`",
-    **dict.fromkeys("“”„‟«»", 'write straight quotes: `"`'),
-    **dict.fromkeys("‘’‚‛", "write straight quotes: `'`"),
-    "`": "backticks go around a field name after a dot: `` m.`a-b` ``",
-    "$": "holes `${…}` belong inside a reason in quotes",
-    "\ufeff": "remove the byte order mark",
-}
 _REASON = ('write `else "…"`: the reason that `kubectl describe pod` shows',)
-_CLOSING_QUOTE = re.compile(r"[^\n“”»’]*[“”»’]")
 _HEADER = re.compile(r"^kdsl\s+\d", re.MULTILINE)
 _OTHER_FORMS = (".json", ".yaml", ".yml")
 _NO_RULE_FILE = (
@@ -112,7 +87,7 @@ def _unterminated_string(problem: Problem) -> Diagnostic | None:
 
 
 def _header(problem: Problem) -> Diagnostic | None:
-    if problem.found is not None and problem.found.text in _CHARACTER_SLIPS and _HEADER.search(problem.text):
+    if problem.found is not None and problem.found.text in CHARACTER_SLIPS and _HEADER.search(problem.text):
         # The header is there, behind something else.
         return None
     if problem.accepts == {"_KDSL"}:
@@ -375,30 +350,6 @@ def _is_fresh(problem: Problem) -> bool:
     return "PLUS" not in problem.accepts and problem.statement is None
 
 
-def _bad_character(problem: Problem) -> Diagnostic | None:
-    found = problem.found
-    if found is None or found.kind is not PieceKind.OTHER or found.text in SYMBOLS.values():
-        return None
-    if found.text in "&|=":
-        return None
-    help_line = _CHARACTER_SLIPS.get(found.text)
-    shown = found.text if found.text.isprintable() else f"U+{ord(found.text[0]):04X}"
-    title = f"the character `{shown}` has no place here"
-    label = "" if found.text.isascii() else unicodedata.name(found.text[0], "").lower()
-    if help_line is None or found.text not in _CHARACTER_FIXES:
-        if found.text.isalnum():
-            help_line = "names and numbers are written with the letters and digits of ASCII"
-        elif not found.text.isprintable():
-            help_line = "remove it: it is invisible"
-        help_lines = (help_line or "remove it, or put it into a string or comment",)
-        return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, label, help=help_lines)
-    edits = [Edit(problem.span, _CHARACTER_FIXES[found.text])]
-    if found.text in "“„‟«‘‚‛" and (closer := _CLOSING_QUOTE.match(problem.text, found.end)):
-        edits.append(Edit(problem.locate(closer.end() - 1, closer.end()), _CHARACTER_FIXES[found.text]))
-    fix = Fix(help_line, tuple(edits), Applicability.CERTAIN)
-    return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, label, fixes=(fix,))
-
-
 SLIPS: tuple[Callable[[Problem], Diagnostic | None], ...] = (
     _unterminated_string,
     _header,
@@ -415,5 +366,5 @@ SLIPS: tuple[Callable[[Problem], Diagnostic | None], ...] = (
     _out_of_order,
     _reserved_word,
     _unknown_keyword,
-    _bad_character,
+    bad_character,
 )

@@ -75,12 +75,10 @@ class CardTable:
             _fill(cells, row, name, cards)
 
     def _resize(self, rows: int, width: int) -> None:
-        before = len(self.sizes)
-        self.sizes = np.concatenate((self.sizes, np.zeros(rows - before, np.int64)))
+        more = (0, rows - len(self.sizes))
+        self.sizes = np.pad(self.sizes, more)
         for name, cells in self._fields.items():
-            larger = np.zeros((rows, width), np.int64)
-            larger[:before, : self.widest] = cells
-            self._fields[name] = larger
+            self._fields[name] = np.pad(cells, (more, (0, width - self.widest)))
         self.widest = width
 
 

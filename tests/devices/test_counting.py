@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.devices import counting
 from kdsl.plan.devices.attempt import NodeCards, Unplaced, names_of
+from kdsl.plan.devices.card_columns import AskedCard
 from kdsl.plan.devices.counting import CardCounts
 from kdsl.plan.devices.demand import Demand
-from kdsl.plan.devices.different_cards import AskedCard, DifferentCards
 from kdsl.plan.devices.placing import Placed, is_of, place
 
 from tests.conformance import hami
@@ -30,8 +32,8 @@ def counted(counts: CardCounts, demand: Demand, at: NodeCards) -> str | None:
     tests = hami.programs()[kind].fitting.cards.identity
     answers = tests.answers(demand.pod, demand.policy, at.node, cards)
     fitting = hami.programs()[kind].fitting
-    different = DifferentCards()
-    numbers = different.number(kind, fitting.cards.facts.key, cards).tolist()
+    different = DistinctObjects[Card]()
+    numbers = different.number(map(fitting.cards.facts.key, cards), cards).tolist()
     asked = [
         AskedCard(card, answers[card.id] if answers else (), number)
         for card, number in zip(cards, numbers, strict=True)

@@ -80,10 +80,10 @@ class Coded(Struct, frozen=True, eq=False):
     bad: Bad = None
 
 
-class Objects(Coded, frozen=True, eq=False):
-    """Coded objects of which `read` returns a field of all `values` at once; None if it cannot."""
+class Objects(Coded, frozen=True, eq=False, kw_only=True):
+    """Coded objects of which `read` returns an attribute of all `values` at once; None if it cannot."""
 
-    read: Callable[[str], Column | Coded | None] | None = None
+    read: Callable[[str], Column | Coded | None]
 
 
 class PresentItem(Struct, frozen=True, eq=False):

@@ -63,7 +63,7 @@ from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import count_of_pods, quantifier_of_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
-from kdsl.plan.columns.numbers import NUMBERS, cards, numbers_of, over_numbers
+from kdsl.plan.columns.numbers import MAX_WIDTH, NUMBERS, numbers_of, over_numbers
 from kdsl.plan.columns.rule import ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded
 from kdsl.plan.columns.typical_pods import MEASURES, over_cards
@@ -201,7 +201,10 @@ class Lowering:
         def read(batch: Batch) -> ColumnValue:
             if batch.snapshot.is_overlay:
                 raise NotColumnar
-            return cards(batch, card_table(batch.facts.snapshot, cards_of))
+            table = card_table(batch.facts.snapshot, cards_of)
+            if table.widest > MAX_WIDTH:
+                raise NotColumnar
+            return Cards(table, batch.rows)
 
         return read
 
@@ -240,9 +243,8 @@ class Lowering:
             return over_cards(expr.function, [self.lower(arg) for arg in expr.args])
         if expr.function in ITEM_METHODS:
             return of_items(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
-        special = listed.CALLS.get(expr.overload)
-        kernel = KERNELS.get(expr.overload)
-        if special is None and kernel is None and expr.overload not in NUMBERS:
+        kernel = listed.CALLS.get(expr.overload) or KERNELS.get(expr.overload)
+        if kernel is None and expr.overload not in NUMBERS:
             raise NotColumnar
         if expr.function == "size":
             (counted,) = expr.args
@@ -253,7 +255,7 @@ class Lowering:
             ):
                 return count
             if self.at.is_node_list(counted):
-                return call_over_columns(expr, [self.items_of(counted)], special)
+                return call_over_columns(expr, [self.items_of(counted)], kernel)
         if any(
             arg.type.name in ("list", "map")
             and not self.at.is_uniform(arg)
@@ -261,7 +263,7 @@ class Lowering:
             for arg in expr.args
         ):
             raise NotColumnar
-        return call_over_columns(expr, [self.lower(arg) for arg in expr.args], special or kernel)
+        return call_over_columns(expr, [self.lower(arg) for arg in expr.args], kernel)
 
     def _equality(self, expr: CallOf) -> Operand:
         left, right = expr.args

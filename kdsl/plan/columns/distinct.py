@@ -6,8 +6,7 @@ evaluated once per combination of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,20 +90,31 @@ class Fallback:
         own = [] if slots is None else distinct_digits(self._collectors[bool(coded)], batch)
 
         info, rows = batch.snapshot.info, batch.rows
+        # Each row begins with the steps of the batch, and finally that pays for the most expensive one.
+        outer: Meter = frame[-1]
+        meter = frame[-1] = Meter.of(max(outer.left, 0))
+        least = meter.limit
 
         def answer(row: int) -> Value:
+            nonlocal least
             for slot, column in coded.items():
                 frame[slot] = column.values[column.codes[row]]
             if slots is not None:
-                # The hot path: not by `set_node`.
                 frame[slots.node] = info(int(rows[row]))
                 for slot in slots.resets:
                     frame[slot] = UNSET
-            begin()
+            if meter.left < 0 and outer.is_of_each:
+                # One row ran out, which makes all others useless.
+                raise OutOfSteps
+            least, meter.left = min(least, meter.left), meter.limit
             return closure(frame)
 
-        with paying_for_one(batch) as begin:
+        try:
             return once_per_group(batch, inputs, own, answer, self._type)
+        finally:
+            frame[-1] = outer
+            # A row that ran out is bad and goes to the scalar back end; the other rows go on.
+            batch.spend(meter.limit - max(min(least, meter.left), 0))
 
 
 def attributes_read(expr: TypedExpr, slot: int) -> frozenset[str] | None:
@@ -122,7 +132,7 @@ def _is_var(expr: TypedExpr, slot: int) -> bool:
 
 def _inputs(value: Coded, attributes: frozenset[str] | None) -> list[Coded]:
     """Return the columns in which rows differ if their values do in these attributes."""
-    if not isinstance(value, Objects) or attributes is None or value.bad is not None or value.read is None:
+    if not isinstance(value, Objects) or attributes is None or value.bad is not None:
         return [value]
     columns = [value.read(each) for each in sorted(attributes)]
     return [value] if None in columns else [encoded(take(each, value.codes)) for each in columns if each]
@@ -154,38 +164,6 @@ def once_per_group(
         except EvalError as error:
             results.append(error)
     return of_results(results, type_, codes)
-
-
-@contextmanager
-def paying_for_one(batch: Batch) -> Iterator[Callable[[], None]]:
-    """Evaluate rows one by one: each begins with the steps of the batch, and finally that pays for the most
-    expensive row. Yields a function that begins with another row.
-    """
-    outer: Meter = batch.frame[-1]
-    meter = batch.frame[-1] = Meter.of(max(outer.left, 0))
-    least = meter.limit
-
-    def begin() -> None:
-        nonlocal least
-        if meter.left < 0 and outer.is_of_each:
-            # One row ran out, which makes all others useless.
-            raise OutOfSteps
-        least, meter.left = min(least, meter.left), meter.limit
-
-    try:
-        yield begin
-    finally:
-        batch.frame[-1] = outer
-        # A row that ran out is bad and goes to the scalar back end; the other rows go on.
-        batch.spend(meter.limit - max(min(least, meter.left), 0))
-
-
-def set_node(batch: Batch, row: int, slots: NodeSlots) -> None:
-    """Put the node of a row in the frame."""
-    frame = batch.frame
-    frame[slots.node] = batch.snapshot.info(int(batch.rows[row]))
-    for slot in slots.resets:
-        frame[slot] = UNSET
 
 
 class NodeMethod:

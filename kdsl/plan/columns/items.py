@@ -17,7 +17,6 @@ from kdsl.eval.values import kind_of
 from kdsl.plan.card_table import PLAIN_FIELDS
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
-    DTYPES,
     AllBad,
     Bad,
     Cards,
@@ -41,8 +40,7 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.kernels import Kernel, sum_overflows
 from kdsl.plan.columns.logic import OpenRows, Operand
-from kdsl.plan.columns.node_lists import ItemCodes
-from kdsl.plan.columns.numbers import card_field, number_range
+from kdsl.plan.columns.numbers import number_range
 from kdsl.plan.columns.traced import is_traced
 
 
@@ -66,10 +64,8 @@ def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
         if isinstance(value, Cards):
             if attribute not in PLAIN_FIELDS:
                 raise NotColumnar
-            return card_field(value, attribute)
-        if isinstance(value, ItemCodes) and type_ not in DTYPES:
-            return value.attribute(attribute)
-        if isinstance(value, Objects) and value.read and (column := value.read(attribute)) is not None:
+            return Column(value.table.field(attribute)[value.rows, value.places])
+        if isinstance(value, Objects) and (column := value.read(attribute)) is not None:
             return with_bad(take(column, value.codes), value.bad)
         if not isinstance(value, Coded):
             raise NotColumnar
@@ -153,7 +149,6 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
         items = _source(iterable(batch), len(slots), batch)
         if items.bad is not None:
             raise NotColumnar
-        is_only = len(items.entries) == 1 and items.entries[0].present is None
         state = OpenRows(len(batch), decider)
         for place, entry in enumerate(items.entries):
             _bind(batch, slots, items, place)
@@ -166,8 +161,6 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
             if isinstance(value, Same) and value.value is not decider:
                 continue
             values, bad = spread(value, len(batch), np.bool_)
-            if is_only:
-                return value
             if present is not None:
                 absent = ~present
                 values = (values & present) if decider else (values | absent)

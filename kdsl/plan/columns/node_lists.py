@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from threading import Lock
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdsl.check.model.typed import CallOf, Macro
 from kdsl.cluster.objects.ports import EVERY_ADDRESS, HostPort
@@ -22,33 +22,20 @@ from kdsl.plan.columns.column import (
     CodedLists,
     Column,
     ColumnValue,
+    Int64s,
     Mask,
     NotColumnar,
+    Objects,
     Same,
     spread,
 )
+from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.columns.logic import Operand
 
 MAX_CONDITIONS: Final = 64
 """The most conditions on items alone whose results are kept."""
 MAX_ITEMS: Final = 65_536
 """The most distinct items of a list for columns."""
-
-
-class Attribute:
-    """An attribute of the distinct items: item `i` has `values[codes[i]]`, `numbers` are codes by value."""
-
-    def __init__(self) -> None:
-        self.codes: NDArray[np.int32] = np.zeros(0, np.int32)
-        self.values: list[Value] = []
-        self.numbers: dict[Value, int] = {}
-
-    def extend(self, values: Iterable[Value]) -> None:
-        """Take in the attribute of further items."""
-        numbers = self.numbers
-        codes = [numbers.setdefault(value, len(numbers)) for value in values]
-        self.codes = np.append(self.codes, np.array(codes, np.int32))
-        self.values = list(numbers)
 
 
 class ListItems:
@@ -61,48 +48,28 @@ class ListItems:
         self._column = column
         self._lock = Lock()
         self._lists = 1
-        self._known: dict[Value, int] = {}
-        self.items: list[Value] = []
-        self.owners: NDArray[np.int32] = np.zeros(0, np.int32)
-        self.places: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._distinct: DistinctObjects[Value] = DistinctObjects()
+        self.items = self._distinct.objects
+        self.variable = self._distinct.variable(np.arange(0))
+        self.owners: Int64s = np.zeros(0, np.int64)
+        self.places: Int64s = np.zeros(0, np.int64)
         self.longest = 0
-        self.variable = ItemCodes(np.arange(0), self.items, None, self)
-        self._attributes: dict[str, Attribute] = {}
         self._chosen: dict[Operand, tuple[Mask, int]] = {}
 
     def refresh(self) -> None:
         """Take in the lists that the column did not have before."""
         with self._lock:
-            self._take_new()
-
-    def _take_new(self) -> None:
-        lists, before = self._column.values, len(self.items)
-        if len(lists) == self._lists:
-            return
-        owners: list[int] = []
-        places: list[int] = []
-        for number in range(self._lists, len(lists)):
-            found = lists[number]
-            self.longest = max(self.longest, len(found))
-            owners += [number] * len(found)
-            places += [self._known.setdefault(item, len(self._known)) for item in found]
-        self.items = list(self._known)
-        self.owners = np.append(self.owners, np.array(owners, np.int32))
-        self.places = np.append(self.places, np.array(places, np.int32))
-        self._lists = len(lists)
-        self.variable = ItemCodes(np.arange(len(self.items)), self.items, None, self)
-        self._chosen = {}
-        for name, attribute in self._attributes.items():
-            attribute.extend(getattr(item, name) for item in self.items[before:])
-
-    def attribute(self, name: str) -> Attribute:
-        """Return an attribute of the items."""
-        known = self._attributes.get(name)
-        if known is None:
-            known = Attribute()
-            known.extend(getattr(item, name) for item in self.items)
-            self._attributes[name] = known
-        return known
+            lists, known = self._column.values, self._lists
+            if len(lists) == known:
+                return
+            sizes = [len(each) for each in lists[known:]]
+            items = list(chain.from_iterable(lists[known:]))
+            self.longest = max(self.longest, *sizes)
+            self.owners = np.append(self.owners, np.repeat(np.arange(known, len(lists)), sizes))
+            self.places = np.append(self.places, self._distinct.number(items, items))
+            self._lists = len(lists)
+            self.variable = self._distinct.variable(np.arange(len(self.items)))
+            self._chosen = {}
 
     def chosen(self, condition: ItemCondition, batch: Batch, slot: int) -> tuple[Mask, Bad, int]:
         """Return for which items a condition holds, for which it fails, and how many steps an item takes.
@@ -128,7 +95,7 @@ class ListItems:
             self._chosen[condition.holds] = found, steps
         return found, bad, steps
 
-    def count(self, chosen: Mask) -> NDArray[np.int64]:
+    def count(self, chosen: Mask) -> Int64s:
         """Return how many chosen items each list of the column has, by its code."""
         owners = self.owners[chosen.take(self.places)]
         return np.bincount(owners, minlength=self._lists).astype(np.int64, copy=False)
@@ -145,18 +112,6 @@ class ItemCondition:
     others: tuple[int, ...] = ()
 
 
-class ItemCodes(Coded, frozen=True, eq=False):
-    """A variable that goes through distinct items of a column of lists: row `i` is item `codes[i]`."""
-
-    lists: ListItems | None = None
-
-    def attribute(self, name: str) -> Coded:
-        """Return an attribute of the items."""
-        assert self.lists is not None
-        found = self.lists.attribute(name)
-        return Coded(found.codes[self.codes], found.values, self.bad)
-
-
 def lists_of(column: FactColumn) -> ListItems:
     """Return the items of a column of lists, up to date."""
     items: ListItems = column.kept[ListItems]
@@ -171,46 +126,51 @@ def of_items(expr: CallOf, receiver: Operand, argument: Operand) -> Operand:
     def evaluate(batch: Batch) -> ColumnValue:
         operands = receiver(batch), argument(batch)
         items, other = operands[at], operands[1 - at]
-        if not isinstance(other, Same) or not isinstance(items, ItemCodes) or items.lists is None:
+        if not isinstance(other, Same) or not isinstance(items, Objects):
             raise NotColumnar
-        return Column(answer(items.lists, other.value)[items.codes], items.bad)
+        return Column(answer(items, other.value)[items.codes], items.bad)
 
     return evaluate
 
 
-def _tolerated(lists: ListItems, tolerations: Sequence[Value]) -> Mask:
+def _tolerated(items: Objects, tolerations: Sequence[Value]) -> Mask:
     """Return which taints one of some tolerations matches, as `Toleration.tolerates` does."""
-    result = np.zeros(len(lists.items), np.bool_)
+    result = np.zeros(len(items.values), np.bool_)
     for each in tolerations:
         found: Mask = np.ones(len(result), np.bool_)
         if each.effect:
-            found &= _has(lists, "effect", each.effect)
+            found &= _has(items, "effect", each.effect)
         if each.key:
-            found &= _has(lists, "key", each.key)
+            found &= _has(items, "key", each.key)
         if each.operator in ("", "Equal"):
-            found &= _has(lists, "value", each.value)
+            found &= _has(items, "value", each.value)
         elif each.operator != "Exists":
             continue
         result |= found
     return result
 
 
-def _conflicting(lists: ListItems, port: HostPort) -> Mask:
+def _conflicting(items: Objects, port: HostPort) -> Mask:
     """Return which ports conflict with a port, as `HostPort.conflicts_with` does."""
-    found = _has(lists, "port", port.port) & _has(lists, "protocol", port.protocol)
+    found = _has(items, "port", port.port) & _has(items, "protocol", port.protocol)
     if port.ip != EVERY_ADDRESS:
-        found &= _has(lists, "ip", port.ip) | _has(lists, "ip", EVERY_ADDRESS)
+        found &= _has(items, "ip", port.ip) | _has(items, "ip", EVERY_ADDRESS)
     return found
 
 
-def _has(lists: ListItems, name: str, value: Value) -> Mask:
-    """Return which items have a value of an attribute."""
-    attribute = lists.attribute(name)
-    found: Mask = attribute.codes == attribute.numbers.get(value, -1)
+def _has(items: Objects, name: str, value: Value) -> Mask:
+    """Return which items have a value of an attribute, a number or a text."""
+    column = items.read(name)
+    found: Mask
+    if isinstance(column, Coded):
+        found = column.codes == (column.values.index(value) if value in column.values else -1)
+    else:
+        assert column is not None
+        found = column.values == value
     return found
 
 
-ITEM_METHODS: Final[Mapping[str, tuple[int, Callable[[ListItems, Value], Mask]]]] = {
+ITEM_METHODS: Final[Mapping[str, tuple[int, Callable[[Objects, Value], Mask]]]] = {
     "Pod.tolerates": (1, lambda taints, pod: _tolerated(taints, pod.tolerations)),
     "Toleration.tolerates": (1, lambda taints, toleration: _tolerated(taints, (toleration,))),
     "HostPort.conflictsWith": (0, _conflicting),

@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 
 from kdsl.check.model.typed import Macro
-from kdsl.plan.card_table import CardTable
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     PLAIN,
@@ -55,18 +54,6 @@ def numbers_of(value: ColumnValue) -> ColumnValue:
         cells[row, : len(each)] = each
     sizes = np.array([len(each) for each in lists], np.int64)
     return Numbers(cells[value.codes], sizes[value.codes], value.bad)
-
-
-def cards(batch: Batch, table: CardTable) -> Cards:
-    """Return the cards of the rows of a batch."""
-    if table.widest > MAX_WIDTH:
-        raise NotColumnar
-    return Cards(table, batch.rows)
-
-
-def card_field(value: Cards, attribute: str) -> Column:
-    """Return a field of cards, one for each row."""
-    return Column(value.table.field(attribute)[value.rows, value.places])
 
 
 def _filled(sizes: Array, width: int) -> Mask:

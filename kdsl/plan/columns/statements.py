@@ -19,16 +19,15 @@ from kdsl.check.model.rule_set import (
     CheckedTemplate,
 )
 from kdsl.check.model.typed import Macro, TypedExpr
-from kdsl.eval.scalar import UNSET
+from kdsl.check.model.types import DYN
+from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.values import EvalError
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread
+from kdsl.plan.columns.column import AllBad, Bad, Coded, Mask, NotColumnar, OutOfSteps, Same, spread
 from kdsl.plan.columns.compiler import Lowering
-from kdsl.plan.columns.distinct import paying_for_one, set_node
-from kdsl.plan.columns.groups import grouped
+from kdsl.plan.columns.distinct import Fallback
 from kdsl.plan.columns.logic import Operand, at_rows
-from kdsl.plan.columns.node_groups import distinct_digits
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.rejections import Rejections, TracedRejections
 from kdsl.plan.columns.rule import RuleColumns, ScalarPart
@@ -244,27 +243,31 @@ class ColumnBlock:
         collect = reads.of_parts(self._error_parts, [statement], self._scope)
         facts = None if collect is unclear else tuple(reads.facts)
         self._columns.scalar_parts.append(ScalarPart(statement.iterable.span, facts))
-        slots = self._columns.slots
+
+        def run(frame: Frame) -> tuple[Failure, ...]:
+            failures: list[Failure] = []
+            block.run(frame, failures)
+            if frame[-1].left < 0:
+                raise EvalError("no steps left")  # the scalar back end finds the rows
+            return tuple(dict.fromkeys(failures))
+
+        ask = Fallback(run, DYN, {}, self._columns.slots, (collect, collect))
 
         def step(batch: Batch, found: Rejections) -> None:
             index = found.open_rows()
-            part = batch.part(index)
-            representatives, kinds = grouped(distinct_digits(collect, part), len(part))
-            with paying_for_one(part) as begin:
-                for kind, row in enumerate(representatives.tolist()):
-                    failures: list[Failure] = []
-                    set_node(part, row, slots)
-                    begin()
-                    block.run(part.frame, failures)
-                    is_over = part.frame[-1].left < 0
-                    if not failures and not is_over:
-                        continue
-                    rows = np.zeros(len(batch), dtype=np.bool_)
-                    rows[index[kinds == kind]] = True
-                    if is_over:
-                        found.leave(rows)
-                        continue
-                    for failure in dict.fromkeys(failures):
+            try:
+                answer = ask(batch.part(index))
+            except AllBad:
+                found.leave(None)
+                return
+            assert isinstance(answer, Coded)
+            for number, failures in enumerate(answer.values):
+                rows = np.zeros(len(batch), dtype=np.bool_)
+                rows[index[answer.codes == number]] = True
+                if failures is None:
+                    found.leave(rows)
+                elif failures:
+                    for failure in failures:
                         found.add(failure, rows)
                     found.close(rows)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from operator import attrgetter, mul
-from typing import Any, Final
+from typing import Final
 
 from kdsl.check.model.rule_set import CheckedSortKey
 from kdsl.check.model.typed import FieldOf, Var
@@ -73,29 +72,18 @@ class SortKeys:
         return tuple(found)
 
 
-def number_fields(keys: Iterable[CheckedSortKey], slot: int) -> tuple[list[str], list[int]] | None:
-    """Return the attributes of the value in `slot` whose numbers are the sort keys, with the sign of each;
-    None if there are no keys, or some key is not an integer or time field of the value.
+def number_fields(keys: Iterable[CheckedSortKey], slot: int) -> list[tuple[str, int]]:
+    """Return the attributes of the value in `slot` whose numbers are the sort keys, each with its sign; none
+    if some key is not an integer or time field of the value.
     """
-    names: list[str] = []
-    signs: list[int] = []
+    found: list[tuple[str, int]] = []
     for key in keys:
         match key.value:
             case FieldOf(operand=Var(slot=used), field=field, type=of) if used == slot and of in _NUMBERS:
-                names.append(attribute_of(field))
-                signs.append(-1 if key.descending else 1)
+                found.append((attribute_of(field), -1 if key.descending else 1))
             case _:
-                return None
-    return (names, signs) if names else None
-
-
-def number_reader(names: Sequence[str], signs: Sequence[int]) -> Callable[[Any], tuple[int, ...]]:
-    """Return a function that reads a sort key from attributes of its argument, without evaluation."""
-    read: Callable[[Any], Any] = attrgetter(*names)
-    if len(names) == 1:
-        (sign,) = signs
-        return lambda value: (sign * read(value),)
-    return lambda value: tuple(map(mul, signs, read(value)))
+                return []
+    return found
 
 
 def _sortable(compute: Closure, type_: Type) -> Closure:

@@ -22,13 +22,11 @@ class Arrivals(Log[Arrival]):
     """A log of arrivals at the rows of a live snapshot.
 
     `unmoved` are the rows of the last refresh whose nodes kept their labels and pods, as with a heartbeat.
-    `are_pods` is whether pods arrived at all other rows, and no more changed.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.unmoved: set[int] = set()
-        self.are_pods = True
         self._changed = ChangedRows()
         # The node of each row at the last refresh.
         self._nodes: list[NodeInfo | None] = []
@@ -44,18 +42,14 @@ class Arrivals(Log[Arrival]):
         if len(nodes) < len(names):
             nodes += [None] * (len(names) - len(nodes))
         arrived: list[Arrival] = []
-        self.are_pods = True
         if self.unmoved:
             self.unmoved = set()
         for row in rows:
             before, node = nodes[row], live.info(row) if names[row] else None
             nodes[row] = node
             pods = _added_pods(before, node)
-            if pods is None:
-                if _is_unmoved(before, node):
-                    self.unmoved.add(row)
-                else:
-                    self.are_pods = False
+            if pods is None and _is_unmoved(before, node):
+                self.unmoved.add(row)
             arrived.append((row, pods))
             self.note(arrived[-1], len(names))
         return arrived

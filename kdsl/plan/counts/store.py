@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from functools import partial
 from threading import RLock
 from typing import Any, Final, TypeVar
@@ -14,12 +14,13 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
-from kdsl.plan.counts.arrivals import Arrival, Arrivals
+from kdsl.eval.scalar.aggregate import Question
+from kdsl.plan.counts.arrivals import Arrivals
 from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.pod_index import PodFact, PodIndex, PodsByFact
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.tally import Tally
-from kdsl.plan.counts.term_tally import CountTerm, TermSums, TermTally
+from kdsl.plan.counts.term_tally import TermSums, TermTally
 from kdsl.plan.counts.terms import TermIndex, TermKind
 
 MAX_BYTES: Final = 64 << 20
@@ -102,16 +103,16 @@ class TallyStore:
             tally.sums(self._live, self._arrivals, self._pods, measure, needs_rows=True)
             return tally
 
-    def term_tally(self, kind: TermKind, key: TallyKey, count_term: CountTerm) -> tuple[TermIndex, TermTally]:
+    def term_tally(self, kind: TermKind, key: TallyKey, question: Question) -> tuple[TermIndex, TermTally]:
         """Return the terms of a kind and their tally for a question, both of the live snapshot; EvalError if
         a term could not be counted.
         """
         with self._lock:
-            self.term_sums(self._live, kind, key, count_term)
+            self.term_sums(self._live, kind, key, question)
             return self._terms[kind], self._kept(key, TermTally)
 
     def term_sums(
-        self, snapshot: Snapshot, kind: TermKind, key: TallyKey | None, count_term: CountTerm
+        self, snapshot: Snapshot, kind: TermKind, key: TallyKey | None, question: Question
     ) -> TermSums:
         """Return the sums of the terms of a kind, by domain; EvalError if a term could not be counted.
 
@@ -124,7 +125,7 @@ class TallyStore:
         with self._lock:
             self._catch_up()
             tally = tally or self._kept(key, TermTally)
-            return tally.sums(index, snapshot, count_term)
+            return tally.sums(index, snapshot, question)
 
     def _catch_up(self) -> None:
         """Apply the arrivals since the last version, once for all tallies."""
@@ -137,28 +138,11 @@ class TallyStore:
             # Pods and terms by label do not depend on other facts.
             arrived = [each for each in arrived if each[0] not in unmoved]
         self._pods.refresh(arrived)
-        if arrived is None or not self._arrivals.are_pods:
-            for index in self._terms.values():
-                index.refresh(arrived)
-        else:
-            self._put_terms(arrived)
+        for index in self._terms.values():
+            index.refresh(arrived)
         self._version = live.version
-
-    def _put_terms(self, arrived: Iterable[Arrival]) -> None:
-        """Add the terms of pods that arrived. Most pods have none."""
-        for row, pods in arrived:
-            for pod in pods or ():
-                if pod.has_affinity_terms:
-                    for index in self._terms.values():
-                        terms = index.terms_of(pod)
-                        if terms:
-                            index.put(row, terms)
 
     def _kept(self, key: TallyKey | None, make: Callable[[], T]) -> T:
         """Return the tally of a key, a new one if there is none, which is stored if there is a key."""
-        tally: T | None = self._tallies.find(key)
-        if tally is None:
-            tally = make()
-            if key is not None:
-                self._tallies.put(key, tally)
+        tally: T = make() if key is None else self._tallies.get(key, lambda known: True, make)
         return tally

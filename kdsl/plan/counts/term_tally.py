@@ -36,29 +36,6 @@ _NOTHING: Final = TermCount(0, 0)
 """The count of a term that was not asked about; the steps of such terms are counted together."""
 
 
-class CountTerm(Struct, frozen=True, eq=False):
-    """Asks a question about one term. The same term always has the same count."""
-
-    question: Question
-
-    @property
-    def selecting(self) -> PodInfo | None:
-        """The pod that decides first: terms that do not match it count 0, all for the same steps. None if
-        unknown.
-        """
-        pod = self.question.selecting
-        return pod if isinstance(pod, PodInfo) else None
-
-    def __call__(self, term: PodAffinityTerm) -> TermCount:
-        # Each term has its own steps, as each node has.
-        own = self.question.meter()
-        try:
-            amount = int(self.question.answer(term, own))
-        except EvalError as error:
-            return TermCount(0, min(own.limit, own.limit - own.left), error.message)
-        return TermCount(amount, own.limit - own.left)
-
-
 class TermSums(Struct, eq=False):
     """The counts of terms, summed by topology key and domain; `total` is the sum over all.
 
@@ -105,18 +82,18 @@ class TermTally:
         # The places of terms do not matter while every amount is 0.
         return self.version >= (index.moved_at if self._largest else index.distinct_changed_at)
 
-    def sums(self, index: TermIndex, snapshot: Snapshot, count_term: CountTerm) -> TermSums:
+    def sums(self, index: TermIndex, snapshot: Snapshot, question: Question) -> TermSums:
         """Return the sums over a snapshot, live or an overlay; EvalError if a term could not be counted.
 
         The sums of the live snapshot are valid until the next call.
 
-        INVARIANT: every `count_term` that a tally is given returns the same counts. The pods that decide
-        them may differ in labels that no selector names, and terms require none of these.
+        INVARIANT: all questions that a tally is given have the same answers. The pods that decide them may
+        differ in labels that no selector names, and terms require none of these.
         """
         if not self.is_valid(index):
-            self._refresh(index, count_term)
+            self._refresh(index, question)
         if snapshot.is_overlay:
-            return self._corrected(index, snapshot, count_term)
+            return self._corrected(index, snapshot, question)
         if self._errors:
             _raise_first_error(self._counts, map(index.placed_on, snapshot.order.tolist()))
         _check(self._bound(index.count), index.count)
@@ -142,36 +119,39 @@ class TermTally:
             self._largest = max([abs(count.amount) for count in self._counts.values()], default=0)
         return self._largest
 
-    def _refresh(self, index: TermIndex, count_term: CountTerm) -> None:
-        pod = count_term.selecting
+    def _refresh(self, index: TermIndex, question: Question) -> None:
+        selecting = question.selecting
+        # Terms that do not match it count 0, all for the same steps.
+        pod = selecting if isinstance(selecting, PodInfo) else None
         moves = index.moves.since(self._position)
         self._position = index.moves.position
         if moves is not None and self._growth != index.growth:
             for key, amounts in self.latest.by_key.items():
                 amounts.refresh(index.column(key))
         self._growth = index.growth
-        if moves is None or not self._follow(index, moves, pod, count_term):
-            self._rebuild(index, pod, count_term)
-        self.latest.steps = self._steps + self._steps_of_others(index, count_term)
+        if moves is None or not self._follow(index, moves, pod, question):
+            self._rebuild(index, pod, question)
+        self.latest.steps = self._steps + self._steps_of_others(index, question)
 
-    def _count_of(self, term: PodAffinityTerm, count_term: CountTerm) -> TermCount:
+    def _count_of(self, term: PodAffinityTerm, question: Question) -> TermCount:
         count = self._counts.get(term)
         if count is None:
-            count = self._counts[term] = count_term(term)
+            count = self._counts[term] = _counted(term, question)
             self._largest = max(self._largest, abs(count.amount))
         return count
 
-    def _steps_of_others(self, index: TermIndex, count_term: CountTerm) -> int:
+    def _steps_of_others(self, index: TermIndex, question: Question) -> int:
         """Return the steps of the terms that cannot match the pod: each counts 0, for the same steps."""
         others = len(index.domains) - len(self._counts)
         if not others:
             return 0
         if self._other is None:
-            self._other = count_term(next(term for term in index.domains if term not in self._counts))
+            other = next(term for term in index.domains if term not in self._counts)
+            self._other = _counted(other, question)
         return others * self._other.steps
 
     def _follow(
-        self, index: TermIndex, moves: Sequence[Move], pod: PodInfo | None, count_term: CountTerm
+        self, index: TermIndex, moves: Sequence[Move], pod: PodInfo | None, question: Question
     ) -> bool:
         """Apply the moves of terms to the sums; `pod` decides first, if any. Return false if the sums may be
         out of range.
@@ -186,7 +166,7 @@ class TermTally:
             ]
         for move in moves:
             term, pods = move.term, move.pods
-            count = self._count_of(term, count_term)
+            count = self._count_of(term, question)
             if move.is_first_or_last:
                 self._steps += pods * count.steps
                 self._errors += pods * bool(count.error)
@@ -200,13 +180,13 @@ class TermTally:
                 self.latest.mark = object()
         return True
 
-    def _rebuild(self, index: TermIndex, pod: PodInfo | None, count_term: CountTerm) -> None:
+    def _rebuild(self, index: TermIndex, pod: PodInfo | None, question: Question) -> None:
         """Recompute the sums; `pod` decides first, if any."""
         known, self._counts = self._counts, {}
         self._largest = self._errors = self._steps = 0
         matching = index.labels.matching
         for term in index.domains if pod is None else matching(pod.labels, scopes_of_pod(pod)):
-            count = known[term] if term in known else count_term(term)
+            count = known[term] if term in known else _counted(term, question)
             self._counts[term] = count
             self._errors += bool(count.error)
             self._steps += count.steps
@@ -230,14 +210,14 @@ class TermTally:
             latest = self.latest = TermSums(by_key, latest.total, latest.steps, object())
         return latest.by_key[key]
 
-    def _corrected(self, index: TermIndex, overlay: Snapshot, count_term: CountTerm) -> TermSums:
+    def _corrected(self, index: TermIndex, overlay: Snapshot, question: Question) -> TermSums:
         """Return the sums with the changed rows of an overlay in place of the live ones."""
         infos = {row: overlay.info(row) for row in overlay.changed_rows}
         placed = {row: tuple(placed_terms(index.kind, info, info.pods)) for row, info in infos.items()}
         counts = dict(self._counts)
         for term in (term for each in placed.values() for term, _ in each):
             if term not in counts:
-                counts[term] = count_term(term)
+                counts[term] = _counted(term, question)
         new = [counts[term] for term in counts if term not in self._counts and term not in index.domains]
         if self._errors or any(count.error for count in new):
             rows = overlay.order.tolist()
@@ -266,6 +246,16 @@ class TermTally:
                     amounts.add(amounts.number_of(domain), amount)
                     sums.total += amount
         return sums
+
+
+def _counted(term: PodAffinityTerm, question: Question) -> TermCount:
+    """Return the count of a term. Each has its own steps, as each node has."""
+    own = question.meter()
+    try:
+        amount = int(question.answer(term, own))
+    except EvalError as error:
+        return TermCount(0, min(own.limit, own.limit - own.left), error.message)
+    return TermCount(amount, own.limit - own.left)
 
 
 def _raise_first_error(

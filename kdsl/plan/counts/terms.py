@@ -66,7 +66,7 @@ class TermIndex:
         self.moved_at = self.distinct_changed_at = live.version
         self.domains: dict[PodAffinityTerm, dict[int, int]] = {}
         self.labels: SelectorIndex[PodAffinityTerm] = SelectorIndex()
-        self.terms_of: Callable[[PodInfo], tuple[PodAffinityTerm, ...]] = attrgetter(kind.value)
+        self._terms_of: Callable[[PodInfo], tuple[PodAffinityTerm, ...]] = attrgetter(kind.value)
         # The columns of the keys of terms, each with the numbers that are in use.
         self._columns: dict[str, tuple[FactColumn, object]] = {}
         self._rows: dict[int, tuple[PlacedTerm, ...]] = {}
@@ -91,10 +91,11 @@ class TermIndex:
                 for term, number in self._rows.pop(row, ()):
                     self._move(term, number, -1)
                 pods = self._live.info(row).pods if self._live.names[row] else ()
-            for pod in pods:
-                self.put(row, self.terms_of(pod))
+            # Most pods have no terms.
+            for terms in filter(None, map(self._terms_of, pods)):
+                self._put(row, terms)
 
-    def put(self, row: int, terms: Iterable[PodAffinityTerm]) -> None:
+    def _put(self, row: int, terms: Iterable[PodAffinityTerm]) -> None:
         """Add the terms of a pod that came to a row."""
         for term in terms:
             number = self.column(term.topology_key).codes.item(row)
@@ -127,8 +128,8 @@ class TermIndex:
         rows = self._live.pod_counts.nonzero()[0]
         for row, node in zip(rows.tolist(), self._live.infos(rows), strict=True):
             if node.affine_pods:
-                for terms in filter(None, map(self.terms_of, node.pods)):
-                    self.put(row, terms)
+                for terms in filter(None, map(self._terms_of, node.pods)):
+                    self._put(row, terms)
         # Readers that are behind must start over.
         self.moves.start_over()
         self.moved_at = self.distinct_changed_at = self._live.version

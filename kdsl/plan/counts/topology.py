@@ -19,7 +19,7 @@ from kdsl.eval.values import EvalError
 from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.store import TallyKey, TallyStore
 from kdsl.plan.counts.sums import NO_DOMAIN, Sums
-from kdsl.plan.counts.term_tally import CountTerm, TermSums
+from kdsl.plan.counts.term_tally import TermSums
 from kdsl.plan.counts.terms import TermKind
 
 NO_DOMAINS: Final = 2147483647
@@ -149,9 +149,8 @@ class PodTerms(Struct, frozen=True, eq=False, dict=True):  # `dict` is for cache
         return None if self.store.has_terms(self.snapshot, self.kind) else PodTermCount(_NO_SUMS, self)
 
     def count(self, question: Question, meter: Meter) -> PodTermCount:
-        count_term = CountTerm(question)
         key = None if question.key is None else TallyKey((self.kind, question.key))
-        counter = _TermCounter(self, key, count_term)
+        counter = _TermCounter(self, key, question)
         count = PodTermCount(counter.sums(meter), self, counter)
         if self.on_count is not None:
             self.on_count(count)
@@ -165,11 +164,11 @@ class _TermCounter(Struct, frozen=True, eq=False):
 
     terms: PodTerms
     key: TallyKey | None
-    count_term: CountTerm
+    question: Question
 
     def counted(self) -> TermSums:
         terms = self.terms
-        return terms.store.term_sums(terms.snapshot, terms.kind, self.key, self.count_term)
+        return terms.store.term_sums(terms.snapshot, terms.kind, self.key, self.question)
 
     def sums(self, meter: Meter) -> TermSums:
         sums = self.counted()

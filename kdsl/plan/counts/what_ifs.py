@@ -131,7 +131,7 @@ class WhatIfTerms(PodTerms, frozen=True, eq=False, kw_only=True):
         counter = count.counter
         if counter is None or counter.key is None:
             raise NotTogether
-        index, tally = self.store.term_tally(self.kind, counter.key, counter.count_term)
+        index, tally = self.store.term_tally(self.kind, counter.key, counter.question)
         if not tally.has_room_for(index):
             raise NotTogether
 

@@ -53,7 +53,7 @@ class _Memo:
 
     generation: int
     rows: ByRow
-    shared: dict[ClassKey, int] = field(default_factory=dict)
+    shared: dict[ClassKey | None, int] = field(default_factory=dict)
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
     _scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(16))
     _numbers: dict[float | Status, int] = field(default_factory=dict)
@@ -177,9 +177,7 @@ class CardAnswers:
         at = self._inventories.inventory(node.facts)
         if key is None:
             return isinstance(self._place(demand, at, node, key), Placed)
-        memo, key = self._memo(demand), self._classes.idle(key, node)
-        number = memo.shared.get(key)
-        return (self._asked(demand, memo, node, key, at) if number is None else number) >= 0
+        return self._outcome(demand, self._memo(demand), node, self._classes.idle(key, node), at) >= 0
 
     def _numbers(
         self, demand: Demand, snapshot: Snapshot, rows: Rows, what_ifs: WhatIfs
@@ -218,16 +216,19 @@ class CardAnswers:
             node = snapshot.info(row)
             # A node with other facts is of no class of the live snapshot.
             key = key if live.info(row).facts is node.facts else None
-            number = None if key is None else memo.shared.get(key)
-            numbers.append(self._asked(demand, memo, node, key, at) if number is None else number)
+            numbers.append(self._outcome(demand, memo, node, key, at))
         return np.array(numbers, np.int32)
 
-    def _asked(self, demand: Demand, memo: _Memo, node: NodeInfo, key: ClassKey | None, at: NodeCards) -> int:
-        """Ask a node of a class, and return the number of the outcome."""
-        outcome = self._ask(demand, node, key, at)
-        number = memo.number(outcome if isinstance(outcome, Status) else outcome.score)
-        if key is not None:
-            memo.shared[key] = number
+    def _outcome(
+        self, demand: Demand, memo: _Memo, node: NodeInfo, key: ClassKey | None, at: NodeCards
+    ) -> int:
+        """Return the number of the outcome of a node, which is asked unless another one of its class was."""
+        number = memo.shared.get(key)
+        if number is None:
+            outcome = self._ask(demand, node, key, at)
+            number = memo.number(outcome if isinstance(outcome, Status) else outcome.score)
+            if key is not None:
+                memo.shared[key] = number
         return number
 
     def _outcomes(self, demand: Demand, memo: _Memo, live: LiveSnapshot, rows: Rows) -> NDArray[np.int32]:
@@ -237,17 +238,21 @@ class CardAnswers:
         new = {key: row for key, row in firsts.items() if key is not None and key not in memo.shared}
         if new:
             self._count(demand, memo, live, new)
-        known = {key: key and memo.shared.get(key) for key in firsts}
+
+        def ask(row: int, key: ClassKey | None) -> int:
+            node = live.info(row)
+            return self._outcome(demand, memo, node, key, self._inventories.at(node))
+
+        for key, row in new.items():
+            if key not in memo.shared:
+                ask(row, key)
         # One look-up for each row: `map` makes no call of it.
-        numbers = list(map(known.get, keys))
-        if None in numbers:
-            for at, (row, key) in enumerate(zip(nodes, keys, strict=True)):
-                if numbers[at] is None:
-                    number = memo.shared.get(key) if key else None
-                    if number is None:
-                        node = live.info(row)
-                        number = self._asked(demand, memo, node, key, self._inventories.at(node))
-                    numbers[at] = number
+        numbers = list(map(memo.shared.get, keys))
+        if None in firsts:
+            numbers = [
+                ask(row, None) if key is None else memo.shared[key]
+                for row, key in zip(nodes, keys, strict=True)
+            ]
         return np.array(numbers, np.int32)
 
     def _count(self, demand: Demand, memo: _Memo, live: LiveSnapshot, firsts: Mapping[ClassKey, int]) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kdsl.base.span import Span
 from kdsl.check.model.typed import TypedExpr
-from kdsl.cluster.devices.cards import INT32_MAX
+from kdsl.cluster.devices.cards import INT32_MAX, Card
 from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.scalar import Closure, Frame
@@ -29,7 +29,6 @@ from kdsl.plan.columns.column import (
     ColumnValue,
     Mask,
     NotColumnar,
-    Objects,
     Same,
     bad_of,
     either,
@@ -37,12 +36,12 @@ from kdsl.plan.columns.column import (
     spread,
     take,
 )
+from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.choice import CardCharge
 from kdsl.plan.devices.demand import Settled
-from kdsl.plan.devices.different_cards import AskedCard, DifferentCards
 from kdsl.plan.devices.identity import IdentityAnswer
 from kdsl.plan.devices.section import FieldsProgram, Section, is_word
 
@@ -52,6 +51,14 @@ MIN_CARDS: Final = 40
 """For fewer cards it is faster to ask card by card: a card takes 15 to 100 calls, columns 1,500 to 3,500."""
 NOT_ASKED: Final = -1
 """In place of the number of an outcome: the card is asked by itself."""
+
+
+class AskedCard(Struct, frozen=True, eq=False):
+    """A card with its number, and the answers of identity tests about it."""
+
+    card: Card
+    answer: IdentityAnswer
+    number: int
 
 
 class _Tuples:
@@ -161,7 +168,7 @@ class CardColumns(Struct, frozen=True, eq=False):
     def outcomes(
         self,
         cards: Sequence[AskedCard],
-        different: DifferentCards,
+        different: DistinctObjects[Card],
         frames: tuple[Frame, Frame],
         live: LiveSnapshot,
     ) -> tuple[list[Settled], NDArray[np.intp]]:
@@ -172,12 +179,7 @@ class CardColumns(Struct, frozen=True, eq=False):
         """
         in_charge, in_fit, of_charge = self.slots
         rows, facts = np.arange(len(cards)), live.kept[FactColumns]
-        numbers = np.array([each.number for each in cards], np.intp)
-
-        def field(attribute: str) -> Column | Coded | None:
-            return different.column(attribute, numbers)
-
-        device = Objects(rows, [each.card for each in cards], read=field)
+        device = different.variable(np.array([each.number for each in cards], np.intp))
         charge, bad = self._charges(Batch(live, rows, frames[0], facts, {in_charge: device}))
         batch = Batch(live, rows, frames[1], facts, {in_fit: device, of_charge: charge})
         found = _Outcomes(len(cards))

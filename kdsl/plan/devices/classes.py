@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 from kdsl.base.bounded_memo import Memo
 from kdsl.base.by_identity import ByIdentity
 from kdsl.base.log import Log
+from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import ChangedRows
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
+from kdsl.plan.columns.distinct_objects import DistinctObjects, numbered
 from kdsl.plan.devices.alike import INT32, AlikeRows, RowCards
 from kdsl.plan.devices.attempt import NodeCards, names_of
+from kdsl.plan.devices.card_columns import AskedCard
 from kdsl.plan.devices.demand import Demand
-from kdsl.plan.devices.different_cards import AskedCard, DifferentCards, numbered
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import of_kind
@@ -117,7 +119,7 @@ class InventoryClasses:
         self._nodes = dict[int, NodeCards]()
         self._facts = dict[Hashable, int]()
         self._like = dict[int, LikeNodes]()
-        self.cards = DifferentCards()
+        self.cards = DistinctObjects[Card]()
         self._node_answers = dict[tuple[IdentityAnswer, ...], int]()
         self._answers_of = dict[int, NodeAnswers]()
         self._card_answers = dict[IdentityAnswer, int]()
@@ -245,7 +247,7 @@ class InventoryClasses:
         cards = (different // len(answered)).tolist()
         asked = map(
             AskedCard,
-            [self.cards.cards[number] for number in cards],
+            [self.cards.objects[number] for number in cards],
             [answered[number] for number in (different % len(answered)).tolist()],
             cards,
         )
@@ -284,7 +286,7 @@ class InventoryClasses:
         number = self._facts.setdefault(value, len(self._facts))
         if number not in self._like:
             read, cards = program.fitting.cards.facts, of_kind(at.cards, kind)
-            numbers = self.cards.number(kind, read.key, cards)
+            numbers = self.cards.number([(kind, read.key(card)) for card in cards], cards)
             self._like[number] = LikeNodes(at.fullness, read.of_node(at.node), numbers)
         return number
 

@@ -19,11 +19,10 @@ from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.values import EvalError
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.devices.attempt import ContainerAttempt, NodeCards
-from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED
+from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED, AskedCard
 from kdsl.plan.devices.card_tests import Walker
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
 from kdsl.plan.devices.demand import CardClass, Demand, Settled
-from kdsl.plan.devices.different_cards import AskedCard
 from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
 from kdsl.plan.devices.identity import IdentityAnswer
 from kdsl.plan.devices.program import DeviceProgram

@@ -32,8 +32,18 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.devices.facts import ANY, NAMES, VIEWS, Parts, fields_read, hands_over, pod_parts, values_of
-from kdsl.plan.devices.reads import needs, parts
+from kdsl.plan.devices.facts import (
+    ANY,
+    NAMES,
+    NODE_FIELDS,
+    VIEWS,
+    Parts,
+    fields_read,
+    hands_over,
+    pod_parts,
+    values_of,
+)
+from kdsl.plan.devices.reads import POD_FIELDS, needs, parts
 from kdsl.plan.devices.section import DeviceSource, Section
 
 IdentityAnswer = tuple[bool | str, ...]
@@ -48,10 +58,7 @@ EQUAL_FIELDS: Final = frozenset(
 """Fields of `Device` that no pod changes, and that are equal in cards of one shape, but for the name."""
 FIXED_FIELDS: Final = EQUAL_FIELDS | {"attributes"}
 """Fields of `Device` that no pod changes."""
-_NAMES: Final = NAMES | {
-    f"DeviceNode.{field}" for field in ("name", "labels", "annotations", "capacity", "allocatable")
-}
-_POD: Final = frozenset(("name", "namespace", "uid", "labels", "annotations", "runtimeClass", "requests"))
+_NAMES: Final = NAMES.union(NODE_FIELDS) - {"DeviceNode.requested"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +238,7 @@ def _is_identity_test(test: CheckedTest, scope: Mapping[str, Var], lets: Collect
             return False
         if isinstance(part, FieldOf | HasField) and (
             (part.view == "Device" and part.field not in EQUAL_FIELDS)
-            or (part.view == "DevicePod" and part.field not in _POD)
+            or (part.view == "DevicePod" and part.field not in POD_FIELDS)
         ):
             return False
         if isinstance(part, CallFn) and hands_over(part.args, VIEWS | {"DevicePod"}):

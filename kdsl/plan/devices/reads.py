@@ -10,18 +10,13 @@ from kdsl.base.by_identity import ByIdentity
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallOf, Const, FieldOf, HasField, KeyOf, TypedExpr, Var
+from kdsl.eval.views import attribute_of
 
 _POD: Final = "DevicePod"
-_ATTRIBUTES: Final = {
-    "name": "name",
-    "namespace": "namespace",
-    "uid": "uid",
-    "labels": "labels",
-    "annotations": "annotations",
-    "runtimeClass": "runtime_class",
-    "requests": "requests",
-}
-"""Fields of the view and their names in `DevicePod`; containers always count."""
+POD_FIELDS: Final = frozenset(
+    ("name", "namespace", "uid", "labels", "annotations", "runtimeClass", "requests")
+)
+"""The fields of the view but for the containers, which always count."""
 
 MOST_EXPRS: Final = 2048
 """The most expressions whose parts are kept: the device rules of a profile have about 700, and compiling them
@@ -42,8 +37,8 @@ def attributes_read(exprs: Iterable[TypedExpr]) -> frozenset[str]:
                 direct -= 1
         if direct < 0:
             # A function gets the pod as a whole and may read any field.
-            found |= set(_ATTRIBUTES)
-    return frozenset(_ATTRIBUTES[name] for name in found if name in _ATTRIBUTES)
+            found |= POD_FIELDS
+    return frozenset(map(attribute_of, found & POD_FIELDS))
 
 
 def parts(*exprs: TypedExpr) -> Iterable[TypedExpr]:

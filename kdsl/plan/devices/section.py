@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
@@ -10,17 +10,21 @@ from typing import Final
 from kdsl.base.span import Span
 from kdsl.check.model.devices import CheckedDevice, CheckedFields
 from kdsl.check.model.rule_set import CheckedLet, CheckedTemplate
+from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Const, TypedExpr, Var
 from kdsl.cluster.devices.cards import INT32_MAX
 from kdsl.cluster.devices.codec import SEPARATORS, shown
 from kdsl.eval.scalar import UNSET, Closure, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value, kind_of
+from kdsl.plan.columns.column import NotColumnar
+from kdsl.plan.columns.compiler import Lowering
+from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.rule import NO_NODE, BodyColumns
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.inline import inline_calls, substitute
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.template import Text, compile_template
-from kdsl.plan.devices.card_scope import CardLowering
 from kdsl.plan.devices.device_error import DeviceError, located
 
 _SEPARATORS: Final = frozenset(SEPARATORS)
@@ -28,6 +32,8 @@ OPEN_DEPTH: Final = 8
 """The deepest nesting of calls that analyses look into."""
 FIRST_OPEN: Final = 1_000_000
 """The first slot of variables of analyses, above those of frames."""
+_MOST_PARTS: Final = 2_000
+"""The most parts of an expression with its `let`s: each use of a `let` is a copy of its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +130,15 @@ class Section:
             self._blank = self._scope.new_frame()
         frame = self._blank.copy()
         # The meter counts down, so every frame needs one of its own.
-        self.rewind(frame)
+        frame[-1] = Meter.of(frame[-1].limit)
         self.fill(frame, **values)
         return frame
 
     @staticmethod
     def rewind(frame: Frame) -> Meter:
         """Reset the steps of a frame, and return the meter that counts them."""
-        meter = frame[-1] = Meter.of(frame[-1].limit)
+        meter: Meter = frame[-1]
+        meter.left = meter.limit
         return meter
 
     def fill(self, frame: Frame, **values: Value) -> None:
@@ -140,6 +147,41 @@ class Section:
             frame[self._slots[name]] = value
         for slot in self._resets:
             frame[slot] = UNSET
+
+
+class CardLowering:
+    """Compiles the expressions of a section of which some slots, in `varying`, differ from card to card."""
+
+    def __init__(self, scope: RuleScope, functions: CompiledFunctions, varying: Iterable[int]) -> None:
+        self.slots = tuple(varying)
+        self._varying = frozenset(self.slots)
+        self._needs = scope.needs
+        columns = BodyColumns(functions, NO_NODE, self._varying, scope.closure, scope.needs)
+        self._lowering = Lowering(columns, frozenset(), self._varying)
+        # The values of `let`s that differ from card to card, and the number of their parts.
+        self._lets: dict[int, TypedExpr] = {}
+        self._sizes: dict[int, int] = {}
+        for slot, value in scope.definitions.items():
+            if self.varies(value):
+                self._sizes[slot] = self._size(value)
+                self._lets[slot] = self._with_lets(value) if self._sizes[slot] <= _MOST_PARTS else value
+
+    def lower(self, expr: TypedExpr) -> Operand:
+        """Compile an expression; NotColumnar if it has no form over columns."""
+        if self._size(expr) > _MOST_PARTS:
+            raise NotColumnar
+        return self._lowering.lower(self._with_lets(expr))
+
+    def varies(self, *exprs: TypedExpr) -> bool:
+        """Return whether one of some values may differ from card to card."""
+        return any(not self._needs(each).isdisjoint(self._varying | self._lets.keys()) for each in exprs)
+
+    def _with_lets(self, expr: TypedExpr) -> TypedExpr:
+        # INVARIANT: a `let` binds slots of its own, and is not used inside itself: they need no new names.
+        return substitute(expr, self._lets, _same)
+
+    def _size(self, expr: TypedExpr) -> int:
+        return sum([self._sizes.get(part.slot, 1) if isinstance(part, Var) else 1 for part in walk(expr)])
 
 
 class FieldsProgram:
@@ -223,3 +265,8 @@ def value_of(read: Closure, frame: Frame, span: Span) -> Value:
 def kind_word(value: Value) -> str:
     """Return the type of a value for a message about JSON."""
     return "null" if value is None else kind_of(value)
+
+
+def _same(bound: TypedExpr) -> Var:
+    assert isinstance(bound, Var)
+    return bound

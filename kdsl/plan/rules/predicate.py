@@ -75,17 +75,17 @@ class PredicateProgram:
             for lasts in (True, False)
         )
         self._on_error = compile_on_error(rule.name, rule.on_error, scope)
-        self._narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
-        self._narrows_in_pre_filter = _narrows_in_pre_filter(rule)
+        narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
+        is_early = _narrows_in_pre_filter(rule)
+        self._narrow, self._narrow_by_node = (narrow if is_early else None), (None if is_early else narrow)
         first, others = _split_body(rule)
-        narrows_early = self._narrow is not None and self._narrows_in_pre_filter
-        self.decides_early = bool(self._applies or first or narrows_early)
+        self.decides_early = bool(self._applies or first or self._narrow)
         self._early = BlockCompiler(scope, rule.report_all, self._on_error)
         for require in first:
             self._early.add(require)
         self._block = BlockCompiler(scope, rule.report_all, self._on_error)
-        if self._narrow is not None and not self._narrows_in_pre_filter:
-            self._block.add_step(self._stay_narrow(self._narrow))
+        if self._narrow_by_node is not None:
+            self._block.add_step(self._stay_narrow(self._narrow_by_node))
         for statement in others:
             self._block.add(statement)
         self._node_statements = others
@@ -100,8 +100,7 @@ class PredicateProgram:
 
     def _over_columns(self, scope: RuleScope, functions: CompiledFunctions) -> ColumnPredicate | None:
         """Compile the statements that are decided per node for many nodes at once, if they have that form."""
-        stays_narrow = self._narrow is not None and not self._narrows_in_pre_filter
-        if functions.probe is not None or self.applies_by_node or stays_narrow:
+        if functions.probe is not None or self.applies_by_node or self._narrow_by_node is not None:
             return None
         columns = RuleColumns(scope, functions, self._node, self._resets)
         self.scalar_parts, self._tapes = columns.scalar_parts, columns.tapes
@@ -114,7 +113,7 @@ class PredicateProgram:
         failures: list[Failure] = []
         if self._early.run(frame, failures):
             return status_of(tuple(failures))
-        if self._narrow is None or not self._narrows_in_pre_filter:
+        if self._narrow is None:
             return None
         try:
             names = self._narrow.names(frame)
@@ -147,7 +146,7 @@ class PredicateProgram:
         return log.take()
 
     def outside(self, frame: Frame) -> Status:
-        """Return the status of nodes outside of `narrow to`; the rule must have one."""
+        """Return the status of nodes outside of `narrow to`, which `decide` must have narrowed."""
         assert self._narrow is not None
         return status_of((self._narrow.failure(frame),))
 

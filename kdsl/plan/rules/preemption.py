@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedPreemption
@@ -25,13 +25,6 @@ from kdsl.plan.compile.template import compile_template, text_in
 _PLAIN: Final = frozenset(("bool", "int", "string", "timestamp", "duration"))
 """Types whose equal values are equal for every expression."""
 _NOT_PLAIN: Final = ""
-
-
-class NumberReader(NamedTuple):
-    """Reads a number of a pod to sort by; larger ones come first if `is_descending`."""
-
-    read: Callable[[PodInfo], int]
-    is_descending: bool
 
 
 class PreemptionPlugin:
@@ -65,8 +58,9 @@ class PreemptionPlugin:
         self._victims: tuple[PodInfo | None, set[Hashable], set[Hashable]] = (None, set(), set())
         self._importance = SortKeys(rule.order, scope)
         # A probe does not see values that are read without evaluation.
-        fields = None if functions.probe is not None else number_fields(rule.order, scope.slot_of("victim"))
-        self._numbers = None if fields is None else _number_readers(*fields)
+        fields = [] if functions.probe is not None else number_fields(rule.order, scope.slot_of("victim"))
+        # Sorting is stable: the first key is the last to sort by.
+        self._numbers = [(attrgetter(name), sign < 0) for name, sign in reversed(fields)]
         self._count: Closure | None = None if rule.candidates is None else scope.compile(rule.candidates)
         self._count_span = rule.span if rule.candidates is None else rule.candidates.span
         self._rank = SortKeys(rule.choose, scope)
@@ -93,8 +87,7 @@ class PreemptionPlugin:
         found = self._find(pod, pods)
         if len(found) < 2:
             return found
-        if self._numbers is not None:
-            # Sorting is stable: the first key is the last to sort by.
+        if self._numbers:
             for read, is_descending in self._numbers:
                 found.sort(key=read, reverse=is_descending)
         else:
@@ -150,11 +143,6 @@ class PreemptionPlugin:
         except EvalError as error:
             self._report(error, self._victim_span)
             return None
-
-
-def _number_readers(names: Sequence[str], signs: Sequence[int]) -> list[NumberReader]:
-    """Return the readers of the fields to sort by, the last one first."""
-    return [NumberReader(attrgetter(name), sign < 0) for name, sign in zip(names, signs, strict=True)][::-1]
 
 
 def _fields_of_victims(rule: CheckedPreemption) -> tuple[str, ...]:

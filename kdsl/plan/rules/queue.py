@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from operator import attrgetter, mul
 from typing import Any
 
 from kdsl.base.diagnostic import Diagnostic
@@ -19,7 +20,7 @@ from kdsl.hooks.status import Code, Status
 from kdsl.plan.compile.failures import error_text, fault_of
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
-from kdsl.plan.compile.sort_keys import SortKeys, number_fields, number_reader
+from kdsl.plan.compile.sort_keys import SortKeys, number_fields
 from kdsl.plan.compile.template import compile_template, text_in
 from kdsl.plan.reads.dependencies import Dependencies, reads_of
 
@@ -153,10 +154,12 @@ def _reader_of_numbers(keys: Iterable[CheckedSortKey], pod: int) -> SortKey | No
     else None. `pod` is the slot of the pod.
     """
     fields = number_fields(keys, pod)
-    if fields is None:
+    if not fields:
         return None
-    names = [name if name == "queued_at" else f"pod.{name}" for name in fields[0]]
-    return number_reader([*names, "sequence"], [*fields[1], 1])
+    names = [name if name == "queued_at" else f"pod.{name}" for name, _ in fields]
+    signs = (*[sign for _, sign in fields], 1)
+    read: Callable[[QueuedPod], tuple[int, ...]] = attrgetter(*names, "sequence")
+    return lambda queued: tuple(map(mul, signs, read(queued)))
 
 
 def check_backoffs(rules: RuleSet) -> tuple[Diagnostic, ...]:

@@ -244,11 +244,11 @@ def test_items_are_numbered_anew_with_their_column() -> None:
     column = FactColumn(lambda snapshot, rows: [])
     column.values, column.numbers = [None, (Taint("a", "", ""),)], {None: 0}
     items = node_lists.lists_of(column)
-    assert (len(items.items), items.attribute("key").values) == (1, ["a"])
+    assert [each.key for each in items.items] == ["a"]
     column._forget()
     column.values += [(Taint("b", "", ""), Taint("c", "", ""))]
     items = node_lists.lists_of(column)
-    assert (items.longest, items.attribute("key").values) == (2, ["b", "c"])
+    assert (items.longest, [each.key for each in items.items]) == (2, ["b", "c"])
 
 
 def test_threads_that_ask_at_once_find_the_same_items() -> None:

@@ -10,12 +10,12 @@ from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.eval.scalar import Frame
+from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.meter import Steps
 from kdsl.eval.values import Value
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns import statements
-from kdsl.plan.columns.distinct import set_node
+from kdsl.plan.columns.distinct import Fallback
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.rules.predicate import PredicateProgram
 
@@ -93,14 +93,17 @@ def test_a_loop_without_a_column_form_runs_once_per_combination(monkeypatch: pyt
     body = f"""{USAGE}
     for t in node.taints {{ let w = node.labels[?"k"].orValue("") + t.key require w != "at" else "${{w}}" }}
     """
-    program, asked = predicate_program(body), [0]
+    asked = [0]
 
-    def counted(*args: Any) -> None:
-        asked[0] += 1
-        set_node(*args)
+    def counting(closure: Closure, *rest: Any) -> Fallback:
+        def counted(frame: Frame) -> Value:
+            asked[0] += 1
+            return closure(frame)
 
-    monkeypatch.setattr(statements, "set_node", counted)
-    columns, scalar = both_verdicts(program, POD, NODES)
+        return Fallback(counted, *rest)
+
+    monkeypatch.setattr(statements, "Fallback", counting)
+    columns, scalar = both_verdicts(predicate_program(body), POD, NODES)
     assert columns == scalar
     # Three lists of taints, and labels `a`, `b` or none of them: not all combinations occur.
     assert 3 <= asked[0] <= 9 < len(NODES)

@@ -13,11 +13,12 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.values import EvalError
 from kdsl.plan.columns.column import NotColumnar
+from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.attempt import ContainerAttempt
+from kdsl.plan.devices.card_columns import AskedCard
 from kdsl.plan.devices.card_tests import CardTests, Walker
 from kdsl.plan.devices.demand import Demand, Settled
-from kdsl.plan.devices.different_cards import AskedCard, DifferentCards
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.requests import DeviceRequest
 
@@ -89,11 +90,11 @@ def random_attempt(random: Random, kind: str) -> ContainerAttempt:
 
 def asked(
     tests: CardTests, attempt: ContainerAttempt, cards: list[Card]
-) -> tuple[list[AskedCard], DifferentCards]:
+) -> tuple[list[AskedCard], DistinctObjects[Card]]:
     """Return cards as classes of nodes give them."""
-    demand, different = attempt.demand, DifferentCards()
+    demand, different = attempt.demand, DistinctObjects[Card]()
     answers = tests.identity.answers(demand.pod, demand.policy, attempt.node, cards)
-    numbers = different.number(tests.kind, tests.facts.key, cards).tolist()
+    numbers = different.number(map(tests.facts.key, cards), cards).tolist()
     found = [
         AskedCard(each, answers[each.id] if answers else (), number)
         for each, number in zip(cards, numbers, strict=True)
