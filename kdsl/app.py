@@ -16,6 +16,7 @@ from kdsl.base.diagnostic import Diagnostic, Severity, has_errors
 from kdsl.base.disk_cache import DiskCache
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.heap import growing_heap
+from kdsl.base.installed import installed_plugins
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.names.externals import PLUGINS, Externals
 from kdsl.check.views.view import load_views
@@ -44,12 +45,10 @@ from kdsl.hooks.context import (
 from kdsl.hooks.doctor import examine, examine_rules
 from kdsl.hooks.extensions import bring, check_version
 from kdsl.hooks.guard import Guard, HookTimes
-from kdsl.hooks.installed import installed_plugins
 from kdsl.hooks.manager import declared_hooks, import_plugin
 from kdsl.hooks.specs import Backoff
 from kdsl.hooks.table import HookTable
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
-from kdsl.lang.loader import library_clashes, load_sources
 from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.plan.router import ForcedProfile, ProfileRouter
 from kdsl.profiles import (
@@ -60,7 +59,8 @@ from kdsl.profiles import (
     profiles_in_use,
     qualified_profile,
 )
-from kdsl.rulebook.checking import CheckedRules, check_rules, check_text
+from kdsl.rulebook.answer import CheckedRules
+from kdsl.rulebook.checking import check_rules, check_text
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, Plugins, libraries, shipped_rules
 from kdsl.settings import DEFAULT_SETTINGS, Settings
 
@@ -118,14 +118,15 @@ def check_configured(
     paths: Sequence[Path] = (),
     drafts: Drafts = NO_DRAFTS,
     keep: DiskCache | None = None,
+    with_trees: bool = False,
 ) -> CheckedRules:
     """Check the rules of `paths`, else of the configuration, else the shipped ones, with its plugins.
 
-    The answer is stored in the cache `keep`, and read from there.
+    The answer is stored in the cache `keep`, and read from there: its syntax trees only `with_trees`.
     """
     settings = configured(configuration)
     chosen = paths or configuration.rules or (shipped_rules(),)
-    checked = check_rules(chosen, settings.plugins, settings.undeclared, drafts, keep)
+    checked = check_rules(chosen, settings.plugins, settings.undeclared, drafts, keep, with_trees)
     return replace(checked, diagnostics=locate(checked.diagnostics, configuration))
 
 
@@ -162,7 +163,7 @@ def check_loaded(
     All mistakes are reported together; of a broken configuration those of its readable parts.
     """
     configuration, found = loaded.readable or KdslConfiguration(), loaded.diagnostics
-    checked = CheckedRules(None, (), 0, load_sources(()).program)
+    checked = CheckedRules(None, (), 0)
     is_known = loaded.readable is not None and loaded.names_rules
     if is_known:
         checked = check_configured(configuration, paths, drafts, keep)
@@ -176,7 +177,7 @@ def check_loaded(
 def _no_own_profile(checked: CheckedRules, paths: Iterable[Path]) -> Iterator[Diagnostic]:
     """Warn of rules without a profile that import a package with one: that alone decides."""
     names = () if checked.rules is None else tuple(checked.rules.profiles)
-    if names and all(name.rpartition(".")[0] in checked.program.borrowed for name in names):
+    if names and all(name.rpartition(".")[0] in checked.borrowed for name in names):
         title = f"the rules have no profile: only `{'`, `'.join(names)}` decides, without them"
         where = ", ".join(map(str, paths))
         yield Diagnostic(
@@ -222,6 +223,9 @@ def examine_plugins(
     names: Collection[str], configuration: KdslConfiguration | None = None
 ) -> tuple[Diagnostic, ...]:
     """Report the errors of installed plugins and rule packages; plugins are imported, not built."""
+    # Kept rules need no parser, which takes long to import.
+    from kdsl.lang.loader import library_clashes
+
     plugins = None if configuration is None else configuration.plugins or ()
     configured = None if plugins is None else {plugin.name: plugin for plugin in plugins}
     found = (*examine(names, load_views(), configured), *examine_rules(), *library_clashes(libraries()))

@@ -1,1 +1,1 @@
-"""Spans, diagnostics, quantities and the clock, for use in every layer. Standard library only."""
+"""Spans, diagnostics, quantities, installed plugins and the clock, for every layer. Standard library only."""

@@ -1,8 +1,10 @@
 """Frozen records to bytes and back, for the cache on disk: a format that holds values and cannot run code.
 
-The encoding is JSON: `{"classes": […], "scalars": […], "nodes": […]}`. A node is a list of integers: its
-kind, then the places of its parts. Places count scalars first, then nodes, each after its parts; the last one
-is the value. So both directions are loops, whatever the depth, and shared parts stay shared.
+The encoding is JSON: `{"classes": […], "scalars": […], "groups": […]}`. A group is a kind, then a row for
+each of its records: the places of the parts. Places count scalars first, then given records, then those of
+the groups, each in a later group than its parts; the last one is the value. So shared parts stay shared, both
+directions are loops, whatever the depth, and a field is set for all records of a group at once. Given records
+are not encoded: both sides have them, such as the parts that two values share.
 
 A codec reads and writes only the classes that it is made with. They are dataclasses and enumerations.
 """
@@ -10,29 +12,30 @@ A codec reads and writes only the classes that it is made with. They are datacla
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
 from importlib import import_module
-from itertools import chain
-from operator import attrgetter
+from itertools import chain, repeat
+from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-_Make: TypeAlias = Callable[[list[Any]], object]
+_Make: TypeAlias = Callable[[Iterator[Any]], object]
 
 # INVARIANT: kinds below the number of containers are containers, the others are classes in their order.
 _CONTAINERS: Final[Mapping[type, _Make]] = {
     tuple: tuple,
     frozenset: frozenset,
     list: list,
-    bytes: lambda parts: parts[0].encode("latin-1"),
-    dict: lambda parts: dict(zip(parts[::2], parts[1::2], strict=True)),
-    MappingProxyType: lambda parts: MappingProxyType(dict(zip(parts[::2], parts[1::2], strict=True))),
+    bytes: lambda parts: "".join(parts).encode("latin-1"),
+    dict: lambda parts: dict(zip(parts, parts, strict=True)),
+    MappingProxyType: lambda parts: MappingProxyType(dict(zip(parts, parts, strict=True))),
 }
 _KINDS: Final = {kind: number for number, kind in enumerate(_CONTAINERS)}
-_SCALARS: Final = frozenset((str, int, float, bool, type(None)))
+_SCALARS: Final[frozenset[type]] = frozenset((str, int, float, bool, type(None)))
 MISREAD: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, AssertionError)
 """The exceptions that data of another shape may raise during reading."""
 
@@ -50,27 +53,33 @@ class RecordCodec:
 
     modules: Sequence[str]
 
-    def encode(self, value: object) -> bytes:
-        """Return the bytes of a value. Raises UnknownRecordError where part of it is of another class."""
-        return _Encoder(self.modules).encode(value)
+    def encode(self, value: object, given: Sequence[object] = ()) -> bytes:
+        """Return the bytes of a value without the parts that are `given`.
 
-    def decode(self, content: bytes) -> object:
-        """Return the value of some bytes. Raises ValueError where they are not an encoding of this codec."""
+        Raises UnknownRecordError where another part of it is of another class.
+        """
+        return _Encoder(self.modules, given).encode(value)
+
+    def decode(self, content: bytes, given: Sequence[object] = ()) -> object:
+        """Return the value of some bytes, with its `given` parts.
+
+        Raises ValueError where they are not an encoding of this codec.
+        """
         try:
-            return self._decode(json.loads(content))
+            return self._decode(json.loads(content), given)
         except MISREAD as error:
             raise ValueError("these bytes hold no records") from error
 
-    def _decode(self, table: Any) -> object:
-        makers = [*_CONTAINERS.values(), *(_maker(self._class(name)) for name in table["classes"])]
+    def _decode(self, table: Any, given: Sequence[object]) -> object:
+        kinds = [*_CONTAINERS, *map(self._class, table["classes"])]
         values: list[Any] = list(table["scalars"])
         if not all(type(value) in _SCALARS for value in values):
             raise ValueError("a scalar is none")
-        for node in table["nodes"]:
-            if min(node) < 0:
+        values += given
+        for kind, *rows in table["groups"]:
+            if min(chain((kind,), *rows)) < 0:
                 raise ValueError("a place is none")
-            kind, *places = node
-            values.append(makers[kind]([values[place] for place in places]))
+            values += _made(kinds[kind], rows, values)
         return values[-1]
 
     def _class(self, name: Any) -> type:
@@ -83,55 +92,70 @@ class RecordCodec:
         raise ValueError(f"{name} is no record of this codec")
 
 
+_Group: TypeAlias = list[tuple[object, list[Any]]]
+"""Records, each with its parts: places of scalars, and other records."""
+
+
 class _Encoder:
     """The tables of one encoded value."""
 
-    def __init__(self, modules: Sequence[str]) -> None:
+    def __init__(self, modules: Sequence[str], given: Sequence[object]) -> None:
         self._modules = modules
+        self._given = given
         self._classes: list[type] = []
         self._kinds: dict[type, int] = {**_KINDS}
         self._scalars: list[object] = []
-        self._places: dict[object, int] = {}
+        self._places: dict[type, dict[object, int]] = {kind: {} for kind in _SCALARS}
 
     def encode(self, value: object) -> bytes:
-        records = self._in_order(value)
-        numbers = {id(record): number for number, (record, _) in enumerate(records, len(self._scalars))}
-        nodes = [
-            [
-                self._kind(type(record)),
-                *[part if part.__class__ is int else numbers[id(part)] for part in parts],
+        groups = self._groups(value)
+        placed = chain(self._given, (record for group in groups for record, _ in group))
+        numbers = {id(record): number for number, record in enumerate(placed, len(self._scalars))}
+        rows = []
+        for group in groups:
+            row: list[Any] = [self._kind(type(group[0][0]))]
+            row += [
+                [part if part.__class__ is int else numbers[id(part)] for part in parts] for _, parts in group
             ]
-            for record, parts in records
-        ]
+            rows.append(row)
         classes = [f"{kind.__module__}.{kind.__name__}" for kind in self._classes]
-        table = {"classes": classes, "scalars": self._scalars, "nodes": nodes}
+        table = {"classes": classes, "scalars": self._scalars, "groups": rows}
         return json.dumps(table, separators=(",", ":")).encode()
 
-    def _in_order(self, value: object) -> list[tuple[object, list[object]]]:
-        """Return the records of a value, each once and after its parts; in place of a scalar among the parts
-        stands its place.
-        """
-        seen: set[int] = set()
-        found: list[tuple[object, list[object]]] = []
-        todo: list[tuple[object, list[object] | None]] = [(self._placed(value), None)]
+    def _groups(self, value: object) -> list[_Group]:
+        """Return the records of a value by their height and class: the parts of a record are lower."""
+        heights = {id(record): 0 for record in self._given}
+        found: dict[tuple[int, type], _Group] = {}
+        opened: dict[int, list[Any]] = {}
+        todo = [self._placed(value)]
         while todo:
-            each, parts = todo.pop()
-            if parts is not None:
-                found.append((each, parts))
-            elif each.__class__ is not int and id(each) not in seen:
-                seen.add(id(each))
-                kind: Any = type(each)
-                parts = [*map(self._placed, _parts_of(kind)(each))]
-                todo.append((each, parts))
-                todo += [(part, None) for part in reversed(parts)]
-        return found
+            record = todo.pop()
+            key = id(record)
+            if record.__class__ is int or key in heights:
+                continue
+            kind: Any = type(record)
+            parts = opened.pop(key, None)
+            if parts is None:
+                parts = [*map(self._placed, _parts_of(kind)(record))]
+                if lower := [part for part in parts if part.__class__ is not int and id(part) not in heights]:
+                    opened[key] = parts
+                    todo += (record, *lower)
+                    continue
+            of_parts = [heights[id(part)] for part in parts if part.__class__ is not int]
+            height = heights[key] = 1 + max(of_parts, default=0)
+            found.setdefault((height, kind), []).append((record, parts))
+        return [found[key] for key in sorted(found, key=itemgetter(0))]
 
-    def _placed(self, part: object) -> object:
+    def _placed(self, part: object) -> Any:
         """Return the place of a scalar; other parts themselves."""
-        if part.__class__ not in _SCALARS:
+        known = self._places.get(part.__class__)
+        if known is None:
             return part
-        place = self._places.setdefault(_key(part), len(self._scalars))
-        if place == len(self._scalars):
+        # Floats by their text: equal ones may differ (0.0 and -0.0), and NaN is not equal to itself.
+        key = repr(part) if part.__class__ is float else part
+        place = known.get(key)
+        if place is None:
+            place = known[key] = len(self._scalars)
             self._scalars.append(part)
         return place
 
@@ -144,14 +168,6 @@ class _Encoder:
             number = self._kinds[kind] = len(self._kinds)
             self._classes.append(kind)
         return number
-
-
-def _key(scalar: object) -> object:
-    """Return a key that is equal for equal scalars of one type."""
-    if scalar.__class__ is str:
-        return scalar
-    # The key of a float is its text: equal floats may differ (0.0 and -0.0), and NaN is not equal to itself.
-    return scalar.__class__, repr(scalar) if scalar.__class__ is float else scalar
 
 
 @lru_cache(1024)
@@ -179,17 +195,16 @@ def _is_record(kind: type) -> bool:
     return issubclass(kind, Enum) or is_dataclass(kind)
 
 
-def _maker(kind: type[Any]) -> _Make:
-    """Return a function that builds a record from its parts."""
+def _made(kind: Any, rows: list[Any], values: list[Any]) -> list[Any]:
+    """Return the records of a kind whose parts stand at these places of `values`."""
+    get = values.__getitem__
+    if kind in _CONTAINERS:
+        make = _CONTAINERS[kind]
+        return [make(map(get, row)) for row in rows]
     if issubclass(kind, Enum):
-        return lambda parts: kind[parts[0]]
-    names = _fields_of(kind)
-
-    def make(parts: list[Any]) -> object:
-        # The constructor is not called: it computes some fields, which are parts like the others.
-        record = object.__new__(kind)
-        for name, part in zip(names, parts, strict=True):
-            object.__setattr__(record, name, part)
-        return record
-
-    return make
+        return [kind[get(place)] for (place,) in rows]
+    # The constructor is not called: it computes some fields, which are parts like the others.
+    records = [object.__new__(kind) for _ in rows]
+    for name, places in zip(_fields_of(kind), zip(*rows, strict=True), strict=True):
+        deque(map(object.__setattr__, records, repeat(name), map(get, places)), maxlen=0)
+    return records

@@ -47,8 +47,8 @@ from kdsl.check.rules.samples import check_sample
 from kdsl.check.rules.scores import check_score
 from kdsl.check.rules.tightenings import check_tightenings
 from kdsl.check.views.view import Views, load_views
-from kdsl.lang.loader import Program
 from kdsl.lang.profile_tree import SampleSize, Tighten
+from kdsl.lang.program import Program
 from kdsl.lang.tree import Device, Predicate, Preemption, Profile, Queue, Score
 
 MAX_DERIVED_DEVICES: Final = 128

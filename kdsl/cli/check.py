@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kdsl.base.diagnostic import Diagnostic
-    from kdsl.rulebook.answer_cache import Verdict
+    from kdsl.rulebook.answer import Verdict
 
 _TEXTS = ("full", "concise")
 

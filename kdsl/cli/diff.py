@@ -192,7 +192,9 @@ def _between_folders(
     if profile is not None:
         settings = replace(settings, profile=profile)
     for path in (old, new):
-        checked, rules = read_rule_set((path,), config)
+        checked, rules = read_rule_set((path,), config, with_trees=True)
+        # INVARIANT: rules without errors have the trees that were asked for.
+        assert checked.program is not None
         files = frozenset(str(file.path) for file in find_rule_files([path], (SUFFIX, TWIN_SUFFIX))[0])
         versions.append(Version(rules, checked.program, files))
         sides.append(Side(rules, settings))

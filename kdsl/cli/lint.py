@@ -20,8 +20,8 @@ from kdsl.cli.output import emit, emit_legend, wants_colour
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 
 if TYPE_CHECKING:
-    from kdsl.app import CheckedRules
     from kdsl.base.diagnostic import Diagnostic
+    from kdsl.rulebook.answer import CheckedRules
 
 
 @click.command("lint", epilog=examples_of("lint"))
@@ -85,10 +85,10 @@ def _lint(
     from kdsl.check.lints import lint
 
     if config is None:
-        checked = check_rules(paths or (Path("rules"),), drafts=drafts, keep=keep)
+        checked = check_rules(paths or (Path("rules"),), drafts=drafts, keep=keep, with_trees=True)
     else:
-        checked = check_configured(read_config(config), paths, drafts, keep)
-    if checked.rules is None or has_errors(checked.diagnostics):
+        checked = check_configured(read_config(config), paths, drafts, keep, with_trees=True)
+    if checked.rules is None or checked.program is None or has_errors(checked.diagnostics):
         return checked, checked.diagnostics
     return checked, lint(checked.program, checked.rules)
 

@@ -17,9 +17,9 @@ from typing import IO, Any, Literal, cast
 
 import click
 
+from kdsl.base.containment import is_foreign
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.visible import visible, visible_text
-from kdsl.hooks.containment import is_foreign
 
 PLAIN_WIDTH = 100
 LEAST_WIDTH = 40

@@ -38,7 +38,7 @@ def list_command(config: Path | None, output: str) -> None:
     ACTIVE marks the plugins in the file of --config, without one the default plugins.
     """
     from kdsl.app import configured
-    from kdsl.hooks.installed import installed_plugins, installed_rules
+    from kdsl.base.installed import installed_plugins, installed_rules
     from kdsl.report.plugins import plugins_document, plugins_text
 
     active = configured(read_config(config)).plugins
@@ -59,8 +59,8 @@ def describe_command(name: str, config: Path | None, output: str) -> None:
     Exits with 2 if no plugin of this name is installed.
     """
     from kdsl.app import configured
+    from kdsl.base.installed import installed_plugins
     from kdsl.check.views.view import load_views
-    from kdsl.hooks.installed import installed_plugins
     from kdsl.hooks.manifest import read_manifest
     from kdsl.report.plugins import description_document, description_text
 
@@ -100,7 +100,7 @@ def doctor_command(names: tuple[str, ...], config: Path | None, output: str) -> 
     checked as well. Exits with 1 if anything is wrong, with 2 if a plugin is not installed.
     """
     from kdsl.app import examine_plugins
-    from kdsl.hooks.installed import installed_plugins
+    from kdsl.base.installed import installed_plugins
     from kdsl.report.findings import render_findings
     from kdsl.report.tables import plural
 
@@ -122,7 +122,8 @@ def doctor_command(names: tuple[str, ...], config: Path | None, output: str) -> 
 
 def _schema(name: str) -> Mapping[str, Any] | str:
     """Return the schema of a plugin's arguments, or why it has none."""
-    from kdsl.hooks.installed import args_schema, installed_plugins
+    from kdsl.base.installed import installed_plugins
+    from kdsl.hooks.arguments import args_schema
 
     plugin = next(plugin for plugin in installed_plugins() if plugin.name == name)
     try:

@@ -13,18 +13,21 @@ from kdsl.cli.inputs import read_config
 from kdsl.cli.output import print_diagnostics
 
 if TYPE_CHECKING:
-    from kdsl.app import CheckedRules
     from kdsl.check.model.rule_set import RuleSet
+    from kdsl.rulebook.answer import CheckedRules
 
 
-def read_rule_set(paths: tuple[Path, ...], config: Path | None = None) -> tuple[CheckedRules, RuleSet]:
+def read_rule_set(
+    paths: tuple[Path, ...], config: Path | None = None, with_trees: bool = False
+) -> tuple[CheckedRules, RuleSet]:
     """Read and check rules with the plugins of a configuration; errors exit with code 2.
 
-    Without `paths` the rules are those of the configuration, or the shipped ones.
+    Without `paths` the rules are those of the configuration, or the shipped ones. Their syntax trees are read
+    only `with_trees`.
     """
     from kdsl.app import check_configured
 
-    checked = check_configured(read_config(config), paths, keep=disk_cache(os.environ))
+    checked = check_configured(read_config(config), paths, keep=disk_cache(os.environ), with_trees=with_trees)
     if checked.diagnostics:
         print_diagnostics(checked.diagnostics, to_stderr=True)
     if checked.rules is None or has_errors(checked.diagnostics):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdsl.hooks.containment import ForeignError, contain
+from kdsl.base.containment import ForeignError, contain
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.containment import items_of
 from kdsl.base.events import EventPattern, merged
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.hooks.containment import items_of
 from kdsl.hooks.specs import AddedScores, Backoff, Candidate, Narrowed, Nominated, Wait
 from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
+from kdsl.base.containment import ForeignError, contain
 from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.base.installed import installed_rules
 from kdsl.check.views.view import Views
 from kdsl.config.configuration import ConfiguredPlugin
+from kdsl.hooks.arguments import BAD_ARGUMENT
 from kdsl.hooks.codes import PluginCode
-from kdsl.hooks.containment import ForeignError, contain
 from kdsl.hooks.extensions import bring, check_version
-from kdsl.hooks.installed import BAD_ARGUMENT, installed_rules
 from kdsl.hooks.manager import PluginManager, import_plugin
 
 _IF_CONFIGURED = frozenset((PluginCode.SAME_NAME, PluginCode.UNDECLARED))

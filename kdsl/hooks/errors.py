@@ -4,8 +4,8 @@ point.
 
 from __future__ import annotations
 
+from kdsl.base.containment import contain, describe, origin_of
 from kdsl.base.errors import KdslError
-from kdsl.hooks.containment import contain, describe, origin_of
 from kdsl.hooks.faults import Fault, lines_of
 from kdsl.hooks.status import Code, Status
 

@@ -11,18 +11,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import kdsl
+from kdsl.base.containment import ForeignError, contain
 from kdsl.base.diagnostic import Diagnostic, nearest
+from kdsl.base.installed import InstalledPlugin, installed_plugins
 from kdsl.check.model.rule_set import ExternalFn
 from kdsl.check.names.externals import PLUGINS, SERVABLE, ExternalField, ExternalRule, Externals, rule_name
 from kdsl.check.views.view import Field, Views
 from kdsl.hooks.codes import PluginCode
-from kdsl.hooks.containment import ForeignError, contain
-from kdsl.hooks.installed import InstalledPlugin, installed_plugins
 from kdsl.hooks.manager import declared_hooks, not_installed
 from kdsl.hooks.manifest import Brought, Manifest, read_manifest
 from kdsl.hooks.requirement import satisfies
 from kdsl.hooks.table import FILTER_HOOKS, SCORE_HOOKS
-from kdsl.lang.tree import RuleKind
+from kdsl.lang.choices import RuleKind
 
 
 def bring(

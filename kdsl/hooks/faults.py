@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kdsl.base import containment
+
 MOST_NAMED: Final = 3
 """The largest number of nodes that are named; the others are counted."""
 MOST_FRAMES: Final = 32
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from kdsl.cluster.snapshot.nodeset import NodeSet
     from kdsl.cluster.snapshot.snapshot import Snapshot
 
-_OWN: Final = str(Path(__file__).parent)
+_CALLERS: Final = (str(Path(__file__).parent), containment.__file__)
+"""The files of code that calls plugins."""
 PlaceInCode = tuple[str, int, str]
 """A line of running Python code: its file, its number and its function."""
 
@@ -82,13 +85,13 @@ def merged(faults: Iterable[Fault]) -> tuple[Fault, ...]:
 
 
 def lines_of(trace: TracebackType | None) -> tuple[PlaceInCode, ...]:
-    """Return the lines that were running, outermost call first, without this package's lines before the
+    """Return the lines that were running, outermost call first, without the lines of callers before the
     plugin's. No frame is kept alive.
     """
     found: list[PlaceInCode] = []
     while trace is not None:
         code = trace.tb_frame.f_code
-        if found or not code.co_filename.startswith(_OWN):
+        if found or not code.co_filename.startswith(_CALLERS):
             found.append((code.co_filename, trace.tb_lineno, code.co_name))
         trace = trace.tb_next
     return tuple(found[-MOST_FRAMES:])

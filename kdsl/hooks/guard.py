@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from kdsl.base.containment import ForeignError, contain
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.threads import THREADS, Threads
 from kdsl.hooks.codes import PluginCode
-from kdsl.hooks.containment import ForeignError, contain
 
 Hook = Callable[..., Any]
 Stopwatch = Callable[[], int]

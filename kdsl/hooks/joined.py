@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
-from kdsl.hooks.containment import describe
+from kdsl.base.containment import describe
 from kdsl.hooks.faults import Fault, lines_of
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState

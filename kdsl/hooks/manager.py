@@ -21,13 +21,14 @@ from typing import Any, Final, cast
 
 import pluggy
 
+from kdsl.base.containment import ForeignError, contain
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
+from kdsl.base.installed import InstalledPlugin, installed_plugins
 from kdsl.hooks.answers import answering
+from kdsl.hooks.arguments import Placed, check_args
 from kdsl.hooks.codes import PluginCode
-from kdsl.hooks.containment import ForeignError, contain
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.guard import Guard
-from kdsl.hooks.installed import InstalledPlugin, Placed, check_args, installed_plugins
 from kdsl.hooks.specs import PROJECT, SchedulingHooks
 
 Hook = Callable[..., Any]

@@ -12,6 +12,7 @@ from importlib import resources
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
+from kdsl.base.installed import InstalledPlugin, package_folder
 from kdsl.base.paths import Path, path_text
 from kdsl.base.span import Source, Span
 from kdsl.check.model.signature import ARITIES, parse_type
@@ -19,7 +20,6 @@ from kdsl.check.model.types import Type
 from kdsl.check.views.view import UNDECLARED, Views
 from kdsl.config.misfits import misfits, place_of
 from kdsl.hooks.codes import PluginCode
-from kdsl.hooks.installed import InstalledPlugin, package_folder
 from kdsl.hooks.requirement import satisfies
 from kdsl.lang.yaml_tree import YamlMapping, YamlNode, read_yaml, to_plain
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kdsl.hooks.containment import ForeignError, contain, kind_name
+from kdsl.base.containment import ForeignError, contain, kind_name
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.faults import Fault
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kdsl.base.containment import describe
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.events import EVERYTHING, EventPattern, merged
 from kdsl.hooks.codes import PluginCode
-from kdsl.hooks.containment import describe
 from kdsl.hooks.specs import Backoff
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from lark.tree import Meta
 
 from kdsl.base.span import Source, Span
 from kdsl.lang import expression_tree, profile_tree, tree
+from kdsl.lang.choices import ErrorAction, Normalization, RejectionCode, RuleKind
 from kdsl.lang.comments import Comments
 from kdsl.lang.device_builder import Block, DeviceBuilder
 from kdsl.lang.literals import INT64_MAX, read_integer
@@ -140,8 +141,8 @@ class FileBuilder(DeviceBuilder):
     def dotted(self, meta: Meta, name: tree.Name, word: Token) -> tree.Name:
         return tree.Name(f"{name.text}.{word}", span=self._span(meta))
 
-    def code(self, meta: Meta, word: Token) -> tree.RejectionCode:
-        return tree.RejectionCode(str(word))
+    def code(self, meta: Meta, word: Token) -> RejectionCode:
+        return RejectionCode(str(word))
 
     def reason(self, meta: Meta, token: Token) -> tree.Template:
         start = self._span(token).start
@@ -174,13 +175,13 @@ class FileBuilder(DeviceBuilder):
         self,
         meta: Meta,
         condition: expression_tree.Expr,
-        code: tree.RejectionCode | None,
+        code: RejectionCode | None,
         reason: tree.Template,
     ) -> tree.Require:
         return tree.Require(condition, code, reason, span=self._span(meta))
 
     def narrow(
-        self, meta: Meta, names: expression_tree.Expr, code: tree.RejectionCode | None, reason: tree.Template
+        self, meta: Meta, names: expression_tree.Expr, code: RejectionCode | None, reason: tree.Template
     ) -> tree.Narrow:
         return tree.Narrow(names, code, reason, span=self._span(meta))
 
@@ -202,15 +203,15 @@ class FileBuilder(DeviceBuilder):
         return tree.Report(which.type == "ALL", span=self._span(meta))
 
     def on_error(self, meta: Meta, action: Token, reason: tree.Template | None = None) -> tree.OnError:
-        return tree.OnError(tree.ErrorAction(str(action)), reason, span=self._span(meta))
+        return tree.OnError(ErrorAction(str(action)), reason, span=self._span(meta))
 
     def value(self, meta: Meta, value: expression_tree.Expr) -> tree.Value:
         return tree.Value(value, span=self._span(meta))
 
     def normalize(self, meta: Meta, how: Token | expression_tree.Expr) -> tree.Normalize:
         if isinstance(how, Token):
-            return tree.Normalize(tree.Normalization(str(how)), None, span=self._span(meta))
-        return tree.Normalize(tree.Normalization.BY, how, span=self._span(meta))
+            return tree.Normalize(Normalization(str(how)), None, span=self._span(meta))
+        return tree.Normalize(Normalization.BY, how, span=self._span(meta))
 
     # ---- statements of queues, preemptions and devices -----------------------------------------------------
 
@@ -281,13 +282,13 @@ class FileBuilder(DeviceBuilder):
         return profile_tree.Reweight(name, self._weight(weight), span=self._span(meta))
 
     def disable_predicate(self, meta: Meta, name: tree.Name) -> profile_tree.Disable:
-        return profile_tree.Disable(tree.RuleKind.PREDICATE, name, span=self._span(meta))
+        return profile_tree.Disable(RuleKind.PREDICATE, name, span=self._span(meta))
 
     def disable_score(self, meta: Meta, name: tree.Name) -> profile_tree.Disable:
-        return profile_tree.Disable(tree.RuleKind.SCORE, name, span=self._span(meta))
+        return profile_tree.Disable(RuleKind.SCORE, name, span=self._span(meta))
 
     def disable_preemption(self, meta: Meta, name: tree.Name) -> profile_tree.Disable:
-        return profile_tree.Disable(tree.RuleKind.PREEMPTION, name, span=self._span(meta))
+        return profile_tree.Disable(RuleKind.PREEMPTION, name, span=self._span(meta))
 
     def add_predicate(
         self, meta: Meta, name: tree.Name, placing: Token | None, anchor: tree.Name | None

@@ -9,76 +9,22 @@ import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 
 from kdsl.base.diagnostic import Diagnostic, Label, suggest
 from kdsl.base.disk_cache import disk_cache
 from kdsl.base.span import Source
 from kdsl.lang.codes import LangCode
-from kdsl.lang.discovery import NO_DRAFTS, Drafts, find_rule_files, read_library, read_sources
+from kdsl.lang.discovery import NO_DRAFTS, Drafts, read_library, read_sources
 from kdsl.lang.parser import ParseResult
-from kdsl.lang.tree import Declaration, File, Import, Team
+from kdsl.lang.program import LoadResult, alias_of, has_teams, imported_by, program_of
+from kdsl.lang.tree import Declaration, File, Import
 from kdsl.lang.tree_cache import read_tree, write_tree
 from kdsl.lang.twin import API_VERSION, is_twin, parse_rules
 from kdsl.lang.twin_table import PACKAGE
-
-__all__ = [
-    "LoadResult",
-    "Package",
-    "Program",
-    "alias_of",
-    "find_rule_files",
-    "has_teams",
-    "imported_by",
-    "load_rules",
-    "load_sources",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Package:
-    """The files of one package, in the order they were found."""
-
-    name: str
-    files: tuple[File, ...]
-
-    @property
-    def declarations(self) -> tuple[Declaration, ...]:
-        return tuple(declaration for file in self.files for declaration in file.declarations)
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """All loaded rules. A package comes after those it imports.
-
-    `digest` is the SHA-256 of the texts under their packages: equal for equal rules in any place. `borrowed`
-    are the names of the packages taken from libraries because others import them, `shelved` those of all
-    packages in libraries: empty where the libraries were not needed.
-    """
-
-    files: tuple[File, ...]
-    packages: Mapping[str, Package]
-    digest: str
-    borrowed: frozenset[str]
-    shelved: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class LoadResult:
-    """The program and its diagnostics. With errors it is incomplete and only good for inspection."""
-
-    program: Program
-    diagnostics: tuple[Diagnostic, ...]
-
-
-def alias_of(statement: Import) -> str:
-    """Return the name of an import in its file: `import a.b` is `b` unless it has `as`."""
-    return statement.alias.text if statement.alias else statement.package.text.rpartition(".")[2]
 
 
 def load_rules(
@@ -128,11 +74,7 @@ def load_sources(
         diagnostics.extend(_duplicates(members))
     order, cycles = _dependency_order(grouped)
     diagnostics.extend(cycles)
-    packages = {name: Package(name, tuple(grouped[name])) for name in order}
-    borrowed_names = frozenset(packages) - own
-    program = Program(
-        tuple(files), MappingProxyType(packages), _digest(files), borrowed_names, frozenset(shelved)
-    )
+    program = program_of(files, order, _digest(files), frozenset(order) - own, shelved)
     return LoadResult(program, tuple(diagnostics))
 
 
@@ -230,16 +172,6 @@ def _contested(name: str, libraries: Sequence[Sequence[ParseResult]]) -> Diagnos
         secondary=(Label(first.package.span, "the first one is here"),),
         help=("uninstall one of them, or copy the one that is meant beside your own rules",),
     )
-
-
-def imported_by(files: Iterable[File]) -> set[str]:
-    """Return the names of the packages that the files import."""
-    return {statement.package.text for file in files for statement in file.imports}
-
-
-def has_teams(files: Iterable[File]) -> bool:
-    """Return whether one of the files declares a team."""
-    return any(isinstance(declaration, Team) for file in files for declaration in file.declarations)
 
 
 def _no_package(source: Source) -> Diagnostic:

@@ -7,8 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kdsl.lang.choices import RuleKind
 from kdsl.lang.expression_tree import Expr, Literal, Node
-from kdsl.lang.tree import Name, Number, RuleKind, RuleStatement, Statement
+from kdsl.lang.tree import Name, Number, RuleStatement, Statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kdsl.lang import device_tree, expression_tree, profile_tree, tree
+from kdsl.lang.choices import RejectionCode
 from kdsl.lang.expression_printer import expression_doc, format_expr, spelling
 from kdsl.lang.layout import Align, Concat, Doc, Fill, Group, HardLine, Line, Nest, Text, concat
 from kdsl.lang.templates import spell_template
@@ -189,7 +190,7 @@ def _line(head: str, expr: expression_tree.Expr) -> Doc:
 
 
 def _otherwise(
-    head: str, condition: expression_tree.Expr, code: tree.RejectionCode | None, reason: tree.Template
+    head: str, condition: expression_tree.Expr, code: RejectionCode | None, reason: tree.Template
 ) -> Doc:
     """Return the document of a condition, and below it the `else` for its failure."""
     tail = concat(HardLine(), f"else {f'{code} ' if code else ''}{_reason(reason)}")

@@ -9,9 +9,9 @@ tree`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from kdsl.lang.choices import ErrorAction, Normalization, RejectionCode
 from kdsl.lang.expression_tree import Expr, Node
 
 if TYPE_CHECKING:
@@ -50,14 +50,6 @@ class Template(Node):
 
     parts: tuple[str | Expr, ...]
     raw: str = field(compare=False)
-
-
-class RejectionCode(StrEnum):
-    """The codes a rule may reject with."""
-
-    UNSCHEDULABLE = "unschedulable"
-    UNRESOLVABLE = "unresolvable"
-    PENDING = "pending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +145,6 @@ class Report(Statement):
     all: bool
 
 
-class ErrorAction(StrEnum):
-    REJECT = "reject"
-    ABORT = "abort"
-    ZERO = "zero"
-
-
 @dataclass(frozen=True, slots=True)
 class OnError(Statement):
     """`on error reject "reason"`, `on error abort` or `on error zero`."""
@@ -170,14 +156,6 @@ class OnError(Statement):
 @dataclass(frozen=True, slots=True)
 class Value(Statement):
     value: Expr
-
-
-class Normalization(StrEnum):
-    MAX = "max"
-    REVERSE = "reverse"
-    MINMAX = "minmax"
-    NONE = "none"
-    BY = "by"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +221,6 @@ QueueStatement = AdmitWhen | OrderBy | Backoff | Let | Param
 
 
 # ---- declarations ------------------------------------------------------------------------------------------
-
-
-class RuleKind(StrEnum):
-    PREDICATE = "predicate"
-    SCORE = "score"
-    PREEMPTION = "preemption"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kdsl.lang import device_tree, profile_tree, tree
+from kdsl.lang.choices import ErrorAction, Normalization, RejectionCode, RuleKind
 from kdsl.lang.twin_forms import (
     Doc,
     Expression,
@@ -56,7 +57,7 @@ _PARAM_VALUE = (
 )
 _WEIGHTED = (Field("name", "name", NAME), Field("weight", "weight", NumberForm()))
 _ELSE = Group(
-    "else", (Field("code", "code", member_of(tree.RejectionCode), None), Field("reason", "reason", REASON))
+    "else", (Field("code", "code", member_of(RejectionCode), None), Field("reason", "reason", REASON))
 )
 _KEYS = Many(
     Record(
@@ -83,8 +84,8 @@ _RULE: Mapping[str, Shape] = {
     "onError": WordOr(
         tree.OnError,
         "action",
-        {"abort": tree.ErrorAction.ABORT, "zero": tree.ErrorAction.ZERO},
-        tree.ErrorAction.REJECT,
+        {"abort": ErrorAction.ABORT, "zero": ErrorAction.ZERO},
+        ErrorAction.REJECT,
         Field("reject", "reason", REASON),
     ),
     "param": Record(tree.Param, (Field("name", "name", WORD), *_PARAM_VALUE)),
@@ -97,8 +98,8 @@ _SCORE: Mapping[str, Shape] = {
     "normalize": WordOr(
         tree.Normalize,
         "kind",
-        {str(kind): kind for kind in tree.Normalization if kind is not tree.Normalization.BY},
-        tree.Normalization.BY,
+        {str(kind): kind for kind in Normalization if kind is not Normalization.BY},
+        Normalization.BY,
         Field("by", "by", EXPRESSION),
     ),
 }
@@ -189,7 +190,7 @@ _PROFILE: Mapping[str, Shape] = {
     ),
     "reweight": Record(profile_tree.Reweight, _WEIGHTED),
     "disable": Record(
-        profile_tree.Disable, (Field("kind", "kind", member_of(tree.RuleKind)), Field("name", "name", NAME))
+        profile_tree.Disable, (Field("kind", "kind", member_of(RuleKind)), Field("name", "name", NAME))
     ),
     "addPredicate": Record(
         profile_tree.AddPredicate,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
+from kdsl.base.installed import InstalledPlugin, InstalledRules
 from kdsl.base.visible import visible_lines
 from kdsl.check.names.externals import PLUGINS, rule_name
 from kdsl.check.views.view import time_of
-from kdsl.hooks.installed import InstalledPlugin, InstalledRules
 from kdsl.hooks.manifest import Brought, Manifest
 from kdsl.report.decisions import API_VERSION, Json
 from kdsl.report.tables import table

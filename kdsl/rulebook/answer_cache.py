@@ -1,4 +1,5 @@
-"""The result of a check of rule texts, cached on disk: the verdict separately from the checked rules.
+"""The result of a check of rule texts, cached on disk: the verdict separately from the checked rules. Their
+syntax trees, which few commands need, are kept by `kdsl/lang/tree_cache.py`.
 
 The name of a cached answer is a digest of everything it depends on: the texts and their places, the
 libraries, the installed plugins and the code of kdsl. Answers that depend on third-party plugins are not
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,15 +19,16 @@ from typing import TYPE_CHECKING, Final
 from kdsl import __version__
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.disk_cache import DiskCache, digest_of
+from kdsl.base.installed import InstalledPlugin, installed_plugins, installed_rules, package_folder
 from kdsl.base.record_codec import RecordCodec, UnknownRecordError
-from kdsl.hooks.installed import InstalledPlugin, installed_plugins, installed_rules, package_folder
-from kdsl.lang.tree_cache import TREE_RECORDS
+from kdsl.lang.tree_cache import TREE_RECORDS, tree_of
+from kdsl.rulebook.answer import CheckedRules, KeptRules, Verdict
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, RuleTexts
 
 if TYPE_CHECKING:
-    from kdsl.rulebook.checking import CheckedRules
+    from kdsl.lang.program import Program
 
-MAX_ANSWERS: Final = 8
+MAX_ANSWERS: Final = 32
 """The most cached answers; a new one replaces the oldest."""
 
 _OWN: Final = "kdsl"
@@ -35,7 +37,7 @@ _RULES = "rules-"
 # Reading a verdict must not import the checker, whose import would dominate the time of `kdsl check`.
 _VERDICTS: Final = RecordCodec(
     (
-        __name__,
+        "kdsl.rulebook.answer",
         "kdsl.base.span",
         "kdsl.base.diagnostic",
         "kdsl.lang.codes",
@@ -48,28 +50,14 @@ _CHECKED: Final = RecordCodec(
     (
         *_VERDICTS.modules,
         *TREE_RECORDS,
-        "kdsl.lang.loader",
         "kdsl.check.model.rule_set",
         "kdsl.check.model.typed",
         "kdsl.check.model.types",
         "kdsl.check.model.devices",
         "kdsl.check.model.sharing",
-        "kdsl.rulebook.checking",
     )
 )
 _CODE = (".py", ".lark", ".yaml")
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The verdict on rule files: `files` and `profiles` are their numbers.
-
-    `profiles` is None if the rules are unusable.
-    """
-
-    diagnostics: tuple[Diagnostic, ...]
-    files: int
-    profiles: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +72,39 @@ class KeptAnswer:
         verdict = self._read(_VERDICT, _VERDICTS)
         return verdict if isinstance(verdict, Verdict) else None
 
-    def rules(self) -> CheckedRules | None:
-        """Return the complete answer."""
-        from kdsl.rulebook.checking import CheckedRules
+    def rules(self, with_trees: bool = False) -> CheckedRules | None:
+        """Return the checked rules, and the syntax trees of usable ones where they are needed."""
+        kept = self._read(_RULES, _CHECKED)
+        if not isinstance(kept, KeptRules):
+            return None
+        checked = kept.checked
+        if not with_trees or checked.rules is None:
+            return checked
+        program = self._program(kept)
+        return None if program is None else replace(checked, program=program)
 
-        checked = self._read(_RULES, _CHECKED)
-        return checked if isinstance(checked, CheckedRules) else None
+    def _program(self, kept: KeptRules) -> Program | None:
+        """Return the syntax trees, which are kept file by file, with the sources of the rules: spans of both
+        are in one file only if they have one source.
+        """
+        from kdsl.lang.program import program_of
+
+        files = [tree_of(self.disk, source) for source in kept.sources]
+        known = [file for file in files if file is not None]
+        if len(known) < len(files):
+            return None
+        return program_of(known, kept.packages, kept.digest, kept.checked.borrowed, kept.shelved)
 
     def write(self, checked: CheckedRules) -> None:
-        """Store an answer, unless the codec lacks one of its types: then it is checked again next time."""
-        if self.disk is None:
+        """Store a new answer, unless the codec lacks one of its types: then it is checked again next time."""
+        program = checked.program
+        if self.disk is None or program is None:
             return
+        sources = tuple(file.span.source for file in program.files)
+        names = tuple(program.packages)
+        kept = KeptRules(replace(checked, program=None), sources, names, program.digest, program.shelved)
         try:
-            verdict, rules = _VERDICTS.encode(checked.verdict), _CHECKED.encode(checked)
+            verdict, rules = _VERDICTS.encode(checked.verdict), _CHECKED.encode(kept)
         except UnknownRecordError:
             return
         self.disk.write(_VERDICT + self.name, verdict)

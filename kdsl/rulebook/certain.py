@@ -16,7 +16,7 @@ from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Source
 from kdsl.check.model.codes import CheckCode
 from kdsl.lang.codes import LangCode
-from kdsl.lang.loader import Program
+from kdsl.lang.program import Program
 from kdsl.lang.tree import File
 from kdsl.lang.twin import is_twin
 from kdsl.lang.words import TERMINAL_OF_STARTER

@@ -9,7 +9,8 @@ from dataclasses import replace
 from kdsl.base.diagnostic import Diagnostic, Edit, Fix
 from kdsl.base.span import Source, Span
 from kdsl.check.model.codes import CheckCode
-from kdsl.lang.loader import Package, Program, load_sources
+from kdsl.lang.loader import load_sources
+from kdsl.lang.program import Package, Program
 from kdsl.lang.tree import File
 
 _UNKNOWN = frozenset({CheckCode.UNKNOWN_RULE, CheckCode.UNKNOWN_NAME, CheckCode.UNKNOWN_FUNCTION})

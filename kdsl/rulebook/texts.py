@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.installed import installed_rules
 from kdsl.base.span import Source
-from kdsl.hooks.installed import installed_rules
 from kdsl.lang.discovery import NO_DRAFTS, Drafts, read_library, read_sources
 
 Plugins = Mapping[str, Mapping[str, Any]]

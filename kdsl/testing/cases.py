@@ -7,12 +7,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from kdsl.base.span import Span
-from kdsl.lang.loader import LoadResult
 from kdsl.testing.document import Place
 from kdsl.testing.fixtures import Fixtures
 from kdsl.testing.recorded import Recorded
 from kdsl.testing.session import Cluster
-from kdsl.testing.subject import Checked, Subject
+from kdsl.testing.subject import Checked, Loaded, Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +106,7 @@ class RuleTest:
     path: Path
     subject: Subject
     rules: tuple[Path, ...]
-    loaded: LoadResult
+    loaded: Loaded
     checked: Checked
     cases: tuple[Case, ...]
 

@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from kdsl.base.span import Span
 from kdsl.base.visible import visible_lines
+from kdsl.lang.choices import RejectionCode
 from kdsl.lang.device_tree import Annotate, Change, Together
 from kdsl.lang.expression_tree import Binary, Conditional, ListExpr, Literal, LiteralKind, Node, Unary
-from kdsl.lang.loader import Program
+from kdsl.lang.program import Program
 from kdsl.lang.tree import (
     AdmitWhen,
     AppliesWhen,
@@ -32,7 +33,6 @@ from kdsl.lang.tree import (
     Preemption,
     Profile,
     Queue,
-    RejectionCode,
     Require,
     Score,
     SortKey,

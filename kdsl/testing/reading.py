@@ -20,7 +20,7 @@ from kdsl.check.model.rule_set import CheckedProfile
 from kdsl.check.model.sharing import DEVICES
 from kdsl.lang.codes import LangCode
 from kdsl.lang.discovery import find_rule_files
-from kdsl.lang.loader import Program
+from kdsl.lang.program import Program
 from kdsl.testing.cases import Arrival, Case, PodCase, PropertyCase, QueueCase, RuleTest
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place, read_document
@@ -64,7 +64,7 @@ def read_test(
     subject = _subject(root, loaded.program, found) if loaded is not None and is_loaded else None
     checked = None
     if loaded is not None and subject is not None:
-        checked = check_subject(loaded.program, subject, library.plugins)
+        checked = check_subject(loaded, subject, library.plugins)
         if checked.rules is None:
             found.extend(_about_subject(checked, root.keys["params" if subject.params else subject.kind]))
     # Errors in cases that do not depend on the rules are always reported.

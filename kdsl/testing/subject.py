@@ -6,6 +6,7 @@ A single rule is tested in a generated profile, so it runs as all rules do.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -13,18 +14,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from kdsl.app import ActivePlugins, libraries
+from kdsl.app import ActivePlugins, activate, libraries
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
+from kdsl.base.disk_cache import disk_cache
 from kdsl.base.span import Source, Span
-from kdsl.check.checker import check_program
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.check.model.sharing import DEVICES
 from kdsl.check.names.declarations import Declarations
-from kdsl.lang.loader import LoadResult, Package, Program, has_teams, imported_by, load_rules
-from kdsl.lang.parser import parse_file
+from kdsl.lang.program import Package, Program, has_teams, imported_by
 from kdsl.lang.tree import Device, File, Predicate, Profile, Queue, Score
 from kdsl.lang.yaml_tree import Plain
-from kdsl.rulebook.checking import check_once
+from kdsl.rulebook.checking import check_rules
+from kdsl.settings import Settings
 from kdsl.testing.codes import TestCode
 
 _PACKAGE: Final = "kdsl.rule_test"
@@ -80,19 +81,40 @@ class Checked:
         return self.rules.profiles[self.profile]
 
 
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Rule files: their trees, errors and checked rules; no rules where their check is still to be made."""
+
+    program: Program
+    diagnostics: tuple[Diagnostic, ...]
+    rules: RuleSet | None = None
+
+
 class Library:
-    """Loads rule files, each set of paths once. `plugins` are active beside them."""
+    """Loads rule files, each set of paths once. The `plugins` of the settings are active beside them."""
 
-    def __init__(self, plugins: ActivePlugins) -> None:
-        self.plugins = plugins
-        self._loaded: dict[tuple[Path, ...], LoadResult] = {}
+    def __init__(self, settings: Settings) -> None:
+        self.plugins = activate(settings)
+        self._undeclared = settings.undeclared
+        self._loaded: dict[tuple[Path, ...], Loaded] = {}
 
-    def load(self, paths: Sequence[Path]) -> LoadResult:
+    def load(self, paths: Sequence[Path]) -> Loaded:
         """Load the rule files of `paths`; imported packages that they lack come from the libraries."""
         key = tuple(path.resolve() for path in paths)
         if key not in self._loaded:
-            self._loaded[key] = load_rules(list(paths), library=libraries())
+            self._loaded[key] = self._load(paths)
         return self._loaded[key]
+
+    def _load(self, paths: Sequence[Path]) -> Loaded:
+        keep = disk_cache(os.environ)
+        known = check_rules(paths, self.plugins.args.keys(), self._undeclared, keep=keep, with_trees=True)
+        if known.program is not None and known.rules is not None and not known.diagnostics:
+            return Loaded(known.program, (), known.rules)
+        # A test reports errors of its files and those of its subject, each in its place.
+        from kdsl.lang.loader import load_rules
+
+        loaded = load_rules(paths, library=libraries())
+        return Loaded(loaded.program, loaded.diagnostics)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -117,22 +139,32 @@ def find_subject(program: Program, kind: SubjectKind, name: str, span: Span) -> 
     return Diagnostic(TestCode.UNKNOWN_RULE, title, span, "unknown", help=(*known, rules))
 
 
-def check_subject(program: Program, subject: Subject, plugins: ActivePlugins) -> Checked:
+def check_subject(loaded: Loaded, subject: Subject, plugins: ActivePlugins) -> Checked:
     """Check the rules of files, and a profile around the subject where it is a rule.
 
     The program is checked once for all its subjects, a rule's own profile only with the packages it imports.
     """
-    rules, problems = check_once(program, plugins.externals)
+    rules, problems = _rules_of(loaded, plugins)
     if rules is None or subject.kind is SubjectKind.PROFILE:
         return Checked(rules, subject.qualified, problems, plugins)
+    from kdsl.check.checker import check_program
+
     lone = _lone_profile(subject)
     if not isinstance(lone, File):
         return Checked(None, "", lone, plugins)
-    checked = check_program(_around(program, lone), externals=plugins.externals)
+    checked = check_program(_around(loaded.program, lone), externals=plugins.externals)
     if checked.rules is None:
         return Checked(None, "", checked.diagnostics, plugins)
     profiles = MappingProxyType({**rules.profiles, **checked.rules.profiles})
     return Checked(replace(rules, profiles=profiles), _LONE, problems, plugins)
+
+
+def _rules_of(loaded: Loaded, plugins: ActivePlugins) -> tuple[RuleSet | None, tuple[Diagnostic, ...]]:
+    if loaded.rules is not None:
+        return loaded.rules, ()
+    from kdsl.rulebook.fresh import check_once
+
+    return check_once(loaded.program, plugins.externals)
 
 
 def check_mutant(program: Program, subject: Subject, plugins: ActivePlugins) -> RuleSet | None:
@@ -140,6 +172,8 @@ def check_mutant(program: Program, subject: Subject, plugins: ActivePlugins) -> 
 
     Return None for errors.
     """
+    from kdsl.check.checker import check_program
+
     lone = None if subject.kind is SubjectKind.PROFILE else _lone_profile(subject)
     if isinstance(lone, File):
         program = _with_package(program, lone, program.packages)
@@ -168,6 +202,8 @@ def _with_package(program: Program, file: File, others: Mapping[str, Package]) -
 
 def _lone_profile(subject: Subject) -> File | tuple[Diagnostic, ...]:
     """Return a file with a profile around one rule, or errors in its parameters."""
+    from kdsl.lang.parser import parse_file
+
     parsed = parse_file(Source("<rule test>", _lone_text(subject)))
     return parsed.diagnostics if parsed.file is None or has_errors(parsed.diagnostics) else parsed.file
 

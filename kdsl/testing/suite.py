@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdsl.app import DEFAULT_SETTINGS, Settings, activate
+from kdsl.app import DEFAULT_SETTINGS, Settings
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.eval.scalar.probe import Probe
 from kdsl.lang.tree import File
@@ -46,7 +46,7 @@ def read_suite(
     The plugins of `settings` are active.
     """
     found: list[Diagnostic] = []
-    library = Library(activate(settings))
+    library = Library(settings)
     tests = [read_test(path, library, found, rules) for path in find_test_files(paths, found)]
     # Files that test the same rules report the same errors in them.
     distinct = {(each.code, each.title, str(each.span), each.where): each for each in found}

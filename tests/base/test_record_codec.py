@@ -62,6 +62,24 @@ def test_what_was_shared_stays_shared() -> None:
         again = again[0]
 
 
+def test_given_parts_are_not_encoded_and_come_back_as_they_are() -> None:
+    source, another = Source("a.kdsl", "a long text"), Source("b.kdsl", "another text")
+    value = [Span(source, 0, 1), source, Span(another, 1, 2)]
+    encoded = CODEC.encode(value, (source,))
+    assert b"a long text" not in encoded and b"another text" in encoded
+    twin = Source("a.kdsl", "a long text")
+    first, second, third = CODEC.decode(encoded, (twin,))  # type: ignore[misc]
+    assert first.source is twin and second is twin and third.source.text == "another text"
+    with pytest.raises(ValueError, match="hold no records"):
+        CODEC.decode(encoded)
+
+
+def test_records_of_one_class_on_several_heights_come_back() -> None:
+    inner = Diagnostic("K1", "inner")
+    value = (Diagnostic("K2", "outer", where=inner), inner, ((inner,),))  # type: ignore[arg-type]
+    assert CODEC.decode(CODEC.encode(value)) == value
+
+
 def test_depth_is_no_problem() -> None:
     deep: object = ()
     for _ in range(100_000):
@@ -94,19 +112,29 @@ class _Run:
         b"null",
         b"[]",
         b"{}",
-        b'{"classes":[],"scalars":[],"nodes":[]}',
-        b'{"classes":["os.system"],"scalars":["true"],"nodes":[[6,0]]}',
-        b'{"classes":["kdsl.base.quantity.Quantity"],"scalars":[1],"nodes":[[6,0]]}',
-        b'{"classes":["kdsl.base.span.Span"],"scalars":[1],"nodes":[[6,0]]}',
-        b'{"classes":["kdsl.base.diagnostic.Severity"],"scalars":["NONE"],"nodes":[[6,0]]}',
-        b'{"classes":[],"scalars":[1],"nodes":[[0,7]]}',
-        b'{"classes":[],"scalars":[1],"nodes":[[0,-1]]}',
-        b'{"classes":[],"scalars":[1],"nodes":[[-1,0]]}',
-        b'{"classes":[],"scalars":[1],"nodes":[[]]}',
-        b'{"classes":[],"scalars":[1],"nodes":[["0"]]}',
-        b'{"classes":[],"scalars":[[]],"nodes":[]}',
-        b'{"classes":[],"scalars":[1],"nodes":[[4,0]]}',
-        b'{"classes":[],"scalars":[1],"nodes":[[2,0],[1,1]]}',
+        b'{"classes":[],"scalars":[],"groups":[]}',
+        b'{"classes":["os.system"],"scalars":["true"],"groups":[[6,[0]]]}',
+        b'{"classes":["kdsl.base.quantity.Quantity"],"scalars":[1],"groups":[[6,[0]]]}',
+        b'{"classes":["kdsl.base.span.Span"],"scalars":[1],"groups":[[6,[0]]]}',
+        b'{"classes":["kdsl.base.span.Span"],"scalars":[1],"groups":[[6,[0,0,0,0]]]}',
+        b'{"classes":["kdsl.base.span.Span"],"scalars":[1],"groups":[[6,[0,0,0],[0,0]]]}',
+        b'{"classes":["kdsl.base.span.Span"],"scalars":[1],"groups":[[6]]}',
+        b'{"classes":["kdsl.base.diagnostic.Severity"],"scalars":["NONE"],"groups":[[6,[0]]]}',
+        b'{"classes":["kdsl.base.diagnostic.Severity"],"scalars":["ERROR"],"groups":[[6,[0,0]]]}',
+        b'{"classes":[],"scalars":[1],"groups":[[0,[7]]]}',
+        b'{"classes":[],"scalars":[1],"groups":[[0,[1]]]}',
+        b'{"classes":[],"scalars":[1],"groups":[[0,[-1]]]}',
+        b'{"classes":[],"scalars":[1],"groups":[[-1,[0]]]}',
+        b'{"classes":[],"scalars":[1],"groups":[[9,[0]]]}',
+        b'{"classes":[],"scalars":[1],"groups":[[]]}',
+        b'{"classes":[],"scalars":[1],"groups":[[0,0]]}',
+        b'{"classes":[],"scalars":[1],"groups":[[0,"0"]]}',
+        b'{"classes":[],"scalars":[1],"groups":[[0,[0.0]]]}',
+        b'{"classes":[],"scalars":[1],"groups":[["0",[0]]]}',
+        b'{"classes":[],"scalars":[[]],"groups":[]}',
+        b'{"classes":[],"scalars":[1],"groups":[[4,[0]]]}',
+        b'{"classes":[],"scalars":[1],"groups":[[2,[0]],[1,[1]]]}',
+        b'{"classes":[],"scalars":[1],"nodes":[[0,0]]}',
         b"[" * 100_000,
     ],
 )

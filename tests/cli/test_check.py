@@ -97,11 +97,33 @@ def test_schemas_are_schemas_and_documented(kind: str) -> None:
     assert f"| `{kind}` |" in (ROOT / "docs/configure.md").read_text(encoding="utf-8")
 
 
-def test_rules_that_were_checked_before_are_only_read(tmp_path: Path) -> None:
+CHECKS = {"kdsl.check.checker", "kdsl.lang.loader", "kdsl.lang.parser", "lark"}
+"""Modules that parse and check rules."""
+TREES = {"kdsl.lang.tree"}
+RUNS = {"numpy", "kdsl.plan", "kdsl.hooks", "kdsl.cluster"}
+"""Modules that run rules."""
+QUICKSTART = [f"--{each}=examples/quickstart/{each}.yaml" for each in ("cluster", "pods")]
+
+
+@pytest.mark.parametrize(
+    ("args", "unneeded"),
+    [
+        (["--help"], CHECKS | TREES | RUNS),
+        (["check", "rules", "examples"], CHECKS | TREES | RUNS),
+        (["simulate", *QUICKSTART, "-o", "summary"], CHECKS | TREES),
+        (["lint", "examples/cookbook"], CHECKS),
+        (["test", "examples/teams/platform"], CHECKS),
+    ],
+    ids=lambda each: each[0] if isinstance(each, list) else "",
+)
+def test_rules_that_were_checked_before_are_only_read(
+    args: list[str], unneeded: set[str], tmp_path: Path
+) -> None:
     """The time of a start is that of its imports: the second one needs neither parser nor checker."""
+    modules = {*unneeded, "rich.console"}
     script = (
-        "import sys\nfrom kdsl.cli.main import run\ncode = run(['check', 'rules', 'examples'])\n"
-        "print(code, *sorted({'lark', 'kdsl.check.checker', 'kdsl.plan', 'rich.console'} & set(sys.modules)))"
+        f"import sys\nfrom kdsl.cli.main import run\ncode = run({args})\n"
+        f"print(code, *sorted({modules} & set(sys.modules)))"
     )
     search = os.pathsep.join((str(ROOT), str(ROOT / "plugins")))
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": search}
@@ -113,10 +135,11 @@ def test_rules_that_were_checked_before_are_only_read(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=True,
-        ).stdout
+        ).stdout.splitlines()[-1]
         for _ in range(2)
     )
-    assert cold.startswith("0 kdsl.check.checker") and warm == "0\n"
+    assert warm == "0"
+    assert args == ["--help"] or cold.startswith("0 kdsl.check.checker")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.state import CycleState
-from kdsl.lang.loader import Program
+from kdsl.lang.program import Program
 from kdsl.lang.tree import Device
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 

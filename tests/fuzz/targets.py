@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from kdsl.app import DEFAULT_SETTINGS, activate, check_loaded, shipped_rules
+from kdsl.app import DEFAULT_SETTINGS, check_loaded, shipped_rules
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.edits import apply, certain_fixes
 from kdsl.base.errors import InvalidInputError
@@ -83,7 +83,7 @@ def _shipped() -> list[Source]:
 
 @cache
 def _library() -> Library:
-    return Library(activate(DEFAULT_SETTINGS))
+    return Library(DEFAULT_SETTINGS)
 
 
 def rules(name: str) -> Callable[[bytes], None]:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from kdsl.base.clock import ManualClock
+from kdsl.base.containment import MAX_TEXT, ForeignError, contain, describe, is_foreign
 from kdsl.base.interrupt import Interrupted, listen
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.cycle.engine import Engine
-from kdsl.hooks.containment import MAX_TEXT, ForeignError, contain, describe, is_foreign
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import AddedScores, Candidate, Narrowed, Nominated, Wait
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn, StatusTable

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from kdsl.base.clock import ManualClock
+from kdsl.base.containment import ForeignError
 from kdsl.base.threads import Threads
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
-from kdsl.hooks.containment import ForeignError
 from kdsl.hooks.guard import CHANGING, SECOND, Guard, HookTimes
 from kdsl.hooks.manager import hook_names
 

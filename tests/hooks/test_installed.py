@@ -14,9 +14,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.installed import installed_plugins, installed_rules, package_folder
 from kdsl.cycle.waiting import WaitingPods
+from kdsl.hooks.arguments import args_schema, check_args
 from kdsl.hooks.context import PluginContext
-from kdsl.hooks.installed import args_schema, check_args, installed_plugins, installed_rules, package_folder
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.status import Status
 
@@ -274,7 +275,7 @@ def test_the_schemas_of_kdsl_are_sound_and_take_no_arguments_unless_some_are_req
 
 
 def test_default_plugins_start_without_the_checker_of_schemas() -> None:
-    code = "import sys; from kdsl.hooks.installed import *; print([check_args(p, {}) for p in installed_plugins()"
+    code = "import sys; from kdsl.hooks.arguments import *; from kdsl.base.installed import *; print([check_args(p, {}) for p in installed_plugins()"
     code += " if p.name in ('VolumeBinding', 'default-binder')], 'jsonschema' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "[(), ()] False\n"

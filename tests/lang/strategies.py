@@ -7,6 +7,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 from kdsl.base.span import Source, Span
 from kdsl.lang import device_tree, expression_tree, profile_tree, tree
+from kdsl.lang.choices import ErrorAction, Normalization, RejectionCode, RuleKind
 from kdsl.lang.slips import RESERVED
 
 SPAN = Span(Source("<generated>", ""), 0, 0)
@@ -101,7 +102,7 @@ templates = st.builds(
     st.just(""),
     span=st.just(SPAN),
 )
-codes = st.one_of(st.none(), st.sampled_from(tree.RejectionCode))
+codes = st.one_of(st.none(), st.sampled_from(RejectionCode))
 
 
 def _statements(*kinds: st.SearchStrategy[T]) -> st.SearchStrategy[tuple[T, ...]]:
@@ -120,13 +121,13 @@ params = _node(tree.Param, names, maybe_type, expressions, st.booleans())
 lets = _node(tree.Let, names, expressions)
 applies = _node(tree.AppliesWhen, expressions)
 on_error = st.one_of(
-    _node(tree.OnError, st.just(tree.ErrorAction.REJECT), templates),
-    _node(tree.OnError, st.sampled_from([tree.ErrorAction.ABORT, tree.ErrorAction.ZERO]), st.none()),
+    _node(tree.OnError, st.just(ErrorAction.REJECT), templates),
+    _node(tree.OnError, st.sampled_from([ErrorAction.ABORT, ErrorAction.ZERO]), st.none()),
 )
 values = _node(tree.Value, expressions)
 normalizations = st.one_of(
-    _node(tree.Normalize, st.sampled_from([kind for kind in tree.Normalization if kind != "by"]), st.none()),
-    _node(tree.Normalize, st.just(tree.Normalization.BY), expressions),
+    _node(tree.Normalize, st.sampled_from([kind for kind in Normalization if kind != "by"]), st.none()),
+    _node(tree.Normalize, st.just(Normalization.BY), expressions),
 )
 simple_rules = st.one_of(
     applies,
@@ -203,7 +204,7 @@ profile_body = _statements(
     _node(profile_tree.UseDevices, _tuples(qualified, 1)),
     _node(profile_tree.Tighten, qualified, rule_body),
     _node(profile_tree.Reweight, qualified, numbers),
-    _node(profile_tree.Disable, st.sampled_from(tree.RuleKind), qualified),
+    _node(profile_tree.Disable, st.sampled_from(RuleKind), qualified),
     _node(profile_tree.AddPredicate, qualified, st.none(), st.none()),
     _node(profile_tree.AddPredicate, qualified, st.sampled_from(profile_tree.Placing), qualified),
     _node(profile_tree.AddScore, qualified, numbers),

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from kdsl.base.span import Source
 from kdsl.lang.codes import LangCode
-from kdsl.lang.discovery import MAX_BYTES
-from kdsl.lang.loader import LoadResult, alias_of, find_rule_files, load_rules, load_sources
+from kdsl.lang.discovery import MAX_BYTES, find_rule_files
+from kdsl.lang.loader import load_rules, load_sources
+from kdsl.lang.program import LoadResult, alias_of
 from kdsl.report.diagnostics import render
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from kdsl.base.disk_cache import DiskCache
 from kdsl.base.record_codec import RecordCodec
 from kdsl.check.lints import lint
 from kdsl.check.model.rule_set import CheckedPredicate
+from kdsl.lang.loader import _parse
 from kdsl.rulebook import answer_cache
+from kdsl.rulebook.answer import CheckedRules
 from kdsl.rulebook.answer_cache import kept_answer
-from kdsl.rulebook.checking import CheckedRules, check_rules
+from kdsl.rulebook.checking import check_rules
 from kdsl.rulebook.texts import read_texts
 
 RULES = """\
@@ -54,29 +57,37 @@ def ours(checked: CheckedRules) -> CheckedPredicate:
 def test_what_was_kept_is_what_was_made(rules: Path, disk: DiskCache) -> None:
     made = check_rules([rules], keep=disk)
     answer = kept_answer(disk, read_texts([rules]))
-    assert [path.name for path in entries(disk)] == [f"rules-{answer.name}", f"verdict-{answer.name}"]
+    kept = [f"{part}-{answer.name}" for part in ("rules", "verdict")]
+    assert [path.name for path in entries(disk)] == kept
     assert answer.verdict() == made.verdict
-    again = answer.rules()
+    again = answer.rules(with_trees=True)
     assert again is not None and again is not made
     assert again.rules == made.rules
+    assert again.program is not None and made.program is not None
     assert again.program.files == made.program.files and again.program.digest == made.program.digest
+    assert (again.profiles, again.borrowed) == (made.profiles, made.borrowed)
+    assert again.profiles == ("kubernetes.v1_36.default", "team.team")
+    without = answer.rules()
+    assert without is not None and without.program is None
+    assert (without.rules, without.profiles, without.borrowed) == (made.rules, made.profiles, made.borrowed)
     assert ours(again).span.site == ours(made).span.site == f"{rules}:5"
 
 
 def test_it_is_taken_without_a_check(rules: Path, disk: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
     made = check_rules([rules], keep=disk)
-    monkeypatch.setattr("kdsl.rulebook.checking.check_program", None)
-    monkeypatch.setattr("kdsl.rulebook.checking._checked", {})
+    monkeypatch.setattr("kdsl.rulebook.fresh.check_program", None)
+    monkeypatch.setattr("kdsl.rulebook.fresh._checked", {})
     assert check_rules([rules], keep=disk).rules == made.rules
     with pytest.raises(TypeError):
         check_rules([rules])
 
 
 def test_kept_rules_and_trees_belong_together(rules: Path, disk: DiskCache) -> None:
-    made, again = (check_rules([rules], keep=disk) for _ in range(2))
-    assert made.rules is not None and again.rules is not None
+    made, again = (check_rules([rules], keep=disk, with_trees=True) for _ in range(2))
+    assert made.rules is not None and again.rules is not None and again is not made
+    assert made.program is not None and again.program is not None
     assert {file.span.source for file in again.program.files} >= {ours(again).span.source}
-    (finding,), (same,) = (lint(each.program, each.rules) for each in (made, again))
+    (finding,), (same,) = lint(made.program, made.rules), lint(again.program, again.rules)
     assert (finding.code, str(finding.span)) == (same.code, str(same.span)) == ("K0701", f"{rules}:6:11")
 
 
@@ -179,12 +190,58 @@ def test_a_pickle_in_place_of_an_answer_is_a_miss(rules: Path, disk: DiskCache) 
     assert check_rules([rules], keep=disk).rules == made.rules
 
 
-def test_another_record_in_place_of_an_answer_is_a_miss(rules: Path, disk: DiskCache) -> None:
+OTHERS = [(), (("another", "value"),), ("another", "value"), ("three", "other", "values")]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=str)
+def test_another_record_in_place_of_an_answer_is_a_miss(
+    other: tuple[object, ...], rules: Path, disk: DiskCache
+) -> None:
     check_rules([rules], keep=disk)
     for path in entries(disk):
-        disk.write(path.name, RecordCodec(()).encode(("another", "value")))
+        disk.write(path.name, RecordCodec(()).encode(other))
     answer = kept_answer(disk, read_texts([rules]))
-    assert answer.verdict() is None and answer.rules() is None
+    assert answer.verdict() is None and answer.rules() is None and answer.rules(with_trees=True) is None
+
+
+@pytest.mark.parametrize("damage", ["lost", "foreign", "pickle", "record", "place"])
+def test_damaged_trees_are_parsed_again(
+    damage: str, rules: Path, disk: DiskCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kdsl.lang.loader.disk_cache", lambda environ: disk)
+    _parse.cache_clear()
+    made = check_rules([rules], keep=disk)
+    answer = kept_answer(disk, read_texts([rules]))
+    trees = list(disk.folder.glob("tree-*"))
+    assert len(trees) > 1
+    for path in trees:
+        match damage:
+            case "lost":
+                path.unlink()
+            case "foreign":
+                path.write_bytes(path.read_bytes()[::-1])
+            case "pickle":
+                disk.write(path.name, pickle.dumps(_Run()))
+            case "record":
+                disk.write(path.name, RecordCodec(()).encode(("another", "value")))
+            case "place":
+                disk.write(path.name, b'{"classes":[],"scalars":[],"groups":[[0,[99]]]}')
+    again = answer.rules(with_trees=True)
+    assert again is not None and again.program is not None and made.program is not None
+    assert again.program == replace(made.program, packages=again.program.packages)
+    assert dict(again.program.packages) == dict(made.program.packages)
+    assert ours(again).span.source in {file.span.source for file in again.program.files}
+
+
+def test_kept_trees_are_not_parsed_again(
+    rules: Path, disk: DiskCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kdsl.lang.loader.disk_cache", lambda environ: disk)
+    _parse.cache_clear()
+    check_rules([rules], keep=disk)
+    monkeypatch.setattr("kdsl.lang.twin.parse_rules", None)
+    again = check_rules([rules], keep=disk, with_trees=True)
+    assert again.program is not None and len(again.program.files) > 1
 
 
 CHECKED = [
@@ -198,8 +255,11 @@ CHECKED = [
 def test_every_answer_can_be_kept(path: Path, disk: DiskCache) -> None:
     made = check_rules([path], keep=disk)
     answer = kept_answer(disk, read_texts([path]))
-    again = answer.rules()
+    again = answer.rules(with_trees=True)
     assert again is not None and answer.verdict() is not None
+    assert (again.program is None) == (again.rules is None)
+    assert again.program is None or again.program == made.program
+    assert (again.profiles, again.borrowed) == (made.profiles, made.borrowed)
     assert again.rules == made.rules and again.files == made.files
     assert list(map(str, again.diagnostics)) == list(map(str, made.diagnostics))
     assert [repr(each.code) for each in again.diagnostics] == [repr(each.code) for each in made.diagnostics]

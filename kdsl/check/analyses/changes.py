@@ -23,8 +23,8 @@ from kdsl.check.model.rule_set import (
     RuleSet,
 )
 from kdsl.check.profiles.sharing import differences
-from kdsl.lang.loader import Program
 from kdsl.lang.profile_tree import Tighten
+from kdsl.lang.program import Program
 from kdsl.lang.tree import (
     Declaration,
     Declared,

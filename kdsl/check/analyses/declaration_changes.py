@@ -7,6 +7,7 @@ from dataclasses import fields
 from difflib import SequenceMatcher
 
 from kdsl.check.analyses.change import Change, ChangeKind, whole
+from kdsl.lang.choices import RejectionCode
 from kdsl.lang.device_tree import (
     Admit,
     Charge,
@@ -32,7 +33,6 @@ from kdsl.lang.tree import (
     Predicate,
     Preemption,
     Queue,
-    RejectionCode,
     Require,
     Score,
     Statement,

@@ -28,7 +28,7 @@ from kdsl.check.lints import (
 from kdsl.check.lints.ignores import PAGES, sift
 from kdsl.check.lints.lint import Lint, Subject
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.lang.loader import Program
+from kdsl.lang.program import Program
 
 LINTS: tuple[Lint, ...] = (
     constant_condition.LINT,

@@ -25,7 +25,7 @@ from kdsl.base.diagnostic import Diagnostic, Label, Severity
 from kdsl.base.span import Span
 from kdsl.check.lints.lint import Lint, Subject, requirements
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedTemplate
-from kdsl.lang.tree import RejectionCode
+from kdsl.lang.choices import RejectionCode
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:

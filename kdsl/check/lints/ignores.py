@@ -14,7 +14,7 @@ from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.span import Span
 from kdsl.check.lints.removal import removal
 from kdsl.lang.expression_tree import Node
-from kdsl.lang.loader import Program
+from kdsl.lang.program import Program
 from kdsl.lang.tree import Comment, Statement
 
 BAD_IGNORE = "K0802"

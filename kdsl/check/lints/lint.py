@@ -20,7 +20,7 @@ from kdsl.check.model.rule_set import (
     WrittenRule,
 )
 from kdsl.check.model.typed import TypedExpr
-from kdsl.lang.loader import Program
+from kdsl.lang.program import Program
 
 
 @dataclass(frozen=True, slots=True)

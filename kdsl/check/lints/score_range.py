@@ -22,7 +22,7 @@ from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint, Subject
 from kdsl.check.model.typed import CallOf, TypedExpr, Var
 from kdsl.check.rules.ranges import Range
-from kdsl.lang.tree import Normalization
+from kdsl.lang.choices import Normalization
 
 _LEAST, _MOST = 0, 100
 

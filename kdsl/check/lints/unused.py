@@ -23,8 +23,8 @@ from kdsl.base.diagnostic import Diagnostic, Fix, Severity
 from kdsl.check.lints.lint import Lint, Subject
 from kdsl.check.lints.removal import removal
 from kdsl.lang.expression_tree import Call, Ident, Node, Select
-from kdsl.lang.loader import Package
 from kdsl.lang.profile_tree import AddPredicate, AddScore, PredicateList, ScoreList, UsePreemption, UseQueue
+from kdsl.lang.program import Package
 from kdsl.lang.tree import (
     Declaration,
     Device,

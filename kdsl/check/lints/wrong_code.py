@@ -23,7 +23,7 @@ from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Severity
 from kdsl.base.span import Span
 from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint, Requirement, Subject, requirements
-from kdsl.lang.tree import RejectionCode
+from kdsl.lang.choices import RejectionCode
 
 _FIXED = frozenset(
     {

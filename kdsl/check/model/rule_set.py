@@ -10,12 +10,12 @@ from kdsl.base.span import Span
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.check.model.types import Type
-from kdsl.lang.profile_tree import Tighten
-from kdsl.lang.tree import ErrorAction, Normalization, RejectionCode
+from kdsl.lang.choices import ErrorAction, Normalization, RejectionCode
 
 if TYPE_CHECKING:
     from kdsl.check.model.devices import CheckedDevice
     from kdsl.check.model.sharing import CheckedSharing
+    from kdsl.lang.profile_tree import Tighten
 
 
 @dataclass(frozen=True, slots=True)

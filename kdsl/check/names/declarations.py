@@ -8,11 +8,18 @@ from typing import Any, Generic, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, suggest
 from kdsl.check.model.codes import CheckCode
-from kdsl.check.names.externals import NO_EXTERNALS, PLUGINS, Externals, declaration
-from kdsl.lang.loader import Program, alias_of
-from kdsl.lang.tree import Declaration, Name, Predicate, RuleKind, Score
+from kdsl.check.names.externals import NO_EXTERNALS, PLUGINS, ExternalRule, Externals
+from kdsl.lang.choices import RuleKind
+from kdsl.lang.program import Program, alias_of
+from kdsl.lang.tree import Declaration, Name, Predicate, Score
 
 D = TypeVar("D", bound=Declaration)
+
+
+def _without_body(rule: ExternalRule, kind: type[Predicate] | type[Score]) -> Predicate | Score:
+    """Return the declaration of a plugin's rule, so that profiles can hold it like any other."""
+    span = rule.span
+    return kind((), name=Name(rule.name, span=span), span=span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ class Declarations:
         self.externals = externals
         kinds = ((RuleKind.PREDICATE, Predicate), (RuleKind.SCORE, Score))
         self._placeable = [
-            Located(declaration(rule, tree), Home(PLUGINS, {}))
+            Located(_without_body(rule, tree), Home(PLUGINS, {}))
             for rule in externals.rules.values()
             for kind, tree in kinds
             if rule.is_active and kind in rule.kinds

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, suggest
 from kdsl.base.span import Source, Span
@@ -19,7 +20,10 @@ from kdsl.check.model.rule_set import CheckedNormalize, CheckedPredicate, Checke
 from kdsl.check.model.typed import Const
 from kdsl.check.model.types import INT, BindingTime
 from kdsl.check.views.view import Field, time_of
-from kdsl.lang.tree import Name, Normalization, Predicate, RuleKind, Score
+from kdsl.lang.choices import Normalization, RuleKind
+
+if TYPE_CHECKING:
+    from kdsl.lang.tree import Name
 
 PLUGINS = "plugins"
 """The package of all plugins: a profile calls the rule of plugin `pair-score` `plugins.PairScore`."""
@@ -107,12 +111,6 @@ def without_absent(found: Iterable[Diagnostic], externals: Externals) -> tuple[D
 def rule_name(plugin: str) -> str:
     """Return the name of a plugin in rule files: `pair-score` is `PairScore`."""
     return "".join(word[0].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", plugin) if word)
-
-
-def declaration(rule: ExternalRule, kind: type[Predicate] | type[Score]) -> Predicate | Score:
-    """Return a declaration without a body, so that profiles can hold the rule like any other."""
-    span = rule.span
-    return kind((), name=Name(rule.name, span=span), span=span)
 
 
 def checked_predicate(rule: ExternalRule) -> CheckedPredicate:

@@ -17,8 +17,9 @@ from kdsl.check.model.sharing import DEVICES
 from kdsl.check.names.declarations import Declarations, Home, Located, is_external, undeclared
 from kdsl.check.names.externals import unknown_external
 from kdsl.check.profiles.sharing import DevicesDraft
+from kdsl.lang.choices import RuleKind
 from kdsl.lang.profile_tree import CheckPredicates, Disable, SchedulerName, SetParam, Tighten, UseQueue
-from kdsl.lang.tree import Name, Param, Predicate, Preemption, Profile, Queue, RuleKind, Score, Statement
+from kdsl.lang.tree import Name, Param, Predicate, Preemption, Profile, Queue, Score, Statement
 
 _KINDS = {RuleKind.PREDICATE: Predicate, RuleKind.SCORE: Score, RuleKind.PREEMPTION: Preemption}
 

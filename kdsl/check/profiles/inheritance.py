@@ -35,6 +35,7 @@ from kdsl.check.profiles.repeats import check_repeats
 from kdsl.check.profiles.rights import Rights
 from kdsl.check.profiles.scheduler_names import SchedulerNames, base_of
 from kdsl.check.profiles.teams import Teams
+from kdsl.lang.choices import RuleKind
 from kdsl.lang.profile_tree import (
     AddPredicate,
     AddScore,
@@ -53,7 +54,7 @@ from kdsl.lang.profile_tree import (
     UsePreemption,
     UseQueue,
 )
-from kdsl.lang.tree import Name, Number, Param, Predicate, Preemption, Profile, Queue, RuleKind, Score
+from kdsl.lang.tree import Name, Number, Param, Predicate, Preemption, Profile, Queue, Score
 
 MAX_WEIGHT = 2**31 - 1
 """The largest weight of a score, as in kube-scheduler's configuration."""

@@ -20,6 +20,7 @@ from kdsl.check.model.typed import Var
 from kdsl.check.names.declarations import Declarations, Located
 from kdsl.check.profiles.draft import Draft, Entry, entry_at
 from kdsl.check.profiles.teams import Teams, statements_of
+from kdsl.lang.choices import RuleKind
 from kdsl.lang.profile_tree import (
     AddPredicate,
     AddScore,
@@ -36,7 +37,7 @@ from kdsl.lang.profile_tree import (
     UsePreemption,
     UseQueue,
 )
-from kdsl.lang.tree import Device, Name, Predicate, Profile, Queue, RuleKind, Team
+from kdsl.lang.tree import Device, Name, Predicate, Profile, Queue, Team
 
 TIGHTEN = "tighten"
 ADD_PREDICATES = "add predicates"

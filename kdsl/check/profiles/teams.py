@@ -14,8 +14,8 @@ from kdsl.base.span import Source, Span
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.names.declarations import D, Declarations, Located
 from kdsl.check.profiles.claims import Claim, check_claim, claims_of
-from kdsl.lang.loader import Package, Program
 from kdsl.lang.profile_tree import Grant, May, TeamStatement
+from kdsl.lang.program import Package, Program
 from kdsl.lang.tree import File, Name, Profile, Team
 
 S = TypeVar("S", bound=TeamStatement)

@@ -20,16 +20,15 @@ from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import ERROR, STRING, BindingTime, Type, list_of, optional_of
 from kdsl.check.names.declarations import Located
 from kdsl.check.rules.block import BlockCheck, incomplete, once
+from kdsl.lang.choices import ErrorAction, RejectionCode
 from kdsl.lang.tree import (
     AppliesWhen,
-    ErrorAction,
     ForEach,
     Let,
     Narrow,
     OnError,
     Param,
     Predicate,
-    RejectionCode,
     Report,
     Require,
     RuleStatement,

@@ -14,18 +14,8 @@ from kdsl.check.names.declarations import Located
 from kdsl.check.names.file_names import Construct
 from kdsl.check.names.functions import Functions
 from kdsl.check.rules.block import BlockCheck, incomplete, once
-from kdsl.lang.tree import (
-    AppliesWhen,
-    ErrorAction,
-    IgnoreWhen,
-    Let,
-    Normalization,
-    Normalize,
-    OnError,
-    Param,
-    Score,
-    Value,
-)
+from kdsl.lang.choices import ErrorAction, Normalization
+from kdsl.lang.tree import AppliesWhen, IgnoreWhen, Let, Normalize, OnError, Param, Score, Value
 
 _AFTER_SCORING = ("value", "min", "max")
 _FOR_NODES = "`ignore when C` leaves nodes out of a score"

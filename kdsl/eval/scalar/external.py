@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from kdsl.base.containment import ForeignError, contain, items_of, kind_name, origin_of
 from kdsl.base.quantity import Quantity
 from kdsl.check.model.rule_set import ExternalFn
 from kdsl.check.model.types import Type
@@ -31,7 +32,6 @@ from kdsl.eval.values import (
     from_key,
     to_map,
 )
-from kdsl.hooks.containment import ForeignError, contain, items_of, kind_name, origin_of
 from kdsl.hooks.faults import lines_of
 
 _PLAIN: Final[dict[str, tuple[type, Callable[[Any], Value] | None]]] = {

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from kdsl.base.span import Source
 from kdsl.check.expressions.environment import Environment
-from kdsl.check.expressions.infer import check_expression
 from kdsl.check.library import LIBRARY
 from kdsl.check.model.traversal import children, walk
 from kdsl.check.model.typed import UNDECLARED, CallOf, Const, FieldOf, KeyOf, TypedExpr, Var
@@ -21,7 +20,6 @@ from kdsl.check.views.view import Field, View, Views
 from kdsl.eval.scalar.meter import NODE_STEPS, Meter
 from kdsl.eval.values import EvalError, TotalMap, Value, kind_of
 from kdsl.hooks.context import DeviceAnswer, DeviceCondition
-from kdsl.lang.parser import parse_expression
 from kdsl.plan.compile.expression import MeteredExpression, compile_metered
 
 MAX_LENGTH: Final = 10 * 1024
@@ -114,6 +112,10 @@ def _compile(text: str) -> DeviceCondition | str:
     """Return the compiled condition, or the reason why it is invalid."""
     if len(text.encode(errors="replace")) > MAX_LENGTH:
         return f"longer than {MAX_LENGTH} bytes"
+    # Most clusters have no conditions, and kept rules need no parser: both take long to import.
+    from kdsl.check.expressions.infer import check_expression
+    from kdsl.lang.parser import parse_expression
+
     tree, problems = parse_expression(Source("<selector>", text))
     if tree is None or problems:
         return problems[0].title

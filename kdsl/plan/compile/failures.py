@@ -14,7 +14,7 @@ from kdsl.eval.scalar import Frame
 from kdsl.eval.values import BudgetError, EvalError
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusTable
-from kdsl.lang.tree import ErrorAction
+from kdsl.lang.choices import ErrorAction
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.template import Text, compile_template, text_in
 

@@ -17,7 +17,7 @@ from kdsl.eval.scalar.logic import truth
 from kdsl.eval.scalar.meter import spend
 from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.status import Code
-from kdsl.lang.tree import RejectionCode
+from kdsl.lang.choices import RejectionCode
 from kdsl.plan.compile.failures import FURTHER, MAX_FAILURES, Failure, OnError
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.template import compile_template, text_in

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from kdsl.base.extremes import largest_of, least_of
 from kdsl.eval.values import INT_MAX, INT_MIN
-from kdsl.lang.tree import Normalization
+from kdsl.lang.choices import Normalization
 
 Scores: TypeAlias = NDArray[np.int64 | np.float64]
 

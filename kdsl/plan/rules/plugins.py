@@ -23,7 +23,7 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
-from kdsl.lang.tree import ErrorAction, Normalization
+from kdsl.lang.choices import ErrorAction, Normalization
 from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped

@@ -24,7 +24,7 @@ from kdsl.eval.values import EvalError, Optional, Value
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
-from kdsl.lang.tree import RejectionCode
+from kdsl.lang.choices import RejectionCode
 from kdsl.plan.columns.batch import Batch, batch_of
 from kdsl.plan.columns.programs import ColumnPredicate, column_predicate
 from kdsl.plan.columns.rule import RuleColumns, ScalarPart

@@ -20,7 +20,7 @@ from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import INT_MIN, BudgetError, EvalError, Value
 from kdsl.hooks.faults import MOST_NAMED, Fault
-from kdsl.lang.tree import ErrorAction
+from kdsl.lang.choices import ErrorAction
 from kdsl.plan.columns.batch import Batch, batch_of
 from kdsl.plan.columns.column import Column, encoded
 from kdsl.plan.columns.compiler import lower_whole

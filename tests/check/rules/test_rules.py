@@ -7,7 +7,7 @@ from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedForEach, CheckedLet, CheckedRequire
 from kdsl.check.model.types import DOUBLE, INT, BindingTime
 from kdsl.check.views.view import time_of
-from kdsl.lang.tree import ErrorAction, Normalization, RejectionCode
+from kdsl.lang.choices import ErrorAction, Normalization, RejectionCode
 
 from tests.check.programs import check_predicate, check_queue, check_score, findings
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.check.model.types import INT
 from kdsl.eval.values import INT_MIN
-from kdsl.lang.tree import Normalization
+from kdsl.lang.choices import Normalization
 from kdsl.plan.compile.expression import compile_expression
 from kdsl.plan.rules.normalize import normalize, normalize_close, normalize_few, truncate, whole
 

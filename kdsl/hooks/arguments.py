@@ -1,0 +1,89 @@
+"""Checks the configured arguments of plugins against the JSON Schema that they bring. Imports no plugin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kdsl.base import paths
+from kdsl.base.containment import describe
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.installed import GROUP, InstalledPlugin, package_folder
+from kdsl.base.span import Span
+
+SCHEMA_FILE = "args.schema.json"
+BAD_ARGUMENT = "K1004"
+_NO_ARGUMENTS = {"type": "object", "additionalProperties": False}
+
+Placed = Callable[[paths.Path], Span | None]
+"""Returns the place of the argument at a path."""
+
+
+def check_args(
+    plugin: InstalledPlugin, args: Mapping[str, Any], placed: Placed = lambda path: None
+) -> tuple[Diagnostic, ...]:
+    """Check `args` against the JSON Schema (2020-12) beside the plugin's module; without a schema none are
+    valid.
+
+    The plugin is not imported. Codes: K1003 for a broken schema, `BAD_ARGUMENT` for each argument that does
+    not fit.
+    """
+    try:
+        schema = args_schema(plugin)
+    except (OSError, ValueError) as cause:
+        return (_unusable(plugin, str(cause)),)
+    # The schemas of kdsl itself are sound.
+    if not args and plugin.distribution == GROUP and "required" not in schema:
+        return ()
+    # jsonschema takes 120 ms to import: only plugins with arguments, and those of others, pay for it.
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import EMPTY_REGISTRY
+
+    try:
+        Draft202012Validator.check_schema(schema)
+        # Without its own registry the validator would download references from any address.
+        errors = list(Draft202012Validator(schema, registry=EMPTY_REGISTRY).iter_errors(args))
+    except SchemaError as cause:
+        return (_unusable(plugin, cause.message),)
+    except RecursionError:
+        return (_unusable(plugin, "it refers to itself without end"),)
+    except (ValueError, Unresolvable) as cause:
+        return (_unusable(plugin, str(cause)),)
+    except Exception as cause:  # noqa: BLE001 - a schema may break its reader in any way
+        return (_unusable(plugin, describe(cause)),)
+    where = f"plugins.{plugin.name}"
+    return tuple(
+        Diagnostic(
+            BAD_ARGUMENT,
+            f"argument does not fit plugin `{plugin.name}`: {error.message}",
+            placed(tuple(error.absolute_path)),
+            where=where + error.json_path.removeprefix("$"),
+        )
+        for error in sorted(errors, key=lambda error: (error.json_path, error.message))
+    )
+
+
+def _unusable(plugin: InstalledPlugin, reason: str) -> Diagnostic:
+    title = f"the {SCHEMA_FILE} of plugin `{plugin.name}` cannot be used: {reason}"
+    return Diagnostic("K1003", title, where=f"plugins.{plugin.name}")
+
+
+def args_schema(plugin: InstalledPlugin) -> Mapping[str, Any]:
+    """Return the schema beside the plugin's module; without one, a schema that allows no arguments.
+
+    Raises ValueError where it is not a JSON object, OSError where it cannot be read.
+    """
+    folder = package_folder(plugin.module)
+    file = None if folder is None else folder / SCHEMA_FILE
+    if file is None or not file.is_file():
+        return _NO_ARGUMENTS
+    try:
+        schema = json.loads(file.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(schema, dict):
+        raise ValueError("it is not an object")
+    return schema
