@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kdsl import __version__
-from kdsl.base.errors import KdslError
+from kdsl.base.errors import KdslError, reason_of
 from kdsl.base.file_policy import RefusedError, follow
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
@@ -60,6 +60,5 @@ def _write(folder: Path, name: str) -> bool:
     except RefusedError as error:
         raise KdslError(f"cannot write `{path}` by way of `{error.filename}`: {error.strerror}") from None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise KdslError(f"cannot write `{path}`: {reason}") from None
+        raise KdslError(f"cannot write `{path}`: {reason_of(error)}") from None
     return True

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import KdslError
+from kdsl.base.errors import KdslError, reason_of
 from kdsl.base.interrupt import Interrupted
 from kdsl.cli.examples import examples_of
 from kdsl.cli.output import emit, print_diagnostics
@@ -69,15 +69,7 @@ def command(
         emit(_welcome(url, counts, path))
 
     found: list[Diagnostic] = []
-    try:
-        is_interrupted = run(
-            options, cluster, fault, found, welcome, lambda: print_diagnostics(found, to_stderr=True)
-        )
-    except ValueError as error:
-        raise KdslError(str(error)) from None
-    except OSError as error:
-        raise KdslError(f"cannot start: {error}") from None
-    if is_interrupted:
+    if run(options, cluster, fault, found, welcome, lambda: print_diagnostics(found, to_stderr=True)):
         raise Interrupted
 
 
@@ -89,7 +81,7 @@ def _state_folder() -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise KdslError(
-            f"cannot make the folder {folder}: {error.strerror}; name a file: --kubeconfig"
+            f"cannot make the folder {folder}: {reason_of(error)}; name a file: --kubeconfig"
         ) from None
     return folder
 

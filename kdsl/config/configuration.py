@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from kdsl.base import paths
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
+from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source, Span
 from kdsl.base.undecodable import undecodable
@@ -145,8 +146,9 @@ def load_configuration(path: Path) -> ConfigurationResult:
     try:
         text = read_named(path, MAX_BYTES).decode("utf-8-sig")
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        return _refused(Diagnostic(ConfigCode.UNREADABLE, f"cannot read `{path}`: {reason}", where=str(path)))
+        return _refused(
+            Diagnostic(ConfigCode.UNREADABLE, f"cannot read `{path}`: {reason_of(error)}", where=str(path))
+        )
     except UnicodeDecodeError as error:
         return _refused(undecodable(ConfigCode.UNREADABLE, path, error))
     return read_configuration(Source(str(path), text), path.parent)

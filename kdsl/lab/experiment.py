@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, reason_of
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source
 from kdsl.base.undecodable import undecodable
@@ -111,8 +111,7 @@ def load_experiment(path: Path) -> Experiment:
     try:
         text = read_named(path, MAX_BYTES).decode("utf-8-sig")
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise _refused(path, f"cannot read `{path}`: {reason}") from error
+        raise _refused(path, f"cannot read `{path}`: {reason_of(error)}") from error
     except UnicodeDecodeError as error:
         raise InvalidInputError([undecodable(ConfigCode.UNREADABLE, path, error)]) from error
     read = read_yaml(Source(str(path), text))

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from kdsl.app import Scheduler
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, reason_of
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live.asking import ask
 from kdsl.live.assembly import LiveScheduler
@@ -77,6 +77,7 @@ class Endpoints:
         )
         app = application(shown, rights, options.open_paths)
         tls = None if self._certificate is None else self._certificate.context
+        self._is_optional = service is None
         if service is None:
             self._listener = Listener(app, tls)
         else:
@@ -89,7 +90,9 @@ class Endpoints:
             await self._listener.start(options.host, options.port)
         except OSError as error:
             title = f"cannot listen on {options.host}:{options.port}: {_reason(error)}"
-            help_ = "name another `--secure-port` or `--bind-address`, or `--secure-port 0` for none"
+            help_ = "name another address or port"
+            if self._is_optional:
+                help_ += ", or `--secure-port 0` for none"
             raise InvalidInputError([Diagnostic(AccessCode.ADDRESS, title, help=(help_,))]) from None
         scheme = "https" if options.tls else "http"
         _LOG.info("serving on %s://%s:%s", scheme, options.host, self._listener.port)
@@ -175,7 +178,8 @@ def _certificate(options: ServingOptions) -> ServedCertificate:
         return ServedCertificate.of_files(*options.files)
     except (OSError, ssl.SSLError) as error:
         where = f"{options.files[0]}, {options.files[1]}"
-        title = f"the certificate of the endpoints cannot be used: {error}"
+        reason = f"`{error.filename}`: {reason_of(error)}" if error.filename else error
+        title = f"the certificate of the endpoints cannot be used: {reason}"
         help_ = "both files are PEM, and the key belongs to the certificate"
         raise InvalidInputError(
             [Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=(help_,))]
@@ -186,4 +190,4 @@ def _reason(error: OSError) -> str:
     """Return why an address is not available: the number of a failed look-up of a name is no `errno`."""
     if isinstance(error, socket.gaierror):
         return error.strerror or "there is no such name"
-    return os.strerror(error.errno or 0)
+    return os.strerror(error.errno or 0).lower()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kdsl.base.errors import KdslError
+from kdsl.base.errors import KdslError, reason_of
 
 
 @contextmanager
@@ -61,4 +61,4 @@ def open_trace(path: Path | None, shown: Path | None = None) -> Iterator[Callabl
 
 
 def _refused(path: Path, error: OSError) -> KdslError:
-    return KdslError(f"cannot write `{path}`: {(error.strerror or str(error)).lower()}")
+    return KdslError(f"cannot write `{path}`: {reason_of(error)}")

@@ -58,7 +58,8 @@ class DeviceSources(Sources):
         try:
             source = read_source(self.devices, read_named(self.devices, MAX_BYTES))
         except (OSError, ValueError) as error:
-            raise InvalidInputError([unreadable(self.devices, error)]) from None
+            help_ = "name HAMi's device configuration with `--device-config-file`"
+            raise InvalidInputError([unreadable(self.devices, error, help_)]) from None
         if not isinstance(source, Source):
             raise InvalidInputError([source])
         read = read_yaml(source)

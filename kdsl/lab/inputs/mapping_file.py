@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, reason_of
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source
 from kdsl.base.undecodable import undecodable
@@ -86,9 +86,7 @@ def _document(path: Path) -> YamlNode:
     except UnicodeDecodeError as error:
         raise InvalidInputError([undecodable(ConfigCode.UNREADABLE, path, error)]) from error
     except (OSError, ValueError) as error:
-        # A null byte in the path is a ValueError.
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        title = f"cannot read `{path}`: {reason}"
+        title = f"cannot read `{path}`: {reason_of(error)}"
         raise InvalidInputError([Diagnostic(ConfigCode.UNREADABLE, title, where=str(path))]) from error
     read = read_yaml(Source(str(path), text))
     if has_errors(read.diagnostics):

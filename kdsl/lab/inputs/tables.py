@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import open_written
 from kdsl.base.span import Span
 from kdsl.base.undecodable import json_mistake
@@ -85,8 +86,7 @@ def open_rows(table: Table, found: list[Diagnostic]) -> Iterator[Rows | None]:
     try:
         file = open_written(table.folder, table.file)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        title = f"cannot read `{table.file}`: {reason[:1].lower()}{reason[1:]}"
+        title = f"cannot read `{table.file}`: {reason_of(error)}"
         found.append(Diagnostic(InputCode.UNREADABLE, title, table.span))
         yield None
         return
