@@ -21,12 +21,13 @@ from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source, Span
 from kdsl.base.undecodable import undecodable
 from kdsl.config.codes import ConfigCode
+from kdsl.config.documents import not_one
 from kdsl.config.misfits import fitting_part, misfits, place_of
 from kdsl.lang.codes import LangCode
 from kdsl.lang.yaml_tree import MAX_BYTES, YamlMapping, YamlNode, read_yaml, to_plain
 
 _CONVERTED = ("KubeSchedulerConfiguration", "Policy")
-_EXAMPLE = "begin with `apiVersion: kdsl.dev/v1alpha1` and `kind: KdslConfiguration`"
+_KIND = "KdslConfiguration kdsl.dev/v1alpha1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def read_configuration(source: Source, folder: Path = Path()) -> ConfigurationRe
     if has_errors(read.diagnostics) and not (is_whole and len(read.documents) == 1):
         return ConfigurationResult(None, read.diagnostics)
     if len(read.documents) != 1:
-        return _refused(_not_one(source, read.documents))
+        return _refused(not_one(source, read.documents, "a configuration", _KIND))
     (root,) = read.documents
     other = _of_another(root)
     if other is not None:
@@ -204,14 +205,6 @@ def _of_another(root: YamlNode) -> Diagnostic | None:
     title = f"`{path}` is the configuration of another scheduler"
     help_ = (f"`kdsl convert --write {path}` makes rules and a configuration of it",)
     return Diagnostic(ConfigCode.WRONG_VALUE, title, kind.span, "of kube-scheduler", help=help_)
-
-
-def _not_one(source: Source, documents: tuple[YamlNode, ...]) -> Diagnostic:
-    if documents:
-        title = f"`{source.path}` holds {len(documents)} documents: a configuration is one"
-        return Diagnostic(ConfigCode.NOT_ONE, title, documents[1].span)
-    title = f"`{source.path}` is empty"
-    return Diagnostic(ConfigCode.NOT_ONE, title, where=source.path, help=(_EXAMPLE,))
 
 
 def _configuration(root: YamlNode, folder: Path) -> KdslConfiguration:
