@@ -153,6 +153,10 @@ def _csv_rows(table: Table, data: BinaryIO, found: list[Diagnostic]) -> Rows | N
             title = "this table is empty: its first row names the columns"
             Problems(found, str(table.path)).add(InputCode.TRACE, (), title)
         return None
+    if any("\0" in name for name in header):
+        title = "this is no table of text: its first row has a null byte"
+        Problems(found, str(table.path)).add(InputCode.TRACE, (), title)
+        return None
     width = len(header)
     places = [_place(table, column, header, found) for column in table.columns]
     known = [place for place in places if place is not None]
