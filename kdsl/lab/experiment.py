@@ -77,6 +77,10 @@ class Planned:
         """All that the experiment varies beside trace, profile and seed."""
         return {**self.values, **self.sizes}
 
+    def __str__(self) -> str:
+        values = "".join(f", {name} = {value}" for name, value in self.parameters.items())
+        return f"{self.trace}, {self.name}, seed {self.seed}{values}"
+
 
 @dataclass(frozen=True, slots=True)
 class Experiment:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +23,7 @@ from kdsl.live.decision_log import DecisionLog
 from kdsl.live.health_checks import health_paths, sync_check
 from kdsl.live.inbox import Inbox
 from kdsl.live.leader import Leader
-from kdsl.live.listening import Listener
+from kdsl.live.listening import Listener, address_reason
 from kdsl.live.measures import Measures
 from kdsl.live.options import ServingOptions
 from kdsl.live.rights import Rights
@@ -89,7 +87,7 @@ class Endpoints:
         try:
             await self._listener.start(options.host, options.port)
         except OSError as error:
-            title = f"cannot listen on {options.host}:{options.port}: {_reason(error)}"
+            title = f"cannot listen on {options.host}:{options.port}: {address_reason(error)}"
             help_ = "name another address or port"
             if self._is_optional:
                 help_ += ", or `--secure-port 0` for none"
@@ -184,10 +182,3 @@ def _certificate(options: ServingOptions) -> ServedCertificate:
         raise InvalidInputError(
             [Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=(help_,))]
         ) from None
-
-
-def _reason(error: OSError) -> str:
-    """Return why an address is not available: the number of a failed look-up of a name is no `errno`."""
-    if isinstance(error, socket.gaierror):
-        return error.strerror or "there is no such name"
-    return os.strerror(error.errno or 0).lower()
