@@ -64,6 +64,8 @@ def test_an_address_and_a_certificate_that_cannot_be_used(tmp_path: Path) -> Non
         port = str(taken.getsockname()[1])
         common = ["extender", "--rules", str(RULES), "--kubeconfig", str(tmp_path / "kubeconfig")]
         result = kdsl(*common, "--plain-http", "--bind-address", "127.0.0.1", "--secure-port", port)
+        # Nothing has been sent to it yet.
+        assert "the API server is 127.0.0.1:" in result.stderr
         # An extender without a port is of no use.
         assert result.exit_code == 2 and "help: name another address or port\n" in result.stderr
         result = kdsl(*common, "--tls-cert-file", "none.pem", "--tls-private-key-file", "none.key")
