@@ -10,6 +10,7 @@ import click
 
 from kdsl.base.diagnostic import has_errors
 from kdsl.base.errors import reason_of
+from kdsl.base.whole_file import write_new
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import emit, emit_line, print_diagnostics
@@ -131,8 +132,7 @@ def _refused(path: Path, title: str) -> Diagnostic:
 
 def _write(path: Path, text: str) -> tuple[Diagnostic, ...]:
     try:
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        write_new(path, text)
     except FileExistsError:
         return (_refused(path, f"`{path}` exists already: it was not replaced"),)
     except OSError as error:

@@ -10,6 +10,7 @@ import click
 from kdsl import __version__
 from kdsl.base.errors import KdslError, reason_of
 from kdsl.base.file_policy import RefusedError, follow
+from kdsl.base.whole_file import write_new
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import emit_line
@@ -50,8 +51,7 @@ def _write(folder: Path, name: str) -> bool:
         # A link inside of the folder may lead out of it: files there are not ours to change.
         follow(folder, str(Path(name).parent))
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        write_new(path, text)
     except FileExistsError as error:
         # A parent that is a file raises the same error.
         if Path(str(error.filename)) == path:
