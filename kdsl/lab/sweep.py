@@ -13,6 +13,7 @@ from kdsl import __version__
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError, gathered
 from kdsl.cluster.read.problems import InputCode
+from kdsl.config.codes import ConfigCode
 from kdsl.lab.executors import Executor, InProcess
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles
 from kdsl.lab.folder_lock import locked
@@ -37,7 +38,7 @@ class Sweep:
 
 
 IN_PROCESS: Final = InProcess()
-_OF_FILES: Final = (InputCode.UNREADABLE, LangCode.UNREADABLE)
+_OF_FILES: Final = (InputCode.UNREADABLE, LangCode.UNREADABLE, ConfigCode.UNREADABLE)
 
 Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Opens the display of a number of runs; yields a function to call after each."""

@@ -18,6 +18,7 @@ IN_RULES = """apiVersion: kdsl.dev/v1
 kind: Experiment
 traces:
   small: {nodes: none.csv, pods: pods.csv}
+  mapped: {mapping: none.yaml}
 rules: [nowhere]
 profiles:
   A: {profile: policies.atc23.best_fit.best_fitt}
@@ -46,14 +47,14 @@ def test_mistakes_in_rules_stand_where_the_experiment_has_them(tmp_path: Path) -
     assert ended.exit_code == 2 and "lab-run.kdsl" not in ended.stderr
     places = re.findall(r"error\[(K\d+)\].*\n  --> .*experiment.yaml:(\d+:\d+)\n", ended.stderr)
     assert places == [
-        ("K1101", "4:18"), ("K0301", "6:16"), ("K0301", "7:16"), ("K0350", "8:16"), ("K0307", "11:25"),
-        ("K0307", "11:42"), ("K0306", "16:35"), ("K0101", "19:44"),
+        ("K1101", "4:18"), ("K1130", "5:21"), ("K0301", "7:16"), ("K0301", "8:16"), ("K0350", "9:16"), ("K0307", "12:25"),
+        ("K0307", "12:42"), ("K0306", "17:35"), ("K0101", "20:44"),
     ]  # fmt: skip
     assert "as in `policies.atc23.fgd.fgd`" in ended.stderr
     path.write_text(IN_RULES, encoding="utf-8")
     ended = kdsl("lab", "run", str(path), "--out", str(tmp_path / "out"))
     assert f"cannot read `{tmp_path / 'nowhere'}`" in ended.stderr
-    assert f"--> {path}:5:9\n" in ended.stderr
+    assert f"--> {path}:6:9\n" in ended.stderr
 
 
 @pytest.mark.parametrize(

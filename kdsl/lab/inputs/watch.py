@@ -28,7 +28,7 @@ _EVENTS: Final = {
     "ADDED": "seen", "MODIFIED": "seen", "DELETED": "gone", "BOOKMARK": "",
     "Add": "seen", "Update": "seen", "Delete": "gone",
 }  # fmt: skip
-_SHOWN: Final = 10
+_SHOWN: Final = 5
 """So many broken lines are reported one by one."""
 _HELP: Final = "docs/traces.md has the command that writes one"
 
