@@ -99,13 +99,18 @@ def _without(node: YamlNode, unfit: frozenset[Path], path: Path) -> YamlNode | N
 
 def place_of(root: YamlNode, path: Path) -> Span:
     """Return the place of the value at `path`, or of the innermost written value around it."""
+    return node_at(root, path).span
+
+
+def node_at(root: YamlNode, path: Path) -> YamlNode:
+    """Return the value at `path`, or the innermost written value around it."""
     node = root
     for step in path:
         inner = _child(node, step)
         if inner is None:
             break
         node = inner
-    return node.span
+    return node
 
 
 def _child(node: YamlNode, step: str | int) -> YamlNode | None:

@@ -77,6 +77,33 @@ def test_a_number_of_no_use_is_one_mistake(
     assert (found.title, " ".join(found.help)) == (title, help_)
 
 
+NODE = """apiVersion: kdsl.dev/v1
+kind: Experiment
+traces: {t: {nodes: nodes.csv, pods: pods.csv}}
+time:
+  groups:
+    g:
+      count: 1
+      node:
+        metadata: {lables: {a: b}}
+        status:
+          allocatable: {cpu: "4", example.com/gpu: "many"}
+profiles: {A: {profile: policies.atc23.best_fit.best_fit}}
+seeds: [1]
+"""
+
+
+def test_mistakes_in_a_node_that_is_written_out_have_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.yaml"
+    path.write_text(NODE, encoding="utf-8")
+    with pytest.raises(InvalidInputError) as error:
+        load_experiment(path)
+    places = {(each.code, str(each.span).rpartition("yaml:")[2]) for each in error.value.diagnostics}
+    # Somebody has written the node for this experiment: an unknown field is an error there.
+    assert places == {("K1115", "9:28"), ("K1108", "11:52")}
+    assert all(each.is_error for each in error.value.diagnostics)
+
+
 def test_an_empty_experiment_and_two_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "experiment.yaml"
     for text, told in (
