@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import click
@@ -66,7 +67,7 @@ def command(
     )
 
     def welcome(url: str, counts: str) -> None:
-        emit(_welcome(url, counts, path))
+        emit(welcome_text(url, counts, path))
 
     found: list[Diagnostic] = []
     if run(options, cluster, fault, found, welcome, lambda: print_diagnostics(found, to_stderr=True)):
@@ -86,10 +87,11 @@ def _state_folder() -> Path:
     return folder
 
 
-def _welcome(url: str, counts: str, path: Path) -> str:
+def welcome_text(url: str, counts: str, path: Path) -> str:
+    """Return what is printed when a sandbox serves."""
     return (
         f"sandbox at {url}: {counts}\n\n"
-        f"  export KUBECONFIG={path}\n"
+        f"  export KUBECONFIG={shlex.quote(str(path))}\n"
         "  kubectl get nodes\n"
         "  kubectl apply -f pod.yaml\n"
         "  kubectl get pods -A -w\n\n"

@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import yaml
+from kdsl.cli.sandbox import welcome_text as welcome
 
 from tests.cli.command_line import kdsl
 
@@ -51,6 +52,10 @@ def _nodes(config: dict[str, list[dict[str, dict[str, str]]]]) -> list[object]:
     ) as answer:
         items: list[object] = json.load(answer)["items"]
     return items
+
+
+def test_a_path_with_a_blank_is_quoted_for_the_shell() -> None:
+    assert "  export KUBECONFIG='my folder/config'\n" in welcome("URL", "1 node", Path("my folder/config"))
 
 
 FAULTS = {
