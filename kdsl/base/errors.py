@@ -20,6 +20,11 @@ class InvalidInputError(KdslError):
         super().__init__("; ".join(diagnostic.title for diagnostic in self.diagnostics))
 
 
+def reason_of(error: OSError | ValueError) -> str:
+    """Return why the operating system refused, in lower case; a null byte in a path is a ValueError."""
+    return (getattr(error, "strerror", None) or str(error)).lower()
+
+
 @contextmanager
 def gathered(found: list[Diagnostic]) -> Iterator[None]:
     """Add the reasons of an InvalidInputError to `found` and go on, to find those of other inputs."""

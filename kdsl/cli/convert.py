@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kdsl.base.diagnostic import has_errors
+from kdsl.base.errors import reason_of
+from kdsl.base.whole_file import write_new
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import emit, emit_line, print_diagnostics
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 _DOCUMENTS = (".yaml", ".yml", ".json")
 """The suffixes of files that may be a configuration of another scheduler."""
+
+
+_WHAT = "name a rule file, or a configuration of kube-scheduler or HAMi"
 
 
 @click.command("convert", epilog=examples_of("convert"))
@@ -72,7 +77,7 @@ def _convert(path: Path, form: str | None, write: bool, skips_unknown: bool) -> 
     try:
         source = read_source(path, read_named(path, MAX_BYTES))
     except (OSError, ValueError) as error:
-        return (unreadable(path, error),)
+        return (unreadable(path, error, _WHAT),)
     if not isinstance(source, Source):
         return (source,)
     if not is_twin(str(path)) and path.suffix in _DOCUMENTS:
@@ -127,12 +132,10 @@ def _refused(path: Path, title: str) -> Diagnostic:
 
 def _write(path: Path, text: str) -> tuple[Diagnostic, ...]:
     try:
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        write_new(path, text)
     except FileExistsError:
         return (_refused(path, f"`{path}` exists already: it was not replaced"),)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        return (_refused(path, f"cannot write `{path}`: {reason}"),)
+        return (_refused(path, f"cannot write `{path}`: {reason_of(error)}"),)
     emit_line(f"wrote {path}", to_stderr=True)
     return ()

@@ -12,7 +12,7 @@ import click
 
 from kdsl.base.diagnostic import Diagnostic, Fix
 from kdsl.base.edits import apply, certain_fixes
-from kdsl.base.errors import KdslError
+from kdsl.base.errors import KdslError, reason_of
 from kdsl.base.file_policy import read_named, replace_file
 from kdsl.base.visible import visible
 from kdsl.cli.output import emit, emit_line
@@ -96,9 +96,7 @@ def settle_fixes(check: Check, is_diff: bool) -> Fixed:
     try:
         write(fixed.changes)
     except OSError as error:
-        raise KdslError(
-            f"cannot write `{error.filename}`: {(error.strerror or str(error)).lower()}"
-        ) from None
+        raise KdslError(f"cannot write `{error.filename}`: {reason_of(error)}") from None
     for path in fixed.changes:
         emit_line(f"fixed {path}", to_stderr=True)
     _print_left(fixed.left)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
-from kdsl.base.errors import KdslError
+from kdsl.base.errors import KdslError, reason_of
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import emit, emit_line, print_diagnostics
@@ -106,7 +106,7 @@ def _write(file: FoundFile, content: bytes) -> tuple[Diagnostic, ...]:
     try:
         file.replace(content)
     except OSError as error:
-        title = f"cannot write `{file.path}`: {(error.strerror or str(error)).lower()}"
+        title = f"cannot write `{file.path}`: {reason_of(error)}"
         return (Diagnostic(LangCode.UNREADABLE, title, where=str(file.path)),)
     emit_line(f"formatted {file.path}", to_stderr=True)
     return ()

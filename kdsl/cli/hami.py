@@ -73,9 +73,10 @@ def _switch(name: str, default: bool, text: str) -> Callable[[Any], Any]:
 )
 @click.option(
     "--gpu-scheduler-policy",
+    type=_Read("policy", "card_policies"),
     default="spread",
     show_default=True,
-    help="The choice of cards: binpack, spread or topology-aware.",
+    help="The choice of cards: binpack, spread, numa, mutex, topology-aware, or several: numa,binpack.",
 )
 @click.option(
     "--metrics-bind-address",

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from kdsl import __version__
-from kdsl.base.errors import KdslError
+from kdsl.base.errors import KdslError, reason_of
 from kdsl.base.file_policy import RefusedError, follow
+from kdsl.base.whole_file import write_new
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import emit_line
@@ -50,8 +51,7 @@ def _write(folder: Path, name: str) -> bool:
         # A link inside of the folder may lead out of it: files there are not ours to change.
         follow(folder, str(Path(name).parent))
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        write_new(path, text)
     except FileExistsError as error:
         # A parent that is a file raises the same error.
         if Path(str(error.filename)) == path:
@@ -60,6 +60,5 @@ def _write(folder: Path, name: str) -> bool:
     except RefusedError as error:
         raise KdslError(f"cannot write `{path}` by way of `{error.filename}`: {error.strerror}") from None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise KdslError(f"cannot write `{path}`: {reason}") from None
+        raise KdslError(f"cannot write `{path}`: {reason_of(error)}") from None
     return True

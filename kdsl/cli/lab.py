@@ -19,7 +19,6 @@ from kdsl.cli.lab_inspect import command as inspect_command
 from kdsl.cli.output import emit, print_diagnostics, print_document, text_width
 
 if TYPE_CHECKING:
-    from kdsl.lab.jobs import Failure
     from kdsl.lab.sweep import Sweep
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -81,7 +80,7 @@ def run_command(experiment: Path, out: Path | None, processes: int, on: str) -> 
     folder = out or experiment.with_suffix("")
     done = sweep(loaded, folder, executor_of(on, processes), partial(progress, "running"))
     for failure in done.failures:
-        emit(f"failed: {_named(failure)}: {failure.reason}", to_stderr=True)
+        emit(f"failed: {failure.planned}: {failure.reason}", to_stderr=True)
     emit(_summary(done))
     sys.exit(1 if done.failures else 0)
 
@@ -241,12 +240,6 @@ def fit_command(pods: Path) -> None:
             text = ", ".join(f"{each}: {value:.6g}" for each, value in parameters.items())
             about = f"# distance {found.distance:.3f}, AIC {found.aic:.0f}"
             emit(f"{key}: {{{name}: {{{text}}}}}  {about}")
-
-
-def _named(failure: Failure) -> str:
-    planned = failure.planned
-    values = "".join(f", {name} = {value}" for name, value in planned.parameters.items())
-    return f"{planned.trace}, {planned.name}, seed {planned.seed}{values}"
 
 
 def _summary(done: Sweep) -> str:

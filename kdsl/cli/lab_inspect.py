@@ -32,15 +32,19 @@ if TYPE_CHECKING:
 def command(trace: Path, form: str) -> None:
     """Read TRACE and print its contents: nodes, pods, times, and how many rows of tables count.
 
-    Exits with 2 if the trace has mistakes.
+    Exits with 2 if the trace has mistakes; then it prints the tables alone.
     """
     from kdsl.lab.inputs.sources import Form, OtherTrace, read_timed
 
     reading = read_timed(OtherTrace(Form(form), trace))
     if reading.diagnostics:
         print_diagnostics(reading.diagnostics, to_stderr=True)
+    if has_errors(reading.diagnostics):
+        # Sums without what could not be read would mislead.
+        if lines := list(_tables(reading)):
+            emit("\n".join(lines))
+        sys.exit(2)
     emit("\n".join(_lines(reading)))
-    sys.exit(2 if has_errors(reading.diagnostics) else 0)
 
 
 def _lines(reading: Reading) -> Iterator[str]:
@@ -63,7 +67,14 @@ def _lines(reading: Reading) -> Iterator[str]:
         yield from table(["RESOURCE", "NODES", "PODS"], amounts, right=(1, 2))
     if reading.ledgers:
         yield ""
-        rows = [(each.file, each.what, *_counts(each)) for each in reading.ledgers]
+        yield from _tables(reading)
+
+
+def _tables(reading: Reading) -> Iterator[str]:
+    from kdsl.report.tables import table
+
+    rows = [(each.file, each.what, *_counts(each)) for each in reading.ledgers if each.rows]
+    if rows:
         header = ["TABLE", "OF", "ROWS", "NOT WHERE", "ERRORS", "OBJECTS"]
         yield from table(header, rows, right=(2, 3, 4, 5))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import click
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import KdslError
+from kdsl.base.errors import KdslError, reason_of
 from kdsl.base.interrupt import Interrupted
 from kdsl.cli.examples import examples_of
 from kdsl.cli.output import emit, print_diagnostics
@@ -66,18 +67,10 @@ def command(
     )
 
     def welcome(url: str, counts: str) -> None:
-        emit(_welcome(url, counts, path))
+        emit(welcome_text(url, counts, path))
 
     found: list[Diagnostic] = []
-    try:
-        is_interrupted = run(
-            options, cluster, fault, found, welcome, lambda: print_diagnostics(found, to_stderr=True)
-        )
-    except ValueError as error:
-        raise KdslError(str(error)) from None
-    except OSError as error:
-        raise KdslError(f"cannot start: {error}") from None
-    if is_interrupted:
+    if run(options, cluster, fault, found, welcome, lambda: print_diagnostics(found, to_stderr=True)):
         raise Interrupted
 
 
@@ -89,15 +82,16 @@ def _state_folder() -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise KdslError(
-            f"cannot make the folder {folder}: {error.strerror}; name a file: --kubeconfig"
+            f"cannot make the folder {folder}: {reason_of(error)}; name a file: --kubeconfig"
         ) from None
     return folder
 
 
-def _welcome(url: str, counts: str, path: Path) -> str:
+def welcome_text(url: str, counts: str, path: Path) -> str:
+    """Return what is printed when a sandbox serves."""
     return (
         f"sandbox at {url}: {counts}\n\n"
-        f"  export KUBECONFIG={path}\n"
+        f"  export KUBECONFIG={shlex.quote(str(path))}\n"
         "  kubectl get nodes\n"
         "  kubectl apply -f pod.yaml\n"
         "  kubectl get pods -A -w\n\n"

@@ -16,16 +16,18 @@ from typing import Any, Final
 
 from kdsl.base import paths
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
+from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source, Span
 from kdsl.base.undecodable import undecodable
 from kdsl.config.codes import ConfigCode
+from kdsl.config.documents import not_one
 from kdsl.config.misfits import fitting_part, misfits, place_of
 from kdsl.lang.codes import LangCode
 from kdsl.lang.yaml_tree import MAX_BYTES, YamlMapping, YamlNode, read_yaml, to_plain
 
 _CONVERTED = ("KubeSchedulerConfiguration", "Policy")
-_EXAMPLE = "begin with `apiVersion: kdsl.dev/v1alpha1` and `kind: KdslConfiguration`"
+_KIND = "KdslConfiguration kdsl.dev/v1alpha1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +147,9 @@ def load_configuration(path: Path) -> ConfigurationResult:
     try:
         text = read_named(path, MAX_BYTES).decode("utf-8-sig")
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        return _refused(Diagnostic(ConfigCode.UNREADABLE, f"cannot read `{path}`: {reason}", where=str(path)))
+        return _refused(
+            Diagnostic(ConfigCode.UNREADABLE, f"cannot read `{path}`: {reason_of(error)}", where=str(path))
+        )
     except UnicodeDecodeError as error:
         return _refused(undecodable(ConfigCode.UNREADABLE, path, error))
     return read_configuration(Source(str(path), text), path.parent)
@@ -160,7 +163,7 @@ def read_configuration(source: Source, folder: Path = Path()) -> ConfigurationRe
     if has_errors(read.diagnostics) and not (is_whole and len(read.documents) == 1):
         return ConfigurationResult(None, read.diagnostics)
     if len(read.documents) != 1:
-        return _refused(_not_one(source, read.documents))
+        return _refused(not_one(source, read.documents, "a configuration", _KIND))
     (root,) = read.documents
     other = _of_another(root)
     if other is not None:
@@ -202,14 +205,6 @@ def _of_another(root: YamlNode) -> Diagnostic | None:
     title = f"`{path}` is the configuration of another scheduler"
     help_ = (f"`kdsl convert --write {path}` makes rules and a configuration of it",)
     return Diagnostic(ConfigCode.WRONG_VALUE, title, kind.span, "of kube-scheduler", help=help_)
-
-
-def _not_one(source: Source, documents: tuple[YamlNode, ...]) -> Diagnostic:
-    if documents:
-        title = f"`{source.path}` holds {len(documents)} documents: a configuration is one"
-        return Diagnostic(ConfigCode.NOT_ONE, title, documents[1].span)
-    title = f"`{source.path}` is empty"
-    return Diagnostic(ConfigCode.NOT_ONE, title, where=source.path, help=(_EXAMPLE,))
 
 
 def _configuration(root: YamlNode, folder: Path) -> KdslConfiguration:

@@ -18,6 +18,7 @@ from typing import Any, Final
 from kdsl.base.diagnostic import Diagnostic, Label, Severity, did_you_mean, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
+from kdsl.config.documents import not_one
 from kdsl.config.kube_arguments import Arguments, check_arguments
 from kdsl.config.kube_extenders import check_extenders, extender_arguments, ignored_by_scheduler
 from kdsl.config.kube_gaps import check_gaps
@@ -113,8 +114,7 @@ def fitting_document(
     if has_errors(read.diagnostics):
         return None, read.diagnostics
     if len(read.documents) != 1:
-        title = f"`{source.path}` holds {len(read.documents)} documents: a {noun} is one"
-        return None, (Diagnostic(ConfigCode.NOT_ONE, title, where=source.path),)
+        return None, (not_one(source, read.documents, f"a {noun}"),)
     root = without_nulls(read.documents[0])
     found = misfits(root, schema)
     return fitting_part(root, schema) if found else root, found

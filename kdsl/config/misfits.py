@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from math import isfinite, isnan
 from operator import getitem
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +33,12 @@ TYPES: Final = {
 }
 """The types of JSON in words."""
 _LEAST: Final = ("minItems", "minLength", "minProperties")
-_BOUNDS: Final = {"minimum": "at least", "maximum": "at most"}
+_BOUNDS: Final = {
+    "minimum": "at least",
+    "maximum": "at most",
+    "exclusiveMinimum": "more than",
+    "exclusiveMaximum": "less than",
+}
 
 
 def misfits(root: YamlNode, schema: Mapping[str, Any]) -> tuple[Diagnostic, ...]:
@@ -40,8 +46,15 @@ def misfits(root: YamlNode, schema: Mapping[str, Any]) -> tuple[Diagnostic, ...]
     # jsonschema takes 120 ms to import: only commands that read a configuration pay for it.
     from jsonschema import Draft202012Validator
 
-    errors = Draft202012Validator(schema).iter_errors(to_plain(root))
-    found = [diagnostic for error in errors for diagnostic in _describe(root, error, schema)]
+    errors = list(Draft202012Validator(schema).iter_errors(to_plain(root)))
+    of_other_types = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
+    found = [
+        diagnostic
+        for error in errors
+        # The bounds of a value of another type say nothing more.
+        if error.validator == "type" or tuple(error.absolute_path) not in of_other_types
+        for diagnostic in _describe(root, error, schema)
+    ]
     # A mapping that lacks several keys gives as many errors, and each of them lists all missing keys.
     return tuple(
         sorted(dict.fromkeys(found), key=lambda each: (each.span.start if each.span else 0, each.title))
@@ -86,13 +99,18 @@ def _without(node: YamlNode, unfit: frozenset[Path], path: Path) -> YamlNode | N
 
 def place_of(root: YamlNode, path: Path) -> Span:
     """Return the place of the value at `path`, or of the innermost written value around it."""
+    return node_at(root, path).span
+
+
+def node_at(root: YamlNode, path: Path) -> YamlNode:
+    """Return the value at `path`, or the innermost written value around it."""
     node = root
     for step in path:
         inner = _child(node, step)
         if inner is None:
             break
         node = inner
-    return node.span
+    return node
 
 
 def _child(node: YamlNode, step: str | int) -> YamlNode | None:
@@ -147,7 +165,9 @@ def _is_required(error: ValidationError, schema: Mapping[str, Any]) -> bool:
 
 
 def written(value: object) -> str:
-    """Return a plain value as YAML: `true` instead of Python's True."""
+    """Return a plain value as YAML: `true` instead of Python's True, `.inf` instead of `inf`."""
+    if isinstance(value, float) and not isfinite(value):
+        return ".nan" if isnan(value) else str(value).replace("inf", ".inf")
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
@@ -160,7 +180,7 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
         case "type":
             fault = f"must be {' or '.join(TYPES[each] for each in _listed(rule))}"
             if rule == "array" and isinstance(error.instance, str | int | float):
-                return fault, (f"a list of one is written `[{error.instance}]`",)
+                return fault, (f"a list of one is written `[{written(error.instance)}]`",)
             example = _example(error)
             if not example and "string" in _listed(rule) and isinstance(error.instance, bool | int | float):
                 return fault, (f'write it in quotes: `"{written(error.instance)}"`',)
@@ -171,7 +191,7 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
             known = [written(each) for each in rule]
             allowed = ", ".join(f"`{each}`" for each in known)
             return f"must be one of {allowed}", did_you_mean(str(error.instance), known)
-        case "minimum" | "maximum" as bound:
+        case bound if bound in _BOUNDS:
             return f"must be {_BOUNDS[bound]} {rule}", _range(error)
         case each if each in _LEAST and rule == 1:
             return "is empty", ("leave it out, or fill it in",)

@@ -38,9 +38,6 @@ def run(
     target = Path(folder) if folder is not None else path.with_suffix("")
     done = sweep(load_experiment(path), target, executor_of(on, processes))
     if done.failures:
-        reasons = (
-            f"{each.planned.trace}, {each.planned.name}, seed {each.planned.seed}: {each.reason}"
-            for each in done.failures
-        )
+        reasons = (f"{each.planned}: {each.reason}" for each in done.failures)
         raise KdslError("\n".join((f"{len(done.failures)} of {done.runs} runs failed", *reasons)))
     return open(target)

@@ -12,12 +12,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
-from kdsl.base.file_policy import read_named
-from kdsl.base.span import Source
-from kdsl.base.undecodable import undecodable
+from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
+from kdsl.config.documents import one_document
 from kdsl.config.misfits import misfits, place_of
 from kdsl.cycle.decision import TieBreak
 from kdsl.lab.inputs.sources import Form, OtherTrace
@@ -26,7 +25,13 @@ from kdsl.lab.rules import Value
 from kdsl.lab.time.generating import Generation
 from kdsl.lab.time.spec import TimeSpec, read_generation, read_time
 from kdsl.lab.traces import Preparation
-from kdsl.lang.yaml_tree import MAX_BYTES, YamlMapping, YamlNode, read_yaml, to_plain
+from kdsl.lang.yaml_tree import (
+    YamlMapping,
+    YamlNode,
+    YamlScalar,
+    YamlSequence,
+    to_plain,
+)
 
 LOADS: Final = tuple(range(0, 131, 10))
 
@@ -47,11 +52,14 @@ TraceSource = TraceFiles | OtherTrace
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A profile of an experiment; `choices` are the values that it runs with, one after the other."""
+    """A profile of an experiment; `choices` are the values that it runs with, one after the other. `node` is
+    its place in the file.
+    """
 
     profile: str
     tie_break: TieBreak
     choices: tuple[Values, ...]
+    node: YamlNode | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +77,17 @@ class Planned:
         """All that the experiment varies beside trace, profile and seed."""
         return {**self.values, **self.sizes}
 
+    def __str__(self) -> str:
+        values = "".join(f", {name} = {value}" for name, value in self.parameters.items())
+        return f"{self.trace}, {self.name}, seed {self.seed}{values}"
+
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
     """The content of an experiment. `rules` are paths, empty for the shipped rules.
 
     With `orders` the pods and nodes of a run come from order files instead of a `preparation`. With `time`
-    runs go over time.
+    runs go over time. `places` has where the experiment names a file, by its path.
     """
 
     rules: tuple[Path, ...]
@@ -86,6 +98,7 @@ class Experiment:
     loads: tuple[int, ...] = LOADS
     time: TimeSpec | None = None
     orders: OrderFiles | None = None
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
     def runs(self) -> Iterator[Planned]:
         """Yield all runs, in the order of results."""
@@ -108,19 +121,7 @@ def load_experiment(path: Path) -> Experiment:
     """Read an experiment. Paths in it are relative to its folder. Raises InvalidInputError with all
     mistakes.
     """
-    try:
-        text = read_named(path, MAX_BYTES).decode("utf-8-sig")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise _refused(path, f"cannot read `{path}`: {reason}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidInputError([undecodable(ConfigCode.UNREADABLE, path, error)]) from error
-    read = read_yaml(Source(str(path), text))
-    if has_errors(read.diagnostics):
-        raise InvalidInputError(read.diagnostics)
-    if len(read.documents) != 1:
-        raise _refused(path, f"`{path}` holds {len(read.documents)} documents: an experiment is one")
-    (root,) = read.documents
+    root = one_document(path, "an experiment", "Experiment kdsl.dev/v1")
     found = list(misfits(root, experiment_schema()))
     traces, over_time = (_fits(root, key, found) for key in ("traces", "time"))
     time, problems = read_time(root) if over_time else (None, ())
@@ -128,7 +129,7 @@ def load_experiment(path: Path) -> Experiment:
     found += (*(trace_misfits(root) if traces else ()), *problems, *others)
     if found:
         raise InvalidInputError(found)
-    return _experiment(to_plain(root), path.parent, time, generations)
+    return _experiment(root, path.parent, time, generations)
 
 
 def _fits(root: YamlNode, key: str, found: Iterable[Diagnostic]) -> bool:
@@ -161,14 +162,12 @@ def _generations(root: YamlNode) -> tuple[dict[str, Generation], list[Diagnostic
     return generations, found
 
 
-def _refused(path: Path, title: str) -> InvalidInputError:
-    return InvalidInputError([Diagnostic(ConfigCode.UNREADABLE, title, where=str(path))])
-
-
 def _experiment(
-    values: Any, folder: Path, time: TimeSpec | None, generations: Mapping[str, Generation]
+    root: YamlNode, folder: Path, time: TimeSpec | None, generations: Mapping[str, Generation]
 ) -> Experiment:
-    """Build an experiment from values that fit the schema."""
+    """Build an experiment from a tree that fits the schema."""
+    values: Any = to_plain(root)
+    profiles = root.get("profiles") if isinstance(root, YamlMapping) else None
     prepare = values.get("prepare", {})
     orders = prepare.get("orders")
     return Experiment(
@@ -182,15 +181,32 @@ def _experiment(
             inflation=float(prepare.get("inflation", 1)),
         ),
         contenders={
-            name: Contender(each["profile"], TieBreak(each.get("tieBreak", "first")), tuple(_choices(each)))
-            for name, each in values["profiles"].items()
+            key.text: _contender(values["profiles"][key.text], node)
+            for key, node in (profiles.entries if isinstance(profiles, YamlMapping) else ())
         },
         # JSON Schema counts `2.0` as an integer.
         seeds=tuple(map(int, values["seeds"])),
         loads=tuple(map(int, values.get("loads", LOADS))),
         time=time,
         orders=None if orders is None else OrderFiles(folder / orders["pods"], folder / orders["nodes"]),
+        places={
+            str(folder / each.text): each.span
+            for key in ("traces", "rules", "prepare")
+            for each in _scalars(root.get(key) if isinstance(root, YamlMapping) else None)
+        },
     )
+
+
+def _scalars(node: YamlNode | None) -> Iterator[YamlScalar]:
+    match node:
+        case YamlScalar():
+            yield node
+        case YamlMapping(entries=entries):
+            for _, value in entries:
+                yield from _scalars(value)
+        case YamlSequence(items=items):
+            for item in items:
+                yield from _scalars(item)
 
 
 def trace_misfits(root: YamlNode) -> tuple[Diagnostic, ...]:
@@ -213,6 +229,12 @@ def _source(files: Mapping[str, str], folder: Path, generation: Generation | Non
         return TraceFiles(folder / files["nodes"], folder / files["pods"], generation)
     ((form, path),) = files.items()
     return OtherTrace(Form(form), folder / path)
+
+
+def _contender(values: Mapping[str, Any], node: YamlNode) -> Contender:
+    return Contender(
+        values["profile"], TieBreak(values.get("tieBreak", "first")), tuple(_choices(values)), node
+    )
 
 
 def _choices(contender: Mapping[str, Any]) -> Iterator[Values]:

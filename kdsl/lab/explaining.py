@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from kdsl.app import Settings
 from kdsl.base.diagnostic import did_you_mean
@@ -15,6 +16,11 @@ from kdsl.lab.running import ALL_NODES, workload_of
 from kdsl.lab.sweep import inputs_of
 from kdsl.lab.trace_sources import input_of
 from kdsl.sim.run import explain
+
+_SHORT: Final = 12
+"""So many characters of a digest are shown."""
+_MOST: Final = 20
+"""So many runs are listed."""
 
 
 def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
@@ -43,11 +49,15 @@ def explained(experiment: Experiment, run: str, pod: str) -> Explanation:
 
 def planned_run(experiment: Experiment, run: str) -> Planned:
     """Return the run whose digest begins with `run`; raise KdslError if it is not exactly one."""
-    found = [planned for planned, inputs in inputs_of(experiment) if digest_of(inputs).startswith(run)]
+    runs = {digest_of(inputs): planned for planned, inputs in inputs_of(experiment)}
+    found = {digest: planned for digest, planned in runs.items() if digest.startswith(run)}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    title = f"{len(found)} runs of the experiment begin with `{run}`"
     if not found:
-        raise KdslError(
-            f"the experiment has no run `{run}`: maybe its tables or rules, or kdsl, changed since it ran"
-        )
-    if len(found) > 1:
-        raise KdslError(f"{len(found)} runs of the experiment begin with `{run}`")
-    return found[0]
+        title = f"the experiment has no run `{run}`: maybe its tables or rules, or kdsl, changed since it ran"
+    listed = found or runs
+    lines = [f"  {digest[:_SHORT]}  {planned}" for digest, planned in listed.items()][:_MOST]
+    if len(listed) > _MOST:
+        lines.append(f"  … and {len(listed) - _MOST} more")
+    raise KdslError("\n".join((title, *lines)))

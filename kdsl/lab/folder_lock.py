@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, reason_of
 from kdsl.base.file_policy import follow
 from kdsl.lab.codes import LabCode
 
@@ -62,7 +62,7 @@ def _take(handle: int, folder: Path) -> None:
 
 
 def _refused(folder: Path, error: OSError) -> InvalidInputError:
-    place, reason = error.filename or folder, (error.strerror or str(error)).lower()
+    place, reason = error.filename or folder, reason_of(error)
     title = f"cannot write results to `{folder}`: {reason}"
     help_ = ("name another folder with `--out`",)
     return InvalidInputError([Diagnostic(LabCode.RESULTS, title, where=str(place), help=help_)])

@@ -7,6 +7,7 @@ import tempfile
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles, TraceSource
 from kdsl.lab.orders import OrderFiles
 from kdsl.lab.results import ResultFolder
+from kdsl.lab.rule_places import written_of
 from kdsl.lab.rules import RunRules, rules_of
 from kdsl.lab.running import run
 from kdsl.lab.time import job as timed
@@ -45,14 +47,16 @@ class Job:
 
 def rules_for(experiment: Experiment, planned: Planned) -> RunRules:
     """Return the checked rules of a run, with its values. Raises InvalidInputError if they have mistakes."""
-    profile = experiment.contenders[planned.name].profile
+    contender = experiment.contenders[planned.name]
+    written = written_of(contender.node, planned.values) if contender.node is not None else None
+    check = partial(rules_of, contender.profile, planned.values, paths=experiment.rules, written=written)
     try:
         trace = trace_of(experiment.traces[planned.trace])
     except InvalidInputError:
         # Mistakes in rules come first: those of the trace are the same for all rules.
-        rules_of(profile, planned.values, (), experiment.rules)
+        check(())
         raise
-    return rules_of(profile, planned.values, trace.typical, experiment.rules, trace.supply)
+    return check(trace.typical, supply=trace.supply)
 
 
 def do(job: Job) -> Failure | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 
 from kdsl.base.errors import KdslError
 from kdsl.base.file_policy import open_written
+from kdsl.base.whole_file import whole_file
 from kdsl.lab.running import Run, Samples, allocation, by_load, lost_of_all, lost_of_idle
 from kdsl.lab.traces import TraceNode
 
@@ -164,21 +164,14 @@ class ResultFolder:
     def put(self, path: Path, table: pyarrow.Table) -> None:
         """Write a table to a file, wholly or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = _beside(path)
-        arrow().parquet.write_table(table, beside, compression="zstd")
-        beside.replace(path)
+        with whole_file(path) as beside:
+            arrow().parquet.write_table(table, beside, compression="zstd")
 
     def put_bytes(self, path: Path, content: bytes) -> None:
         """Write a file, wholly or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = _beside(path)
-        beside.write_bytes(content)
-        beside.replace(path)
-
-
-def _beside(path: Path) -> Path:
-    """Return the name under which a file is written before it is renamed."""
-    return path.with_name(f".{path.name}.{os.getpid()}")
+        with whole_file(path) as beside:
+            beside.write_bytes(content)
 
 
 def rows_of(

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol, TypeAlias
 
 from kdsl.app import check_rules, find_profile
+from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.span import Span
+from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.cluster.devices.typical import TypicalPod
+from kdsl.lab.rule_places import FILE, PROFILE, Piece, Written, placed
+from kdsl.lang.yaml_tree import YamlNode, YamlScalar
 from kdsl.report.profile import profile_text
 
 Value: TypeAlias = bool | int | float | str
@@ -30,7 +34,6 @@ SUPPLY: Final = "cardsByModel"
 NO_SUPPLY: Final[Mapping[str, int]] = MappingProxyType({})
 _PACKAGE: Final = "lab.run"
 _PROFILE: Final = "run"
-_FILE: Final = Path("lab-run.kdsl")
 
 
 class _Rule(Protocol):
@@ -55,21 +58,37 @@ def rules_of(
     typical: Sequence[TypicalPod],
     paths: Sequence[Path] = (),
     supply: Mapping[str, int] = NO_SUPPLY,
+    written: Written | None = None,
 ) -> RunRules:
     """Check a profile of the rule files in `paths`, else of the shipped ones, with values for `Rule.param`.
 
-    `typical` and `supply` replace the words `TYPICAL` and `SUPPLY` in values. Raises
-    InvalidInputError with the diagnostics.
+    `typical` and `supply` replace the words `TYPICAL` and `SUPPLY` in values. Raises InvalidInputError with
+    the diagnostics; their places are those of `written`, if it is given.
     """
-    draft = {_FILE: f"kdsl 1\npackage {_PACKAGE}\nimport {_package(profile)} as base\n".encode()}
-    base = _checked((*paths, _FILE), draft)
-    found = find_profile(base, profile, "profile")
-    if not values:
-        return RunRules(base, found.qualified, base.digest)
-    words = {TYPICAL: _typical_text(typical), SUPPLY: json.dumps(dict(supply))}
-    text = _overlay(found, {name: _written(value, words) for name, value in values.items()})
-    rules = _checked((*paths, _FILE), {_FILE: text.encode()})
-    return RunRules(rules, f"{_PACKAGE}.{_PROFILE}", rules.digest)
+    draft = _Draft(written)
+    try:
+        draft.add(f"kdsl 1\npackage {_PACKAGE}\n")
+        if package := _package(profile):
+            draft.add("import ")
+            draft.piece(package, written.profile if written else None, 0)
+            draft.add(" as base\n")
+        base = draft.checked(paths)
+        if not base.profiles:
+            help_ = "write its package in front, as in `policies.atc23.fgd.fgd`"
+            title = f"there is no profile `{profile}`"
+            raise InvalidInputError([Diagnostic(CheckCode.UNKNOWN_NAME, title, where=PROFILE, help=(help_,))])
+        found = find_profile(base, profile, PROFILE)
+        if not values:
+            return RunRules(base, found.qualified, base.digest)
+        words = {TYPICAL: _typical_text(typical), SUPPLY: json.dumps(dict(supply))}
+        draft = _Draft(written)
+        _overlay(found, {name: _written(value, words) for name, value in values.items()}, draft)
+        rules = draft.checked(paths)
+        return RunRules(rules, f"{_PACKAGE}.{_PROFILE}", rules.digest)
+    except InvalidInputError as error:
+        if written is None:
+            raise
+        raise InvalidInputError(tuple(placed(error.diagnostics, draft.pieces, written))) from error
 
 
 def text_of(checked: RunRules) -> str:
@@ -86,46 +105,71 @@ def text_of(checked: RunRules) -> str:
     return "\n".join((f"{profile_text(profile)}\n", *bodies))
 
 
-def _checked(paths: Sequence[Path], drafts: Mapping[Path, bytes]) -> RuleSet:
-    checked = check_rules(paths, drafts=drafts)
-    errors = [each for each in checked.diagnostics if each.is_error]
-    if errors or checked.rules is None:
-        raise InvalidInputError(errors)
-    return checked.rules
+@dataclass(slots=True)
+class _Draft:
+    """The text of a rule file, with the pieces that come from what was written."""
+
+    written: Written | None
+    text: str = ""
+    pieces: list[Piece] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        self.text += text
+
+    def piece(self, text: str, node: YamlNode | None, shift: int | None) -> None:
+        """Add the characters of a node from `shift` on, or others that stand for the whole node."""
+        if node is not None:
+            self.pieces.append(Piece(len(self.text), len(self.text) + len(text), node, shift))
+        self.text += text
+
+    def setting(self, name: str, param: str, value: str) -> None:
+        """Add `set param = value`; the name of the parameter in an experiment ends in `param`."""
+        key, node = (self.written.values.get(name) if self.written else None) or (None, None)
+        self.add("  set ")
+        self.piece(param, key, len(name) - len(param))
+        self.add(" = ")
+        is_same = isinstance(node, YamlScalar) and node.text == value
+        self.piece(value, node, 0 if is_same else None)
+        self.add("\n")
+
+    def checked(self, paths: Sequence[Path]) -> RuleSet:
+        checked = check_rules((*paths, FILE), drafts={FILE: self.text.encode()})
+        errors = [each for each in checked.diagnostics if each.is_error]
+        if errors or checked.rules is None:
+            raise InvalidInputError(errors)
+        return checked.rules
 
 
-def _overlay(profile: CheckedProfile, values: Mapping[str, str]) -> str:
-    """Return the rule file of a profile that extends another and sets values."""
+def _overlay(profile: CheckedProfile, values: Mapping[str, str], draft: _Draft) -> None:
+    """Write the rule file of a profile that extends another and sets values."""
     devices = profile.sharing.devices if profile.sharing else ()
-    own = {device.name: device for device in devices}
-    of_devices: dict[str, list[str]] = {name: [] for name in own}
-    sets: list[str] = []
+    of_devices: dict[str, dict[str, str]] = {device.name: {} for device in devices}
+    others: dict[str, str] = {}
     for name, value in values.items():
-        rule, _, param = name.rpartition(".")
-        if rule in of_devices:
-            of_devices[rule].append(f"  set {param} = {value}")
-        else:
-            sets.append(f"  set {name} = {value}")
+        of_devices.get(name.rpartition(".")[0], others)[name] = value
     imports = {_package(profile.qualified): "base"}
     for device in devices:
         imports.setdefault(_package(device.qualified), f"devices{len(imports)}")
-    lines = [
-        "kdsl 1",
-        f"package {_PACKAGE}",
-        *(f"import {name} as {short}" for name, short in imports.items()),
-    ]
+    draft.add(f"kdsl 1\npackage {_PACKAGE}\n")
+    for name, short in imports.items():
+        draft.add(f"import {name} as {short}\n")
     for device in devices:
         if of_devices[device.name]:
             base = f"{imports[_package(device.qualified)]}.{device.name}"
-            lines += [f"device {device.name} extends {base} {{", *of_devices[device.name], "}"]
-    lines += [f"profile {_PROFILE} extends base.{profile.name} {{", '  scheduler "lab"']
+            draft.add(f"device {device.name} extends {base} {{\n")
+            for name, value in of_devices[device.name].items():
+                draft.setting(name, name.rpartition(".")[2], value)
+            draft.add("}\n")
+    draft.add(f'profile {_PROFILE} extends base.{profile.name} {{\n  scheduler "lab"\n')
     if any(of_devices.values()):
         named = (
             device.name if of_devices[device.name] else f"{imports[_package(device.qualified)]}.{device.name}"
             for device in devices
         )
-        lines.append(f"  devices {', '.join(named)}")
-    return "\n".join([*lines, *sets, "}", ""])
+        draft.add(f"  devices {', '.join(named)}\n")
+    for name, value in others.items():
+        draft.setting(name, name, value)
+    draft.add("}\n")
 
 
 def _package(qualified: str) -> str:

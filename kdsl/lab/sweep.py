@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from kdsl import __version__
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError, gathered
+from kdsl.cluster.read.problems import InputCode
+from kdsl.config.codes import ConfigCode
 from kdsl.lab.executors import Executor, InProcess
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles
 from kdsl.lab.folder_lock import locked
@@ -20,6 +22,7 @@ from kdsl.lab.results import ResultFolder, arrow, digest_of, rows_of
 from kdsl.lab.rules import text_of
 from kdsl.lab.time import job as timed
 from kdsl.lab.trace_sources import check_cards, check_orders, order_digests, source_digests, trace_of
+from kdsl.lang.codes import LangCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Sweep:
 
 
 IN_PROCESS: Final = InProcess()
+_OF_FILES: Final = (InputCode.UNREADABLE, LangCode.UNREADABLE, ConfigCode.UNREADABLE)
 
 Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Opens the display of a number of runs; yields a function to call after each."""
@@ -151,9 +155,17 @@ def inputs_of(
             if texts is not None:
                 texts[checked.digest, experiment.contenders[planned.name].profile] = text_of(checked)
     if found:
-        raise InvalidInputError(found)
+        raise InvalidInputError([_placed(each, experiment) for each in found])
     for planned in experiment.runs():
         yield planned, _inputs(experiment, planned, digests[_rules_key(planned)])
+
+
+def _placed(problem: Diagnostic, experiment: Experiment) -> Diagnostic:
+    """Return a mistake of a whole file with the place where the experiment names it."""
+    span = experiment.places.get(problem.where) if problem.span is None else None
+    if span is None or problem.code not in _OF_FILES:
+        return problem
+    return replace(problem, span=span, where="")
 
 
 def _rules_key(planned: Planned) -> tuple[str, str, str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import (
     FoundFile,
     Refusal,
@@ -108,8 +109,6 @@ def read_rule_file(file: FoundFile, drafts: Drafts = NO_DRAFTS) -> Source | Diag
     """Read a rule file that was found."""
     try:
         content = drafts[file.path] if file.path in drafts else file.read(MAX_BYTES)
-    except FileNotFoundError as error:
-        return replace(unreadable(file.path, error), help=(_START,))
     except (OSError, ValueError) as error:
         return unreadable(file.path, error)
     return read_source(file.path, content, file.places)
@@ -125,14 +124,15 @@ def read_source(path: Path, content: bytes, places: tuple[str, ...] = ()) -> Sou
         return undecodable(LangCode.NOT_UTF8, path, error)
 
 
-def unreadable(path: Path, error: OSError | ValueError) -> Diagnostic:
+def unreadable(path: Path, error: OSError | ValueError, help: str = _START) -> Diagnostic:
     """Return the diagnostic of a file or folder that the operating system does not let us read, or that is
-    refused.
+    refused; `help` is for one that does not exist.
     """
     if isinstance(error, RefusedError):
         return _refused(path, error)
-    reason = (getattr(error, "strerror", None) or str(error)).lower()
-    return Diagnostic(LangCode.UNREADABLE, f"cannot read `{path}`: {reason}", where=str(path))
+    title = f"cannot read `{path}`: {reason_of(error)}"
+    lines = (help,) if isinstance(error, FileNotFoundError) else ()
+    return Diagnostic(LangCode.UNREADABLE, title, where=str(path), help=lines)
 
 
 def _refused(path: Path, error: RefusedError) -> Diagnostic:

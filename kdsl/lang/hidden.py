@@ -1,4 +1,4 @@
-"""Finds characters in strings and comments that hide text from those who review a rule file.
+"""Finds characters in rule files, of both forms, that hide text from those who review them.
 
 These are control characters, which a terminal obeys, and characters that change the direction of writing or
 look like a line break, so that an editor shows another text than the parser reads.
@@ -21,12 +21,38 @@ _HIDDEN = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069
 
 def hidden_characters(source: Source) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each string and comment with such characters, about the first of them."""
-    if _HIDDEN.search(source.text) is None:
+    if not is_hiding(source.text):
         return
     for piece in scan(source.text):
         places = [match.start() for match in _HIDDEN.finditer(source.text, piece.start, piece.end)]
         if places and piece.kind in (PieceKind.COMMENT, PieceKind.STRING):
             yield _hidden(source, piece, places)
+
+
+def hidden_in_yaml(source: Source) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each line of a YAML text with such characters, about the first of them."""
+    last = 0
+    for match in _HIDDEN.finditer(source.text):
+        span = Span(source, *match.span())
+        if span.line > last:
+            last = span.line
+            title = f"the character `U+{ord(span.text):04X}` has no place in a rule file"
+            help_ = f"remove it, or write `{_escape(match)}` inside double quotes"
+            yield Diagnostic(LangCode.BAD_CHARACTER, title, span, "it is invisible", help=(help_,))
+
+
+def without_hidden(text: str) -> str:
+    """Return a YAML text that has such characters in double quotes alone, with escapes instead."""
+    return _HIDDEN.sub(_escape, text)
+
+
+def is_hiding(text: str) -> bool:
+    """Return whether a text has such characters."""
+    return _HIDDEN.search(text) is not None
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04X}"
 
 
 def _hidden(source: Source, piece: Piece, places: list[int]) -> Diagnostic:

@@ -7,6 +7,7 @@ only comments are lost. `twin_table.py` defines the content of each document.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 import yaml
@@ -16,7 +17,8 @@ from kdsl.base.span import Source, Span
 from kdsl.lang import tree
 from kdsl.lang.codes import LangCode
 from kdsl.lang.discovery import TWIN_SUFFIX
-from kdsl.lang.parser import LANGUAGE_VERSION, ParseResult, parse_file
+from kdsl.lang.hidden import hidden_in_yaml, is_hiding, without_hidden
+from kdsl.lang.parser import LANGUAGE_VERSION, MAX_ERRORS, ParseResult, parse_file
 from kdsl.lang.printer import format_file
 from kdsl.lang.twin_forms import Findings, MisfitError, Schema
 from kdsl.lang.twin_records import Group, Part, read_parts_of, schema_of, write_parts_of
@@ -39,6 +41,9 @@ def parse_rules(source: Source) -> ParseResult:
 
 def parse_twin(source: Source) -> ParseResult:
     """Parse a rule file in YAML. Never raises: each mistake is a diagnostic, in the order of the text."""
+    # Some of these characters break lines of YAML, so they come before its own mistakes.
+    if hidden := tuple(islice(hidden_in_yaml(source), MAX_ERRORS)):
+        return ParseResult(None, hidden)
     read = read_yaml(source)
     if has_errors(read.diagnostics):
         return ParseResult(None, read.diagnostics)
@@ -65,7 +70,7 @@ def parse_twin(source: Source) -> ParseResult:
 
 def format_twin(file: tree.File) -> str:
     """Return a file in YAML without its comments, but with the documentation of its declarations."""
-    return yaml.dump_all(
+    text: str = yaml.dump_all(
         _documents(file),
         Dumper=_Dumper,
         sort_keys=False,
@@ -73,6 +78,7 @@ def format_twin(file: tree.File) -> str:
         default_flow_style=False,
         width=1 << 30,
     )
+    return without_hidden(text)
 
 
 def convert(source: Source, *, to_twin: bool) -> tuple[str | None, tuple[Diagnostic, ...]]:
@@ -182,16 +188,16 @@ def _document(
     return document
 
 
-_UNICODE_LINE_BREAKS = "\x85\u2028\u2029"
-"""YAML 1.1 folds these like line feeds, except in double quotes, where they are escaped."""
-
-
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, and quotes texts that a reader could take for another type."""
+    """Writes texts of several lines as blocks, and quotes texts that a reader could take for another type.
+
+    Texts with hidden characters are in double quotes, which have escapes. Elsewhere YAML 1.1 would fold some
+    of them like line feeds.
+    """
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    if any(char in text for char in _UNICODE_LINE_BREAKS):
+    if is_hiding(text):
         style: str | None = '"'
     else:
         style = "|" if "\n" in text else None if isinstance(resolve_plain(text), str) else "'"

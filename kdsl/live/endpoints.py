@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +13,7 @@ from typing import Any, Final
 
 from kdsl.app import Scheduler
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, reason_of
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live.asking import ask
 from kdsl.live.assembly import LiveScheduler
@@ -25,7 +23,7 @@ from kdsl.live.decision_log import DecisionLog
 from kdsl.live.health_checks import health_paths, sync_check
 from kdsl.live.inbox import Inbox
 from kdsl.live.leader import Leader
-from kdsl.live.listening import Listener
+from kdsl.live.listening import Listener, address_reason
 from kdsl.live.measures import Measures
 from kdsl.live.options import ServingOptions
 from kdsl.live.rights import Rights
@@ -77,6 +75,7 @@ class Endpoints:
         )
         app = application(shown, rights, options.open_paths)
         tls = None if self._certificate is None else self._certificate.context
+        self._is_optional = service is None
         if service is None:
             self._listener = Listener(app, tls)
         else:
@@ -88,8 +87,10 @@ class Endpoints:
         try:
             await self._listener.start(options.host, options.port)
         except OSError as error:
-            title = f"cannot listen on {options.host}:{options.port}: {_reason(error)}"
-            help_ = "name another `--secure-port` or `--bind-address`, or `--secure-port 0` for none"
+            title = f"cannot listen on {options.host}:{options.port}: {address_reason(error)}"
+            help_ = "name another address or port"
+            if self._is_optional:
+                help_ += ", or `--secure-port 0` for none"
             raise InvalidInputError([Diagnostic(AccessCode.ADDRESS, title, help=(help_,))]) from None
         scheme = "https" if options.tls else "http"
         _LOG.info("serving on %s://%s:%s", scheme, options.host, self._listener.port)
@@ -175,15 +176,9 @@ def _certificate(options: ServingOptions) -> ServedCertificate:
         return ServedCertificate.of_files(*options.files)
     except (OSError, ssl.SSLError) as error:
         where = f"{options.files[0]}, {options.files[1]}"
-        title = f"the certificate of the endpoints cannot be used: {error}"
+        reason = f"`{error.filename}`: {reason_of(error)}" if error.filename else error
+        title = f"the certificate of the endpoints cannot be used: {reason}"
         help_ = "both files are PEM, and the key belongs to the certificate"
         raise InvalidInputError(
             [Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=(help_,))]
         ) from None
-
-
-def _reason(error: OSError) -> str:
-    """Return why an address is not available: the number of a failed look-up of a name is no `errno`."""
-    if isinstance(error, socket.gaierror):
-        return error.strerror or "there is no such name"
-    return os.strerror(error.errno or 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import ssl
 from collections.abc import Generator
@@ -35,6 +36,13 @@ class Bounds:
 
     connections: int = CONNECTIONS
     idle: int = IDLE
+
+
+def address_reason(error: OSError) -> str:
+    """Return why an address is not available: the number of a failed look-up of a name is no `errno`."""
+    if isinstance(error, socket.gaierror):
+        return error.strerror or "there is no such name"
+    return os.strerror(error.errno or 0).lower()
 
 
 class BoundedProtocol(H11Protocol):

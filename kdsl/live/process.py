@@ -184,7 +184,7 @@ class SchedulerProcess:
         made = self._sets.scheduler
         self._follow(self._sets)
         profiles = sorted({table.scheduler for table in made.tables})
-        _LOG.info("connected to %s", connection.access.place, extra=about(
+        _LOG.info("the API server is %s", connection.access.place, extra=about(
             instance=self.options.identity, rules=made.rules.digest[:12], schedulers=", ".join(profiles),
             mode="shadow" if self.options.is_shadow else "",
         ))  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, reason_of
 from kdsl.base.file_policy import read_named
 from kdsl.live.codes import AccessCode
 
@@ -34,9 +34,8 @@ def read_small(path: Path, what: str, code: AccessCode, *help: str) -> bytes:
     try:
         return read_named(path, MAX_FILE)
     except OSError as error:
-        reason = error.strerror or str(error)
         raise InvalidInputError(
-            [Diagnostic(code, f"{what} cannot be read: {reason}", where=str(path), help=help)]
+            [Diagnostic(code, f"{what} cannot be read: {reason_of(error)}", where=str(path), help=help)]
         ) from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from kdsl.base.diagnostic import Diagnostic, Fix, Severity
@@ -19,6 +20,8 @@ _COLOURS = {
 }
 _PLUGINS = "K10"
 _RESET = "\x1b[0m"
+_NUMBER = re.compile("[0-9]+")
+_DIGITS = 12
 
 
 def render(diagnostics: Iterable[Diagnostic], format: str = "full", colour: bool = False) -> str:
@@ -65,7 +68,9 @@ def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 def _place(diagnostic: Diagnostic) -> tuple[str, int, str, str]:
     if diagnostic.span:
         return diagnostic.span.source.path, diagnostic.span.start, diagnostic.code, diagnostic.title
-    return diagnostic.where, -1, diagnostic.code, diagnostic.title
+    # Document 2 of a file comes before document 10.
+    where = _NUMBER.sub(lambda found: found[0].zfill(_DIGITS), diagnostic.where)
+    return where, -1, diagnostic.code, diagnostic.title
 
 
 class _Paint:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Final
 
 import msgspec
@@ -12,15 +12,18 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from kdsl.base.diagnostic import did_you_mean
 from kdsl.sandbox.faults import Action, Answer, BreakWatch, Delay, Faults, LoseAnswer, LoseRequest, Match
 from kdsl.sandbox.recorder import Recorder
+from kdsl.sandbox.resources import RESOURCES
 from kdsl.sandbox.rights import MASTERS
-from kdsl.sandbox.tokens import Tokens
+from kdsl.sandbox.tokens import USERS, Tokens
 
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 _PREFIX: Final = "/kdsl-sandbox"
 _SECONDS: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,9})?")
 _STATUS: Final = re.compile(r"[1-5][0-9]{2}")
+_PLURALS: Final = frozenset(item.plural for item in RESOURCES)
 
 
 class _RuleText(msgspec.Struct, forbid_unknown_fields=True):
@@ -101,12 +104,14 @@ def throw_switch(faults: Faults, name: str, value: str = "") -> None:
         "heal": faults.heal,
         "restart": faults.restart,
         "forget-history": faults.forget_history,
-        "drop-watches": lambda: faults.drop_watches(value),
-        "silence-watches": lambda: faults.silence_watches(value),
         "no-watch-list": faults.refuse_watch_list,
-        "rotate-token": lambda: faults.rotate_token(value or "scheduler"),
-        "forbid": lambda: faults.forbid(value),
-        "permit": lambda: faults.permit(value),
+    }
+    named: dict[str, tuple[Callable[[str], object], Collection[str]]] = {
+        "drop-watches": (faults.drop_watches, {"", *_PLURALS}),
+        "silence-watches": (faults.silence_watches, {"", *_PLURALS}),
+        "forbid": (faults.forbid, _PLURALS),
+        "permit": (faults.permit, _PLURALS),
+        "rotate-token": (lambda user: faults.rotate_token(user or "scheduler"), {"", *USERS}),
     }
     if name == "latency":
         if not _SECONDS.fullmatch(value):
@@ -118,10 +123,19 @@ def throw_switch(faults: Faults, name: str, value: str = "") -> None:
             raise ValueError(f"errors takes a status and paths, as in `errors=500:*/binding`, not `{value}`")
         faults.always(Match(path=path or "*"), Answer(int(code), retry_after=1 if code == "429" else None))
     elif name in plain:
+        if value:
+            raise ValueError(f"{name} takes no value, not `{value}`")
         plain[name]()
+    elif name in named:
+        switch, known = named[name]
+        if value not in known:
+            what = "a user" if name == "rotate-token" else "a resource"
+            raise ValueError("; ".join((f"{name} takes {what}, not `{value}`", *did_you_mean(value, known))))
+        switch(value)
     else:
-        known = ", ".join(sorted([*plain, "latency", "errors"]))
-        raise ValueError(f"no such fault: {name}; there are {known}")
+        faults_here = sorted([*plain, *named, "latency", "errors"])
+        near = did_you_mean(name, faults_here) or (f"there are {', '.join(faults_here)}",)
+        raise ValueError("; ".join((f"no such fault: {name}", *near)))
 
 
 def _action(text: _RuleText) -> Action:

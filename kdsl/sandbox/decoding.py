@@ -50,13 +50,17 @@ class _TypeError(Exception):
 
 @dataclass(slots=True)
 class Complaints:
-    """The unknown and repeated fields."""
+    """The unknown fields of an object."""
 
-    found: list[str] = field(default_factory=list)
+    unknown_fields: list[str] = field(default_factory=list)
 
     def unknown(self, path: str) -> None:
-        """Record a field that is not in the schema."""
-        self.found.append(f'unknown field "{path}"')
+        """Record the path of a field that is not in the schema."""
+        self.unknown_fields.append(path)
+
+    def texts(self) -> list[str]:
+        """Return the complaints in the words of an API server."""
+        return [f'unknown field "{path}"' for path in self.unknown_fields]
 
 
 def parse_body(data: bytes, is_yaml: bool, kind: str, is_strict: bool) -> tuple[Any, list[str]]:

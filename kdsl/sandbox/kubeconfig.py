@@ -45,6 +45,6 @@ def write_private(path: Path, text: str | bytes) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
         fresh.replace(path)
-    except OSError:
+    except OSError as error:
         fresh.unlink(missing_ok=True)
-        raise
+        raise OSError(error.errno, error.strerror, str(path)) from error

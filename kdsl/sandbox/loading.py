@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
 from kdsl.cluster.read.documents import Document, read_documents
 from kdsl.cluster.read.files import read_files
 from kdsl.cluster.read.problems import InputCode, Problems
@@ -19,23 +21,47 @@ from kdsl.sandbox.resources import BY_KIND, NAMESPACES, Resource
 from kdsl.sandbox.schema import schema_of
 
 _FIRST = ("Namespace", "PriorityClass", "StorageClass")
+_REFUSED: Final = "correct it: an API server refuses it with these words"
+_INDEX: Final = re.compile(r"\[[0-9]+\]")
 
 
 def load(world: World, paths: Iterable[str | Path], found: list[Diagnostic]) -> int:
     """Read files and folders of objects into a world; return the number of objects.
 
-    Objects that cannot be read or are rejected are added to `found` and skipped. Namespaces that objects name
-    are created. Statuses are kept, unlike those of posted objects: a bound pod may be running.
+    Objects that cannot be read, are rejected or are of a kind without a resource are skipped and added to
+    `found`; so are fields that the API does not have. Namespaces that objects name are created. Statuses are
+    kept, unlike those of posted objects: a bound pod may be running.
     """
     count = 0
+    left_out = _LeftOut(found)
     objects = [item for document in _documents(paths, found) for item in _objects(document)]
     objects.sort(key=lambda item: item[1].get("kind") not in _FIRST)
     for where, value in objects:
         try:
-            count += _take(world, value)
+            count += _take(world, value, where, left_out)
         except ApiError as error:
-            Problems(found, where).add(InputCode.VALUE, (), str(error))
+            Problems(found, where).add(InputCode.VALUE, (), str(error), _REFUSED)
+    left_out.report()
     return count
+
+
+@dataclass(slots=True)
+class _LeftOut:
+    """Kinds and fields that a sandbox does not have, each with its first place and the number of places."""
+
+    found: list[Diagnostic]
+    seen: dict[tuple[InputCode, str], tuple[str, tuple[str, ...], int]] = field(default_factory=dict)
+
+    def note(self, code: InputCode, title: str, where: str, help: tuple[str, ...] = ()) -> None:
+        first, lines, count = self.seen.get((code, title), (where, help, 0))
+        self.seen[code, title] = first, lines, count + 1
+
+    def report(self) -> None:
+        for (code, title), (where, help, count) in self.seen.items():
+            more = "" if count == 1 else f" (seen {count:,} times)"
+            self.found.append(
+                Diagnostic(code, f"{title}{more}", severity=Severity.WARNING, where=where, help=help)
+            )
 
 
 def _documents(paths: Iterable[str | Path], found: list[Diagnostic]) -> Iterator[Document]:
@@ -58,12 +84,20 @@ def _objects(document: Document) -> Iterator[tuple[str, Json]]:
             yield document.where, {**missing, **item}
 
 
-def _take(world: World, value: Json) -> int:
-    group = str(value.get("apiVersion", "")).rpartition("/")[0]
-    resource = BY_KIND.get((group, str(value.get("kind", ""))))
+def _take(world: World, value: Json, where: str, left_out: _LeftOut) -> int:
+    version, kind = str(value.get("apiVersion", "")), str(value.get("kind", ""))
+    group = version.rpartition("/")[0]
+    resource = BY_KIND.get((group, kind))
     if resource is None:
+        near = did_you_mean(kind, (name for of, name in BY_KIND if of == group))
+        title = f"objects of kind `{kind}` in `{version}` are left out: the sandbox does not serve them"
+        left_out.note(InputCode.UNKNOWN_KIND, title, where, near)
         return 0
-    body = clean(value, schema_of(resource), Complaints(), resource.api_version)
+    complaints = Complaints()
+    body = clean(value, schema_of(resource), complaints, resource.api_version)
+    for path in complaints.unknown_fields:
+        title = f"no {kind} has a field `{_INDEX.sub('[]', path)}`: it is left out"
+        left_out.note(InputCode.UNKNOWN_FIELD, title, where)
     body.pop("kind", None)
     body.pop("apiVersion", None)
     metadata = body.setdefault("metadata", {})

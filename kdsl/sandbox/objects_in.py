@@ -54,7 +54,7 @@ def conform(resource: Resource, value: Json) -> tuple[Json, list[str]]:
     body.pop("kind", None)
     body.pop("apiVersion", None)
     body.setdefault("metadata", {})
-    return (to_core(body) if is_converted(resource) else body), complaints.found
+    return (to_core(body) if is_converted(resource) else body), complaints.texts()
 
 
 def read_part(call: Call, kind: str) -> Json:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Sequence
 
 import uvloop
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, KdslError, reason_of
 from kdsl.sandbox.admin import throw_switch
 from kdsl.sandbox.loading import load
 from kdsl.sandbox.options import SandboxOptions
@@ -28,8 +29,8 @@ def run(
     """Serve until SIGINT or SIGTERM; return whether it was SIGINT.
 
     `started` is called with the URL and the number of objects. `complain` is called before it if objects of
-    `cluster` were skipped; `found` holds the reasons. Raises InvalidInputError if all were, ValueError for an
-    unknown fault, OSError where the port or the kubeconfig is not available.
+    `cluster` were skipped; `found` holds the reasons. Raises InvalidInputError if all were, KdslError with
+    the mistakes of all faults, or where the port or the kubeconfig is not available.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(options, cluster, faults, found, started, complain))
@@ -48,16 +49,35 @@ async def _run(
         raise InvalidInputError(found)
     if found:
         complain()
-    for fault in faults:
-        name, _, value = fault.partition("=")
-        throw_switch(sandbox.faults, name, value)
+    _throw(sandbox, faults)
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, _end, ended, number)
-    async with sandbox:
-        nodes, pods = (len(sandbox.store.collection(kind).items) for kind in (NODES, PODS))
-        started(sandbox.url, f"{nodes} nodes, {pods} pods")
-        return await ended == signal.SIGINT
+    try:
+        async with sandbox:
+            nodes, pods = (len(sandbox.store.collection(kind).items) for kind in (NODES, PODS))
+            started(sandbox.url, f"{nodes} nodes, {pods} pods")
+            return await ended == signal.SIGINT
+    except OSError as error:
+        raise KdslError(f"cannot start: {_reason(error, options)}") from None
+
+
+def _throw(sandbox: Sandbox, faults: Sequence[str]) -> None:
+    mistakes: list[str] = []
+    for fault in faults:
+        name, _, value = fault.partition("=")
+        try:
+            throw_switch(sandbox.faults, name, value)
+        except ValueError as error:
+            mistakes.append(str(error))
+    if mistakes:
+        raise KdslError("\n".join(mistakes))
+
+
+def _reason(error: OSError, options: SandboxOptions) -> str:
+    if error.filename is None:
+        return f"port {options.port}: {os.strerror(error.errno or 0).lower()}; name another `--port`"
+    return f"cannot write `{options.kubeconfig}`: {reason_of(error)}; name another `--kubeconfig`"
 
 
 def _end(ended: asyncio.Future[int], number: int) -> None:

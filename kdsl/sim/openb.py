@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.frozen_map import FrozenMap, freeze
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import CPU, MEMORY, PODS, Resources
@@ -130,10 +130,17 @@ def read_rows(
     text = io.TextIOWrapper(io.BytesIO(file.data), encoding="utf-8", errors="replace", newline="")
     lines = csv.reader(text)
     header = next(_fields(lines, file.name, found), [])
+    if not header or any("\0" in name for name in header):
+        title = (
+            "this is no table of text" if header else "this table is empty: its first row names the columns"
+        )
+        Problems(found, file.name).add(InputCode.TRACE, (), title)
+        return
     for column in columns:
         if column not in header:
             title = f"this file has no column `{column}`"
-            Problems(found, f"{file.name}:1").add(InputCode.TRACE, (), title)
+            help_ = did_you_mean(column, header) or (f"its columns: {', '.join(header)}",)
+            Problems(found, f"{file.name}:1").add(InputCode.TRACE, (), title, *help_)
     if not set(columns) <= set(header):
         return
     names: set[str] = set()

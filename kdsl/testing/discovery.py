@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import FoundFile, distinct, files_below, named_file
 from kdsl.testing.codes import TestCode
 
@@ -56,5 +57,5 @@ def _is_test_name(name: str) -> bool:
 
 def _unreadable(error: OSError) -> Diagnostic:
     path = str(error.filename)
-    title = f"cannot read `{path}`: {(error.strerror or str(error)).lower()}"
+    title = f"cannot read `{path}`: {reason_of(error)}"
     return Diagnostic(TestCode.UNREADABLE, title, where=path)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import FoundFile
 from kdsl.base.span import Source, Span
 from kdsl.base.undecodable import undecodable
@@ -76,7 +77,7 @@ def read_document(file: FoundFile, found: list[Diagnostic]) -> Place | None:
         found.append(undecodable(TestCode.UNREADABLE, path, error))
         return None
     except OSError as error:
-        title = f"cannot read `{path}`: {(error.strerror or str(error)).lower()}"
+        title = f"cannot read `{path}`: {reason_of(error)}"
         found.append(Diagnostic(TestCode.UNREADABLE, title, where=str(path)))
         return None
     return parse_document(Source(str(path), text), found)

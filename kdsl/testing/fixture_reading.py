@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
+from kdsl.base.errors import reason_of
 from kdsl.base.span import Span
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.read.documents import read_documents
@@ -252,7 +253,7 @@ def _add_manifests(pattern: Place, folder: Path, fixtures: Fixtures, found: list
 
 
 def _unreadable(path: Path, error: OSError, pattern: Place) -> Diagnostic:
-    title = f"cannot read `{path}`: {(error.strerror or str(error)).lower()}"
+    title = f"cannot read `{path}`: {reason_of(error)}"
     return Diagnostic(TestCode.UNREADABLE, title, pattern.span, "matched by this")
 
 

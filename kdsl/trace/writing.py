@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from kdsl.base.errors import KdslError
+from kdsl.base.errors import KdslError, reason_of
+from kdsl.base.whole_file import whole_file
 
 
 @contextmanager
@@ -18,25 +18,12 @@ def open_whole_trace(path: Path) -> Iterator[Callable[[str], object]]:
     It is written beside its place and renamed at the end; after an error a former file stays as it was.
     Raises KdslError if the file cannot be written.
     """
-    if path.exists() and not path.is_file():
-        # A device or a pipe.
-        with open_trace(path) as write:
-            assert write is not None
-            yield write
-        return
-    # The end of the name says whether the file is packed.
-    beside = path.with_name(f".{os.getpid()}.{path.name}")
     try:
-        with open_trace(beside, shown=path) as write:
+        with whole_file(path) as beside, open_trace(beside, shown=path) as write:
             assert write is not None
             yield write
-        try:
-            beside.replace(path)
-        except OSError as error:
-            raise _refused(path, error) from error
-    finally:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise _refused(path, error) from error
 
 
 @contextmanager
@@ -61,4 +48,4 @@ def open_trace(path: Path | None, shown: Path | None = None) -> Iterator[Callabl
 
 
 def _refused(path: Path, error: OSError) -> KdslError:
-    return KdslError(f"cannot write `{path}`: {(error.strerror or str(error)).lower()}")
+    return KdslError(f"cannot write `{path}`: {reason_of(error)}")

@@ -93,3 +93,16 @@ def test_the_shipped_rules_decide_the_same_in_yaml(tmp_path: Path, monkeypatch: 
         result = kdsl("simulate", *inputs, "--placements", str(tmp_path / name), *args)
         assert result.exit_code == 0, result.output
     assert (tmp_path / "yaml").read_text() == (tmp_path / "kdsl").read_text() != ""
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("fmt", "name a folder of rules"),
+        ("convert", "name a rule file, or a configuration of kube-scheduler"),
+    ],
+)
+def test_a_file_that_is_not_there_has_help(command: str, told: str, tmp_path: Path) -> None:
+    result = kdsl(command, str(tmp_path / "none"))
+    assert result.exit_code == 2
+    assert "no such file or directory" in result.stderr and f"= help: {told}" in result.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -54,6 +55,22 @@ def test_a_profile_that_is_not_there(tmp_path: Path) -> None:
             str(tmp_path / "kubeconfig"),
         )
     assert result.exit_code == 2 and "there is no profile `none`" in result.stderr
+
+
+def test_an_address_and_a_certificate_that_cannot_be_used(tmp_path: Path) -> None:
+    with SandboxThread(SandboxOptions(kubeconfig=tmp_path / "kubeconfig")), socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        common = ["extender", "--rules", str(RULES), "--kubeconfig", str(tmp_path / "kubeconfig")]
+        result = kdsl(*common, "--plain-http", "--bind-address", "127.0.0.1", "--secure-port", port)
+        # Nothing has been sent to it yet.
+        assert "the API server is 127.0.0.1:" in result.stderr
+        # An extender without a port is of no use.
+        assert result.exit_code == 2 and "help: name another address or port\n" in result.stderr
+        result = kdsl(*common, "--tls-cert-file", "none.pem", "--tls-private-key-file", "none.key")
+    assert result.exit_code == 2
+    assert "cannot be used: `none.pem`: no such file or directory\n" in result.stderr
 
 
 def test_it_answers_over_tls_until_it_is_told_to_end(tmp_path: Path) -> None:

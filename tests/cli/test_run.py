@@ -85,4 +85,5 @@ def test_an_address_that_is_taken(tmp_path: Path) -> None:
             "--profile", "kubernetes.v1_36.default",
         )  # fmt: skip
     assert result.exit_code == 2
-    assert AccessCode.ADDRESS in result.stderr and f"127.0.0.1:{port}" in result.stderr
+    assert AccessCode.ADDRESS in result.stderr and f"127.0.0.1:{port}: address already" in result.stderr
+    assert "or `--secure-port 0` for none" in result.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import yaml
+from kdsl.cli.sandbox import welcome_text as welcome
 
 from tests.cli.command_line import kdsl
 
@@ -52,20 +54,44 @@ def _nodes(config: dict[str, list[dict[str, dict[str, str]]]]) -> list[object]:
     return items
 
 
-def test_what_cannot_be_is_told(tmp_path: Path) -> None:
-    result = kdsl("sandbox", "--kubeconfig", str(tmp_path / "config"), "--fault", "nonsense")
+def test_a_path_with_a_blank_is_quoted_for_the_shell() -> None:
+    assert "  export KUBECONFIG='my folder/config'\n" in welcome("URL", "1 node", Path("my folder/config"))
+
+
+FAULTS = {
+    "nonsense": "no such fault: nonsense; there are clear, ",
+    "forbidd=nodes": "no such fault: forbidd; did you mean `forbid`?",
+    "latency=x": "latency takes seconds, as in `latency=0.2`, not `x`",
+    "errors=often": "errors takes a status and paths, as in `errors=500:*/binding`, not `often`",
+    "drop-watches=node": "drop-watches takes a resource, not `node`; did you mean `nodes`?",
+    "forbid": "forbid takes a resource, not ``",
+    "rotate-token=nobody": "rotate-token takes a user, not `nobody`",
+    "partition=3": "partition takes no value, not `3`",
+}
+
+
+def test_all_faults_that_cannot_be_are_told(tmp_path: Path) -> None:
+    options = [part for fault in FAULTS for part in ("--fault", fault)]
+    result = kdsl("sandbox", "--kubeconfig", str(tmp_path / "config"), *options)
     assert result.exit_code == 2
-    assert "no such fault: nonsense" in result.stderr
-    for fault, told in (
-        ("latency=x", "latency takes seconds, as in `latency=0.2`, not `x`"),
-        ("errors=often", "errors takes a status and paths, as in `errors=500:*/binding`, not `often`"),
-    ):
-        result = kdsl("sandbox", "--kubeconfig", str(tmp_path / "config"), "--fault", fault)
-        assert (result.exit_code, result.stderr) == (2, f"error: {told}\n")
+    lines = result.stderr.splitlines()
+    assert len(lines) == len(FAULTS)
+    for line, told in zip(lines, FAULTS.values(), strict=True):
+        assert told in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_is_told(tmp_path: Path) -> None:
     result = kdsl("sandbox", "--kubeconfig", str(tmp_path / "config"), "--cluster", str(tmp_path / "none"))
     assert result.exit_code == 2
     assert "no such file or directory" in result.stderr and "sandbox at" not in result.stdout
-    result = kdsl("sandbox", "--kubeconfig", str(tmp_path / "none" / "config"))
-    assert result.exit_code == 2
-    assert "cannot start" in result.stderr
+    path = tmp_path / "none" / "config"
+    result = kdsl("sandbox", "--kubeconfig", str(path))
+    told = f"cannot start: cannot write `{path}`: no such file or directory; name another `--kubeconfig`"
+    assert (result.exit_code, result.stderr) == (2, f"error: {told}\n")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = kdsl("sandbox", "--kubeconfig", str(tmp_path / "config"), "--port", port)
+    told = f"cannot start: port {port}: address already in use; name another `--port`"
+    assert (result.exit_code, result.stderr) == (2, f"error: {told}\n")
     assert list(tmp_path.iterdir()) == []

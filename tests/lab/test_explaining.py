@@ -53,6 +53,7 @@ def test_unknown_runs_and_pods_are_named(experiment: Path) -> None:
     run = lab.open(experiment.with_suffix("")).runs().column("run")[0].as_py()
     result = kdsl("lab", "explain", str(experiment), "0000zz", "pod-00")
     assert (result.exit_code, "has no run `0000zz`" in result.stderr) == (2, True)
+    assert f"\n  {run[:12]}  small, Random, seed 42\n" in result.stderr
     result = kdsl("lab", "explain", str(experiment), run, "pod-0")
     assert result.exit_code == 2
     assert "the run has no pod `pod-0`; did you mean `pod-0" in result.stderr

@@ -306,3 +306,37 @@ def test_no_text_raises(text: str) -> None:
     result = parse_rules(Source("f.kdsl.yaml", text))
     assert result.file is not None or result.diagnostics
     assert is_twin("f.kdsl.yaml")
+
+
+TWIN = """apiVersion: kdsl.dev/v1
+kind: Predicate
+metadata:
+  name: P
+  doc: harmless{hidden}
+spec:
+  body:
+  - require:
+      that: 'true'
+      else:
+        reason: no
+"""
+
+
+@pytest.mark.parametrize("hidden", ["\u202e", "\u2066", "\u2028", "\x85"])
+def test_characters_that_hide_text_are_mistakes(hidden: str) -> None:
+    (found,) = parse_twin(Source("a.kdsl.yaml", TWIN.replace("{hidden}", hidden))).diagnostics
+    assert (found.code, str(found.span)) == ("K0106", "a.kdsl.yaml:5:16")
+    assert f"\\u{ord(hidden):04X}" in found.help[0]
+    # A comment shows a reviewer another text just as well.
+    (found,) = parse_twin(Source("a.kdsl.yaml", f"# a{hidden}b\n{TWIN}")).diagnostics
+    assert (found.code, str(found.span)) == ("K0106", "a.kdsl.yaml:1:4")
+
+
+def test_escapes_of_such_characters_are_converted_to_escapes() -> None:
+    source = Source(
+        "a.kdsl", 'kdsl 1\npackage a\npredicate P { require true else "a\\u202e\\u2028\\u0085b" }\n'
+    )
+    text, found = convert(source, to_twin=True)
+    assert text is not None and not found
+    assert "\\u202E" in text and "\u202e" not in text
+    assert parse_twin(Source("a.kdsl.yaml", text)).file == parse_file(source).file

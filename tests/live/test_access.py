@@ -181,7 +181,7 @@ def test_files_that_are_not_what_they_should_be(tmp_path: Path) -> None:
     assert "too large" in problem(by(tmp_path / "large"))[1]
     assert problem(by(tmp_path / "gone"))[:2] == (
         AccessCode.KUBECONFIG,
-        "the kubeconfig cannot be read: No such file or directory",
+        "the kubeconfig cannot be read: no such file or directory",
     )
     assert problem(by(tmp_path / "broken"))[0] == "K1102"
 
@@ -218,7 +218,7 @@ def test_a_token_file_is_read_each_minute_and_when_it_is_refused(
     assert value() == "Bearer three" and "cannot be read" in token.error
     watch.seconds = 180
     assert value() == "Bearer three"
-    reason = f"{path}: the token cannot be read: No such file or directory"
+    reason = f"{path}: the token cannot be read: no such file or directory"
     assert caplog.messages == [f"the last token stays in use: {reason}"], "once is enough"
     path.write_text("four")
     watch.seconds = 240

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
 from typing import Any
 
@@ -12,10 +11,10 @@ import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.live.decision_log import DecisionLog
-from kdsl.live.endpoints import _reason
 from kdsl.live.guarding import AT_ONCE, MAX_BODY, OPEN
 from kdsl.live.health_checks import health_paths, ping
 from kdsl.live.http import Answer
+from kdsl.live.listening import address_reason
 from kdsl.live.questions import Explained, Question
 from kdsl.live.rights import KEPT_FOR, MAX_KEPT, Kept, Rights
 from kdsl.live.serving import Shown, application
@@ -276,5 +275,5 @@ def test_a_scheduler_that_may_not_ask_for_rights_logs_it_once(caplog: pytest.Log
 
 
 def test_an_address_without_a_host_of_its_name() -> None:
-    assert _reason(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"
-    assert _reason(OSError(98, "x")) == os.strerror(98)
+    assert address_reason(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"
+    assert address_reason(OSError(98, "x")) == "address already in use"

@@ -4,7 +4,7 @@ import pytest
 from kdsl.base.diagnostic import Diagnostic, Fix, Label, Severity
 from kdsl.base.span import Source, Span
 from kdsl.report import snippet
-from kdsl.report.diagnostics import render, summary
+from kdsl.report.diagnostics import in_order, render, summary
 
 
 def span(source: Source, text: str, nth: int = 0) -> Span:
@@ -76,6 +76,11 @@ def test_sorted_by_file_and_position() -> None:
     wanted = [span(first, "x"), span(first, "y"), span(second, "x")]
     rendered = render([Diagnostic("K1", "t", place) for place in reversed(wanted)], "concise")
     assert [line.partition(": ")[0] for line in rendered.split("\n")[:-1]] == ["a:1:1", "a:1:3", "b:1:1"]
+
+
+def test_documents_of_a_file_are_in_order_of_their_numbers() -> None:
+    found = [Diagnostic("K1109", "t", where=f"pods.yaml#{number}") for number in (10, 9, 100)]
+    assert [each.where for each in in_order(found)] == ["pods.yaml#9", "pods.yaml#10", "pods.yaml#100"]
 
 
 def test_a_place_in_another_file_is_shown_after() -> None:

@@ -52,7 +52,38 @@ metadata: {name: x}
     (pod,) = one.store.bodies(PODS)
     assert pod["spec"]["priority"] == 7
     assert pod["metadata"]["uid"] == "7e5c0000-0000-4000-8000-000000000000"
-    assert ["spec.containers: Required value" in item.title for item in found] == [True]
+    refused, unknown = found
+    assert "spec.containers: Required value" in refused.title and refused.help
+    assert "objects of kind `Unknown` in `example.com/v1` are left out" in unknown.title
+
+
+def test_misspelled_kinds_and_fields_are_told_once(tmp_path: Path) -> None:
+    text = """
+apiVersion: v1
+kind: Pood
+metadata: {name: first}
+---
+apiVersion: v1
+kind: Pood
+metadata: {name: second}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: good, lables: {app: web}}
+spec: {containers: [{name: c, image: i, resorces: {}}, {name: d, image: i, resorces: {}}]}
+"""
+    (tmp_path / "pods.yaml").write_text(text, encoding="utf-8")
+    found = list[Diagnostic]()
+    assert load(world(), [tmp_path], found) == 1
+    assert [(item.code, item.title, item.help) for item in found] == [
+        (
+            "K1106",
+            "objects of kind `Pood` in `v1` are left out: the sandbox does not serve them (seen 2 times)",
+            ("did you mean `Pod`?",),
+        ),
+        ("K1115", "no Pod has a field `metadata.lables`: it is left out", ()),
+        ("K1115", "no Pod has a field `spec.containers[].resorces`: it is left out (seen 2 times)", ()),
+    ]
 
 
 def test_a_list_of_kubectl_is_its_items(tmp_path: Path) -> None:

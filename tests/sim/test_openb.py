@@ -95,10 +95,15 @@ def test_malformed_rows(tmp_path: Path, row: str, title: str) -> None:
 
 def test_malformed_files(tmp_path: Path) -> None:
     trace = read(tmp_path, nodes="sn,cpu\nnode-0,1\n", pods=b"name\xff\x00,\n" + b"\x1f\x8b" * 3)
+    assert trace.diagnostics[0].help == ("its columns: sn, cpu",)
     assert not trace.nodes
     assert not trace.pods
     titles = said(trace)
     assert "nodes.csv:1: this file has no column `cpu_milli`" in titles
+    assert titles[-1] == "pods.csv: this is no table of text"
+    assert said(read(tmp_path, pods=b"")) == [
+        "pods.csv: this table is empty: its first row names the columns"
+    ]
     missing = read_openb(tmp_path / "nowhere", tmp_path / "pods.csv")
     assert missing.diagnostics[0].title == "cannot read this file: no such file or directory"
 

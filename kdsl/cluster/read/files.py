@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import Refusal, RefusedError, files_below, is_folder, read_named, read_written
 from kdsl.cluster.read.problems import InputCode, Problems
 
@@ -90,9 +91,8 @@ def _report(where: str, error: OSError | ValueError, found: list[Diagnostic]) ->
     if isinstance(error, RefusedError) and error.refusal is Refusal.TOO_LARGE:
         _too_large(Problems(found, where))
         return
-    reason = getattr(error, "strerror", None) or str(error)
     kind = "folder" if isinstance(error, RefusedError) and error.refusal is Refusal.TOO_MANY else "file"
-    title = f"cannot read this {kind}: {reason[:1].lower()}{reason[1:]}"
+    title = f"cannot read this {kind}: {reason_of(error)}"
     Problems(found, where).add(InputCode.UNREADABLE, (), title)
 
 

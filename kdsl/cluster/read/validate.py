@@ -34,7 +34,14 @@ from kdsl.cluster.read.validate_affinity import check_pod_affinity, check_spread
 from kdsl.cluster.read.validate_amounts import check_container_amounts, check_node_amounts, check_pod_amounts
 from kdsl.cluster.read.validate_catalog import check_catalog_object
 from kdsl.cluster.read.validate_selectors import check_node_affinity
-from kdsl.cluster.read.validate_words import check_known, one_of
+from kdsl.cluster.read.validate_words import (
+    LABEL_KEY,
+    LABEL_VALUE,
+    ONE_OF_THEM,
+    SHORT_NAME,
+    check_known,
+    one_of,
+)
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 TOLERATION_OPERATORS: Final = ("Exists", "Equal")
@@ -68,13 +75,17 @@ def _check_metadata(api_object: KubeObject, meta: ObjectMeta, problems: Problems
         )
     if meta.namespace and not is_dns_label(meta.namespace):
         problems.add(
-            InputCode.VALUE, ("metadata", "namespace"), f"`{meta.namespace}` is not a name of a namespace"
+            InputCode.VALUE,
+            ("metadata", "namespace"),
+            f"`{meta.namespace}` is not a name of a namespace",
+            SHORT_NAME,
         )
     for key, value in meta.labels.items():
+        path: Path = ("metadata", "labels", key)
         if not is_label_key(key):
-            _warn(InputCode.VALUE, ("metadata", "labels", key), f"`{key}` is not a label key", problems)
+            _warn(InputCode.VALUE, path, f"`{key}` is not a label key", problems, LABEL_KEY)
         elif not is_label_value(value):
-            _warn(InputCode.VALUE, ("metadata", "labels", key), f"`{value}` is not a label value", problems)
+            _warn(InputCode.VALUE, path, f"`{value}` is not a label value", problems, LABEL_VALUE)
 
 
 def _check_pod(pod: Pod, problems: Problems) -> None:
@@ -100,7 +111,10 @@ def _check_pod(pod: Pod, problems: Problems) -> None:
     _check_unique(gates, ("spec", "schedulingGates"), "scheduling gate", problems)
     if spec.priority is not None and spec.priority not in _INT32:
         problems.add(
-            InputCode.VALUE, ("spec", "priority"), f"priority {spec.priority} is not a 32-bit integer"
+            InputCode.VALUE,
+            ("spec", "priority"),
+            f"priority {spec.priority} is not a 32-bit integer",
+            f"write one from {_INT32[0]} to {_INT32[-1]}",
         )
 
 
@@ -120,7 +134,7 @@ def _check_claims(claims: Sequence[PodResourceClaim], problems: Problems) -> Non
     for i, claim in enumerate(claims):
         if bool(claim.resource_claim_name) == bool(claim.resource_claim_template_name):
             title = "either `resourceClaimName` or `resourceClaimTemplateName` is needed"
-            problems.add(InputCode.VALUE, (*path, i), title)
+            problems.add(InputCode.VALUE, (*path, i), title, ONE_OF_THEM)
 
 
 def _check_container(
@@ -130,7 +144,7 @@ def _check_container(
     if not container.name:
         problems.add(InputCode.MISSING, name, "a container needs a name")
     elif not is_dns_label(container.name):
-        problems.add(InputCode.VALUE, name, f"`{container.name}` is not a name of a container")
+        problems.add(InputCode.VALUE, name, f"`{container.name}` is not a name of a container", SHORT_NAME)
     elif container.name in names:
         problems.add(InputCode.DUPLICATE_VALUE, name, f"a second container is named `{container.name}`")
     names.add(container.name)
@@ -146,10 +160,10 @@ def _check_container(
 def _check_port(port: ContainerPort, path: Path, host_network: bool, problems: Problems) -> None:
     if not 1 <= port.container_port <= 65535:
         title = f"port {port.container_port} is not between 1 and 65535"
-        problems.add(InputCode.VALUE, (*path, "containerPort"), title)
+        problems.add(InputCode.VALUE, (*path, "containerPort"), title, "write one from 1 to 65535")
     if not 0 <= port.host_port <= 65535:
         title = f"host port {port.host_port} is not between 1 and 65535"
-        problems.add(InputCode.VALUE, (*path, "hostPort"), title)
+        problems.add(InputCode.VALUE, (*path, "hostPort"), title, "leave hostPort out, or write one from 1")
     elif host_network and port.host_port not in (0, port.container_port):
         title = (
             f"host port {port.host_port} is not the container port, though the pod is on the host's network"
@@ -158,7 +172,12 @@ def _check_port(port: ContainerPort, path: Path, host_network: bool, problems: P
     if port.protocol:
         check_known(port.protocol, PROTOCOLS, (*path, "protocol"), problems)
     if port.host_ip and not _is_ip(port.host_ip):
-        problems.add(InputCode.VALUE, (*path, "hostIP"), f"`{port.host_ip}` is not an IP address")
+        problems.add(
+            InputCode.VALUE,
+            (*path, "hostIP"),
+            f"`{port.host_ip}` is not an IP address",
+            "write one such as `10.0.0.1` or `fd00::1`",
+        )
 
 
 def _is_ip(text: str) -> bool:
@@ -192,17 +211,20 @@ def _check_toleration(toleration: TolerationSpec, path: Path, problems: Problems
             InputCode.VALUE,
             operator,
             f"the toleration operator `{toleration.operator}` is alpha in Kubernetes and not supported",
+            one_of(TOLERATION_OPERATORS),
         )
     elif toleration.operator:
         check_known(toleration.operator, TOLERATION_OPERATORS, operator, problems)
     if not toleration.key and toleration.operator != "Exists":
-        problems.add(InputCode.VALUE, operator, "a toleration without a key needs the operator `Exists`")
+        title = "a toleration without a key needs the operator `Exists`"
+        problems.add(InputCode.VALUE, operator, title, "add a key, or write `operator: Exists`")
     if toleration.operator == "Exists" and toleration.value:
+        title = "a toleration with the operator `Exists` has no value"
         problems.add(
-            InputCode.VALUE, (*path, "value"), "a toleration with the operator `Exists` has no value"
+            InputCode.VALUE, (*path, "value"), title, "leave `value` out, or write `operator: Equal`"
         )
     if toleration.key and not is_label_key(toleration.key):
-        problems.add(InputCode.VALUE, (*path, "key"), f"`{toleration.key}` is not a taint key")
+        problems.add(InputCode.VALUE, (*path, "key"), f"`{toleration.key}` is not a taint key", LABEL_KEY)
     if toleration.effect:
         check_known(toleration.effect, TAINT_EFFECTS, (*path, "effect"), problems)
 
@@ -215,16 +237,19 @@ def _check_node(node: Node, problems: Problems) -> None:
     for i, image in enumerate(node.status.images):
         if not 0 <= image.size_bytes < 2**63:
             path = ("status", "images", i, "sizeBytes")
-            problems.add(InputCode.VALUE, path, f"{image.size_bytes} is not the size of an image")
+            problems.add(
+                InputCode.VALUE, path, f"{image.size_bytes} is not the size of an image", "write bytes"
+            )
 
 
 def _check_taint(taint: TaintSpec, path: Path, taken: set[tuple[str, str]], problems: Problems) -> None:
     if not taint.key:
         problems.add(InputCode.MISSING, (*path, "key"), "a taint needs a key")
     elif not is_label_key(taint.key):
-        problems.add(InputCode.VALUE, (*path, "key"), f"`{taint.key}` is not a taint key")
+        problems.add(InputCode.VALUE, (*path, "key"), f"`{taint.key}` is not a taint key", LABEL_KEY)
     if not is_label_value(taint.value):
-        problems.add(InputCode.VALUE, (*path, "value"), f"`{taint.value}` is not a taint value")
+        title = f"`{taint.value}` is not a taint value"
+        problems.add(InputCode.VALUE, (*path, "value"), title, LABEL_VALUE)
     if not taint.effect:
         problems.add(InputCode.MISSING, (*path, "effect"), "a taint needs an effect", one_of(TAINT_EFFECTS))
     else:
@@ -235,9 +260,9 @@ def _check_taint(taint: TaintSpec, path: Path, taken: set[tuple[str, str]], prob
     taken.add((taint.key, taint.effect))
 
 
-def _warn(code: InputCode, path: Path, title: str, problems: Problems) -> None:
+def _warn(code: InputCode, path: Path, title: str, problems: Problems, *help: str) -> None:
     """Report a value that the API server would refuse though its meaning is clear: the object is used."""
-    problems.add(code, path, title, "the API server would refuse this", severity=Severity.WARNING)
+    problems.add(code, path, title, "the API server would refuse this", *help, severity=Severity.WARNING)
 
 
 def _check_unique(names: Sequence[str], path: Path, what: str, problems: Problems) -> None:

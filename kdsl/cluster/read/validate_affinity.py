@@ -14,7 +14,7 @@ from kdsl.cluster.api.objects import (
     TopologySpreadConstraint,
 )
 from kdsl.cluster.read.problems import InputCode, Problems
-from kdsl.cluster.read.validate_words import check_known
+from kdsl.cluster.read.validate_words import LABEL_KEY, LABEL_VALUE, SHORT_NAME, check_known
 
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 UNSATISFIABLE: Final = ("DoNotSchedule", "ScheduleAnyway")
@@ -52,7 +52,9 @@ def check_pod_affinity(affinity: Affinity, problems: Problems) -> None:
         for i, preferred in enumerate(one.preferred):
             if not 1 <= preferred.weight <= 100:
                 title = f"weight {preferred.weight} is not between 1 and 100"
-                problems.add(InputCode.VALUE, (*path, _PREFERRED, i, "weight"), title)
+                problems.add(
+                    InputCode.VALUE, (*path, _PREFERRED, i, "weight"), title, "write one from 1 to 100"
+                )
             _check_term(preferred.pod_affinity_term, (*path, _PREFERRED, i, "podAffinityTerm"), problems)
 
 
@@ -72,12 +74,14 @@ def check_spread(constraints: list[TopologySpreadConstraint], problems: Problems
 def _check_constraint(one: TopologySpreadConstraint, path: Path, problems: Problems) -> None:
     _check_topology_key(one.topology_key, path, problems)
     if one.max_skew < 1:
-        problems.add(InputCode.VALUE, (*path, "maxSkew"), f"maxSkew is {one.max_skew}, not 1 or more")
+        problems.add(
+            InputCode.VALUE, (*path, "maxSkew"), f"maxSkew is {one.max_skew}, not 1 or more", "write 1"
+        )
     check_known(one.when_unsatisfiable, UNSATISFIABLE, (*path, "whenUnsatisfiable"), problems)
     if one.min_domains is not None:
         if one.min_domains < 1:
             title = f"minDomains is {one.min_domains}, not 1 or more"
-            problems.add(InputCode.VALUE, (*path, "minDomains"), title)
+            problems.add(InputCode.VALUE, (*path, "minDomains"), title, "leave minDomains out, or write 1")
         elif one.when_unsatisfiable == "ScheduleAnyway":
             title = "minDomains has a meaning with DoNotSchedule only"
             problems.add(InputCode.VALUE, (*path, "minDomains"), title, "leave minDomains out")
@@ -97,7 +101,12 @@ def _check_term(term: PodAffinityTermSpec, path: Path, problems: Problems) -> No
     check_label_selector(term.namespace_selector, (*path, "namespaceSelector"), problems)
     for i, name in enumerate(term.namespaces):
         if not is_dns_label(name):
-            problems.add(InputCode.VALUE, (*path, "namespaces", i), f"`{name}` is not a name of a namespace")
+            problems.add(
+                InputCode.VALUE,
+                (*path, "namespaces", i),
+                f"`{name}` is not a name of a namespace",
+                SHORT_NAME,
+            )
     for field, keys in (
         ("matchLabelKeys", term.match_label_keys),
         ("mismatchLabelKeys", term.mismatch_label_keys),
@@ -108,7 +117,9 @@ def _check_term(term: PodAffinityTermSpec, path: Path, problems: Problems) -> No
 def _check_keys(keys: list[str], selector: LabelSelectorSpec | None, path: Path, problems: Problems) -> None:
     """Check keys whose labels, taken from the pod itself, are added to a selector."""
     if keys and selector is None:
-        problems.add(InputCode.VALUE, path, f"{path[-1]} needs a labelSelector to add to")
+        problems.add(
+            InputCode.VALUE, path, f"{path[-1]} needs a labelSelector to add to", "add `labelSelector: {}`"
+        )
     for i, key in enumerate(keys):
         _check_key(key, (*path, i), problems)
 
@@ -133,16 +144,18 @@ def _check_requirement(requirement: LabelSelectorRequirement, path: Path, proble
                 problems.add(InputCode.MISSING, values, f"`{requirement.operator}` needs at least one value")
         case "Exists" | "DoesNotExist":
             if requirement.values:
-                problems.add(InputCode.VALUE, values, f"`{requirement.operator}` takes no values")
+                problems.add(
+                    InputCode.VALUE, values, f"`{requirement.operator}` takes no values", "leave `values` out"
+                )
     for i, value in enumerate(requirement.values):
         _check_value(value, (*values, i), problems)
 
 
 def _check_key(key: str, path: Path, problems: Problems) -> None:
     if not is_label_key(key):
-        problems.add(InputCode.VALUE, path, f"`{key}` is not a label key")
+        problems.add(InputCode.VALUE, path, f"`{key}` is not a label key", LABEL_KEY)
 
 
 def _check_value(value: str, path: Path, problems: Problems) -> None:
     if not is_label_value(value):
-        problems.add(InputCode.VALUE, path, f"`{value}` is not a label value")
+        problems.add(InputCode.VALUE, path, f"`{value}` is not a label value", LABEL_VALUE)

@@ -109,7 +109,7 @@ def _check_csi_node(node: CSINode, problems: Problems) -> None:
         names.add(driver.name)
         if driver.allocatable.count is not None and driver.allocatable.count < 0:
             title = f"{driver.allocatable.count} is not a number of volumes"
-            problems.add(InputCode.VALUE, (*path, "allocatable", "count"), title)
+            problems.add(InputCode.VALUE, (*path, "allocatable", "count"), title, "write 0 or more")
 
 
 def _check_storage(amounts: ResourceList, path: Path, problems: Problems) -> None:

@@ -24,7 +24,7 @@ from kdsl.cluster.api.kinds import DeviceObject
 from kdsl.cluster.read.problems import InputCode, Problems
 from kdsl.cluster.read.validate_amounts import check_amount
 from kdsl.cluster.read.validate_selectors import check_node_selector
-from kdsl.cluster.read.validate_words import check_known
+from kdsl.cluster.read.validate_words import ONE_OF_THEM, check_known, one_of
 
 ALLOCATION_MODES: Final = (EXACT_COUNT, ALL_DEVICES)
 TAINT_EFFECTS: Final = ("None", "NoSchedule", "NoExecute")
@@ -61,7 +61,7 @@ def _check_claim(claim: ResourceClaim, problems: Problems) -> None:
 def _check_request(request: ClaimRequest, path: Path, problems: Problems) -> None:
     if (request.exactly is None) == (not request.first_available):
         title = "a request needs either `exactly` or `firstAvailable`"
-        problems.add(InputCode.VALUE, path, title)
+        problems.add(InputCode.VALUE, path, title, ONE_OF_THEM)
     if request.exactly is not None:
         _check_devices(request.exactly, (*path, "exactly"), problems)
     names = [each.name for each in request.first_available]
@@ -78,7 +78,7 @@ def _check_devices(request: DeviceRequest, path: Path, problems: Problems) -> No
         check_known(mode, ALLOCATION_MODES, (*path, "allocationMode"), problems)
     elif count < 0 or (count and mode == ALL_DEVICES):
         title = f"{count} is not a number of devices" if count < 0 else "`All` devices have no count"
-        problems.add(InputCode.VALUE, (*path, "count"), title)
+        problems.add(InputCode.VALUE, (*path, "count"), title, "leave `count` out, or write 1 or more")
     _check_selectors(request.selectors, (*path, "selectors"), problems)
     if request.capacity is not None:
         for name, amount in request.capacity.requests.items():
@@ -94,13 +94,13 @@ def _check_selectors(selectors: Sequence[DeviceSelector], path: Path, problems: 
 def _check_constraint(constraint: DeviceConstraint, path: Path, problems: Problems) -> None:
     if (constraint.match_attribute is None) == (constraint.distinct_attribute is None):
         title = "a constraint needs either `matchAttribute` or `distinctAttribute`"
-        problems.add(InputCode.VALUE, path, title)
+        problems.add(InputCode.VALUE, path, title, ONE_OF_THEM)
 
 
 def _check_requests(requests: Sequence[str], names: set[str], path: Path, problems: Problems) -> None:
     for i, name in enumerate(requests):
         if name not in names:
-            help = did_you_mean(name, sorted(names))
+            help = did_you_mean(name, sorted(names)) or (one_of(sorted(names)),)
             problems.add(InputCode.VALUE, (*path, i), f"the claim has no request `{name}`", *help)
 
 
@@ -116,7 +116,7 @@ def _check_slice(api_object: ResourceSlice, problems: Problems) -> None:
     places = (bool(spec.node_name), spec.node_selector is not None, spec.all_nodes)
     if (*places, spec.per_device_node_selection).count(True) != 1:
         title = "one of `nodeName`, `nodeSelector`, `allNodes` and `perDeviceNodeSelection` is needed"
-        problems.add(InputCode.VALUE, ("spec",), title)
+        problems.add(InputCode.VALUE, ("spec",), title, ONE_OF_THEM)
     if spec.node_selector is not None:
         check_node_selector(spec.node_selector, ("spec", "nodeSelector"), problems)
     for i, counters in enumerate(spec.shared_counters):
@@ -131,7 +131,7 @@ def _check_device(device: Device, path: Path, problems: Problems) -> None:
         values = (attribute.integer, attribute.boolean, attribute.string, attribute.version)
         if sum(value is not None for value in values) > 1:
             title = "an attribute has one of `int`, `bool`, `string` and `version`"
-            problems.add(InputCode.VALUE, (*path, "attributes", name), title)
+            problems.add(InputCode.VALUE, (*path, "attributes", name), title, ONE_OF_THEM)
     for name, capacity in device.capacity.items():
         check_amount(capacity.value, (*path, "capacity", name, "value"), problems)
     for i, consumed in enumerate(device.consumes_counters):

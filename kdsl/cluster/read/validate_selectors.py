@@ -10,6 +10,7 @@ from kdsl.cluster.api.names import is_label_key, is_label_value
 from kdsl.cluster.api.objects import NodeAffinity, NodeSelectorRequirement, NodeSelectorSpec, NodeSelectorTerm
 from kdsl.cluster.objects.selectors import is_integer
 from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.validate_words import LABEL_KEY
 
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 FIELD_OPERATORS: Final = ("In", "NotIn")
@@ -28,7 +29,7 @@ def check_node_affinity(affinity: NodeAffinity, problems: Problems) -> None:
         path = (*_AFFINITY, _PREFERRED, i)
         if not 1 <= preferred.weight <= 100:
             title = f"weight {preferred.weight} is not between 1 and 100"
-            problems.add(InputCode.VALUE, (*path, "weight"), title)
+            problems.add(InputCode.VALUE, (*path, "weight"), title, "write one from 1 to 100")
         _check_term(preferred.preference, (*path, "preference"), problems)
 
 
@@ -52,7 +53,7 @@ def _check_expression(requirement: NodeSelectorRequirement, path: Path, problems
     if not requirement.key:
         problems.add(InputCode.MISSING, (*path, "key"), "a requirement needs a label key")
     elif not is_label_key(requirement.key):
-        problems.add(InputCode.VALUE, (*path, "key"), f"`{requirement.key}` is not a label key")
+        problems.add(InputCode.VALUE, (*path, "key"), f"`{requirement.key}` is not a label key", LABEL_KEY)
     _check_operator(requirement.operator, OPERATORS, path, problems)
     values, place = requirement.values, (*path, "values")
     match requirement.operator:
@@ -61,10 +62,12 @@ def _check_expression(requirement: NodeSelectorRequirement, path: Path, problems
                 problems.add(InputCode.MISSING, place, f"`{requirement.operator}` needs at least one value")
         case "Exists" | "DoesNotExist":
             if values:
-                problems.add(InputCode.VALUE, place, f"`{requirement.operator}` takes no values")
+                title = f"`{requirement.operator}` takes no values"
+                problems.add(InputCode.VALUE, place, title, "leave `values` out")
         case "Gt" | "Lt":
             if len(values) != 1:
-                problems.add(InputCode.VALUE, place, f"`{requirement.operator}` takes exactly one value")
+                title = f"`{requirement.operator}` takes exactly one value"
+                problems.add(InputCode.VALUE, place, title, "write one whole number")
     for i, value in enumerate(values):
         if not is_label_value(value):
             _warn_of_dead_term(f"`{value}` is not a label value", (*place, i), problems)
@@ -83,7 +86,8 @@ def _check_field(requirement: NodeSelectorRequirement, path: Path, problems: Pro
         problems.add(InputCode.VALUE, (*path, "key"), title, f"the only one is `{NAME_FIELD}`")
     _check_operator(requirement.operator, FIELD_OPERATORS, path, problems)
     if len(requirement.values) != 1:
-        problems.add(InputCode.VALUE, (*path, "values"), "a field requirement takes exactly one value")
+        title = "a field requirement takes exactly one value"
+        problems.add(InputCode.VALUE, (*path, "values"), title, "write one, or several terms")
 
 
 def _check_operator(operator: str, known: tuple[str, ...], path: Path, problems: Problems) -> None:

@@ -1,12 +1,18 @@
-"""The check of fields with a fixed set of words; part of `validate`."""
+"""The check of fields with a fixed set of words, and help for names and labels; part of `validate`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.paths import Path
 from kdsl.cluster.read.problems import InputCode, Problems
+
+SHORT_NAME: Final = "write up to 63 lower case letters, digits and `-`, with a letter or digit at both ends"
+LABEL_KEY: Final = "write `NAME` or `PREFIX/NAME`, such as `example.com/team`"
+LABEL_VALUE: Final = "write up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends"
+ONE_OF_THEM: Final = "write exactly one of them"
 
 
 def check_known(word: str, known: Sequence[str], path: Path, problems: Problems, what: object = "") -> None:

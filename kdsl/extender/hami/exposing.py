@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from kdsl.live.listening import Listener
+from kdsl.live.listening import Listener, address_reason
 from kdsl.obs.gauges import Gauge, exposition
 from kdsl.obs.registry import CONTENT_TYPE
 
@@ -37,7 +37,8 @@ class MetricsPort:
         try:
             await self._listener.start(self._host, self._port)
         except OSError as error:
-            _LOG.error("HAMi's metrics are not served: %s:%s: %s", self._host, self._port, error)
+            place = f"{self._host}:{self._port}"
+            _LOG.error("HAMi's metrics are not served: %s: %s", place, address_reason(error))
             return
         try:
             await asyncio.Event().wait()

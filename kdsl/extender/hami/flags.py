@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from kdsl.app import Settings, build_scheduler, check_text
-from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source
@@ -24,6 +24,7 @@ from kdsl.lang.discovery import MAX_BYTES, SUFFIX, read_source, unreadable
 from kdsl.lang.yaml_tree import YamlMapping, read_yaml
 from kdsl.reload import Reloaded, Sources
 
+_CARD_POLICIES: Final = ("binpack", "spread", "numa", "mutex", "topology-aware")
 POLICIES: Final = {"node_policy": "nodePolicy", "card_policy": "cardPolicy"}
 _NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -58,7 +59,8 @@ class DeviceSources(Sources):
         try:
             source = read_source(self.devices, read_named(self.devices, MAX_BYTES))
         except (OSError, ValueError) as error:
-            raise InvalidInputError([unreadable(self.devices, error)]) from None
+            help_ = "name HAMi's device configuration with `--device-config-file`"
+            raise InvalidInputError([unreadable(self.devices, error, help_)]) from None
         if not isinstance(source, Source):
             raise InvalidInputError([source])
         read = read_yaml(source)
@@ -81,6 +83,15 @@ def node_labels(text: str) -> Mapping[str, str]:
     if not all(mark and key.strip() for key, mark, _ in pairs):
         raise ValueError(f"`{text}` is not like `key=value,key=value`")
     return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def card_policies(text: str) -> str:
+    """Check a list of policies for cards, `numa,binpack`; raise ValueError."""
+    for name in filter(None, text.split(",")):
+        if name not in _CARD_POLICIES:
+            near = did_you_mean(name, _CARD_POLICIES) or (f"there are {', '.join(_CARD_POLICIES)}",)
+            raise ValueError("; ".join((f"there is no policy `{name}`", *near)))
+    return text
 
 
 def duration(text: str) -> float:

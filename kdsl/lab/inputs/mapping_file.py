@@ -11,12 +11,10 @@ from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import InvalidInputError
-from kdsl.base.file_policy import read_named
-from kdsl.base.span import Source
-from kdsl.base.undecodable import undecodable
 from kdsl.check.model.types import Type
 from kdsl.cluster.api.names import is_label_key
 from kdsl.config.codes import ConfigCode
+from kdsl.config.documents import one_document
 from kdsl.config.misfits import misfits
 from kdsl.eval.views import attribute_of
 from kdsl.lab.inputs.cells import NO_TEXT, Column, Kind, Unit
@@ -25,12 +23,10 @@ from kdsl.lab.inputs.groups import ORDERED, SUMMED, Grouping, GroupValue, How
 from kdsl.lab.inputs.mapping import Join, Mapping, Objects
 from kdsl.lab.inputs.tables import Table
 from kdsl.lang.yaml_tree import (
-    MAX_BYTES,
     YamlMapping,
     YamlNode,
     YamlScalar,
     YamlSequence,
-    read_yaml,
     to_plain,
 )
 
@@ -68,7 +64,7 @@ def mapping_schema() -> dict[str, Any]:
 
 def load_mapping(path: Path) -> Mapping:
     """Read a mapping; tables in it are relative to its folder. Raises InvalidInputError with all mistakes."""
-    root = _document(path)
+    root = one_document(path, "a mapping", "Mapping kdsl.dev/v1")
     found = list(misfits(root, mapping_schema()))
     if found:
         raise InvalidInputError(found)
@@ -78,25 +74,6 @@ def load_mapping(path: Path) -> Mapping:
     if has_errors(found):
         raise InvalidInputError(sorted(found, key=lambda each: each.span.start if each.span else 0))
     return Mapping(path, nodes, pods)
-
-
-def _document(path: Path) -> YamlNode:
-    try:
-        text = read_named(path, MAX_BYTES).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInputError([undecodable(ConfigCode.UNREADABLE, path, error)]) from error
-    except (OSError, ValueError) as error:
-        # A null byte in the path is a ValueError.
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        title = f"cannot read `{path}`: {reason}"
-        raise InvalidInputError([Diagnostic(ConfigCode.UNREADABLE, title, where=str(path))]) from error
-    read = read_yaml(Source(str(path), text))
-    if has_errors(read.diagnostics):
-        raise InvalidInputError(read.diagnostics)
-    if len(read.documents) != 1:
-        title = f"`{path}` holds {len(read.documents)} documents: a mapping is one"
-        raise InvalidInputError([Diagnostic(ConfigCode.UNREADABLE, title, where=str(path))])
-    return read.documents[0]
 
 
 def _items(node: YamlMapping, key: str) -> tuple[YamlMapping, ...]:

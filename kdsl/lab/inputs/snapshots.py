@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import FoundFile, files_below
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.read.files import SUFFIXES
@@ -85,7 +86,7 @@ def _in_order(folder: Path, found: list[Diagnostic]) -> Sequence[tuple[int, Path
     refused: list[OSError] = []
     files = files_below(folder, _is_input, refused)
     for error in refused:
-        title = f"cannot read this file: {error.strerror or error}"
+        title = f"cannot read this file: {reason_of(error)}"
         Problems(found, str(error.filename)).add(InputCode.UNREADABLE, (), title)
     if not files and not refused:
         title = "this folder has no YAML or JSON files"

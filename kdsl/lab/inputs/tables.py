@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import open_written
 from kdsl.base.span import Span
 from kdsl.base.undecodable import json_mistake
@@ -85,8 +86,7 @@ def open_rows(table: Table, found: list[Diagnostic]) -> Iterator[Rows | None]:
     try:
         file = open_written(table.folder, table.file)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        title = f"cannot read `{table.file}`: {reason[:1].lower()}{reason[1:]}"
+        title = f"cannot read `{table.file}`: {reason_of(error)}"
         found.append(Diagnostic(InputCode.UNREADABLE, title, table.span))
         yield None
         return
@@ -152,6 +152,10 @@ def _csv_rows(table: Table, data: BinaryIO, found: list[Diagnostic]) -> Rows | N
         if not found:
             title = "this table is empty: its first row names the columns"
             Problems(found, str(table.path)).add(InputCode.TRACE, (), title)
+        return None
+    if any("\0" in name for name in header):
+        title = "this is no table of text: its first row has a null byte"
+        Problems(found, str(table.path)).add(InputCode.TRACE, (), title)
         return None
     width = len(header)
     places = [_place(table, column, header, found) for column in table.columns]

@@ -28,6 +28,8 @@ _EVENTS: Final = {
     "ADDED": "seen", "MODIFIED": "seen", "DELETED": "gone", "BOOKMARK": "",
     "Add": "seen", "Update": "seen", "Delete": "gone",
 }  # fmt: skip
+_SHOWN: Final = 5
+"""So many broken lines are reported one by one."""
 _HELP: Final = "docs/traces.md has the command that writes one"
 
 
@@ -86,11 +88,16 @@ def _lose(recording: Recording, event: _Event) -> None:
 
 
 def _events(name: str, data: bytes, found: list[Diagnostic]) -> Iterator[_Event]:
+    broken: list[Diagnostic] = []
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
         if line.strip():
-            event = _event(f"{name}#{number}", line, found)
+            event = _event(f"{name}#{number}", line, broken)
             if event is not None:
                 yield event
+    found += broken[:_SHOWN]
+    if len(broken) > _SHOWN:
+        title = f"{len(broken) - _SHOWN:,} more lines of this file are no events"
+        Problems(found, name).add(InputCode.NOT_AN_OBJECT, (), title, _HELP)
 
 
 def _event(where: str, line: bytes, found: list[Diagnostic]) -> _Event | None:

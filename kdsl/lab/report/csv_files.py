@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kdsl.base.visible import visible
+from kdsl.base.whole_file import whole_file
 from kdsl.lab.intervals import Interval
 from kdsl.lab.report.contents import Contents
 from kdsl.lab.report.study import Study
@@ -38,7 +39,7 @@ def write_csv(contents: Contents, folder: Path) -> list[Path]:
     found = []
     for name, (heads, rows) in tables.items():
         path = folder / f"{name}.csv"
-        with path.open("w", encoding="utf-8", newline="") as file:
+        with whole_file(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(heads)
             writer.writerows(map(_harmless, rows))

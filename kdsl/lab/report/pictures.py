@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Final, Literal
 
+from kdsl.base.whole_file import whole_file
 from kdsl.lab.report.contents import Contents
 from kdsl.lab.report.library import vl_convert
 from kdsl.lab.report.plots import VERSION, Plot
@@ -22,10 +23,11 @@ def write_pictures(contents: Contents, folder: Path, form: Literal["png", "svg"]
     for plot in contents.plots:
         path = folder / f"{file_name(contents, plot)}.{form}"
         svg: str = vl_convert().vegalite_to_svg(in_colours(plot.whole(CONFIG)), vl_version=VERSION)
-        if form == "svg":
-            path.write_text(svg, encoding="utf-8")
-        else:
-            path.write_bytes(vl_convert().svg_to_png(svg, scale=_SCALE, ppi=_PPI))
+        with whole_file(path) as beside:
+            if form == "svg":
+                beside.write_text(svg, encoding="utf-8")
+            else:
+                beside.write_bytes(vl_convert().svg_to_png(svg, scale=_SCALE, ppi=_PPI))
         found.append(path)
     return found
 

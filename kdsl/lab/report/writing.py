@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.errors import KdslError
+from kdsl.base.whole_file import whole_file
 from kdsl.lab.report import charts, lines
 from kdsl.lab.report.cards import heat_maps
 from kdsl.lab.report.contents import Contents
@@ -45,7 +46,8 @@ def write_page(contents: Contents, path: Path) -> tuple[Diagnostic, ...]:
     """Write the page; return the files that could not be read."""
     text = page_of(contents)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    with whole_file(path) as beside:
+        beside.write_text(text, encoding="utf-8")
     return contents.evidence.problems
 
 

@@ -8,21 +8,23 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Final
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.frozen_map import freeze
+from kdsl.base.paths import Path, path_text
 from kdsl.base.span import Span
 from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.read.problems import InputCode
 from kdsl.cluster.read.reader import read_values
 from kdsl.config.codes import ConfigCode
-from kdsl.config.misfits import place_of
+from kdsl.config.misfits import node_at, place_of
 from kdsl.lab.rules import Value
 from kdsl.lab.time.distributions import Distribution, distribution_of
 from kdsl.lab.time.expander import check_expander
 from kdsl.lab.time.fleet import HOSTNAME
 from kdsl.lab.time.generating import FitTo, Generation, Wave
 from kdsl.lab.time.plan import AfterEviction, NodeGroup, Scaling, Stop, TimePlan
-from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, to_plain
+from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_plain
 
 Values = Mapping[str, Value]
 
@@ -130,7 +132,7 @@ def read_time(root: YamlNode) -> tuple[TimeSpec | None, tuple[Diagnostic, ...]]:
         if "like" in group:
             likes[name] = place_of(root, (*path, "like"))
         elif "node" in group:
-            facts, problems = _template(name, group["node"], place_of(root, (*path, "node")))
+            facts, problems = _template(name, group["node"], node_at(root, (*path, "node")))
             found += problems
             if facts is not None:
                 templates[name] = facts
@@ -157,17 +159,40 @@ def _expander_problems(time: YamlMapping) -> tuple[Diagnostic, ...]:
     return tuple(check_expander(scalar.text, scalar.locator())[1])
 
 
-def _template(name: str, node: Any, place: Span) -> tuple[NodeFacts | None, list[Diagnostic]]:
+def _template(name: str, node: Any, written: YamlNode) -> tuple[NodeFacts | None, list[Diagnostic]]:
     """Return the node of a group, which is written as a Kubernetes node without kind and name."""
     meta = {**(node.get("metadata") or {}), "name": name}
     read = read_values([{"apiVersion": "v1", "kind": "Node", **node, "metadata": meta}], "node")
-    # Kubernetes objects have no places in the text: all of their mistakes are at the node.
-    problems = [replace(each, span=place, where="") for each in read.diagnostics]
+    places = dict(_places(written, ()))
+    problems = [
+        replace(
+            each,
+            span=places.get(each.where.partition(": ")[2], written.span),
+            where="",
+            # Somebody has written this node for this experiment: an unknown field is a mistake.
+            severity=Severity.ERROR if each.code == InputCode.UNKNOWN_FIELD else each.severity,
+        )
+        for each in read.diagnostics
+    ]
     if not read.nodes:
-        return None, problems or [_wrong("this is not a node", place)]
+        return None, problems or [_wrong("this is not a node", written.span)]
     facts = NodeFacts.of(read.nodes[0])
     labels = freeze({HOSTNAME: name, **facts.labels})
     return replace(facts, labels=labels), [each for each in problems if each.is_error]
+
+
+def _places(node: YamlNode, path: Path) -> Iterator[tuple[str, Span]]:
+    """Yield the places of all values of a tree by their paths, as diagnostics write them."""
+    yield path_text(path), node.span
+    match node:
+        case YamlMapping(entries=entries):
+            for key, value in entries:
+                yield from _places(value, (*path, key.text))
+        case YamlSequence(items=items):
+            for index, item in enumerate(items):
+                yield from _places(item, (*path, index))
+        case YamlScalar():
+            return
 
 
 def _scaling(values: Mapping[str, Any]) -> Scaling:

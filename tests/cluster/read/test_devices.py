@@ -98,6 +98,7 @@ def claim(*requests: Manifest, **devices: Any) -> Manifest:
 def test_a_mistake_is_reported_and_the_object_skipped(manifest: Manifest, found: str) -> None:
     read = read_values([manifest])
     assert [one.title for one in read.diagnostics] == [found]
+    assert all(one.help for one in read.diagnostics if one.code == "K1109")
     assert read.objects == ()
 
 

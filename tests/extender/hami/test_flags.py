@@ -63,6 +63,13 @@ def test_a_node_policy_that_hami_would_take_for_binpack() -> None:
     assert result.exit_code == 2 and "'bin-pack' is not one of 'binpack', 'spread'" in result.stderr
 
 
+def test_a_card_policy_that_hami_would_ignore() -> None:
+    assert flags.card_policies("numa,binpack") == "numa,binpack"
+    result = kdsl("hami", "--device-config-file", "x.yaml", "--gpu-scheduler-policy", "numa,spred")
+    assert result.exit_code == 2
+    assert "there is no policy `spred`; did you mean `spread`?" in " ".join(result.stderr.split())
+
+
 def test_addresses_and_labels() -> None:
     assert flags.address(":9395") == ("0.0.0.0", 9395)
     assert flags.address("127.0.0.1:443") == ("127.0.0.1", 443)

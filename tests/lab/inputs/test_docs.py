@@ -62,6 +62,17 @@ def test_the_error_in_the_mapping(tmp_path: Path) -> None:
     assert shown.replace("tasks.yaml", str(path)) in ended.stderr
 
 
+def test_after_an_error_there_are_no_sums(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.yaml"
+    path.write_text(YAML[0], encoding="utf-8")
+    ended = kdsl("lab", "inspect", str(path))
+    assert ended.exit_code == 2 and "cannot read `tasks.csv`" in ended.stderr
+    assert [line.split()[:3] for line in ended.stdout.splitlines()] == [
+        ["TABLE", "OF", "ROWS"],
+        ["the", "mapping", "nodes"],
+    ]
+
+
 def test_the_errors_of_rows(tmp_path: Path) -> None:
     pods = {"file": "pods.csv", "columns": {"id": "text", "cpu": "float"}, "name": "row.id", "cpu": "row.cpu"}
     rows = "".join(

@@ -99,6 +99,12 @@ def test_bytes_that_are_no_text_matter_in_columns_that_are_read(tmp_path: Path) 
     assert _titles(tmp_path, b"id,n\n\xff,1\n")[0] == "the cell is not UTF-8 text"
 
 
+def test_a_binary_file_is_one_mistake(tmp_path: Path) -> None:
+    assert _titles(tmp_path, b"\x7fELF\x00\x01\n\x00\n") == [
+        "this is no table of text: its first row has a null byte"
+    ]
+
+
 def test_files_outside_are_no_tables(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "link.csv").symlink_to("/etc/passwd")

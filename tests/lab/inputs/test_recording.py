@@ -228,6 +228,14 @@ def test_lines_that_are_no_events(tmp_path: Path, line: str, title: str) -> None
     assert any(each.startswith(title) for each in found) if title else found == []
 
 
+def test_a_file_that_is_no_log_is_not_reported_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text("nonsense\n" * 200, encoding="utf-8")
+    found = titles(read_watch(path))
+    assert len(found) == 6
+    assert found[-1] == "195 more lines of this file are no events"
+
+
 def test_times_need_a_zone() -> None:
     assert time_of("2026-11-01T00:00:00.000001Z") == time_of("2026-11-01T01:00:00.000001+01:00")
     assert time_of("2026-11-01T00:00:00") is time_of(5) is time_of("soon") is None

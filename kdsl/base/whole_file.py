@@ -1,0 +1,39 @@
+"""Files that are written wholly or not at all: a full disk leaves no half of one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield a path beside the file to write to, which is renamed at the end; a device is written itself.
+
+    After an error a former file stays as it was. Raises OSError that names the file.
+    """
+    # The end of a name may say whether the file is packed.
+    beside = path if path.exists() and not path.is_file() else path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        yield beside
+        if beside != path:
+            beside.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+    finally:
+        if beside != path:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file that does not exist. Raises FileExistsError if it does, or another OSError."""
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+        try:
+            file.write(text)
+            file.flush()
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
