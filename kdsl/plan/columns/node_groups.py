@@ -97,14 +97,15 @@ class NodeReads(Struct, eq=False):
         there are more than a few groups.
         """
         if not self.columns:
-            version = _facts_version(batch.facts.snapshot)
-            if self.cluster is None or self.cluster.version != version:
+            # Read once: other threads may begin anew meanwhile.
+            cluster, version = self.cluster, _facts_version(batch.facts.snapshot)
+            if cluster is None or cluster.version != version:
                 # Numbering all nodes pays only if the facts stay.
-                self.cluster = ClusterGroups(version)
-            elif self.cluster.codes is None:
-                self.cluster = self._groups_of_all(version, batch.facts)
-            if self.cluster.number:
-                return self.cluster.groups(batch.rows)
+                cluster = self.cluster = ClusterGroups(version)
+            elif cluster.codes is None:
+                cluster = self.cluster = self._groups_of_all(version, batch.facts)
+            if cluster.number:
+                return cluster.groups(batch.rows)
         digits = self.digits(batch.facts, batch.rows, _SHARED)
         return None if digits is None else few_groups(digits, len(batch))
 
@@ -113,9 +114,9 @@ class NodeReads(Struct, eq=False):
         live = facts.snapshot
         digits = None if self.fields & OF_PODS else self.digits(facts, live.order, _SHARED)
         groups = None if digits is None else few_groups(digits, len(live.order))
-        codes = np.zeros(len(live.names), np.uint8)
         if groups is None:
-            return ClusterGroups(version, codes)
+            return ClusterGroups(version, np.zeros(0, np.uint8))
+        codes = np.zeros(len(live.names), np.uint8)
         codes[live.order] = groups.spread(range(len(groups.marks)), np.uint8)
         return ClusterGroups(version, codes, len(groups.marks))
 

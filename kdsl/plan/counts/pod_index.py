@@ -90,16 +90,16 @@ class PodIndex:
         self._arrived.clear()
 
     def _index_arrived(self) -> None:
-        live = self._live
-        for row, pods in self._arrived.items():
-            now = live.info(row).pods if live.names[row] else ()
+        live, arrived = self._live, self._arrived
+        # First: pods may have moved to another row with their node.
+        for row, pods in arrived.items():
             if pods is None:
-                self._drop(self._pods.get(row, ()))
-                pods = now
-            self._pods[row] = now
+                self._drop(self._pods.pop(row, ()))
+        for row, pods in arrived.items():
+            now = self._pods[row] = live.info(row).pods if live.names[row] else ()
             for fact, values in self._facts.items():
-                values.put(fact, row, pods)
-        self._arrived.clear()
+                values.put(fact, row, now if pods is None else pods)
+        arrived.clear()
 
     def matching(
         self, selector: LabelSelector, namespaces: Collection[str] | None = None

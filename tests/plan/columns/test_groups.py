@@ -15,7 +15,7 @@ from kdsl.eval.nodelist import StringList
 from kdsl.eval.scalar.meter import Meter
 from kdsl.plan.columns.batch import batch_of
 from kdsl.plan.columns.groups import MOST, few_groups, grouped
-from kdsl.plan.columns.node_groups import NodeReads
+from kdsl.plan.columns.node_groups import ClusterGroups, NodeReads
 
 SIZES = st.sampled_from((1, 2, 3, 40, 300, 5_000, 2**62))
 
@@ -85,3 +85,22 @@ def test_groups_of_all_nodes_are_those_of_their_facts(
         assert reads.cluster is not None and reads.cluster.number == len({*zones})
         zones[0] = data.draw(st.sampled_from("abc"))
         cache.update_node(NodeFacts("n0", labels=FrozenMap({"zone": zones[0]})))
+
+
+def test_groups_are_complete_even_if_another_thread_begins_anew() -> None:
+    class Interrupted(ClusterGroups, frozen=True, eq=False):
+        @property
+        def number(self) -> int:
+            reads.cluster = ClusterGroups(self.version)
+            return 1
+
+    cache = ClusterCache()
+    cache.add_node(NodeFacts("n", labels=FrozenMap({"zone": "a"})))
+    snapshot, reads = cache.snapshot(), NodeReads(keys={("labels", "zone")})
+    batch = batch_of(NodeSet.all(snapshot), [Meter.of(100)])
+    for _ in range(2):
+        reads.groups(batch)
+    assert reads.cluster is not None and reads.cluster.number == 1
+    reads.cluster = Interrupted(reads.cluster.version, reads.cluster.codes)
+    groups = reads.groups(batch)
+    assert groups is not None and groups.firsts == [0]
