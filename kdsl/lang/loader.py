@@ -22,8 +22,8 @@ from kdsl.lang.discovery import NO_DRAFTS, Drafts, read_library, read_sources
 from kdsl.lang.parser import ParseResult
 from kdsl.lang.program import LoadResult, alias_of, has_teams, imported_by, program_of
 from kdsl.lang.tree import Declaration, File, Import
-from kdsl.lang.tree_cache import read_tree, write_tree
-from kdsl.lang.twin import API_VERSION, is_twin, parse_rules
+from kdsl.lang.tree_cache import parse_and_keep, read_tree
+from kdsl.lang.twin import API_VERSION, is_twin
 from kdsl.lang.twin_table import PACKAGE
 
 
@@ -151,12 +151,7 @@ def _parse(path: str, text: str, places: tuple[str, ...]) -> ParseResult:
     """Parse a rule file, or return its cached tree: from this process, or from an earlier run."""
     source, disk = Source(path, text, places), disk_cache(os.environ)
     kept = read_tree(disk, source)
-    if kept is not None:
-        return ParseResult(kept, ())
-    result = parse_rules(source)
-    if result.file is not None and not result.diagnostics:
-        write_tree(disk, source, result.file)
-    return result
+    return parse_and_keep(disk, source) if kept is None else ParseResult(kept, ())
 
 
 def _contested(name: str, libraries: Sequence[Sequence[ParseResult]]) -> Diagnostic:

@@ -1,4 +1,4 @@
-"""Trees of rule files, kept on disk between runs. `loader.py` parses files that are not there."""
+"""Trees of rule files, kept on disk between runs. Files that are not there are parsed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kdsl.base.record_codec import RecordCodec
 from kdsl.base.span import Source
 
 if TYPE_CHECKING:
+    from kdsl.lang.parser import ParseResult
     from kdsl.lang.tree import File
 
 MAX_TREES: Final = 512
@@ -54,14 +55,20 @@ def write_tree(disk: DiskCache | None, source: Source, file: File) -> None:
     disk.prune(_PREFIX, MAX_TREES)
 
 
+def parse_and_keep(disk: DiskCache | None, source: Source) -> ParseResult:
+    """Parse a rule file, and store its tree if it has no errors."""
+    from kdsl.lang.twin import parse_rules
+
+    parsed = parse_rules(source)
+    if parsed.file is not None and not parsed.diagnostics:
+        write_tree(disk, source, parsed.file)
+    return parsed
+
+
 def tree_of(disk: DiskCache | None, source: Source) -> File | None:
     """Return the cached tree of a rule file, else a new one, with this very source; None for other texts."""
-    file = read_tree(disk, source)
-    if file is None:
-        from kdsl.lang.twin import parse_rules
-
-        file = parse_rules(source).file
-    return file
+    kept = read_tree(disk, source)
+    return parse_and_keep(disk, source).file if kept is None else kept
 
 
 def _name(source: Source) -> str:
@@ -70,11 +77,11 @@ def _name(source: Source) -> str:
 
 @cache
 def _code() -> str:
-    """Return a digest of the code that makes trees: a tree of other code is not used."""
-    package = files(__package__)
+    """Return a digest of the code that makes, writes and reads trees: a tree of other code is not used."""
     texts = sorted(
         (each.name, each.read_text(encoding="utf-8"))
-        for each in package.iterdir()
+        for package in (__package__, RecordCodec.__module__.rpartition(".")[0])
+        for each in files(package).iterdir()
         if each.name.endswith((".py", ".lark"))
     )
     return digest_of(sys.version, *(text for _, text in texts))

@@ -37,6 +37,20 @@ def test_another_text_path_or_code_is_another_tree(disk: DiskCache, monkeypatch:
     assert read_tree(disk, source) is None
 
 
+@pytest.mark.parametrize(
+    "name", ["lang/grammar.lark", "lang/tree.py", "base/record_codec.py", "base/span.py"]
+)
+def test_trees_of_other_code_go_by_another_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, read = tree_cache._code.__wrapped__(), Path.read_text
+
+    def changed(path: Path, encoding: str) -> str:
+        return read(path, encoding) + ("#" if path.match(f"kdsl/{name}") else "")
+
+    assert tree_cache._code.__wrapped__() == before
+    monkeypatch.setattr(Path, "read_text", changed)
+    assert tree_cache._code.__wrapped__() != before
+
+
 def test_a_damaged_copy_is_none(disk: DiskCache) -> None:
     source, file = sample()
     write_tree(disk, source, file)

@@ -231,6 +231,9 @@ def test_damaged_trees_are_parsed_again(
     assert again.program == replace(made.program, packages=again.program.packages)
     assert dict(again.program.packages) == dict(made.program.packages)
     assert ours(again).span.source in {file.span.source for file in again.program.files}
+    monkeypatch.setattr("kdsl.lang.twin.parse_rules", None)
+    kept = answer.rules(with_trees=True)
+    assert kept is not None and kept.program == again.program
 
 
 def test_kept_trees_are_not_parsed_again(
