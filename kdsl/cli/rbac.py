@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from kdsl.cli.examples import examples_of
 from kdsl.cli.inputs import config_option, read_config
@@ -91,6 +92,9 @@ def command(
     """
     if (shadow or not extender) and (extender or webhook):
         raise click.UsageError("--extender excludes --shadow, and --webhook-configuration belongs to it")
+    is_named = click.get_current_context().get_parameter_source("lease") is ParameterSource.COMMANDLINE
+    if no_leader_elect and is_named:
+        raise click.UsageError("--no-leader-elect excludes --lease: there is no lease then")
     from kdsl.app import configured, hook_tables
     from kdsl.base.clock import SystemClock
     from kdsl.cycle.waiting import WaitingPods

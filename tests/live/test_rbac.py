@@ -82,6 +82,11 @@ def test_what_an_extender_does_not_do(capsys: pytest.CaptureFixture[str], option
     assert "--extender excludes --shadow" in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_lease_without_leader_election_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rbac", "--lease", "own", "--no-leader-elect"]) == 2
+    assert "--no-leader-elect excludes --lease" in " ".join(capsys.readouterr().err.split())
+
+
 def test_the_shipped_rules_need_what_their_parts_say(capsys: pytest.CaptureFixture[str]) -> None:
     text, roles = printed(
         capsys, "--lease", "mine", "--name", "r", "--namespace", "n", "--service-account", "s"
