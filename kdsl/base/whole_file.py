@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, follows_link: bool = True) -> Iterator[Path]:
     """Yield a path beside the file to write to, which is renamed at the end; a device is written itself.
 
-    After an error a former file stays as it was. Raises OSError that names the file.
+    After an error a former file stays as it was. A new one has its mode. If `path` is a link, its target is
+    written, as by `open`; without `follows_link` the link is replaced. Raises OSError that names the file.
     """
-    # The end of a name may say whether the file is packed.
-    beside = path if path.exists() and not path.is_file() else path.with_name(f".{os.getpid()}.{path.name}")
+    target = Path(os.path.realpath(path)) if follows_link else path
+    if path.exists() and not path.is_file():
+        target = beside = path
+    else:
+        # The end of a name may say whether the file is packed.
+        beside = target.with_name(f".{os.getpid()}.{target.name}")
     try:
         yield beside
-        if beside != path:
-            beside.replace(path)
+        if beside != target:
+            if target.is_file() and not target.is_symlink():
+                beside.chmod(stat.S_IMODE(target.stat().st_mode))
+            beside.replace(target)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
-        if beside != path:
+        if beside != target:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
 

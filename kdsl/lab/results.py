@@ -164,13 +164,13 @@ class ResultFolder:
     def put(self, path: Path, table: pyarrow.Table) -> None:
         """Write a table to a file, wholly or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as beside:
+        with whole_file(path, follows_link=False) as beside:
             arrow().parquet.write_table(table, beside, compression="zstd")
 
     def put_bytes(self, path: Path, content: bytes) -> None:
         """Write a file, wholly or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as beside:
+        with whole_file(path, follows_link=False) as beside:
             beside.write_bytes(content)
 
 

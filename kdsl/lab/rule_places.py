@@ -33,7 +33,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an experiment says about the rules of a run: the profile's name, and parameters with their values
+    """The rules of a run as an experiment states them: the profile's name, and parameters with their values
     by name.
     """
 

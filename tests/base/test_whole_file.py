@@ -23,6 +23,21 @@ def test_an_error_keeps_the_former_file_and_names_it(tmp_path: Path) -> None:
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("page.html", "new")]
 
 
+@pytest.mark.parametrize("follows_link", [True, False])
+def test_the_target_of_a_link_is_written_unless_links_are_foreign(tmp_path: Path, follows_link: bool) -> None:
+    target, link = tmp_path / "page.html", tmp_path / "latest.html"
+    target.write_text("former")
+    target.chmod(0o600)
+    link.symlink_to(target.name)
+    with whole_file(link, follows_link) as beside:
+        beside.write_text("new")
+    assert link.is_symlink() == follows_link and link.read_text() == "new"
+    assert target.read_text() == ("new" if follows_link else "former")
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert follows_link or not link.stat().st_mode & 0o002
+    assert {each.name for each in tmp_path.iterdir()} == {"page.html", "latest.html"}
+
+
 def test_a_device_is_written_itself() -> None:
     with whole_file(Path("/dev/null")) as beside:
         assert beside == Path("/dev/null")
