@@ -174,7 +174,7 @@ class HookTable:
         fields = self._fields
         if not fields:
             return self
-        kind = tuple(map(bool, map(getattr, repeat(pod), fields)))
+        kind = tuple([bool(getattr(pod, name)) for name in fields])
         table = self._by_kind.get(kind)
         if table is None:
             empty = {each for each, is_full in zip(fields, kind, strict=True) if not is_full}
