@@ -380,6 +380,7 @@ class Engine:
         else:
             record.scores = scores = score_nodes(attempt, NodeSet(attempt.snapshot, rows))
             by = self._options.tie_break
-            choice = select(scores.totals, by, self._draws() if by is TieBreak.RANDOM else None)
+            random = self._draws() if by is TieBreak.RANDOM else None
+            choice = select(scores.points, by, random, scores.shared)
         record.choice = choice
         return attempt.snapshot.names[rows.item(choice.index)]

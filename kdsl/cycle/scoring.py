@@ -39,13 +39,20 @@ class ScoreColumn(Struct, frozen=True, eq=False):
 
 
 class Scores(Struct, frozen=True, eq=False):
-    """The scores of a feasible set in its order; `totals` are weighted sums over the columns.
+    """The scores of a feasible set in its order. Weighted sums over the columns are `points`, in addition to
+    those that all nodes share.
 
     `compute` returns the columns, which not every decision shows; call it before the snapshot changes.
     """
 
-    totals: NDArray[np.int64]
+    points: NDArray[np.int64]
     compute: Callable[[], tuple[ScoreColumn, ...]] = tuple
+    shared: int = 0
+
+    @property
+    def totals(self) -> NDArray[np.int64]:
+        """Return the weighted sums."""
+        return self.points + self.shared
 
     @property
     def columns(self) -> tuple[ScoreColumn, ...]:
@@ -89,14 +96,14 @@ def _largest(column: NDArray[np.int64]) -> int:
 
 def _by_profile(attempt: Attempt, nodes: NodeSet) -> Scores:
     """Score by the rules and plugins that the profile names."""
-    table, skipped = attempt.table, attempt.state.skipped_scores
+    table = attempt.table
     if not table.scores:
         return Scores(np.ones(len(nodes.rows), dtype=np.int64))
     joined, failed = table.joined_scores, None
     if joined is not None and not nodes.snapshot.is_overlay:
-        skipped |= joined.pre_score(attempt.state, attempt.pod, nodes)
+        joined.pre_score(attempt.state, attempt.pod, nodes)
         _run_pre_scores(attempt, nodes, table.lone_pre_scores)
-        scores = _joined_totals(joined, attempt, nodes)
+        scores = _joined_scores(joined, attempt, nodes)
         if isinstance(scores, Scores):
             return scores
         failed = scores
@@ -107,23 +114,24 @@ def _by_profile(attempt: Attempt, nodes: NodeSet) -> Scores:
     return Scores(_sum(columns, len(nodes.rows)), lambda: columns)
 
 
-def _joined_totals(joined: JoinedScores, attempt: Attempt, nodes: NodeSet) -> Scores | Fault | None:
-    """Return the totals from the memo; None where the plugins must run one by one, a fault where the joined
+def _joined_scores(joined: JoinedScores, attempt: Attempt, nodes: NodeSet) -> Scores | Fault | None:
+    """Return the scores from the memo; None where the plugins must run one by one, a fault where the joined
     call raised.
     """
     try:
-        totals = joined.totals(attempt.state, attempt.pod, nodes)
+        found = joined.points(attempt.state, attempt.pod, nodes)
     except Exception as cause:  # noqa: BLE001 - asked one by one, the plugin that raised is known
         return failed_together(cause)
-    if totals is None:
+    if found is None:
         return None
+    points, shared = found
     skipped = attempt.state.skipped_scores
     for hook in attempt.table.lone_scores:
         if hook.plugin not in skipped:
-            _, points = _score(hook, attempt, nodes)
-            if not isinstance(points, int) or points:
-                totals = totals + points * hook.weight
-    return Scores(totals, lambda: _columns(attempt, nodes))
+            _, more = _score(hook, attempt, nodes)
+            if not isinstance(more, int) or more:
+                points = points + more * hook.weight
+    return Scores(points, lambda: _columns(attempt, nodes), shared)
 
 
 def _columns(attempt: Attempt, nodes: NodeSet) -> tuple[ScoreColumn, ...]:

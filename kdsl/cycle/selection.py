@@ -28,8 +28,12 @@ class Choice(Struct, frozen=True):
     tied: int = 1
 
 
-def select(totals: NDArray[np.int64], tie_break: TieBreak, random: Random | None = None) -> Choice:
-    """Choose among at least one total, given in visiting order; `random` is for `TieBreak.RANDOM`."""
+def select(
+    totals: NDArray[np.int64], tie_break: TieBreak, random: Random | None = None, shared: int = 0
+) -> Choice:
+    """Choose among at least one total, given in visiting order, each without `shared` points; `random` is for
+    `TieBreak.RANDOM`.
+    """
     if tie_break is TieBreak.HEAP:
         order = _pre_order(len(totals))
         index = order.item(totals.take(order).argmax())
@@ -41,7 +45,7 @@ def select(totals: NDArray[np.int64], tie_break: TieBreak, random: Random | None
     if tie_break is TieBreak.RANDOM and tied > 1:
         assert random is not None
         index = places.item(random.randrange(tied))
-    return Choice(index, highest, tied)
+    return Choice(index, highest + shared, tied)
 
 
 @lru_cache(MAX_ORDERS)

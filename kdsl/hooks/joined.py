@@ -84,10 +84,12 @@ class JoinedScores(Protocol):
 
     names: frozenset[str]
 
-    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
-        """Return the scores that skip the pod."""
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> None:
+        """Mark the scores that skip the pod in the state."""
         ...
 
-    def totals(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | None:
-        """Return the weighted sums of the scores of each node; None where they must run one by one."""
+    def points(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> tuple[NDArray[np.int64], int] | None:
+        """Return the weighted sums of the scores of each node without the points that all nodes share, and
+        these; None where the scores must run one by one.
+        """
         ...

@@ -181,13 +181,13 @@ def test_what_is_wrong_of_a_decision_is_seen(
         assert found == is_spoilt
 
 
-def last_of_best(totals: Any, tie_break: Any, random: Any = None) -> Choice:
-    found = select(totals, tie_break, random)
+def last_of_best(totals: Any, *how: Any) -> Choice:
+    found = select(totals, *how)
     return Choice(int((totals == totals.max()).nonzero()[0][-1]), found.total, found.tied)
 
 
-def worst(totals: Any, tie_break: Any, random: Any = None) -> Choice:
-    found = select(totals, tie_break, random)
+def worst(totals: Any, *how: Any) -> Choice:
+    found = select(totals, *how)
     return Choice(int(totals.argmin()), found.total, found.tied)
 
 

@@ -295,7 +295,7 @@ def test_scores_that_fail_in_one_call_only_are_a_fault(
     order = ProfileOrder("p", "t", scores=tuple((one.key, one.weight) for one in compiled.scores))
     frozen, _ = freeze(manager, order)
     assert frozen is not None
-    monkeypatch.setattr(ScoreMemo, "totals", lambda *_: raising())
+    monkeypatch.setattr(ScoreMemo, "points", lambda *_: raising())
     of = Attempt(join(frozen, compiled), PodInfo("p"), cluster(3).snapshot())
     if messages:
         assert score_nodes(of, of.all_nodes).totals.tolist() == [3, 3, 3]

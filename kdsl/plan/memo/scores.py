@@ -81,22 +81,24 @@ class ScoreMemo:
         self._skips = skips or Skips((), plugins)
         self._memo: SignatureMemo[_Entry] = SignatureMemo(self._kept.reads, plugins[0].node_steps)
 
-    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
-        """Return the scores that skip the pod."""
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> None:
+        """Mark the scores that skip the pod in the state."""
         entry = self._memo.of(pod, nodes, self._new_entry)
         for _, sums in entry.sums:
             sums.refresh()
         for _, raw in entry.raw:
             raw.refresh()
         state.values[self._key] = entry
-        skipped = {*entry.skipped, *self._skips(pod, nodes).scores}
+        skipped = state.skipped_scores
+        skipped.update(entry.skipped, self._skips(pod, nodes).scores)
         for plugin in self._uncached:
             if plugin.name not in skipped and plugin.pre_score(state, pod, nodes) is not None:
                 skipped.add(plugin.name)
-        return skipped
 
-    def totals(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | None:
-        """Return the weighted sums of the nodes; None if a score is out of range."""
+    def points(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> tuple[NDArray[np.int64], int] | None:
+        """Return the weighted sums of the nodes without their common points, and these; None if a score is
+        out of range.
+        """
         entry = state.values.get(self._key)
         assert isinstance(entry, _Entry)
         columns: Columns = []
@@ -107,11 +109,11 @@ class ScoreMemo:
         except _RangeError:
             return None
         if not columns:
-            return np.full(len(nodes), same, np.int64)
+            return np.zeros(len(nodes), np.int64), same
         total = columns[0]
         for points in columns[1:]:
             total = total + points
-        return total + same if same else total
+        return total, same
 
     def _uncached_points(self, state: CycleState, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
         """Return the common points of scores that cannot be kept; append columns for those that differ."""

@@ -26,6 +26,7 @@ from kdsl.plan.memo.scores import ScoreMemo
 
 from tests.plan.lab import compile_rules, predicate, score
 from tests.plan.memo.test_joined import column_of, joined_answers, profile_of
+from tests.plan.memo.totals import totals_of
 
 ZONE = FrozenMap({"zone": "z"})
 
@@ -155,11 +156,8 @@ def test_scores_are_right_after_node_classes_were_renumbered() -> None:
         cache.add_node(NodeFacts(name))
     for counts in LOADS:
         load(cache, counts)
-        nodes, state = NodeSet.all(cache.snapshot()), CycleState()
-        joined.pre_score(state, PodInfo("p"), nodes)
-        totals = joined.totals(state, PodInfo("p"), nodes)
-        assert totals is not None
-        assert totals.tolist() == [20 * count for count in counts]
+        totals = totals_of(joined, PodInfo("p"), NodeSet.all(cache.snapshot()))
+        assert totals == [20 * count for count in counts]
 
 
 @pytest.mark.usefixtures("few_numbers")

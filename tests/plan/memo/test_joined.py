@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from tests.plan.expressions import Expressions
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, compiler, predicate, score
+from tests.plan.memo.totals import totals_of
 
 INT_LEAVES = st.sampled_from(
     [
@@ -67,7 +68,6 @@ BOOL_LEAVES = st.sampled_from(
         "pod.labels.all(k, node.labels[?k].orValue('') != '')",
     ]
 )
-
 
 EXPRESSIONS = Expressions(INT_LEAVES, BOOL_LEAVES)
 INTS, BOOLS = EXPRESSIONS.ints(3), EXPRESSIONS.bools(3)
@@ -296,26 +296,19 @@ def test_joined_rules_answer_for_one_node_after_the_other_as_they_do_alone(
             one = nodes.take(np.array([at]))
             uncached = compiled().predicates
             assert joined_answers(warm, pod, one) == one_by_one(uncached, pod, one)
-            state = CycleState()
-            warm_scores.pre_score(state, pod, one)
-            totals = warm_scores.totals(state, pod, one)
-            expected = sum_of_each(scoring().scores, pod, one)
-            assert (None if totals is None else totals.tolist()) == expected
+            assert totals_of(warm_scores, pod, one) == sum_of_each(scoring().scores, pod, one)
 
 
 @pytest.mark.usefixtures("over_columns")
 def test_a_score_that_may_abort_is_not_prefetched() -> None:
     joined = ScoreMemo([score('value 8 / (node.allocatable["cpu"] / quantity("1"))\non error abort')])
-    cache, pod, state = ClusterCache(), PodInfo("p"), CycleState()
+    cache, pod = ClusterCache(), PodInfo("p")
     for cpu in (2, 0):
         cache.add_node(NodeFacts(f"n{cpu}", allocatable=Resources({"cpu": cpu * 1000})))
     nodes = NodeSet.all(cache.snapshot())
-    joined.pre_score(state, pod, nodes)
-    totals = joined.totals(state, pod, nodes.take(np.array([0])))
-    assert totals is not None
-    assert totals.tolist() == [8]
+    assert totals_of(joined, pod, nodes.take(np.array([0]))) == [8]
     with pytest.raises(ScoreError):
-        joined.totals(state, pod, nodes)
+        totals_of(joined, pod, nodes)
 
 
 @settings(deadline=None, max_examples=40)
@@ -452,10 +445,7 @@ def test_joined_scores_add_up_to_the_sum_of_each(
             continue
         expected = sum_of_each(compiled().scores, pod, nodes)
         for _ in range(2):
-            state = CycleState()
-            assert warm.pre_score(state, pod, nodes) == set()
-            totals = warm.totals(state, pod, nodes)
-            assert (None if totals is None else totals.tolist()) == expected
+            assert totals_of(warm, pod, nodes) == expected
 
 
 def sum_of_each(plugins: Iterable[ScorePlugin], pod: PodInfo, nodes: NodeSet) -> list[int] | None:

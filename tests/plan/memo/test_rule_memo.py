@@ -21,6 +21,7 @@ from kdsl.plan.rules.score import ScoreError
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, rules
 from tests.plan.memo.test_joined import column_of
+from tests.plan.memo.totals import totals_of
 
 RULES = f"""
 predicate Zone {{ require node.labels[?"zone"] == pod.labels[?"zone"] else "zone" }}
@@ -98,10 +99,7 @@ def test_a_score_runs_for_the_first_two_pods_that_it_cannot_distinguish(
     cache.add_pod(PodInfo("q", node_name="a"))
     nodes = NodeSet.all(cache.snapshot())
     for priority in range(1, 6):
-        state, one = CycleState(), pod(priority, "b")
-        assert joined.pre_score(state, one, nodes) == set()
-        totals = joined.totals(state, one, nodes)
-        assert totals is not None and totals.tolist() == [0, 114, 100]
+        assert totals_of(joined, pod(priority, "b"), nodes) == [0, 114, 100]
     assert count == {"Near": 2, "Free": 5}
 
 
@@ -129,14 +127,10 @@ profile p {{ scheduler "t" queue Q predicates {{ Calm }} scores {{ Teams weight 
 
         monkeypatch.setattr(plugin, method, recorded)
 
-    def answers(priority: int) -> tuple[list[str], list[int]]:
+    def answers(priority: int) -> tuple[list[str], list[int] | None]:
         asked.clear()
-        nodes, state, one = NodeSet.all(cache.snapshot()), CycleState(), pod(priority, "b")
-        found = reasons(predicates, one, cache)
-        scores.pre_score(state, one, nodes)
-        totals = scores.totals(state, one, nodes)
-        assert totals is not None
-        return found, totals.tolist()
+        one = pod(priority, "b")
+        return reasons(predicates, one, cache), totals_of(scores, one, NodeSet.all(cache.snapshot()))
 
     assert answers(1) == answers(2) == (["", "", ""], [0, 0, 0])
     assert answers(3) == (["", "", ""], [0, 0, 0])
@@ -184,10 +178,8 @@ profile p {{ scheduler "t" queue Q predicates {{ Pairs }} scores {{ Sum weight 1
         cache.add_node(NodeFacts(name, labels=labels))
 
     def answers() -> tuple[list[str], list[int] | None]:
-        nodes, state, one = NodeSet.all(cache.snapshot()), CycleState(), pod(1, "b")
-        scores.pre_score(state, one, nodes)
-        totals = scores.totals(state, one, nodes)
-        return reasons(predicates, one, cache), None if totals is None else totals.tolist()
+        one = pod(1, "b")
+        return reasons(predicates, one, cache), totals_of(scores, one, NodeSet.all(cache.snapshot()))
 
     for _ in range(3):
         assert answers() == ([""] * 3, [7] * 3)
@@ -230,10 +222,7 @@ profile p {{ scheduler "t" queue Q predicates {{ Rare }} scores {{ Few weight 1 
     for at in range(5):
         computed = 0
         assert reasons(predicates, pod(0, "b"), cache) == ["", "", ""]
-        nodes, state = NodeSet.all(cache.snapshot()), CycleState()
-        scores.pre_score(state, pod(0, "b"), nodes)
-        totals = scores.totals(state, pod(0, "b"), nodes)
-        assert totals is not None and totals.tolist() == [89 - at, 89, 89]
+        assert totals_of(scores, pod(0, "b"), NodeSet.all(cache.snapshot())) == [89 - at, 89, 89]
         per_pod.append(computed)
         # Its node is of a class that no rule has judged yet.
         cache.add_pod(PodInfo(f"q{at}", node_name="a"))
