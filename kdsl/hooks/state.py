@@ -39,7 +39,8 @@ class CycleState(Struct, eq=False):
     @property
     def has_faults(self) -> bool:
         """Return whether a plugin has recorded a fault."""
-        return type(self.faults) is not list or self.faults != []
+        faults = self.faults
+        return type(faults) is not list or len(faults) > 0
 
     def take_faults(self) -> tuple[Fault, ...]:
         """Return the faults that plugins recorded since the last call. A recorded value may be of any

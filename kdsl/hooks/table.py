@@ -143,7 +143,7 @@ class HookTable:
     rules: str = ""
     only_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     bystanders: frozenset[str] = frozenset()
-    """The plugins that skip the pod and are not called, in a table for pods of one kind."""
+    """The plugins that skip the pod and are not called, in a table for pods that have the same of these fields."""
     lone_pre_filters: Calls[PreFilterHook] = field(init=False)
     lone_filters: Calls[Filter] = field(init=False)
     lone_pre_scores: Calls[PreScore] = field(init=False)
@@ -151,7 +151,7 @@ class HookTable:
     pre_filter_names: tuple[str, ...] = field(init=False)
     places: Mapping[str, int] = field(init=False)
     _fields: tuple[str, ...] = field(init=False)
-    _by_kind: dict[tuple[bool, ...], HookTable] = field(init=False, default_factory=dict, compare=False)
+    _by_filled: dict[tuple[str, ...], HookTable] = field(init=False, default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         predicates = _names_of(self.joined_predicates) | self.bystanders
@@ -173,12 +173,11 @@ class HookTable:
         fields = self._fields
         if not fields:
             return self
-        kind = tuple([bool(getattr(pod, name)) for name in fields])
-        table = self._by_kind.get(kind)
+        filled = tuple([name for name in fields if getattr(pod, name)])
+        table = self._by_filled.get(filled)
         if table is None:
-            empty = {each for each, is_full in zip(fields, kind, strict=True) if not is_full}
-            table = self._by_kind[kind] = self._without(
-                frozenset(name for name, needed in self.only_for.items() if empty.issuperset(needed))
+            table = self._by_filled[filled] = self._without(
+                frozenset(name for name, needed in self.only_for.items() if not set(filled) & set(needed))
             )
         return table
 
