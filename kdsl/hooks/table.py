@@ -143,7 +143,7 @@ class HookTable:
     rules: str = ""
     only_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     bystanders: frozenset[str] = frozenset()
-    """The plugins that skip the pod and are not called, in a table for pods that have the same of these fields."""
+    """The plugins that skip the pod and are not called, in a table for pods that have the same fields."""
     lone_pre_filters: Calls[PreFilterHook] = field(init=False)
     lone_filters: Calls[Filter] = field(init=False)
     lone_pre_scores: Calls[PreScore] = field(init=False)
