@@ -13,10 +13,11 @@ import numpy as np
 from kdsl.check.model.typed import Macro
 from kdsl.check.model.types import Type
 from kdsl.eval.scalar.comprehensions import pairs
-from kdsl.eval.values import kind_of
+from kdsl.eval.values import Value, kind_of
 from kdsl.plan.card_table import PLAIN_FIELDS
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
+    PLAIN,
     AllBad,
     Bad,
     Cards,
@@ -42,6 +43,9 @@ from kdsl.plan.columns.kernels import Kernel, sum_overflows
 from kdsl.plan.columns.logic import OpenRows, Operand
 from kdsl.plan.columns.numbers import number_range
 from kdsl.plan.columns.traced import is_traced
+
+_MOST_RECORDED: Final = 16
+"""The most items of a list of which a recording chooses one by comparisons."""
 
 
 def equal_codes(left: ColumnValue, right: ColumnValue) -> Column | None:
@@ -266,16 +270,20 @@ def _sum(dtype: Any) -> Kernel:
 
 
 def _index_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    """Return the item at a position that all rows share: the one with that many present items before it."""
+    """Return the item at a position that all rows share: the one with that many present items before it.
+    Or the item at the position of each row, of a list that all rows share.
+    """
     items, index = args
+    if isinstance(items, Same) and isinstance(index, Column):
+        return _chosen(items.value, index)
     if not isinstance(items, Items) or not isinstance(index, Same):
         raise NotColumnar
     if type(index.value) is not int:
         raise NotColumnar
-    if all(entry.present is None for entry in items.entries) and items.bad is None:
+    if all(entry.present is None for entry in items.entries):
         if not 0 <= index.value < len(items.entries):
             raise AllBad
-        return items.entries[index.value].value
+        return with_bad(items.entries[index.value].value, items.bad)
     before = np.zeros(rows, dtype=np.int64)
     found = np.zeros(rows, dtype=np.bool_)
     result: Any = None
@@ -289,6 +297,36 @@ def _index_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     if result is None:
         raise AllBad
     return Column(result, either(items.bad, ~found if not found.all() else None))
+
+
+def _chosen(items: Sequence[Value], index: Column) -> ColumnValue:
+    """Return the item at the position of each row."""
+    places, bad = operand(index, np.int64)
+    is_outside = (places < 0) | (places >= len(items))
+    # A recording must hold for other rows, too.
+    if is_traced(places) or is_outside.any():
+        if not is_traced(places) and is_outside.all():
+            raise AllBad
+        places, bad = np.where(is_outside, 0, places), either(bad, is_outside)
+    return with_bad(_at(items, places), bad)
+
+
+def _at(items: Sequence[Value], places: Int64s) -> ColumnValue:
+    """Return the items at some positions: a column of numbers, or a list of such columns."""
+    classes = {item.__class__ for item in items}
+    if len(classes) == 1 and (dtype := PLAIN.get(*classes)) is not None:
+        if not is_traced(places):
+            return Column(np.array(items, dtype)[places])
+        if len(items) > _MOST_RECORDED:
+            raise NotColumnar
+        found: Any = items[0]
+        for at, item in enumerate(items[1:], 1):
+            found = np.where(places == at, item, found)
+        return Column(found) if is_traced(found) else Same(found)
+    if classes <= {tuple, list} and len(sizes := {len(item) for item in items}) == 1:
+        columns = [_at([item[at] for item in items], places) for at in range(*sizes)]
+        return Items(tuple(PresentItem(at, each, None) for at, each in enumerate(columns)), False)
+    raise NotColumnar
 
 
 def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
