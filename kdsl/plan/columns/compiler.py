@@ -319,7 +319,7 @@ class Lowering:
         is_numbers = self.at.is_numbers(expr.iterable) and expr.macro in _OVER_NUMBERS
         if not (is_numbers or self.at.is_uniform(expr.iterable)) or is_open(expr.iterable.type):
             raise NotColumnar
-        if expr.iterable.type.name not in ("list", "map"):
+        if expr.iterable.type.name not in ("list", "map", "resources"):
             raise NotColumnar
         iterable = self.lower(expr.iterable)
         inner = self._within(variable.slot for variable in expr.variables)

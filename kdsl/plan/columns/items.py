@@ -19,6 +19,7 @@ from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     PLAIN,
     AllBad,
+    Array,
     Bad,
     Cards,
     Coded,
@@ -269,6 +270,30 @@ def _sum(dtype: Any) -> Kernel:
     return kernel
 
 
+def _extreme(dtype: Any, better: Callable[..., Array]) -> Kernel:
+    """Return the kernel of `min` or `max`: the first of the best items that a row has."""
+
+    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        items = args[0]
+        if not isinstance(items, Items):
+            raise NotColumnar
+        if not items.entries:
+            raise AllBad
+        best, _ = operand(items.entries[0].value, dtype)
+        # The rows with an item so far; None if all have one.
+        found = items.entries[0].present
+        for entry in items.entries[1:]:
+            values, _ = operand(entry.value, dtype)
+            present, wins = entry.present, better(values, best)
+            wins = wins if found is None else wins | ~found
+            best = np.where(wins if present is None else wins & present, values, best)
+            found = None if found is None or present is None else found | present
+        bad = items.bad if found is None or found.all() else either(items.bad, ~found)
+        return Column(best if is_traced(best) else np.broadcast_to(np.asarray(best, dtype), rows), bad)
+
+    return kernel
+
+
 def _index_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     """Return the item at a position that all rows share: the one with that many present items before it.
     Or the item at the position of each row, of a list that all rows share.
@@ -349,6 +374,10 @@ CALLS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = {
     **dict.fromkeys(("list_size", "size_list", "map_size", "size_map"), _size),
     "list_sum_int": _sum(np.int64),
     "list_sum_double": _sum(np.float64),
+    "list_min_int": _extreme(np.int64, np.less),
+    "list_max_int": _extreme(np.int64, np.greater),
+    "list_min_double": _extreme(np.float64, np.less),
+    "list_max_double": _extreme(np.float64, np.greater),
     "lists_range": number_range,
     "index_list": _index_list,
     "in_list": _in_list,
