@@ -266,6 +266,14 @@ def _index_resources(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return Column(table.read(name.value), scale=resource_scale(name.value))
 
 
+def _in_resources(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    """Return which nodes have a resource: those with an amount of it that is not zero."""
+    name, table = args
+    if not isinstance(table, ResourceTable) or not isinstance(name, Same):
+        raise NotColumnar
+    return Column(table.read(name.value) != 0)
+
+
 _ORDER: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
     "less": np.less,
     "less_equals": np.less_equal,
@@ -320,6 +328,7 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "ratio_quantity": _operation(_ratio, AMOUNT, undefined=_is_rounded),
     "quantity_as_integer": _amount_as_integer,
     "index_resources": _index_resources,
+    "in_resources": _in_resources,
     **dict.fromkeys(("quantity_sign", "sign_quantity"), _operation(np.sign, AMOUNT)),
     "quantity_is_greater_than": _operation(np.greater, AMOUNT),
     "quantity_is_less_than": _operation(np.less, AMOUNT),
