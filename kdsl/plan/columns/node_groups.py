@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 from msgspec import Struct, field
@@ -24,7 +24,6 @@ _STEPS: Final = 512
 """The steps for collecting reads; beyond that, columns are as fast."""
 _SHARED: Final = 256
 """The most values of a fact that nodes may be grouped by: of more, the nodes of a call hardly share one."""
-Scalar = TypeVar("Scalar", bound=np.generic)
 
 FactsVersion = tuple[int, int, int]
 """The versions of the facts, the nodes and the images of a cluster."""
@@ -153,21 +152,8 @@ class NodeGroups:
         self._collect = collect
         self._slot = slot
 
-    def evaluate(self, batch: Batch, question: Callable[[Batch], NDArray[Scalar]]) -> NDArray[Scalar] | None:
-        """Ask about the first row of each group, in visiting order, and return the answer for each row.
-
-        None if the rows cannot be grouped, or if there are so many groups that columns are as fast.
-        """
-        groups = self.groups(batch)
-        if groups is None:
-            return None
-        answers = question(batch.part(np.array(groups.firsts)))
-        known = answers.tolist()
-        # Most often all nodes pass.
-        return answers[:1].repeat(len(batch)) if len({*known}) == 1 else groups.spread(known, answers.dtype)
-
     def groups(self, batch: Batch) -> Groups | None:
-        """Return the groups of rows; None as for `evaluate`."""
+        """Return the groups of rows; None if they cannot be grouped, or if columns are as fast."""
         frame = batch.frame
         reads = frame[self._slot]
         if reads is UNSET or reads is None or not reads.hold():
