@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.snapshot.fact_columns import ABSENT, OF_PODS, FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
-from kdsl.eval.scalar import UNSET, Frame
+from kdsl.eval.scalar import UNSET, Closure, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import Batch
@@ -52,8 +52,8 @@ class ClusterGroups(Struct, frozen=True, eq=False):
 
 class NodeReads(Struct, eq=False):
     """The reads of nodes for one pod: attributes, keys of maps (values, or only presence in `tests`), and
-    numbers by row. `lets` are the variables that were followed, `counts` those whose numbers are read.
-    `cluster` has the groups of all nodes.
+    numbers by row. `lets` are the variables that were followed, `counts` those whose numbers are read; the
+    closure reads the same count in another attempt, if it is known. `cluster` has the groups of all nodes.
     """
 
     fields: set[str] = field(default_factory=set)
@@ -61,14 +61,17 @@ class NodeReads(Struct, eq=False):
     tests: set[tuple[str, str]] = field(default_factory=set)
     columns: dict[int, Numbers] = field(default_factory=dict)
     lets: set[int] = field(default_factory=set)
-    counts: list[TopologyCount | PodTermCount] = field(default_factory=list)
+    counts: list[tuple[TopologyCount | PodTermCount, Closure | None]] = field(default_factory=list)
     cluster: ClusterGroups | None = None
 
-    def hold(self) -> bool:
-        """Return whether they are those of the present attempt, too."""
-        for count in self.counts:  # noqa: SIM110 - the hot path
-            if not count.is_current():
-                return False
+    def hold(self, frame: Frame) -> bool:
+        """Return whether they are those of the attempt of a frame, too."""
+        try:
+            for count, read in self.counts:
+                if not (count.is_current() if read is None else read(frame) is count):
+                    return False
+        except EvalError:
+            return False
         return True
 
     def add_labels(self, keys: Iterable[str]) -> None:
@@ -156,7 +159,7 @@ class NodeGroups:
         """Return the groups of rows; None if they cannot be grouped, or if columns are as fast."""
         frame = batch.frame
         reads = frame[self._slot]
-        if reads is UNSET or reads is None or not reads.hold():
+        if reads is UNSET or reads is None or not reads.hold(frame):
             reads = frame[self._slot] = collected_reads(self._collect, frame)
         return None if reads is None else reads.groups(batch)
 

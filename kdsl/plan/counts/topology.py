@@ -90,9 +90,7 @@ class TopologyCount(Struct, frozen=True, eq=False):
         return self if sums is self.sums else TopologyCount(self.key, sums, self.counter)
 
     def is_current(self) -> bool:
-        """Return whether these are the sums of the current cluster, or its label determines `here`."""
-        if self.sums.named_domains <= FEW_DOMAINS:
-            return True
+        """Return whether these are the sums of the current cluster."""
         counter = self.counter
         try:
             return counter.store.sums(counter.snapshot, counter.key, counter.measure) is self.sums
@@ -120,10 +118,11 @@ class TopologyCount(Struct, frozen=True, eq=False):
         return frozenset((self.key,)) if self.sums.named_domains <= FEW_DOMAINS else None
 
     def least(self, min_domains: int) -> int:
-        least = self.sums.least
+        sums = self.sums
+        least = sums.least
         if least is None:
             return NO_DOMAINS
-        return 0 if self.sums.domains < min_domains else least
+        return 0 if min_domains > 1 and sums.domains < min_domains else least
 
     def total(self) -> int:
         return self.sums.total
