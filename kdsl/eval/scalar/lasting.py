@@ -71,7 +71,7 @@ def renewing(slot: int, compute: Closure, own: OwnMeter) -> Closure:
         whole = frame[-1] = own(1)
         try:
             if count is not UNSET:
-                count = renewed(count, whole)
+                count = _renewed(count, whole) if count.__class__ is tuple else count.renewed(whole)
             if count is UNSET or count is None:
                 count = compute(frame)
         finally:
@@ -122,10 +122,13 @@ def item_reader(
         if known is UNSET:
             known = frame[kept] = {}
         entry = known.get(key)
-        found = None if entry is None else renewed(entry[0], frame[-1])
+        before = found = None if entry is None else entry[0]
+        if before is not None:
+            is_list = before.__class__ is tuple
+            found = _renewed(before, frame[-1]) if is_list else before.renewed(frame[-1])
         if found is None:
             found = compute(frame)
-        if entry is None or entry[0] is not found:
+        if found is not before:
             _put(known, MOST_COUNTS, key, (found, values))
         return found
 
@@ -139,12 +142,10 @@ def _put(known: dict[Value, Value], most: int, key: Value, entry: Value) -> None
     known[key] = entry
 
 
-def renewed(count: Value, meter: Value) -> Value:
-    """Update a count, or a list of counts; None if it has to be computed again."""
-    if count.__class__ is not tuple:
-        return count.renewed(meter)
-    if not count:
-        return count
-    meter.spend(len(count))
-    counts = tuple([each.renewed(meter) for each in count])
-    return None if None in counts else counts
+def _renewed(counts: Value, meter: Value) -> Value:
+    """Update a list of counts; None if it has to be computed again."""
+    if not counts:
+        return counts
+    meter.spend(len(counts))
+    found = tuple([each.renewed(meter) for each in counts])
+    return None if None in found else found

@@ -47,7 +47,8 @@ class ClusterGroups(Struct, frozen=True, eq=False):
         codes = self.codes.take(rows)
         text = codes.tobytes()
         found = sorted([(place, code) for code in range(self.number) if (place := text.find(code)) >= 0])
-        return Groups(codes, [code for _, code in found], [place for place, _ in found])
+        firsts, marks = zip(*found, strict=True)
+        return Groups(codes, marks, firsts)
 
 
 class NodeReads(Struct, eq=False):
