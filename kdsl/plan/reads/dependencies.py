@@ -88,22 +88,19 @@ def _reader(fields: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
 
 def _signature(fields: tuple[str, ...]) -> Callable[[PodInfo], Hashable]:
     """Return a reader of the signature with these attributes of pods."""
-    read, reads_selected_labels = _reader(fields), "selected_labels" in fields
-    has_maps = any(isinstance(value, FrozenMap) for value in read(PodInfo("")))
-    if fields and not has_maps and not reads_selected_labels:
+    reads_selected_labels = "selected_labels" in fields
+    maps = [each for each in fields if isinstance(getattr(PodInfo(""), each), FrozenMap)]
+    if fields and not maps and not reads_selected_labels:
         # The hot path: the values are the signature, even a single one.
         return attrgetter(*fields)
+    read = _reader(tuple([each for each in fields if each not in maps]))
+    contents = [attrgetter(f"{each}.entries") for each in maps]
 
     def signature(pod: PodInfo) -> Hashable:
         # Pods that differ in a label which no selector names have one signature, until one names it: equal
         # values meant less before another version.
         version = SELECTED_KEYS.version if reads_selected_labels else 0
-        values = read(pod)
-        if has_maps:
-            values = tuple(
-                [tuple(each.entries.items()) if each.__class__ is FrozenMap else each for each in values]
-            )
-        return version, values
+        return version, read(pod), tuple([tuple(content(pod).items()) for content in contents])
 
     return signature
 
