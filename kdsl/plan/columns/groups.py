@@ -32,8 +32,8 @@ class Groups(Struct, eq=False):
     """
 
     codes: NDArray[np.uint8]
-    marks: Sequence[int]
-    firsts: Sequence[int]
+    marks: list[int]
+    firsts: list[int]
 
     def spread(self, answers: Iterable[Any], dtype: DTypeLike) -> Array:
         """Return the answer of its group for each row."""

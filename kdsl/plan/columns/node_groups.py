@@ -46,9 +46,8 @@ class ClusterGroups(Struct, frozen=True, eq=False):
         assert self.codes is not None
         codes = self.codes.take(rows)
         text = codes.tobytes()
-        found = sorted([(place, code) for code in range(self.number) if (place := text.find(code)) >= 0])
-        firsts, marks = zip(*found, strict=True)
-        return Groups(codes, marks, firsts)
+        firsts = sorted([place for place in map(text.find, range(self.number)) if place >= 0])
+        return Groups(codes, [text[place] for place in firsts], firsts)
 
 
 class NodeReads(Struct, eq=False):
