@@ -197,7 +197,8 @@ class NodeReadsCompiler:
             return collect_keys
         column_of, range_of = f"{name}_column", f"{name}_range"
         is_count = receiver.type.name in COUNTS
-        read = None if self._is_inner or self._rule.needs(receiver) & self._known else target
+        is_of_rule = not (self._is_inner or self._rule.needs(receiver) & self._known)
+        read = target if is_of_rule and isinstance(receiver, Var) else None
 
         def collect(frame: Frame, reads: NodeReads) -> None:
             value = target(frame)
