@@ -15,7 +15,7 @@ from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 from kdsl.plan.rules.score import ScoreError
 
 from tests.bounds.attacks import PREDICATES, SCORES, random_predicates
-from tests.plan.lab import node, nodes_of, predicate, score
+from tests.plan.lab import filtered, node, nodes_of, predicate, score
 
 SECONDS = 10
 """What one attack may take of a processor. Each takes less than one of them."""
@@ -44,8 +44,7 @@ def answers(plugin: PredicatePlugin) -> list[Status]:
     early = plugin.pre_filter(state, POD, nodes)
     if isinstance(early, Status):
         return [early]
-    column = plugin.filter(state, POD, nodes)
-    assert column is not None
+    column = filtered(plugin, state, POD, nodes)
     return [column[at] for at in range(len(nodes))]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import NodesWithPods, Snapshot
 from kdsl.cycle.preemption.thinned import ThinnedNodes
+from kdsl.eval.scalar import Frame
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.columns import batch
@@ -286,4 +289,14 @@ def test_pods_that_add_up_to_0_are_removed_one_by_one() -> None:
 def test_reads_of_nodes_hold_with_counts_of_what_ifs() -> None:
     # A question never keeps them, but may ask twice about the same nodes.
     count: Any = _WhatIfCount(None, np.zeros(1, np.int64), None)
-    assert NodeReads(counts=[count]).hold()
+    assert NodeReads(counts=[(count, None)]).hold([])
+
+
+def test_reads_of_nodes_hold_while_the_frame_has_the_same_count() -> None:
+    def fail(frame: Frame) -> Value:
+        raise EvalError("integer overflow")
+
+    count: Any = _WhatIfCount(None, np.zeros(1, np.int64), None)
+    reads = NodeReads(counts=[(count, itemgetter(0))])
+    assert reads.hold([count]) and not reads.hold([object()])
+    assert not NodeReads(counts=[(count, fail)]).hold([count])

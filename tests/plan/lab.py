@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
 from kdsl.base.span import Source
@@ -21,7 +22,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.state import CycleState
-from kdsl.hooks.status import Status
+from kdsl.hooks.status import Status, StatusColumn, StatusTable
 from kdsl.lang.loader import load_sources
 from kdsl.lang.parser import parse_expression
 from kdsl.plan.compile.expression import compile_expression
@@ -99,6 +100,11 @@ def statuses(plugin: PredicatePlugin, pod: PodInfo, nodes: NodeSet) -> dict[str,
     """Filter and return the statuses of rejected nodes by name; PreFilter must let the pod pass."""
     state = CycleState()
     assert plugin.pre_filter(state, pod, nodes) is None
-    column = plugin.filter(state, pod, nodes)
-    assert column is not None
+    column = filtered(plugin, state, pod, nodes)
     return {name: column[at] for at, name in enumerate(nodes.names()) if column.ids[at]}
+
+
+def filtered(plugin: PredicatePlugin, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
+    """Return the status of each node, also if all pass."""
+    column = plugin.filter(state, pod, nodes)
+    return StatusColumn(np.zeros(len(nodes), np.int32), StatusTable()) if column is None else column

@@ -9,7 +9,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 
-from tests.plan.lab import node, nodes_of, predicate, statuses
+from tests.plan.lab import filtered, node, nodes_of, predicate, statuses
 
 NODES = nodes_of(
     *(node(f"n{at}", labels={"zone": "ab"[at % 2], "host": f"n{at}"}) for at in range(4)),
@@ -98,8 +98,7 @@ def test_a_what_if_is_counted_separately() -> None:
     info = snapshot.info(row)
 
     def asked(nodes: NodeSet) -> list[tuple[str, ...]]:
-        column = plugin.filter(state, POD, nodes)
-        assert column is not None
+        column = filtered(plugin, state, POD, nodes)
         return [column[at].reasons for at in range(len(nodes))]
 
     assert asked(NODES) == [(), ("zone",), (), ("zone",)]

@@ -62,33 +62,33 @@ class Parts(NamedTuple):
             frame[-1] = self.own(count)
         return bool(count <= self.most)
 
-    def keep(self, known: dict[Value, Value], key: Value, entry: Value) -> None:
-        """Keep the value of a part; a full `known` begins anew."""
-        if len(known) >= self.most:
-            known.clear()
-        known[key] = entry
 
-
-def renewing(slot: int, compute: Closure) -> Closure:
-    """Compute a count, which the slot keeps from one attempt to the next; later attempts update it."""
+def renewing(slot: int, compute: Closure, own: OwnMeter) -> Closure:
+    """Compute a count with its own meter. The slot keeps it for later attempts, which update it."""
 
     def read(frame: Frame) -> Value:
-        count = frame[slot]
-        if count is not UNSET:
-            count = renewed(count, frame[-1])
-        if count is UNSET or count is None:
-            count = compute(frame)
+        meter, count = frame[-1], frame[slot]
+        whole = frame[-1] = own(1)
+        try:
+            if count is not UNSET:
+                count = _renewed(count, whole) if count.__class__ is tuple else count.renewed(whole)
+            if count is UNSET or count is None:
+                count = compute(frame)
+        finally:
+            frame[-1] = meter
         frame[slot] = count
         return count
 
     return read
 
 
-def item_reader(slot: int, items: Closure, compute: Closure, parts: Parts, renews: bool = False) -> Closure:
+def item_reader(
+    slot: int, items: Closure, compute: Closure, parts: Parts, kept: int | None = None
+) -> Closure:
     """Read a value that depends on some loop items, computed once per combination of them, by identity.
 
-    The slot holds the values with their items, so that no other object can have an item's identity: those of
-    the attempt, or of earlier ones for a value that `renews`. Such a value is a count, or a list of counts.
+    The slot holds the values of the attempt with their items, so that no other object can have an item's
+    identity. A count, or a list of counts, is in the slot `kept`, too, for later attempts, which update it.
     """
 
     def read(frame: Frame) -> Value:
@@ -98,38 +98,54 @@ def item_reader(slot: int, items: Closure, compute: Closure, parts: Parts, renew
         values = items(frame)
         key = tuple(map(id, values))
         entry = known.get(key)
-        is_known = entry is not None and not renews
-        found = entry[0] if is_known else compute_and_keep(frame, known, key, values, entry)
+        found = compute_and_keep(frame, known, key, values) if entry is None else entry[0]
         if found.__class__ is Failed:
             raise found.error
         return found
 
-    def compute_and_keep(
-        frame: Frame, known: dict[Value, Value], key: Value, values: Value, entry: Value
-    ) -> Value:
+    def compute_and_keep(frame: Frame, known: dict[Value, Value], key: Value, values: Value) -> Value:
         meter, is_kept = frame[-1], False
         try:
             is_kept = parts.begin(frame)
-            found = None if entry is None else renewed(entry[0], frame[-1])
-            if found is None:
-                found = compute(frame)
+            found = compute(frame) if kept is None else current(frame, kept, key, values)
         except EvalError as error:
             found = failure(error)
-            # A later attempt counts again.
-            is_kept = is_kept and not renews
         finally:
             frame[-1] = meter
-        if is_kept and (entry is None or entry[0] is not found):
-            parts.keep(known, key, (found, values))
+        if is_kept:
+            _put(known, parts.most, key, (found, values))
+        return found
+
+    def current(frame: Frame, kept: int, key: Value, values: Value) -> Value:
+        """Return a count as it is now. One that fails stays as it was: a later attempt counts again."""
+        known = frame[kept]
+        if known is UNSET:
+            known = frame[kept] = {}
+        entry = known.get(key)
+        before = found = None if entry is None else entry[0]
+        if before is not None:
+            is_list = before.__class__ is tuple
+            found = _renewed(before, frame[-1]) if is_list else before.renewed(frame[-1])
+        if found is None:
+            found = compute(frame)
+        if found is not before:
+            _put(known, MOST_COUNTS, key, (found, values))
         return found
 
     return read
 
 
-def renewed(count: Value, meter: Value) -> Value:
-    """Update a count, or a list of counts; None if it has to be computed again."""
-    if count.__class__ is not tuple:
-        return count.renewed(meter)
-    meter.spend(len(count))
-    counts = tuple([each.renewed(meter) for each in count])
-    return None if None in counts else counts
+def _put(known: dict[Value, Value], most: int, key: Value, entry: Value) -> None:
+    """Keep the value of a part; a full `known` begins anew."""
+    if len(known) >= most:
+        known.clear()
+    known[key] = entry
+
+
+def _renewed(counts: Value, meter: Value) -> Value:
+    """Update a list of counts; None if it has to be computed again."""
+    if not counts:
+        return counts
+    meter.spend(len(counts))
+    found = tuple([each.renewed(meter) for each in counts])
+    return None if None in found else found

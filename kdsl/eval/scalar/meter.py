@@ -214,8 +214,7 @@ def spend_on(frame: Frame, values: Iterable[Value]) -> None:
         elif value.__class__ is NodeList:
             meter.spend(len(value))
         elif value.__class__ is StringList:
-            meter.spend(len(value))
-            meter.spend(value.total_units(CHARACTERS))
+            meter.spend(len(value) + value.total_units(CHARACTERS))
         elif isinstance(value, dict) or value.__class__ is FrozenMap:
             meter.spend(len(value))
             pending += value.values()

@@ -58,7 +58,8 @@ def few_groups(digits: Iterable[Digit], rows: int) -> Groups | None:
     """Return the groups of rows that agree in all digits; None if there are more than `MOST`."""
     codes, size = _combined(digits, rows)
     if size > BYTES:
-        ordered = np.sort(codes)
+        ordered = codes.copy()
+        ordered.sort()
         ends = (ordered[1:] != ordered[:-1]).nonzero()[0]
         if len(ends) >= MOST:
             return None

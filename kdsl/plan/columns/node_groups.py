@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 from msgspec import Struct, field
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.snapshot.fact_columns import ABSENT, OF_PODS, FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
-from kdsl.eval.scalar import UNSET, Frame
+from kdsl.eval.scalar import UNSET, Closure, Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import Batch
@@ -24,7 +24,6 @@ _STEPS: Final = 512
 """The steps for collecting reads; beyond that, columns are as fast."""
 _SHARED: Final = 256
 """The most values of a fact that nodes may be grouped by: of more, the nodes of a call hardly share one."""
-Scalar = TypeVar("Scalar", bound=np.generic)
 
 FactsVersion = tuple[int, int, int]
 """The versions of the facts, the nodes and the images of a cluster."""
@@ -47,14 +46,14 @@ class ClusterGroups(Struct, frozen=True, eq=False):
         assert self.codes is not None
         codes = self.codes.take(rows)
         text = codes.tobytes()
-        found = sorted([(place, code) for code in range(self.number) if (place := text.find(code)) >= 0])
-        return Groups(codes, [code for _, code in found], [place for place, _ in found])
+        firsts = sorted([place for place in map(text.find, range(self.number)) if place >= 0])
+        return Groups(codes, [text[place] for place in firsts], firsts)
 
 
 class NodeReads(Struct, eq=False):
     """The reads of nodes for one pod: attributes, keys of maps (values, or only presence in `tests`), and
-    numbers by row. `lets` are the variables that were followed, `counts` those whose numbers are read.
-    `cluster` has the groups of all nodes.
+    numbers by row. `lets` are the variables that were followed, `counts` those whose numbers are read; the
+    closure reads the same count in another attempt, if it is known. `cluster` has the groups of all nodes.
     """
 
     fields: set[str] = field(default_factory=set)
@@ -62,14 +61,17 @@ class NodeReads(Struct, eq=False):
     tests: set[tuple[str, str]] = field(default_factory=set)
     columns: dict[int, Numbers] = field(default_factory=dict)
     lets: set[int] = field(default_factory=set)
-    counts: list[TopologyCount | PodTermCount] = field(default_factory=list)
+    counts: list[tuple[TopologyCount | PodTermCount, Closure | None]] = field(default_factory=list)
     cluster: ClusterGroups | None = None
 
-    def hold(self) -> bool:
-        """Return whether they are those of the present attempt, too."""
-        for count in self.counts:  # noqa: SIM110 - the hot path
-            if not count.is_current():
-                return False
+    def hold(self, frame: Frame) -> bool:
+        """Return whether they are those of the attempt of a frame, too."""
+        try:
+            for count, read in self.counts:
+                if not (count.is_current() if read is None else read(frame) is count):
+                    return False
+        except EvalError:
+            return False
         return True
 
     def add_labels(self, keys: Iterable[str]) -> None:
@@ -153,24 +155,11 @@ class NodeGroups:
         self._collect = collect
         self._slot = slot
 
-    def evaluate(self, batch: Batch, question: Callable[[Batch], NDArray[Scalar]]) -> NDArray[Scalar] | None:
-        """Ask about the first row of each group, in visiting order, and return the answer for each row.
-
-        None if the rows cannot be grouped, or if there are so many groups that columns are as fast.
-        """
-        groups = self.groups(batch)
-        if groups is None:
-            return None
-        answers = question(batch.part(np.array(groups.firsts)))
-        known = answers.tolist()
-        # Most often all nodes pass.
-        return answers[:1].repeat(len(batch)) if len({*known}) == 1 else groups.spread(known, answers.dtype)
-
     def groups(self, batch: Batch) -> Groups | None:
-        """Return the groups of rows; None as for `evaluate`."""
+        """Return the groups of rows; None if they cannot be grouped, or if columns are as fast."""
         frame = batch.frame
         reads = frame[self._slot]
-        if reads is UNSET or reads is None or not reads.hold():
+        if reads is UNSET or reads is None or not reads.hold(frame):
             reads = frame[self._slot] = collected_reads(self._collect, frame)
         return None if reads is None else reads.groups(batch)
 

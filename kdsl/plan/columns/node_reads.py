@@ -37,6 +37,7 @@ from kdsl.plan.columns.node_groups import Collect, NodeGroups, NodeReads
 from kdsl.plan.columns.rule import ColumnScope
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.stability import COUNTS, is_stable
+from kdsl.plan.counts.topology import PodTermCount
 from kdsl.plan.reads.dependencies import expressions_of_body
 
 _MAX_DEPTH: Final = 64
@@ -49,6 +50,7 @@ class NodeReadsCompiler:
         self._rule = rule
         self._node = rule.slots.node
         self._known = known
+        self._is_inner = False
         self._depth = 0
         # The evaluated expressions that may change between attempts of a signature.
         self._changing: list[TypedExpr] = []
@@ -125,7 +127,7 @@ class NodeReadsCompiler:
     def _inside(self, rule: ColumnScope, known: frozenset[int]) -> Self:
         """Return the compiler for the body of a function."""
         other = copy(self)
-        other._rule, other._node, other._known = rule, rule.slots.node, known
+        other._rule, other._node, other._known, other._is_inner = rule, rule.slots.node, known, True
         return other
 
     def _field(self, expr: FieldOf | HasField) -> Collect:
@@ -195,12 +197,15 @@ class NodeReadsCompiler:
             return collect_keys
         column_of, range_of = f"{name}_column", f"{name}_range"
         is_count = receiver.type.name in COUNTS
+        is_of_rule = not (self._is_inner or self._rule.needs(receiver) & self._known)
+        read = target if is_of_rule and isinstance(receiver, Var) else None
 
         def collect(frame: Frame, reads: NodeReads) -> None:
             value = target(frame)
-            if is_count:
-                reads.counts.append(value)
             keys = getattr(value, "label_keys", None)
+            # A label determines a count by topology, however many values it gets.
+            if is_count and (keys is None or value.__class__ is PodTermCount):
+                reads.counts.append((value, read))
             if keys is not None:
                 reads.add_labels(keys)
             elif getattr(value, column_of, None) is not None:

@@ -19,7 +19,7 @@ from kdsl.eval.nodelist import NodeList, StringList
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.frame import Compile
 from kdsl.eval.scalar.logic import checked_truth
-from kdsl.eval.scalar.meter import Meter, spend
+from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
@@ -116,7 +116,7 @@ def _answer_of_first(condition: Closure, slot: int, nodes: NodeSet, frame: Frame
 
 def _filtered_by(answer: _Answer, nodes: NodeList, meter: Meter) -> Value:
     """Filter nodes by the answer of all; all pay for it. None if there are too few steps."""
-    steps = len(nodes) * (1 + answer.steps)
+    steps = len(nodes.nodes.rows) * (1 + answer.steps)
     if steps > meter.left:
         return None
     meter.left -= steps
@@ -127,7 +127,8 @@ def _filtered_by(answer: _Answer, nodes: NodeList, meter: Meter) -> Value:
 def _evaluate(body: ColumnClosure, nodes: NodeSet, frame: Frame) -> ColumnValue | None:
     """Return the value of the body for each node; None if unknown. All nodes pay the highest cost of one."""
     outer: Meter = frame[-1]
-    share = outer.left // len(nodes) - 1
+    count = len(nodes.rows)
+    share = outer.left // count - 1
     if share < 1:
         # Almost nothing is left. One by one, no node is visited without a step for it.
         return None
@@ -138,7 +139,7 @@ def _evaluate(body: ColumnClosure, nodes: NodeSet, frame: Frame) -> ColumnValue 
         return None
     finally:
         frame[-1] = outer
-    spend(frame, len(nodes) * (1 + own.limit - own.left))
+    outer.spend(count * (1 + own.limit - own.left))
     return value
 
 
@@ -159,12 +160,8 @@ def _listed(value: ColumnValue, nodes: NodeSet) -> Value:
             return (only,) * len(nodes)
         case Column(values=values, scale=0):
             return tuple(values.tolist())
-        case Coded(codes=codes, values=known) if all(map(_is_string, known)):
+        case Coded(codes=codes, values=known) if {*map(type, known)} == {str}:
             return StringList(known, codes)
         case Coded(codes=codes, values=known):
             return tuple([known[code] for code in codes.tolist()])
     return None
-
-
-def _is_string(value: Value) -> bool:
-    return value.__class__ is str

@@ -6,12 +6,13 @@ combination of them; other rules statement by statement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedStatement
+from kdsl.eval.values import Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
 from kdsl.plan.columns.logic import Operand, disjunction
@@ -23,7 +24,8 @@ from kdsl.plan.compile.failures import OnError, StatusNumbers
 from kdsl.plan.compile.scope import RuleScope
 
 Ids = NDArray[np.int32]
-ScalarStatuses = Callable[[Batch], Ids]
+ScalarStatuses = Callable[[Iterable[Value]], list[int]]
+"""Returns the number of the status of each node."""
 
 
 class ColumnPredicate:
@@ -34,19 +36,21 @@ class ColumnPredicate:
         self._report_all = report_all
         self._groups = groups
 
-    def statuses(self, batch: Batch, numbers: StatusNumbers, scalar: ScalarStatuses) -> Ids:
-        by_group = None if self._groups is None else self._groups.evaluate(batch, scalar)
-        if by_group is not None:
-            return by_group
+    def statuses(self, batch: Batch, numbers: StatusNumbers, scalar: ScalarStatuses) -> Ids | None:
+        """Return the number of the status of each row; None if all pass."""
+        groups = None if self._groups is None else self._groups.groups(batch)
+        if groups is not None:
+            of_groups = scalar(batch.nodes_at(groups.firsts))
+            return groups.spread(of_groups, np.int32) if any(of_groups) else None
         try:
             with np.errstate(all="ignore"):
                 found = reject(batch, self._steps, self._report_all)
                 ids = found.ids(numbers, self._report_all)
         except NotColumnar:
-            return scalar(batch)
+            return np.array(scalar(batch.nodes()), np.int32)
         left = found.bad_rows
         if left is not None:
-            ids[left] = scalar(batch.part(left))
+            ids[left] = scalar(batch.part(left).nodes())
         return ids
 
 

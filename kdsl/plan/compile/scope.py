@@ -19,8 +19,8 @@ from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, Const, Macro, TypedExpr, Var
 from kdsl.eval.ir import free_slots, free_variables, map_children
 from kdsl.eval.scalar import UNSET, Closure, Compiler, Frame
-from kdsl.eval.scalar.frame import Compile, lazy_reader, value_or_failure
-from kdsl.eval.scalar.lasting import MOST_COUNTS, MOST_PARTS, Parts, item_reader, lasting, renewing
+from kdsl.eval.scalar.frame import Compile, lazy_reader
+from kdsl.eval.scalar.lasting import MOST_PARTS, Parts, item_reader, lasting, renewing
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps
 from kdsl.eval.scalar.over_nodes import AtOnce, Needs
 from kdsl.eval.scalar.probe import Probe, ProbedCompiler
@@ -161,6 +161,8 @@ class RuleScope:
 
     def hoist_by_item(self, expr: TypedExpr) -> Var:
         """Return a new variable for an expression that depends on loop items, but not on the node."""
+        if is_count(expr):
+            return self._kept_count(expr)
         variable = self.variable(expr)
         slot = variable.slot
         self._compiler.follows[slot] = self.needs(expr) & self.items
@@ -203,9 +205,10 @@ class RuleScope:
         # Both variables of a loop have its list.
         lists = {id(each): each for each in self._loops(expr).values()}
         found = [self._compiler.compile(self._list_once(each)) for each in lists.values()]
-        if len(found) < 2:
-            return (lambda frame: len(found[0](frame))) if found else None
-        return lambda frame: prod([len(each(frame)) for each in found])
+        if not found:
+            return None
+        slot = self._new_slot() if is_stable(*lists.values()) else self.transient_slot()
+        return lazy_reader(slot, lambda frame: prod([len(each(frame)) for each in found]))
 
     def _list_once(self, iterable: TypedExpr) -> TypedExpr:
         """Return the list of a loop as a hoisted variable, if it lasts: it is counted for each part."""
@@ -218,26 +221,29 @@ class RuleScope:
     def _with_kept(self, expr: TypedExpr) -> TypedExpr:
         """Replace counts by variables that later attempts update, and stable parts by kept variables."""
         if is_count(expr):
-            variable = self.variable(expr)
-            slot = variable.slot
-            self.counts.append(slot)
-            free = free_variables(expr)
-            items = [self._compiler.compile(free[each]) for each in sorted(free.keys() - self.lasting)]
-            self._compiler.follows[slot] = self.needs(expr) - self.lasting
-            compute, own = self._compiler.compile(expr), self.share.add_value()
-            if items:
-                parts = Parts(self._combinations(expr), MOST_COUNTS, own)
-                count = item_reader(slot, partial(_values, items), compute, parts, renews=True)
-            else:
-                count = lasting(renewing(slot, compute), own)
-            self._compiler.by_item[slot] = count
-            return variable
+            return self._kept_count(expr)
         if is_stable(expr) and not is_cheap(expr) and free_slots(expr) <= self.lasting:
             return self.hoist(expr)
         if isinstance(expr, Bind):
             # The body reads the variable, which cannot be compiled before its value is.
             return replace(expr, value=self._with_kept(expr.value))
         return map_children(expr, self._with_kept)
+
+    def _kept_count(self, expr: TypedExpr) -> Var:
+        """Return a variable for a count, or a list of counts, which later attempts update."""
+        variable = self.variable(expr)
+        slot, kept = variable.slot, self.kept_slot()
+        self._compiler.follows[slot] = self.needs(expr) - self.lasting
+        free = free_variables(expr).keys() - self.lasting - self.items
+        first, *others = sorted(free.union(self._loops(expr))) or (None,)
+        compute, own = self._compiler.compile(expr), self.share.add_value()
+        if first is None:
+            self._compiler.by_item[slot] = renewing(kept, compute, own)
+            return variable
+        items, parts = itemgetter(first, *others, first), Parts(self._combinations(expr), MOST_PARTS, own)
+        self._compiler.by_item[slot] = item_reader(slot, items, compute, parts, kept)
+        self._mark(slot, expr)
+        return variable
 
     def _mark(self, slot: int, expr: TypedExpr) -> None:
         """Note what happens to the value of an expression from one attempt of a signature to the next."""
@@ -366,10 +372,6 @@ class RuleScope:
             return new
 
         return frame
-
-
-def _values(items: Iterable[Closure], frame: Frame) -> list[Value]:
-    return [value_or_failure(each, frame) for each in items]
 
 
 class Conditions:

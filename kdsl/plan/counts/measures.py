@@ -105,15 +105,17 @@ class Measure:
 
         Answers are shared by pods of one key.
         """
-        if self.pod_key is None:
+        key_of = self.pod_key
+        if key_of is None:
             return self.count_pods(pods, steps)
-        counts = self.counts_of(pods, answers)
-        if counts is None:
-            return None
         amount = 0
-        for more, taken in counts:
-            amount += more
-            steps += taken
+        for pod in pods:
+            like = key_of(pod)
+            answer = answers.get(like) or self._answer(pod, like, answers)
+            if answer is None:
+                return None
+            amount += answer[0]
+            steps += answer[1]
         # A count does not depend on the steps that are left, as long as they suffice.
         return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
 
@@ -122,16 +124,20 @@ class Measure:
         keys: Iterable[Hashable] = range(len(pods)) if self.pod_key is None else map(self.pod_key, pods)
         found: list[tuple[int, int]] = []
         for pod, like in zip(pods, keys, strict=True):
-            answer = answers.get(like)
+            answer = answers.get(like) or self._answer(pod, like, answers)
             if answer is None:
-                answer = self.count_pods((pod,), 0)
-                if answer is None:
-                    return None
-                if len(answers) >= MAX_POD_KEYS:
-                    answers.clear()
-                answers[like] = answer
+                return None
             found.append(answer)
         return found
+
+    def _answer(self, pod: PodInfo, like: Hashable, answers: PodAnswers) -> tuple[int, int] | None:
+        """Return the count of a pod and its steps, kept for other pods of its key; None if it fails."""
+        answer = self.count_pods((pod,), 0)
+        if answer is not None:
+            if len(answers) >= MAX_POD_KEYS:
+                answers.clear()
+            answers[like] = answer
+        return answer
 
     def count_pods(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
         """Return the count of pods on a node that took these steps, and its total steps; None on failure."""

@@ -50,7 +50,8 @@ class TallyStore:
         self._terms = {kind: TermIndex(kind, live) for kind in TermKind}
         self._arrivals = Arrivals()
         self._pods = PodIndex(live)
-        self._version = -1
+        # The versions of the live snapshot, and of its terms, that they know.
+        self._version = self._affinity_version = -1
         # A count may ask for another count.
         self._lock = RLock()
 
@@ -138,9 +139,13 @@ class TallyStore:
             # Pods and terms by label do not depend on other facts.
             arrived = [each for each in arrived if each[0] not in unmoved]
         self._pods.refresh(arrived)
-        for index in self._terms.values():
-            index.refresh(arrived)
-        self._version = live.version
+        if arrived is not None and self._affinity_version == live.affinity_version:
+            # No pod with terms arrived, but some may have gone.
+            arrived = [each for each in arrived if each[1] is None]
+        if arrived != []:
+            for index in self._terms.values():
+                index.refresh(arrived)
+        self._version, self._affinity_version = live.version, live.affinity_version
 
     def _kept(self, key: TallyKey | None, make: Callable[[], T]) -> T:
         """Return the tally of a key, a new one if there is none, which is stored if there is a key."""

@@ -190,7 +190,9 @@ class Sums(DomainSums):
     def add(self, number: int, amount: int, nodes: int = 0) -> None:
         """Add to the sum of a domain, and to its nodes that take part: one that comes (1) or leaves (-1)."""
         before, there = self.cells.item(number), self._nodes.item(number)
-        after, spread = before + amount, self._domains
+        after, spread = before + amount, self._domains_by_sum
+        if spread is None:
+            spread = self._domains
         if there:
             spread[before] -= 1
             if not spread[before]:

@@ -129,10 +129,11 @@ class Tally:
     def _refresh(
         self, live: LiveSnapshot, arrivals: Arrivals, pods: PodIndex, measure: Measure, needs_rows: bool
     ) -> None:
-        arrived = arrivals.since(self._position)
+        arrived, missed = arrivals.since(self._position), arrivals.position - self._position
         if arrived == [] and (self._has_rows or not needs_rows):
             return
-        is_first = self._position < 0 or self._is_behind(arrivals, pods, measure)
+        is_behind = missed > _FEW_ARRIVALS and self._is_behind(missed, pods, measure)
+        is_first = self._position < 0 or is_behind
         self._position = arrivals.position
         first = sums_of_selected(live, pods, measure) if is_first and not needs_rows else None
         if first is not None:
@@ -148,10 +149,9 @@ class Tally:
         if self._is_stale:
             self._rebuild()
 
-    def _is_behind(self, arrivals: Arrivals, pods: PodIndex, measure: Measure) -> bool:
-        """Return whether following the arrivals costs more than counting from the index of pods."""
-        missed = arrivals.position - self._position
-        if missed <= _FEW_ARRIVALS or not measure.on_facts:
+    def _is_behind(self, missed: int, pods: PodIndex, measure: Measure) -> bool:
+        """Return whether following so many arrivals costs more than counting from the index of pods."""
+        if not measure.on_facts:
             return False
         selected = measure.selected(pods)
         return selected is not None and missed > _FEW_ARRIVALS + len(selected)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
-from kdsl.cluster.objects.selector_index import scopes_of_pod
+from kdsl.cluster.objects.selector_index import Scope, scopes_of_pod
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.aggregate import Question
 from kdsl.eval.values import INT_MAX, EvalError
@@ -65,6 +65,10 @@ class TermTally:
         self._steps = 0
         # The count of every term that cannot match the pod; None if it is not known yet.
         self._other: TermCount | None = None
+        # The pod that decided the question at last, its labels and its scopes.
+        self._pod: PodInfo | None = None
+        self._labels: set[tuple[str, str] | None]
+        self._scopes: set[Scope]
         self.latest = TermSums({}, 0, 0, object())
         """The sums over the live snapshot, as they were at the last call."""
         # An upper bound of all amounts, and the number of terms with errors.
@@ -158,7 +162,10 @@ class TermTally:
         """
         terms = index.count + len(moves)
         if pod is not None and moves:
-            labels, scopes = {None, *pod.labels.entries.items()}, set(scopes_of_pod(pod))
+            if self._pod is not pod:
+                self._pod = pod
+                self._labels, self._scopes = {None, *pod.labels.entries.items()}, set(scopes_of_pod(pod))
+            labels, scopes = self._labels, self._scopes
             moves = [
                 move
                 for move in moves

@@ -90,9 +90,7 @@ class TopologyCount(Struct, frozen=True, eq=False):
         return self if sums is self.sums else TopologyCount(self.key, sums, self.counter)
 
     def is_current(self) -> bool:
-        """Return whether these are the sums of the current cluster, or its label determines `here`."""
-        if self.sums.named_domains <= FEW_DOMAINS:
-            return True
+        """Return whether these are the sums of the current cluster."""
         counter = self.counter
         try:
             return counter.store.sums(counter.snapshot, counter.key, counter.measure) is self.sums
@@ -120,10 +118,11 @@ class TopologyCount(Struct, frozen=True, eq=False):
         return frozenset((self.key,)) if self.sums.named_domains <= FEW_DOMAINS else None
 
     def least(self, min_domains: int) -> int:
-        least = self.sums.least
+        sums = self.sums
+        least = sums.least
         if least is None:
             return NO_DOMAINS
-        return 0 if self.sums.domains < min_domains else least
+        return 0 if min_domains > 1 and sums.domains < min_domains else least
 
     def total(self) -> int:
         return self.sums.total
@@ -151,7 +150,10 @@ class PodTerms(Struct, frozen=True, eq=False, dict=True):  # `dict` is for cache
     def count(self, question: Question, meter: Meter) -> PodTermCount:
         key = None if question.key is None else TallyKey((self.kind, question.key))
         counter = _TermCounter(self, key, question)
-        count = PodTermCount(counter.sums(meter), self, counter)
+        sums = counter.counted()
+        # The cost does not depend on whether the terms were asked before.
+        meter.spend(sums.steps)
+        count = PodTermCount(sums, self, counter)
         if self.on_count is not None:
             self.on_count(count)
         return count
@@ -170,12 +172,6 @@ class _TermCounter(Struct, frozen=True, eq=False):
         terms = self.terms
         return terms.store.term_sums(terms.snapshot, terms.kind, self.key, self.question)
 
-    def sums(self, meter: Meter) -> TermSums:
-        sums = self.counted()
-        # The cost does not depend on whether the terms were asked before.
-        meter.spend(sums.steps)
-        return sums
-
 
 class PodTermCount(Struct, frozen=True, eq=False):
     """Numbers by domain, of several topology keys. Any sum of them fits an int."""
@@ -192,7 +188,8 @@ class PodTermCount(Struct, frozen=True, eq=False):
             return self if self.counter is None else PodTermCount(_NO_SUMS, terms)
         if self.counter is None:
             return None
-        sums = self.counter.sums(meter)
+        sums = self.counter.counted()
+        meter.spend(sums.steps)
         return self if sums is self.sums else PodTermCount(sums, self.terms, self.counter)
 
     def is_current(self) -> bool:

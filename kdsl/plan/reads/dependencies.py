@@ -89,18 +89,18 @@ def _reader(fields: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
 def _signature(fields: tuple[str, ...]) -> Callable[[PodInfo], Hashable]:
     """Return a reader of the signature with these attributes of pods."""
     reads_selected_labels = "selected_labels" in fields
-    maps = tuple(name for name in fields if isinstance(getattr(PodInfo(""), name), FrozenMap))
+    maps = [each for each in fields if isinstance(getattr(PodInfo(""), each), FrozenMap)]
     if fields and not maps and not reads_selected_labels:
         # The hot path: the values are the signature, even a single one.
         return attrgetter(*fields)
-    read = _reader(tuple(name for name in fields if name not in maps))
-    read_maps = _reader(tuple(f"{name}.entries" for name in maps))
+    read = _reader(tuple([each for each in fields if each not in maps]))
+    contents = [attrgetter(f"{each}.entries") for each in maps]
 
     def signature(pod: PodInfo) -> Hashable:
         # Pods that differ in a label which no selector names have one signature, until one names it: equal
         # values meant less before another version.
         version = SELECTED_KEYS.version if reads_selected_labels else 0
-        return version, read(pod), *[tuple(entries.items()) for entries in read_maps(pod)]
+        return version, read(pod), tuple([tuple(content(pod).items()) for content in contents])
 
     return signature
 

@@ -162,8 +162,9 @@ class PredicateRule(_NodeRule[CheckedPredicate, PredicateProgram]):
 
     def statuses_of(
         self, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers, known: PodFrames | None = None
-    ) -> NDArray[np.int32]:
-        """Return the status of each node, as a number in `numbers`, for a pod that passed PreFilter.
+    ) -> NDArray[np.int32] | None:
+        """Return the status of each node, as a number in `numbers`, for a pod that passed PreFilter; None if
+        all pass.
 
         The frame resumes, and replaces, the `known` one.
         """
@@ -179,7 +180,9 @@ class PredicateRule(_NodeRule[CheckedPredicate, PredicateProgram]):
         """
         return self._program.passes(pod, node, known)
 
-    def _statuses(self, attempt: _Attempt, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
+    def _statuses(
+        self, attempt: _Attempt, nodes: NodeSet, numbers: StatusNumbers
+    ) -> NDArray[np.int32] | None:
         try:
             frame = attempt.spare.pop()
         except IndexError:  # other threads use them
@@ -194,7 +197,8 @@ class PredicateRule(_NodeRule[CheckedPredicate, PredicateProgram]):
         """Evaluate the nodes that `narrow to` names, and reject the others."""
         inside = np.array([name in names for name in nodes.names()], dtype=np.bool_)
         ids = np.full(len(nodes), numbers.number(self._program.outside(attempt.frame)), IDS)
-        ids[inside] = self._statuses(attempt, nodes.take(inside), numbers)
+        found = self._statuses(attempt, nodes.take(inside), numbers)
+        ids[inside] = 0 if found is None else found
         return ids
 
     def _begin(self, pod: PodInfo, view: ClusterView) -> _Attempt:

@@ -25,7 +25,7 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.choices import RejectionCode
-from kdsl.plan.columns.batch import Batch, batch_of
+from kdsl.plan.columns.batch import batch_of
 from kdsl.plan.columns.programs import ColumnPredicate, column_predicate
 from kdsl.plan.columns.rule import RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
@@ -150,20 +150,23 @@ class PredicateProgram:
         assert self._narrow is not None
         return status_of((self._narrow.failure(frame),))
 
-    def statuses(self, frame: Frame, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32]:
-        """Return the status of each node, as a number in `numbers`, over columns if that pays."""
+    def statuses(self, frame: Frame, nodes: NodeSet, numbers: StatusNumbers) -> NDArray[np.int32] | None:
+        """Return the status of each node, as a number in `numbers`, over columns if that pays; None if all
+        pass.
+        """
 
-        def scalar(batch: Batch) -> NDArray[np.int32]:
-            return self.scalar_statuses(frame, batch.nodes(), numbers, meter)
+        def scalar(nodes: Iterable[Value]) -> list[int]:
+            return self.scalar_statuses(frame, nodes, numbers, meter)
 
         if self.columns is None or not is_faster_over_columns(nodes, self._tapes, frame):
-            return self.scalar_statuses(frame, nodes.nodes(), numbers)
+            ids = self.scalar_statuses(frame, nodes.nodes(), numbers)
+            return np.array(ids, np.int32) if any(ids) else None
         meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         return self.columns.statuses(batch_of(nodes, frame), numbers, scalar)
 
     def statuses_with(
         self, known: PodFrames, pod: Value, cluster: Value, nodes: NodeSet, numbers: StatusNumbers
-    ) -> NDArray[np.int32]:
+    ) -> NDArray[np.int32] | None:
         """Return `statuses` in a frame that resumes, and replaces, the `known` one."""
         frame = self.frames.resume(pod, cluster, known)
         ids = self.statuses(frame, nodes, numbers)
@@ -172,12 +175,12 @@ class PredicateProgram:
 
     def scalar_statuses(
         self, frame: Frame, nodes: Iterable[Value], numbers: StatusNumbers, meter: Meter | None = None
-    ) -> NDArray[np.int32]:
+    ) -> list[int]:
         """Return the number in `numbers` of the status of each node. `frame` must not be in use elsewhere.
         `meter` is one that `Share.meter_over` made for the frame.
         """
         nodes = [*nodes]
-        ids, failures = np.zeros(len(nodes), np.int32), list[Failure]()
+        ids, failures = [0] * len(nodes), list[Failure]()
         run, node_slot, resets = self._block.run, self._node, self._resets
         applies = self._node_applies if self.applies_by_node else None
         if meter is None:

@@ -228,6 +228,8 @@ class ScoreProgram:
             column = np.array(raw, np.float64)
             points: list[int] = self.normalized(frame, column, self.missing(column)).tolist()
             return points
+        if self._by is None and NO_SCORE_INT not in raw:
+            return [*normalize_few(self.rule.normalize.kind, raw)]
         scores = sorted({*raw} - {NO_SCORE_INT})
         if self._by is None or not scores:
             found = normalize_few(self.rule.normalize.kind, scores)

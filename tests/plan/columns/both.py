@@ -72,7 +72,7 @@ def both_verdicts(
             if is_columns
             else program.scalar_statuses(frame, nodes.nodes(), numbers)
         )
-        statuses = [numbers.table[one] for one in ids.tolist()]
+        statuses = [numbers.table[one] for one in ([0] * len(nodes) if ids is None else ids)]
         answers.append([(status.code, status.reasons, status.sites) for status in statuses])
     return answers[0], answers[1]
 

@@ -125,7 +125,7 @@ def _answers(program: Program, frame: Frame, nodes: NodeSet, over_columns: bool)
         if over_columns
         else program.scalar_statuses(frame, nodes.nodes(), found)
     )
-    return [found.table[one] for one in ids]
+    return [found.table[one] for one in ([0] * len(nodes) if ids is None else ids)]
 
 
 def _program(body: str) -> Program:

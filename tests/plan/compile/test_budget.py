@@ -15,7 +15,7 @@ from kdsl.plan.compile.budget import LEAST_NODE_STEPS, RuleShares
 from kdsl.plan.rules.plugins import CompiledProfile, compile_profile
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
-from tests.plan.lab import DEFAULT_QUEUE, node, nodes_of, rules
+from tests.plan.lab import DEFAULT_QUEUE, filtered, node, nodes_of, rules
 
 POD = PodInfo("p", namespace="d")
 PASSES = "predicate {} {{ require [pod.name].all(x, x != '') else \"x\" }}\n"
@@ -40,8 +40,7 @@ def said(plugin: object, nodes: int) -> list[Status]:
     early = plugin.pre_filter(state, POD, asked)
     if isinstance(early, Status):
         return [early]
-    column = plugin.filter(state, POD, asked)
-    assert column is not None
+    column = filtered(plugin, state, POD, asked)
     return sorted({column[at] for at in range(nodes)}, key=str)
 
 

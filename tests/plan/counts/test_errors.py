@@ -18,7 +18,7 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.state import CycleState
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
-from tests.plan.lab import predicate
+from tests.plan.lab import filtered, predicate
 
 ZONE = "topology.kubernetes.io/zone"
 ZONES = {"a1": "a", "a2": "a", "b1": "b", "b2": "b", "other": ""}
@@ -52,8 +52,7 @@ def reason(plugin: PredicatePlugin, snapshot: Snapshot) -> str:
     """Return why the nodes are rejected: all for the same, or for nothing."""
     state, nodes = CycleState(), NodeSet.all(snapshot)
     assert plugin.pre_filter(state, PodInfo("p"), nodes) is None
-    column = plugin.filter(state, PodInfo("p"), nodes)
-    assert column is not None
+    column = filtered(plugin, state, PodInfo("p"), nodes)
     (found,) = {" ".join(column[at].reasons) for at in range(len(nodes))}
     return found
 
@@ -217,8 +216,7 @@ def asked(plugin: PredicatePlugin, pod: PodInfo, cache: ClusterCache) -> set[str
     """Return the reasons of all nodes for a pod."""
     state, nodes = CycleState(), NodeSet.all(cache.snapshot())
     plugin.pre_filter(state, pod, nodes)
-    column = plugin.filter(state, pod, nodes)
-    assert column is not None
+    column = filtered(plugin, state, pod, nodes)
     return {" ".join(column[at].reasons) for at in range(len(nodes))}
 
 

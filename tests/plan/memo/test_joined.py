@@ -37,7 +37,7 @@ from kdsl.plan.rules.score import ScoreError
 from numpy.typing import NDArray
 
 from tests.plan.expressions import Expressions
-from tests.plan.lab import DEFAULT_QUEUE, compile_rules, compiler, predicate, score
+from tests.plan.lab import DEFAULT_QUEUE, compile_rules, compiler, filtered, predicate, score
 from tests.plan.memo.totals import totals_of
 
 INT_LEAVES = st.sampled_from(
@@ -157,8 +157,7 @@ def answers(plugin: PredicatePlugin | ScorePlugin, pod: PodInfo, nodes: NodeSet)
     decision = plugin.pre_filter(state, pod, nodes)
     if decision is not None:
         return decision
-    column = plugin.filter(state, pod, nodes)
-    assert column is not None
+    column = filtered(plugin, state, pod, nodes)
     return [
         (status.code, status.reasons, status.sites) for status in map(column.__getitem__, range(len(nodes)))
     ]
@@ -178,8 +177,7 @@ def one_by_one(plugins: Sequence[PredicatePlugin], pod: PodInfo, nodes: NodeSet)
             found.append((plugin.name, answer))
         if isinstance(answer, Status):
             continue
-        column = plugin.filter(state, pod, nodes)
-        assert column is not None
+        column = filtered(plugin, state, pod, nodes)
         for at, status in enumerate(map(column.__getitem__, range(len(nodes)))):
             if not statuses[at] and status.code is not Code.SUCCESS:
                 statuses[at] = (plugin.name, status.code, status.reasons, status.sites)

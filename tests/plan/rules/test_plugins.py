@@ -12,7 +12,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import ProfileOrder, freeze
 from kdsl.plan.rules.plugins import compile_profile
 
-from tests.plan.lab import node, nodes_of, predicate
+from tests.plan.lab import filtered, node, nodes_of, predicate
 
 RULES = Path(__file__).parents[3] / "rules"
 
@@ -54,8 +54,8 @@ def test_disjoint_sets_may_be_judged_at_once() -> None:
     plugin.pre_filter(state, pod, nodes)
     parts = [NodeSet(nodes.snapshot, rows) for rows in np.array_split(nodes.rows, 10)]
     with ThreadPoolExecutor(4) as pool:
-        columns = list(pool.map(lambda part: plugin.filter(state, pod, part), parts))
-    texts = [column[at].message for column in columns if column is not None for at in range(len(column))]
+        columns = list(pool.map(lambda part: filtered(plugin, state, pod, part), parts))
+    texts = [column[at].message for column in columns for at in range(len(column))]
     assert texts == [
         f"only {at * 10}m" if 0 < at <= 99 else "only 0" if at == 0 else "" for at in range(100)
     ] + ["only 1" if at == 100 else "" for at in range(100, 300)]

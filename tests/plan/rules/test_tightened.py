@@ -12,7 +12,7 @@ from kdsl.hooks.status import Code, Status
 from kdsl.plan.rules.plugins import CompiledProfile, compile_profile
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
-from tests.plan.lab import DEFAULT_QUEUE, compile_rules, node, nodes_of, rules, statuses
+from tests.plan.lab import DEFAULT_QUEUE, compile_rules, filtered, node, nodes_of, rules, statuses
 
 _BASE = f'{DEFAULT_QUEUE}\nprofile base {{ scheduler "b" queue Q predicates {{ P }} }}\n'
 _NODES = nodes_of(*(node(f"n{at}", labels={"at": str(at)}) for at in range(6)))
@@ -40,8 +40,7 @@ def _transient(plugin: PredicatePlugin, pod: PodInfo) -> set[str]:
     answer = plugin.pre_filter(state, pod, _NODES)
     if isinstance(answer, Status):
         return set(_NODES.names()) if answer.code is Code.SKIP else set()
-    column = plugin.filter(state, pod, _NODES)
-    assert column is not None
+    column = filtered(plugin, state, pod, _NODES)
     return {name for name, passed in zip(_NODES.names(), column.passed.tolist(), strict=True) if passed}
 
 
