@@ -174,7 +174,7 @@ class SchedulerProcess:
         _LOG.info("%s %s", self.options.identity, text)
         self._own_events.record_lead(f"{self.options.identity} {text}")
         if is_leader:
-            self.inbox.post(_wake)
+            self.inbox.wake()
 
     # ---- running -----------------------------------------------------------------------------------------
 
@@ -344,10 +344,6 @@ class _OnLoop:
         """Pass on the errors of an unusable change."""
         self._on_loop(self._reports.refused, diagnostics)
         self._on_loop(self._refuse, diagnostics)
-
-
-def _wake() -> None:
-    """Do nothing: any message wakes the loop, which then checks everything."""
 
 
 async def _events_api(client: Client) -> EventsApi:
