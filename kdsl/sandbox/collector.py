@@ -9,7 +9,7 @@ from kdsl.sandbox.deleting import delete_version
 from kdsl.sandbox.errors import Json
 from kdsl.sandbox.evicting import BUDGETS
 from kdsl.sandbox.parameters import DeleteOptions
-from kdsl.sandbox.reconcilers import Dependents, Reconciler
+from kdsl.sandbox.reconcilers import Dependents, Reconciler, is_ready
 from kdsl.sandbox.resources import NAMESPACES, PODS, RESOURCES, VIRTUAL, Resource, named
 from kdsl.sandbox.selectors import matches_object
 from kdsl.sandbox.store import Event, Key
@@ -132,7 +132,7 @@ class Budgets(Reconciler):
                 state = pod.body()
                 if state["status"].get("phase") not in _ENDED:
                     expected += 1
-                    healthy += "deletionTimestamp" not in state["metadata"] and _is_ready(state)
+                    healthy += "deletionTimestamp" not in state["metadata"] and is_ready(state)
         needed = _needed(body["spec"], expected)
         status = {
             "observedGeneration": body["metadata"]["generation"],
@@ -156,8 +156,3 @@ def _share(value: object, total: int) -> int:
     if isinstance(value, str) and value.endswith("%"):
         return -(-int(value[:-1]) * total // 100)
     return int(str(value))
-
-
-def _is_ready(pod: Json) -> bool:
-    conditions = pod["status"].get("conditions", ())
-    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
