@@ -15,7 +15,7 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.installed import InstalledPlugin, package_folder
 from kdsl.base.paths import Path, path_text
 from kdsl.base.span import Source, Span
-from kdsl.check.model.signature import ARITIES, parse_type
+from kdsl.check.model.notation import ARITIES, parse_type
 from kdsl.check.model.types import Type
 from kdsl.check.views.view import UNDECLARED, Views
 from kdsl.config.misfits import misfits, place_of
