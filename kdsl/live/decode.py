@@ -23,8 +23,8 @@ from kdsl.cluster.read.decode import decode
 from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.read.problems import Problems
 from kdsl.live.changes import LiveNode, LiveObject, PodCondition
+from kdsl.live.interning import slim
 from kdsl.live.resources import ApiResource
-from kdsl.live.sharing import slim
 
 T = TypeVar("T")
 
