@@ -15,7 +15,7 @@ from kdsl.base.clock import Clock
 from kdsl.base.diagnostic import Diagnostic, Severity, has_errors
 from kdsl.base.disk_cache import DiskCache
 from kdsl.base.errors import InvalidInputError
-from kdsl.base.heap import growing_heap
+from kdsl.base.garbage import growing_heap
 from kdsl.base.installed import installed_plugins
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.names.externals import PLUGINS, Externals

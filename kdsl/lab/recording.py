@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kdsl.app import Settings
 from kdsl.base.errors import KdslError
-from kdsl.base.heap import settled_heap
+from kdsl.base.garbage import settled_heap
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.read.reader import Manifest
 from kdsl.lab.experiment import Experiment, TraceFiles, TraceSource

@@ -15,7 +15,7 @@ from kdsl.app import Scheduler
 from kdsl.base.clock import SystemClock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
-from kdsl.base.heap import settle_heap
+from kdsl.base.garbage import settle_heap
 from kdsl.config.configuration import OnInvalid
 from kdsl.hooks.context import PluginContext
 from kdsl.live.asking import ask

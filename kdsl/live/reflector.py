@@ -12,7 +12,7 @@ from enum import Enum, auto
 from random import Random
 from typing import Final, TypeAlias
 
-from kdsl.base.heap import growing_heap
+from kdsl.base.garbage import growing_heap
 from kdsl.live import queries
 from kdsl.live.changes import Change
 from kdsl.live.decode import (

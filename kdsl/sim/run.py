@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kdsl.app import Settings, build_engine, devices_in_use, engine_options, narrowed
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import KdslError
-from kdsl.base.heap import settled_heap
+from kdsl.base.garbage import settled_heap
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.pod import PodInfo

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kdsl.base.diagnostic import Diagnostic, Severity, has_errors
 from kdsl.base.errors import KdslError
-from kdsl.base.heap import growing_heap
+from kdsl.base.garbage import growing_heap
 from kdsl.base.resources import CPU, MEMORY
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
