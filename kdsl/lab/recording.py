@@ -19,11 +19,11 @@ from kdsl.lab.jobs import rules_for
 from kdsl.lab.running import ALL_NODES, out_of_order, workload_of
 from kdsl.lab.trace_sources import input_of
 from kdsl.lab.traces import Trace
+from kdsl.records.files import open_whole_record
+from kdsl.records.manifests import ObjectId, pod_manifest
 from kdsl.sim.openb_manifests import openb_manifests
 from kdsl.sim.run import simulated_engine
 from kdsl.sim.workload import Workload
-from kdsl.trace.manifests import ObjectId, pod_manifest
-from kdsl.trace.writing import open_whole_trace
 
 Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Opens the display of so many decisions; the function that it yields is called after each."""
@@ -51,7 +51,7 @@ def record(experiment: Experiment, run: str, file: Path, watch: Watch) -> int:
     )
     with (
         watch(len(workload.pending)) as advance,
-        open_whole_trace(file) as write,
+        open_whole_record(file) as write,
         settled_heap(),
         simulated_engine(checked.rules, workload, settings, write) as (engine, _, _),
     ):

@@ -17,10 +17,10 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.problems import InputCode
 from kdsl.cluster.read.reader import Manifest, read_objects
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.records.manifests import ObjectId, object_id
 from kdsl.sim.gaps import gaps
 from kdsl.sim.openb import read_openb
 from kdsl.sim.openb_manifests import openb_manifests
-from kdsl.trace.manifests import ObjectId, object_id
 
 # How many names a help line lists.
 _FEW = 10

@@ -28,7 +28,7 @@ from kdsl.lab.inputs.objects import (
 from kdsl.lab.inputs.reading import Reading
 from kdsl.lab.inputs.rows import records
 from kdsl.lab.timed import Arrival, NodeChange, TimedWorkload
-from kdsl.trace.manifests import ObjectId
+from kdsl.records.manifests import ObjectId
 
 MAX_OBJECTS: Final = 20_000_000
 """The largest number of pods, and of nodes."""

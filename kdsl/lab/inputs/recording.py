@@ -23,7 +23,7 @@ from kdsl.cluster.read.problems import InputCode
 from kdsl.cluster.read.reader import Manifest
 from kdsl.eval.values import SECOND
 from kdsl.lab.timed import Arrival, NodeChange, TimedWorkload
-from kdsl.trace.manifests import ObjectId, object_id
+from kdsl.records.manifests import ObjectId, object_id
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -18,7 +18,7 @@ from kdsl.cluster.read.problems import InputCode, Problems
 from kdsl.cluster.read.reader import read_all
 from kdsl.lab.inputs.reading import Reading
 from kdsl.lab.timed import Arrival, TimedWorkload
-from kdsl.trace.manifests import object_id
+from kdsl.records.manifests import object_id
 
 LISTS: Final = {
     "nodes": ("v1", "Node"),
