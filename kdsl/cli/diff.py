@@ -11,7 +11,15 @@ import click
 
 from kdsl.cli.completion import complete_profiles
 from kdsl.cli.examples import examples_of
-from kdsl.cli.inputs import GivenPath, config_option, print_slow_hooks, read_config, read_workload, settle
+from kdsl.cli.inputs import (
+    GivenPath,
+    config_option,
+    print_slow_hooks,
+    read_config,
+    read_workload,
+    rules_option,
+    settle,
+)
 from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
@@ -25,13 +33,7 @@ if TYPE_CHECKING:
 @click.argument("old")
 @click.argument("new")
 @config_option
-@click.option(
-    "--rules",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True),
-    metavar="PATH",
-    help="Rule files with the profiles (default: those of --config, or the shipped rules, see `kdsl rules`).",
-)
+@rules_option
 @click.option(
     "-o",
     "--output",

@@ -58,6 +58,13 @@ config_option = click.option(
     metavar="FILE",
     help="A KdslConfiguration; other options override it.",
 )
+rules_option = click.option(
+    "--rules",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="PATH",
+    help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
+)
 traceback_option = click.option(
     "--traceback", is_flag=True, help="Show the Python traceback of a plugin's error."
 )
@@ -102,13 +109,7 @@ _OPTIONS = (
         help="The form of --cluster and --pods; from `mapping` on, --cluster has both.",
     ),
     config_option,
-    click.option(
-        "--rules",
-        multiple=True,
-        type=click.Path(path_type=Path, exists=True),
-        metavar="DIR",
-        help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
-    ),
+    rules_option,
     click.option(
         "--profile",
         metavar="NAME",

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from kdsl.cli.examples import examples_of
-from kdsl.cli.inputs import config_option, read_config
+from kdsl.cli.inputs import config_option, read_config, rules_option
 from kdsl.cli.output import emit
 from kdsl.cli.rule_sets import idle_tables, read_rule_set
 
@@ -25,13 +25,7 @@ def _object_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
 
 @click.command("rbac", epilog=examples_of("rbac"))
 @config_option
-@click.option(
-    "--rules",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True),
-    metavar="PATH",
-    help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
-)
+@rules_option
 @click.option("--shadow", is_flag=True, help="Print the rights of `kdsl run --shadow`, which writes nothing.")
 @click.option("--extender", is_flag=True, help="Print the rights of `kdsl extender`.")
 @click.option(
