@@ -315,7 +315,7 @@ class Reflector:
     def _broken_off(self, status: Status) -> _FailedError:
         trouble = trouble_of(status)
         is_pause = trouble is Trouble.TOO_MANY
-        pause = float(status.details.retry_after_seconds) if is_pause and status.details else 0.0
+        pause = float(status.details.retry_after_seconds) if is_pause else 0.0
         then = _Next.WATCH if is_pause else _Next.LIST
         return _FailedError(trouble, _text(status), then, min(pause, _LONGEST_PAUSE) if pause > 0 else None)
 
