@@ -17,6 +17,7 @@ from kdsl.base.disk_cache import DiskCache
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.garbage import growing_heap
 from kdsl.base.installed import installed_plugins
+from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.names.externals import PLUGINS, Externals
 from kdsl.check.views.view import load_views
@@ -208,7 +209,7 @@ def check_configuration(
             found += [replace(problem, span=name.span) for problem in error.diagnostics]
     if rules is not None and not rules.profiles:
         where = ", ".join(map(str, paths or configuration.rules))
-        found.append(Diagnostic("K0301", _NO_PROFILE, where=where, help=(_A_PROFILE,)))
+        found.append(Diagnostic(CheckCode.UNKNOWN_NAME, _NO_PROFILE, where=where, help=(_A_PROFILE,)))
     if rules is not None and not has_errors(found):
         found += _unread_percentage(configuration, rules)
     for plugin in configuration.plugins or ():

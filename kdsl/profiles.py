@@ -9,6 +9,7 @@ from typing import TypeAlias
 from kdsl.base.clock import Clock, ManualClock
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
+from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.hooks.context import NO_ANNOTATIONS, PluginContext
 from kdsl.hooks.manager import PluginManager
@@ -119,11 +120,11 @@ def qualified_profile(profiles: Collection[str], name: str, where: str = "--prof
     if found:
         names = ", ".join(f"`{each}`" for each in found)
         title = f"several profiles are called `{name}`: {names}"
-        problem = Diagnostic("K0301", title, where=where, help=("write its full name",))
+        problem = Diagnostic(CheckCode.UNKNOWN_NAME, title, where=where, help=("write its full name",))
     else:
         known = [*profiles, *(each.rpartition(".")[2] for each in profiles)]
         help_ = (*did_you_mean(name, known), f"profiles: {', '.join(profiles)}")
-        problem = Diagnostic("K0301", f"there is no profile `{name}`", where=where, help=help_)
+        problem = Diagnostic(CheckCode.UNKNOWN_NAME, f"there is no profile `{name}`", where=where, help=help_)
     raise InvalidInputError([problem])
 
 

@@ -156,7 +156,7 @@ def read_workload(
     Exits with 2 if an input cannot be read at all, or errors leave no node: the answer would be about another
     cluster.
     """
-    from kdsl.cluster.read.problems import InputCode
+    from kdsl.cluster.read.codes import InputCode
     from kdsl.sim.workload import read_kubernetes, read_openb_trace
 
     if form in ("kubernetes", "openb"):

@@ -17,8 +17,8 @@ from kdsl.cluster.api.kinds import CatalogObject, KubeObject
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.files import InputFile
-from kdsl.cluster.read.problems import InputCode
 from kdsl.cluster.read.reader import Manifest, read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Outcome, TieBreak

@@ -27,8 +27,9 @@ from kdsl.cluster.objects.images import NO_SIZES
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import NodeSelector, Operator
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.files import read_file
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.problems import Problems
 
 GPU_MILLI: Final = "nvidia.com/gpu-milli"
 MODEL_LABEL: Final = "openb.kdsl.dev/gpu-model"

@@ -14,7 +14,7 @@ from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.reader import Manifest, read_objects
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.records.manifests import ObjectId, object_id

@@ -13,7 +13,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from kdsl.base.paths import Path
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.problems import Problems
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from kdsl.base.frozen_map import freeze, share
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.reader import Manifest
 from kdsl.eval.values import SECOND
 from kdsl.lab.inputs.cells import RowError, shown

@@ -12,7 +12,7 @@ from kdsl.base.resources import CPU, MEMORY
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import Operator
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.lab.inputs.reading import Reading
 from kdsl.lab.inputs.sources import Form, OtherTrace, read_timed
 from kdsl.lab.timed import TimedWorkload
