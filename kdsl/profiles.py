@@ -18,11 +18,12 @@ from kdsl.plan.card_table import no_cards
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.memo.join import join
 from kdsl.plan.router import DEFAULT_SCHEDULER
+from kdsl.plan.rules.compiled_profile import compile_profile
 from kdsl.plan.rules.faults import RuleFaults
-from kdsl.plan.rules.plugins import ScorePlugin, compile_profile
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 from kdsl.plan.rules.preemption import PreemptionPlugin
 from kdsl.plan.rules.queue import QueuePlugin
+from kdsl.plan.rules.score_plugin import ScorePlugin
 from kdsl.rulebook.texts import PLACED_PLUGINS
 from kdsl.settings import Settings
 

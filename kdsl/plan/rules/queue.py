@@ -65,7 +65,7 @@ class QueuePlugin:
         self._admission = Dependencies.of(reads) if all(each.startswith("pod.") for each in reads) else None
         self._admitted: dict[Hashable, Status | None] = {}
         self._keys = SortKeys(rule.order, scope)
-        # A probe does not see values that are read without evaluation.
+        # A probe observes evaluations only, and values that are read have none.
         self._read_key = None if functions.probe is not None else _reader_of_numbers(rule.order, self._pod)
         self._waits = tuple((each, scope.compile(each)) for each in rule.backoff or ())
         self._new_frame = scope.frames()
