@@ -13,10 +13,10 @@ from itertools import chain, combinations, count, islice, product
 from math import prod
 from string import ascii_lowercase, digits
 
+from kdsl.analysis.codes import AnalysisCode
 from kdsl.base.diagnostic import Diagnostic, Label, Severity
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.span import Span
-from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedTeam, RuleSet
 from kdsl.check.model.traversal import children, walk
 from kdsl.check.model.typed import CallOf, Const, FieldOf, KeyOf, ListOf, TypedExpr
@@ -199,7 +199,7 @@ def _is_fact(expr: TypedExpr) -> bool:
 
 def _overlap(first: CheckedTeam, second: CheckedTeam, witness: PodInfo) -> Diagnostic:
     return Diagnostic(
-        CheckCode.TEAM_OVERLAP,
+        AnalysisCode.TEAM_OVERLAP,
         f"teams `{first.name}` and `{second.name}` own the same pods and have the same priority",
         second.owns.span,
         "owns it",
@@ -211,7 +211,7 @@ def _overlap(first: CheckedTeam, second: CheckedTeam, witness: PodInfo) -> Diagn
 
 def _possible_overlap(first: CheckedTeam, second: CheckedTeam) -> Diagnostic:
     return Diagnostic(
-        CheckCode.TEAM_OVERLAP,
+        AnalysisCode.TEAM_OVERLAP,
         f"teams `{first.name}` and `{second.name}` may own the same pods and have the same priority",
         second.owns.span,
         "may hold for a pod of the other",

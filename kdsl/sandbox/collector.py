@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from kdsl.sandbox.binding import is_ready
 from kdsl.sandbox.call import World
 from kdsl.sandbox.deleting import delete_version
 from kdsl.sandbox.errors import Json
 from kdsl.sandbox.evicting import BUDGETS
 from kdsl.sandbox.parameters import DeleteOptions
-from kdsl.sandbox.reconcilers import Dependents, Reconciler, is_ready
+from kdsl.sandbox.reconcilers import Dependents, Reconciler
 from kdsl.sandbox.resources import NAMESPACES, PODS, RESOURCES, VIRTUAL, Resource, named
 from kdsl.sandbox.selectors import matches_object
 from kdsl.sandbox.store import Event, Key

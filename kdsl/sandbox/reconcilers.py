@@ -139,9 +139,3 @@ class Dependents:
     def of(self, uid: str) -> list[tuple[Resource, Key]]:
         """Return the objects of an owner, by name."""
         return sorted(self.by_owner.get(uid, {}), key=lambda item: item[1])
-
-
-def is_ready(pod: Json) -> bool:
-    """Return whether a pod has the condition Ready."""
-    conditions = pod["status"].get("conditions", ())
-    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from kdsl.sandbox.binding import set_condition
+from kdsl.sandbox.binding import is_ready, set_condition
 from kdsl.sandbox.call import World
 from kdsl.sandbox.creating import add
 from kdsl.sandbox.deleting import delete_version
 from kdsl.sandbox.errors import Json
 from kdsl.sandbox.parameters import DeleteOptions
-from kdsl.sandbox.reconcilers import Dependents, Reconciler, is_ready, owner_of
+from kdsl.sandbox.reconcilers import Dependents, Reconciler, owner_of
 from kdsl.sandbox.resources import PODS, Resource, named
 from kdsl.sandbox.store import Event, Key, encode
 

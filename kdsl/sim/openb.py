@@ -72,7 +72,7 @@ def read_openb(nodes_csv: str | Path, pods_csv: str | Path) -> OpenbTrace:
     A malformed row is a diagnostic.
     """
     found: list[Diagnostic] = []
-    nodes = list(read_rows(nodes_csv, NODE_COLUMNS, _node, found))
+    nodes = list(read_rows(nodes_csv, NODE_COLUMNS, lambda row: node_facts(*node_of(row)), found))
     pods = list(read_rows(pods_csv, POD_COLUMNS, _pod, found))
     pods.sort(key=lambda pod: pod.created_at)
     return OpenbTrace(tuple(nodes), tuple(pods), tuple(found))
@@ -170,8 +170,9 @@ def _fields(lines: Iterator[list[str]], name: str, found: list[Diagnostic]) -> I
         Problems(found, name).add(InputCode.TRACE, (), f"this is not CSV: {error}")
 
 
-def _node(row: Row) -> NodeFacts:
-    return node_facts(
+def node_of(row: Row) -> tuple[str, int, int, int, str]:
+    """Return the name of a node, its thousandths of a core, MiB of memory and cards, and their model."""
+    return (
         row.name("sn"),
         row.number("cpu_milli"),
         row.number("memory_mib"),

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class CheckCode(StrEnum):
-    """K02xx: types. K030x: names. K04xx: composition. K050x: sizes. K080x: comments that silence lints."""
+    """K02xx: types. K030x: names. K04xx: composition. K050x: sizes."""
 
     NO_OVERLOAD = "K0201"  # an operator or function that does not take these types
     ARGUMENT_COUNT = "K0202"  # too many arguments or too few
@@ -24,8 +24,6 @@ class CheckCode(StrEnum):
     NOT_OPTIONAL = "K0214"  # a value used as an optional that is not one
     NEEDLESS_HAS = "K0215"  # `has` of a field that is always there
     UNTYPED_PARAM = "K0216"  # a parameter whose type does not follow from its value
-    BACKOFF = "K0217"  # a `backoff` that is negative, has no value, or begins above its maximum
-    NO_VALUE = "K0218"  # an expression that always fails
 
     UNKNOWN_NAME = "K0301"  # a name without a declaration
     UNKNOWN_FIELD = "K0302"  # a field that the type does not have
@@ -56,12 +54,8 @@ class CheckCode(StrEnum):
     TEAM_PROFILE = "K0418"  # a team with several profiles of which none is the default
     LOST_ADMIT = "K0419"  # a team's queue that admits pods that the platform's rejects
     TEAM_GRANT = "K0420"  # a grant without a useful meaning, or a pattern without files
-    TEAM_OVERLAP = "K0421"  # two teams that own one pod with equal priority
     SAMPLE_RANGE = "K0422"  # a `sample` of no nodes
 
     TOO_DEEP = "K0501"  # a chain of `let`s, functions or parameters that is too deep
     TOO_LARGE = "K0502"  # a parameter that is built from others and too large
     TOO_MANY_DEVICES = "K0506"  # too many devices that extend others
-
-    BAD_IGNORE = "K0802"  # an ignore comment without a code or a reason
-    UNUSED_IGNORE = "K0803"  # an ignore comment that silences nothing

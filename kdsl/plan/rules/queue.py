@@ -10,7 +10,6 @@ from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.events import EventPattern
 from kdsl.base.span import Span
 from kdsl.check.analyses.cures import queue_cures
-from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedQueue, CheckedSortKey, RuleSet
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.scalar import Frame
@@ -24,6 +23,7 @@ from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys, number_fields
 from kdsl.plan.compile.template import compile_template, text_in
 from kdsl.plan.reads.dependencies import Dependencies, reads_of
+from kdsl.plan.rules.codes import PlanCode
 
 MAX_ADMITTED = 1024
 """The most signatures whose admission is kept; beyond that it starts over."""
@@ -114,15 +114,15 @@ class QueuePlugin:
             try:
                 is_negative = wait(self._frame(None, 0)).ns < 0
             except EvalError as error:
-                yield Diagnostic(CheckCode.BACKOFF, "this wait has no value", expr.span, str(error))
+                yield Diagnostic(PlanCode.BACKOFF, "this wait has no value", expr.span, str(error))
                 return
             if is_negative:
-                yield Diagnostic(CheckCode.BACKOFF, "a wait cannot be negative", expr.span, "less than 0")
+                yield Diagnostic(PlanCode.BACKOFF, "a wait cannot be negative", expr.span, "less than 0")
                 return
         if self._waits and 0 < (backoff := self.backoff()).maximum < backoff.initial:
             title = "the first wait is longer than the longest"
             why = "no wait is longer than this"
-            yield Diagnostic(CheckCode.BACKOFF, title, self._waits[1][0].span, why)
+            yield Diagnostic(PlanCode.BACKOFF, title, self._waits[1][0].span, why)
 
     @hookimpl
     def queue_sort(self, queued: QueuedPod) -> tuple[Any, ...]:
