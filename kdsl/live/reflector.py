@@ -275,7 +275,7 @@ class Reflector:
                 lines = await stream.lines(min(left, self._times.silence) if has_bookmarks else left)
             except NoAnswerError as failure:
                 if has_events or loop.time() - started >= _SHORTEST:
-                    self._standing.interrupted(failure.reason)
+                    self._standing.interrupted()
                     return _Next.WATCH
                 raise _FailedError(Trouble.NO_ANSWER, failure.reason, _Next.WATCH) from None
             if not lines:

@@ -145,7 +145,7 @@ class Rights:
                 if self._has_right(team, ORDER_DEVICES, statement.span, "choose devices"):
                     self._check_devices(draft, statement, team, located)
             case UseQueue(name=name):
-                self._queue(draft, name, team, located)
+                self._queue(draft, name, located)
             case CheckPredicates(all=everything):
                 # Preemption skips nodes that some predicate, among those that ran, rejects as unresolvable.
                 what = "all" if everything else "first"
@@ -277,7 +277,7 @@ class Rights:
                 )
             )
 
-    def _queue(self, draft: Draft, name: Name, team: Located[Team], located: Located[Profile]) -> None:
+    def _queue(self, draft: Draft, name: Name, located: Located[Profile]) -> None:
         """Report a queue that drops an `admit when` of the queue it replaces."""
         new = self._declarations.find(Queue, name.text, located.home)
         if draft.queue is None or new is None:
