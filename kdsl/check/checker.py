@@ -44,7 +44,6 @@ from kdsl.check.rules.samples import check_sample
 from kdsl.check.rules.scores import check_score
 from kdsl.check.rules.tightenings import check_tightenings
 from kdsl.check.views.view import Views, load_views
-from kdsl.lang.profile_tree import SampleSize, Tighten
 from kdsl.lang.program import Program
 from kdsl.lang.tree import Declaration, Device, Predicate, Preemption, Profile, Queue, Score
 
@@ -138,24 +137,18 @@ class _Check:
     def _tightenings(self) -> dict[str, dict[str, CheckedPredicate]]:
         return {
             located.qualified: check_tightenings(
-                located, partial(self._tightening_block, located.home), self.diagnostics
+                located, partial(self._block, located.home, Construct.PREDICATE), self.diagnostics
             )
             for located in self.declarations.all(Profile)
         }
 
-    def _tightening_block(self, home: Home, statement: Tighten) -> BlockCheck:
-        return self._block(home, Construct.PREDICATE, statement.span)
-
     def _samples(self) -> dict[str, CheckedSample]:
         found = {}
         for located in self.declarations.all(Profile):
-            sample = check_sample(located, partial(self._sample_block, located.home))
+            sample = check_sample(located, partial(self._block, located.home, Construct.SAMPLE))
             if sample is not None:
                 found[located.qualified] = sample
         return found
-
-    def _sample_block(self, home: Home, statement: SampleSize) -> BlockCheck:
-        return self._block(home, Construct.SAMPLE, statement.span)
 
     def _check_devices(self) -> None:
         derived = 0

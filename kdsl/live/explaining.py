@@ -26,7 +26,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.bindings import Reserved
-from kdsl.cycle.decision import Condition, Decision
+from kdsl.cycle.decision import Condition
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.waiting import WaitingPods
@@ -276,10 +276,6 @@ def answer(explanation: Explanation, moment: Moment, question: Question) -> Expl
         case Form.TEXT:
             text = explanation_text(explanation, question.width, question.traceback)
     return Explained(
-        decision.outcome.value, decision.node, _has_faults(decision), moment.standing, decision.rules, text,
+        decision.outcome.value, decision.node, bool(decision.faults), moment.standing, decision.rules, text,
         document,
     )  # fmt: skip
-
-
-def _has_faults(decision: Decision) -> bool:
-    return bool(decision.faults)

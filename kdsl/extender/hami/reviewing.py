@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -49,7 +48,7 @@ class Webhook:
         """
         if not pod.spec.containers:
             return Verdict(message="pod has no containers", code=_DENIED)
-        forged = _first(self._ours & pod.metadata.annotations.keys())
+        forged = min(self._ours & pod.metadata.annotations.keys(), default="")
         if forged:
             return Verdict(message=f"annotation {forged} is the scheduler's to write", code=_DENIED)
         if self._is_of_others(pod.spec.scheduler_name):
@@ -84,7 +83,3 @@ class Webhook:
 def _to_allocate(record: str) -> str:
     """Return the annotation from which a device plugin reads the cards to allocate."""
     return record.replace("-allocated", "-to-allocate")
-
-
-def _first(names: Iterable[str]) -> str:
-    return min(names, default="")
