@@ -39,7 +39,7 @@ from kdsl.live.options import RunOptions
 from kdsl.live.own_events import OwnEvents
 from kdsl.live.reload_reports import ReportedReloads
 from kdsl.live.reloading import Loaded, Reloader, keep_polling, rule_watch
-from kdsl.live.rights import Rights
+from kdsl.live.reviews import CallerReviews
 from kdsl.live.rule_sets import RuleSets, load
 from kdsl.live.run_record import RunRecord
 from kdsl.live.services import Host, Service
@@ -190,8 +190,8 @@ class SchedulerProcess:
         ))  # fmt: skip
         facts = self._facts()
         if self.options.serving is not None:
-            rights = Rights(connection.client(part="rights", connections=8), time.monotonic)
-            self.endpoints = Endpoints(facts, self.options.serving, rights, self._service)
+            reviews = CallerReviews(connection.client(part="rights", connections=8), time.monotonic)
+            self.endpoints = Endpoints(facts, self.options.serving, reviews, self._service)
             await self.endpoints.start()
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(work, name=name) for name, work in self._works().items()]
