@@ -77,7 +77,7 @@ class NoHooks:
 
 
 class _Pluggy(pluggy.PluginManager):
-    """A manager that looks at the attributes of a class once: most plugins are rules, of few classes."""
+    """A manager that reads the attributes of each class once: most plugins are rules, of few classes."""
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         own, kind = getattr(plugin, "__dict__", {}), cast(Any, type(plugin))

@@ -32,7 +32,7 @@ MOST_PODS: Final = 1001
 """The pods that a node takes."""
 
 ALL_NODES: Final = 100
-"""Every run looks at so many percent of the nodes."""
+"""The percentage of nodes among which a run searches."""
 
 Int64s = NDArray[np.int64]
 

@@ -42,7 +42,7 @@ def decode(raw: object, into: type[T], problems: Problems) -> T | None:
 def decode_fitting(raw: object, into: type[T], problems: Problems) -> T | None:
     """Convert as `decode` does, but leave values with a wrong type out; None if nothing is left.
 
-    The result is good for finding other mistakes, not for use: `problems.removed` tells the two apart.
+    The result is good for finding other mistakes, not for use: then `problems.removed` is not empty.
     """
     try:
         return msgspec.convert(raw, into)

@@ -13,7 +13,7 @@ from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.patches import patch_of
 from kdsl.extender.objects import UNUSABLE
 from kdsl.extender.protocol import UnreadableError
-from kdsl.plan.devices.device_error import told
+from kdsl.plan.devices.device_error import one_line
 from kdsl.plan.devices.plugin import BIND_PHASE, BIND_TIME, CHOSEN_AT, CHOSEN_NODE, DevicesPlugin
 from kdsl.plan.router import DEFAULT_SCHEDULER
 
@@ -61,7 +61,7 @@ class Webhook:
         try:
             reviewed = self._devices.review(before, self._cache.snapshot())
         except EvalError as error:
-            return Verdict(message=told(error), code=_WRONG)
+            return Verdict(message=one_line(error), code=_WRONG)
         refusal = reviewed.refusal.message if reviewed.refusal is not None else ""
         if reviewed.is_invalid:
             return Verdict(message=refusal, code=_WRONG)

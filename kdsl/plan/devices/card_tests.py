@@ -53,8 +53,8 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """All groups of a device, whether all are shared, and the steps that are a `together by`. `number` tells
-    the groups for quotas, for containers after others of their pod, and for those without either apart.
+    """All groups of a device, whether all are shared, and the steps that are a `together by`. The groups for
+    quotas, for containers after others of their pod, and for those without either have a `number` each.
     """
 
     number: int
