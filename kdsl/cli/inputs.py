@@ -197,7 +197,7 @@ def read_session(
     parallelism: int | None,
 ) -> tuple[RuleSet, Settings]:
     """Read the configuration and the rules, overridden by the options; errors exit with code 2."""
-    from kdsl.app import check_loaded, configured
+    from kdsl.configured import check_loaded, configured
     from kdsl.cycle.decision import TieBreak
 
     loaded = _loaded(config)

@@ -89,7 +89,7 @@ def command(
     is_named = click.get_current_context().get_parameter_source("lease") is ParameterSource.COMMANDLINE
     if no_leader_elect and is_named:
         raise click.UsageError("--no-leader-elect excludes --lease: there is no lease then")
-    from kdsl.app import configured
+    from kdsl.configured import configured
     from kdsl.live.needs import needs
     from kdsl.live.rbac import RunsAs, rights
     from kdsl.live.rbac_manifests import BoundTo, manifests

@@ -27,7 +27,7 @@ def read_rule_set(
     Without `paths` the rules are those of the configuration, or the shipped ones. Their syntax trees are read
     only `with_trees`.
     """
-    from kdsl.app import check_configured
+    from kdsl.configured import check_configured
 
     checked = check_configured(read_config(config), paths, keep=disk_cache(os.environ), with_trees=with_trees)
     if checked.diagnostics:
