@@ -1,4 +1,4 @@
-"""Assemble a live scheduler: engine, cache, feed, loop, and everything that writes to the API server.
+"""Assembles a live scheduler: engine, cache, feed, loop, and everything that writes to the API server.
 
 `kdsl run` makes one, starts it on an event loop, and fills its inbox from watches.
 """

@@ -1,4 +1,4 @@
-"""Decode JSON of the API server into the objects that the scheduler keeps. Every reflector uses it.
+"""Decodes JSON of the API server into the objects that the scheduler keeps. Every reflector uses it.
 
 An object is decoded twice, and unused fields are skipped both times: first its identity, which is enough for
 an unchanged object, then the fields that rules read.

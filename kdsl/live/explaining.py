@@ -1,4 +1,4 @@
-"""Explain pods while a scheduler runs: on a copy of its state, beside the scheduling thread.
+"""Explains pods while a scheduler runs: on a copy of its state, beside the scheduling thread.
 
 The scheduling thread makes the copy between two decisions, of references only. All longer work happens on a
 separate thread, one explanation after another, and neither changes nor locks the running scheduler. Both

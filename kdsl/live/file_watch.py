@@ -1,4 +1,4 @@
-"""Detect changed files, including mounted ConfigMaps, by polling every few seconds.
+"""Detects changed files, including mounted ConfigMaps, by polling every few seconds.
 
 A mounted ConfigMap is a folder of links into `..data`, a link that is swapped to a new folder. The watch
 therefore compares link targets. Polling is cheap: files are read only if an identity, size or time differs;

@@ -1,4 +1,4 @@
-"""List the objects of a cluster once, page by page: for commands that watch nothing."""
+"""Lists the objects of a cluster once, page by page: for commands that watch nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Authenticate callers of the endpoints by TokenReview, and authorize them by SubjectAccessReview.
+"""Authenticates callers of the endpoints by TokenReview, and authorizes them by SubjectAccessReview.
 
 Answers of the API server are cached for ten seconds, bounded in number; tokens are stored as digests.
 """
