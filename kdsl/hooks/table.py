@@ -205,9 +205,7 @@ def _names_of(joined: JoinedPredicates | JoinedScores | None) -> frozenset[str]:
 def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
     """Freeze the hooks of a profile; without a table where a diagnostic is an error.
 
-    Codes: K1012 a plugin that is not registered, K1013 a plugin that lacks the hook for its place, K1014
-    weights that overflow, K1023 an invalid declaration, K1015 (warning) a filter or score without a place in
-    the profile.
+    Codes: `NOT_ACTIVE`, `NO_SUCH_PLACE`, `TOTAL_WEIGHT`, `DECLARATION`, and the warning `NO_PLACE`.
     """
     score_keys = tuple(key for key, _ in order.scores)
     single = (key for key in (order.queue, order.preemption) if key)
