@@ -9,6 +9,7 @@ from typing import TypeAlias
 from kdsl.base.clock import Clock, ManualClock
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
+from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.hooks.context import NO_ANNOTATIONS, PluginContext
 from kdsl.hooks.manager import PluginManager
@@ -17,11 +18,12 @@ from kdsl.plan.card_table import no_cards
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.memo.join import join
 from kdsl.plan.router import DEFAULT_SCHEDULER
+from kdsl.plan.rules.compiled_profile import CompiledProfile, compile_profile
 from kdsl.plan.rules.faults import RuleFaults
-from kdsl.plan.rules.plugins import ScorePlugin, compile_profile
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 from kdsl.plan.rules.preemption import PreemptionPlugin
 from kdsl.plan.rules.queue import QueuePlugin
+from kdsl.plan.rules.score_plugin import ScorePlugin
 from kdsl.rulebook.texts import PLACED_PLUGINS
 from kdsl.settings import Settings
 
@@ -119,11 +121,11 @@ def qualified_profile(profiles: Collection[str], name: str, where: str = "--prof
     if found:
         names = ", ".join(f"`{each}`" for each in found)
         title = f"several profiles are called `{name}`: {names}"
-        problem = Diagnostic("K0301", title, where=where, help=("write its full name",))
+        problem = Diagnostic(CheckCode.UNKNOWN_NAME, title, where=where, help=("write its full name",))
     else:
         known = [*profiles, *(each.rpartition(".")[2] for each in profiles)]
         help_ = (*did_you_mean(name, known), f"profiles: {', '.join(profiles)}")
-        problem = Diagnostic("K0301", f"there is no profile `{name}`", where=where, help=help_)
+        problem = Diagnostic(CheckCode.UNKNOWN_NAME, f"there is no profile `{name}`", where=where, help=help_)
     raise InvalidInputError([problem])
 
 
@@ -158,11 +160,23 @@ def _freeze_profile(
     rule_plugins += [*((preemption,) if preemption else ()), *((devices,) if devices else ())]
     for plugin in rule_plugins:
         found.extend(manager.register(plugin, plugin.name, key=plugin.key, is_rule=True))
+    table, problems = freeze(manager, _order(profile, compiled, devices, settings))
+    if table is not None:
+        table = replace(table, rule_faults=RuleFaults(compiled), sample_size=compiled.sample)
+        if settings.probe is None:
+            table = join(table, compiled)
+    return table, (*found, *problems)
+
+
+def _order(
+    profile: CheckedProfile, compiled: CompiledProfile, devices: DevicesPlugin | None, settings: Settings
+) -> ProfileOrder:
+    """Return the plugins of a profile in its order: those of its rules, and those that it places itself."""
     predicates = (plugin.key for plugin in compiled.predicates)
     scores = (plugin.key for plugin in compiled.scores)
     placed = {rule.plugin for rule in profile.predicates}
     placed |= {entry.score.plugin for entry in profile.scores}
-    order = ProfileOrder(
+    return ProfileOrder(
         name=profile.qualified,
         scheduler=profile.scheduler,
         predicates=(
@@ -176,12 +190,6 @@ def _freeze_profile(
         ),
         queue=compiled.queue.key,
         check_all=profile.check_all,
-        preemption=preemption.key if preemption else "",
+        preemption=compiled.preemption.key if compiled.preemption else "",
         plugins=tuple(name for name in settings.plugins if name not in PLACED_PLUGINS or name in placed),
     )
-    table, problems = freeze(manager, order)
-    if table is not None:
-        table = replace(table, rule_faults=RuleFaults(compiled), sample_size=compiled.sample)
-        if settings.probe is None:
-            table = join(table, compiled)
-    return table, (*found, *problems)

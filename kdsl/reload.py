@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kdsl.app import Scheduler, build_scheduler, check_loaded, configured
+from kdsl.app import Scheduler, build_scheduler
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.disk_cache import disk_cache
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.config.configuration import DEFAULTS, OnInvalid, load_configuration
+from kdsl.configured import check_loaded, configured
 from kdsl.hooks.context import PluginContext
 
 

@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 from kdsl.base.disk_cache import DiskCache
-from kdsl.base.heap import settled_heap
+from kdsl.base.garbage import settled_heap
 
 # Tests start some hundred programs. Each would compile all modules of kdsl again, which takes longer than most commands.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -8,16 +8,7 @@ from typing import Any
 
 import pytest
 from kdsl.analysis.cost.codes import CostCode
-from kdsl.app import (
-    Settings,
-    build_engine,
-    check_configuration,
-    check_rules,
-    find_profile,
-    hook_tables,
-    narrowed,
-    shipped_rules,
-)
+from kdsl.app import Settings, build_engine, check_rules, find_profile, hook_tables, narrowed, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import Severity
 from kdsl.base.errors import InvalidInputError
@@ -27,6 +18,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.config.codes import ConfigCode
 from kdsl.config.configuration import KdslConfiguration, Limits, read_configuration
+from kdsl.configured import check_configuration
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.waiting import WaitingPods

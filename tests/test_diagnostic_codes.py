@@ -17,15 +17,26 @@ ROWS = [
 ]
 
 
-def _emitted() -> set[str]:
-    """Return every code that stands in the source as a literal: in an enum, a constant or a call."""
+def _codes_of(path: Path) -> set[str]:
+    """Return every code that stands in a module as a literal."""
     return {
         node.value
-        for top in ("kdsl", "plugins")
-        for path in (ROOT / top).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and CODE.fullmatch(node.value)
     }
+
+
+BY_MODULE = {path: _codes_of(path) for top in ("kdsl", "plugins") for path in (ROOT / top).rglob("*.py")}
+
+
+def _emitted() -> set[str]:
+    return set().union(*BY_MODULE.values())
+
+
+def test_codes_stand_in_the_codes_of_their_package_or_in_their_lint() -> None:
+    lints = ROOT / "kdsl" / "check" / "lints"
+    holders = [path for path, codes in BY_MODULE.items() if codes]
+    assert [path for path in holders if path.name != "codes.py" and path.parent != lints] == []
 
 
 def test_there_are_codes() -> None:

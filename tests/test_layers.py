@@ -27,7 +27,7 @@ ALLOWED = {
         "kdsl/live",
         "kdsl/obs",
         "kdsl/plan",
-        "kdsl/trace",
+        "kdsl/records",
         "kdsl/sandbox",
     },
     "httptools": {"kdsl/live"},

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
+from kdsl.analysis.codes import AnalysisCode
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.devices import CheckedDevice
@@ -20,7 +20,6 @@ from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.device_error import DeviceError
 from kdsl.plan.devices.program import DeviceProgram
 
-NO_VALUE: Final = "K0218"
 MAX_PATTERNS = 500
 """The most constant patterns of all rules: they are kept as long as the rules are."""
 
@@ -80,7 +79,7 @@ def _problems_of_text(part: TypedExpr) -> Iterator[Diagnostic]:
         ):
             title = "this division has no value: the divisor is zero"
             help_ = ("divide by another number, or by a value of the pod or node",)
-            yield Diagnostic(NO_VALUE, title, part.span, "it always fails", help=help_)
+            yield Diagnostic(AnalysisCode.NO_VALUE, title, part.span, "it always fails", help=help_)
 
 
 def _constant_parts(expr: TypedExpr) -> Iterator[TypedExpr]:
@@ -103,7 +102,7 @@ def _problems_of_value(part: TypedExpr) -> Iterator[Diagnostic]:
     except EvalError as error:
         help_ = ("write a value, or read what decides from the pod or node",)
         title = f"this constant has no value: {error.message}"
-        yield Diagnostic(NO_VALUE, title, part.span, "it always fails", help=help_)
+        yield Diagnostic(AnalysisCode.NO_VALUE, title, part.span, "it always fails", help=help_)
 
 
 def _problems_of_device(device: CheckedDevice, functions: CompiledFunctions) -> Iterator[Diagnostic]:
@@ -119,4 +118,4 @@ def _problems_of_device(device: CheckedDevice, functions: CompiledFunctions) -> 
         title = f"this constant of device `{device.name}` has no value: {error.message}"
         help_ = ("look at the parameters that it reads",)
         span = next((span for span in spans if str(span) == error.site), device.span)
-        yield Diagnostic(NO_VALUE, title, span, "no pod gets a card", help=help_)
+        yield Diagnostic(AnalysisCode.NO_VALUE, title, span, "no pod gets a card", help=help_)

@@ -13,6 +13,7 @@ from itertools import chain, combinations, count, islice, product
 from math import prod
 from string import ascii_lowercase, digits
 
+from kdsl.analysis.codes import AnalysisCode
 from kdsl.base.diagnostic import Diagnostic, Label, Severity
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.span import Span
@@ -24,7 +25,6 @@ from kdsl.eval.values import EvalError
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.router import by_rank, compile_owns
 
-TEAM_OVERLAP = "K0421"
 """Two teams of equal priority own one pod, or may own one."""
 
 MAX_PODS = 20_000
@@ -199,7 +199,7 @@ def _is_fact(expr: TypedExpr) -> bool:
 
 def _overlap(first: CheckedTeam, second: CheckedTeam, witness: PodInfo) -> Diagnostic:
     return Diagnostic(
-        TEAM_OVERLAP,
+        AnalysisCode.TEAM_OVERLAP,
         f"teams `{first.name}` and `{second.name}` own the same pods and have the same priority",
         second.owns.span,
         "owns it",
@@ -211,7 +211,7 @@ def _overlap(first: CheckedTeam, second: CheckedTeam, witness: PodInfo) -> Diagn
 
 def _possible_overlap(first: CheckedTeam, second: CheckedTeam) -> Diagnostic:
     return Diagnostic(
-        TEAM_OVERLAP,
+        AnalysisCode.TEAM_OVERLAP,
         f"teams `{first.name}` and `{second.name}` may own the same pods and have the same priority",
         second.owns.span,
         "may hold for a pod of the other",

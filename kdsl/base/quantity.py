@@ -95,10 +95,6 @@ class Quantity:
         """Return the amount in units, rounded up (away from zero) as Kubernetes' `Value` does."""
         return _divide_up(self.nanos, NANOS_PER_UNIT)
 
-    def as_milli(self) -> int:
-        """Return the amount in thousandths, rounded up (away from zero) as Kubernetes' `MilliValue` does."""
-        return _divide_up(self.nanos, NANOS_PER_MILLI)
-
     def quotient(self, other: Quantity) -> int:
         """Divide by another quantity, truncating toward zero; ZeroDivisionError where it is zero."""
         return divide_toward_zero(self.nanos, other.nanos)

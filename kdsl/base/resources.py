@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
+from kdsl.base.interning import MAX_SHARED, interning
 from kdsl.base.quantity import (
     INT64_MAX,
     NANOS_PER_MILLI,
@@ -20,7 +21,6 @@ from kdsl.base.quantity import (
     QuantityFormat,
     parse_quantity,
 )
-from kdsl.base.sharing import MAX_SHARED, sharing
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -208,7 +208,7 @@ class Resources:
         return f"Resources({', '.join(f'{name}={quantity}' for name, quantity in self.items())})"
 
 
-shared: Final = sharing(Resources)
+shared: Final = interning(Resources)
 """Returns one object for equal amounts, so that each amount is hashed only once."""
 
 

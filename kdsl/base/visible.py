@@ -23,6 +23,11 @@ def visible_lines(lines: Iterable[str]) -> str:
     return "\n".join(map(visible, lines))
 
 
+def visible_sections(sections: Iterable[Iterable[str]]) -> str:
+    """Return sections of lines as one text, with a blank line between; empty sections are left out."""
+    return "\n\n".join(filter(None, map(visible_lines, sections)))
+
+
 def visible_text(text: str) -> str:
     """Return a text of several lines, escaped except for its line breaks and tabs."""
     if text.isprintable():

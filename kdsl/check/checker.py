@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.span import Span
@@ -21,11 +21,8 @@ from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import (
     CheckedPredicate,
-    CheckedPreemption,
     CheckedProfile,
-    CheckedQueue,
     CheckedSample,
-    CheckedScore,
     CheckedTeam,
     RuleSet,
     WrittenRule,
@@ -47,9 +44,11 @@ from kdsl.check.rules.samples import check_sample
 from kdsl.check.rules.scores import check_score
 from kdsl.check.rules.tightenings import check_tightenings
 from kdsl.check.views.view import Views, load_views
-from kdsl.lang.profile_tree import SampleSize, Tighten
 from kdsl.lang.program import Program
-from kdsl.lang.tree import Device, Predicate, Preemption, Profile, Queue, Score
+from kdsl.lang.tree import Declaration, Device, Predicate, Preemption, Profile, Queue, Score
+
+D = TypeVar("D", bound=Declaration)
+R = TypeVar("R")
 
 MAX_DERIVED_DEVICES: Final = 128
 """The most devices that extend others. A derived device takes 70 ms and 1 MB, the text of one 40 bytes."""
@@ -107,10 +106,16 @@ class _Check:
         """Check all declarations and return the profiles by qualified name."""
         self._refuse_taken_package()
         self.functions.check_all()
-        predicates = self._predicates() | {rule.qualified: checked_predicate(rule) for rule in self.externals}
-        scores = self._scores() | {rule.qualified: checked_score(rule) for rule in self.externals}
+        functions, fns = self.functions, self.functions.fns
+        predicates = self._rules(Predicate, Construct.PREDICATE, check_predicate)
+        scores = self._rules(Score, Construct.SCORE, partial(check_score, functions=functions))
         rules = RuleTables(
-            predicates, scores, self._queues(), self._preemptions(), self._tightenings(), self._samples()
+            predicates | {rule.qualified: checked_predicate(rule) for rule in self.externals},
+            scores | {rule.qualified: checked_score(rule) for rule in self.externals},
+            self._rules(Queue, Construct.QUEUE, partial(check_queue, fns=fns)),
+            self._rules(Preemption, Construct.PREEMPTION, partial(check_preemption, fns=fns)),
+            self._tightenings(),
+            self._samples(),
         )
         self.written = rules.written()
         self._check_devices()
@@ -119,63 +124,31 @@ class _Check:
         self._check_teams()
         return profiles.check_all()
 
-    def _predicates(self) -> dict[str, CheckedPredicate]:
-        return {
-            located.qualified: check_predicate(
-                located, self._block(located.home, Construct.PREDICATE, located.declaration.span)
-            )
-            for located in self.declarations.all(Predicate)
+    def _rules(
+        self, kind: type[D], construct: Construct, check: Callable[[Located[D], BlockCheck], R | None]
+    ) -> dict[str, R]:
+        """Check all rules of a kind; return those that are complete, by qualified name."""
+        found = {
+            located.qualified: check(located, self._block(located.home, construct, located.declaration.span))
+            for located in self.declarations.all(kind)
         }
-
-    def _scores(self) -> dict[str, CheckedScore]:
-        found = {}
-        for located in self.declarations.all(Score):
-            block = self._block(located.home, Construct.SCORE, located.declaration.span)
-            score = check_score(located, block, self.functions)
-            if score is not None:
-                found[score.qualified] = score
-        return found
-
-    def _queues(self) -> dict[str, CheckedQueue]:
-        return {
-            located.qualified: check_queue(
-                located,
-                self._block(located.home, Construct.QUEUE, located.declaration.span),
-                self.functions.fns,
-            )
-            for located in self.declarations.all(Queue)
-        }
-
-    def _preemptions(self) -> dict[str, CheckedPreemption]:
-        found = {}
-        for located in self.declarations.all(Preemption):
-            block = self._block(located.home, Construct.PREEMPTION, located.declaration.span)
-            preemption = check_preemption(located, block, self.functions.fns)
-            if preemption is not None:
-                found[preemption.qualified] = preemption
-        return found
+        return {name: rule for name, rule in found.items() if rule is not None}
 
     def _tightenings(self) -> dict[str, dict[str, CheckedPredicate]]:
         return {
             located.qualified: check_tightenings(
-                located, partial(self._tightening_block, located.home), self.diagnostics
+                located, partial(self._block, located.home, Construct.PREDICATE), self.diagnostics
             )
             for located in self.declarations.all(Profile)
         }
 
-    def _tightening_block(self, home: Home, statement: Tighten) -> BlockCheck:
-        return self._block(home, Construct.PREDICATE, statement.span)
-
     def _samples(self) -> dict[str, CheckedSample]:
         found = {}
         for located in self.declarations.all(Profile):
-            sample = check_sample(located, partial(self._sample_block, located.home))
+            sample = check_sample(located, partial(self._block, located.home, Construct.SAMPLE))
             if sample is not None:
                 found[located.qualified] = sample
         return found
-
-    def _sample_block(self, home: Home, statement: SampleSize) -> BlockCheck:
-        return self._block(home, Construct.SAMPLE, statement.span)
 
     def _check_devices(self) -> None:
         derived = 0

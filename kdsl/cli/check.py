@@ -142,8 +142,8 @@ def _check(
 
             known = check_texts(texts, keep=keep).verdict
         return known
-    from kdsl.app import check_loaded
     from kdsl.config.configuration import load_configuration
+    from kdsl.configured import check_loaded
 
     return check_loaded(load_configuration(config), paths, drafts, keep).verdict
 
@@ -154,9 +154,10 @@ def _print_plan(
     """Print how the rules will run, which have no errors; with `profile` those of this profile."""
     from dataclasses import replace
 
-    from kdsl.app import check_configured, check_rules, find_profile
+    from kdsl.app import check_rules, find_profile
     from kdsl.check.views.view import load_views
     from kdsl.cli.inputs import read_config
+    from kdsl.configured import check_configured
     from kdsl.report.costs import costs_text
     from kdsl.report.plan import plan_text
     from kdsl.report.runs import runs_text

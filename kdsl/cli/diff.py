@@ -11,7 +11,15 @@ import click
 
 from kdsl.cli.completion import complete_profiles
 from kdsl.cli.examples import examples_of
-from kdsl.cli.inputs import GivenPath, config_option, print_slow_hooks, read_config, read_workload, settle
+from kdsl.cli.inputs import (
+    GivenPath,
+    config_option,
+    print_slow_hooks,
+    read_config,
+    read_workload,
+    rules_option,
+    settle,
+)
 from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
@@ -25,13 +33,7 @@ if TYPE_CHECKING:
 @click.argument("old")
 @click.argument("new")
 @config_option
-@click.option(
-    "--rules",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True),
-    metavar="PATH",
-    help="Rule files with the profiles (default: those of --config, or the shipped rules, see `kdsl rules`).",
-)
+@rules_option
 @click.option(
     "-o",
     "--output",
@@ -164,7 +166,8 @@ def _moves(sides: Sides, cluster: tuple[str, ...], pods: tuple[str, ...]) -> tup
 
 def _side(new: str, rules: tuple[Path, ...], config: Path | None, profile: str | None) -> Side:
     """Return NEW alone: a rule folder, or a profile of `rules`."""
-    from kdsl.app import configured, find_profile
+    from kdsl.app import find_profile
+    from kdsl.configured import configured
     from kdsl.sim.comparison import Side
 
     settings = configured(read_config(config))
@@ -182,8 +185,8 @@ def _side(new: str, rules: tuple[Path, ...], config: Path | None, profile: str |
 def _between_folders(
     old: Path, new: Path, config: Path | None, profile: str | None
 ) -> tuple[tuple[Change, ...], Sides]:
-    from kdsl.app import configured
     from kdsl.check.analyses.changes import Version, compare_versions
+    from kdsl.configured import configured
     from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX, find_rule_files
     from kdsl.sim.comparison import Side
 
@@ -204,8 +207,9 @@ def _between_folders(
 def _between_profiles(
     old: str, new: str, paths: tuple[Path, ...], config: Path | None
 ) -> tuple[tuple[Change, ...], Sides]:
-    from kdsl.app import configured, find_profile
+    from kdsl.app import find_profile
     from kdsl.check.analyses.changes import compare_profiles
+    from kdsl.configured import configured
     from kdsl.sim.comparison import Side
 
     _, rules = read_rule_set(paths, config)

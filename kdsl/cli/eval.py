@@ -106,8 +106,8 @@ def command(
 
 def _externals(config: Path | None) -> Externals:
     """Return the functions of a configuration's plugins; exit with 2 if a plugin is unusable."""
-    from kdsl.app import activate, configured, locate
     from kdsl.check.names.externals import NO_EXTERNALS
+    from kdsl.configured import activate, configured, locate
 
     if config is None:
         return NO_EXTERNALS

@@ -58,6 +58,13 @@ config_option = click.option(
     metavar="FILE",
     help="A KdslConfiguration; other options override it.",
 )
+rules_option = click.option(
+    "--rules",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="PATH",
+    help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
+)
 traceback_option = click.option(
     "--traceback", is_flag=True, help="Show the Python traceback of a plugin's error."
 )
@@ -102,13 +109,7 @@ _OPTIONS = (
         help="The form of --cluster and --pods; from `mapping` on, --cluster has both.",
     ),
     config_option,
-    click.option(
-        "--rules",
-        multiple=True,
-        type=click.Path(path_type=Path, exists=True),
-        metavar="DIR",
-        help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
-    ),
+    rules_option,
     click.option(
         "--profile",
         metavar="NAME",
@@ -155,7 +156,7 @@ def read_workload(
     Exits with 2 if an input cannot be read at all, or errors leave no node: the answer would be about another
     cluster.
     """
-    from kdsl.cluster.read.problems import InputCode
+    from kdsl.cluster.read.codes import InputCode
     from kdsl.sim.workload import read_kubernetes, read_openb_trace
 
     if form in ("kubernetes", "openb"):
@@ -196,7 +197,7 @@ def read_session(
     parallelism: int | None,
 ) -> tuple[RuleSet, Settings]:
     """Read the configuration and the rules, overridden by the options; errors exit with code 2."""
-    from kdsl.app import check_loaded, configured
+    from kdsl.configured import check_loaded, configured
     from kdsl.cycle.decision import TieBreak
 
     loaded = _loaded(config)

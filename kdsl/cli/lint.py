@@ -81,8 +81,9 @@ def _lint(
     paths: tuple[Path, ...], config: Path | None, keep: DiskCache | None, drafts: Drafts = NO_DRAFTS
 ) -> tuple[CheckedRules, tuple[Diagnostic, ...]]:
     """Return the findings of lints, or the errors of the rules."""
-    from kdsl.app import check_configured, check_rules
+    from kdsl.app import check_rules
     from kdsl.check.lints import lint
+    from kdsl.configured import check_configured
 
     if config is None:
         checked = check_rules(paths or (Path("rules"),), drafts=drafts, keep=keep, with_trees=True)

@@ -12,6 +12,7 @@ import click
 
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import print_diagnostics
+from kdsl.cli.rule_sets import idle_tables
 
 if TYPE_CHECKING:
     from kdsl.app import Settings
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from kdsl.live.access import Access
     from kdsl.live.connection import Connection
     from kdsl.live.listing import Listed
-    from kdsl.live.needs import Needs
     from kdsl.live.questions import Explained, Question
     from kdsl.sim.workload import Workload
 
@@ -116,8 +116,9 @@ class LiveCluster:
     def read(self, rules: RuleSet, settings: Settings) -> tuple[Workload, Access]:
         """List the resources that the rules read; print warnings; raise InvalidInputError."""
         from kdsl.live.listing import list_cluster
+        from kdsl.live.needs import needs
 
-        wanted = _needs(rules, settings)
+        wanted = needs(rules, idle_tables(rules, settings), keeps_raw=settings.shows_manifests)
 
         async def read(connection: Connection) -> tuple[Listed, Access]:
             access = connection.access
@@ -141,24 +142,6 @@ class LiveCluster:
                 connection.close()
 
         return asyncio.run(run())
-
-
-def _needs(rules: RuleSet, settings: Settings) -> Needs:
-    from kdsl.app import hook_tables
-    from kdsl.base.clock import SystemClock
-    from kdsl.cycle.waiting import WaitingPods
-    from kdsl.hooks.context import PluginContext
-    from kdsl.live.needs import needs
-
-    context = PluginContext(_NoBinder(), SystemClock(), WaitingPods())
-    return needs(rules, hook_tables(rules, context, settings), keeps_raw=settings.shows_manifests)
-
-
-class _NoBinder:
-    """A binder that is never called: nothing is decided."""
-
-    def bind(self, pod: object, node: str) -> None:
-        raise RuntimeError("nothing is bound here")
 
 
 def _workload(listed: Listed) -> Workload:

@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 from kdsl import __version__
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.errors import InvalidInputError, KdslError
-from kdsl.base.heap import collect_seldom
+from kdsl.base.garbage import collect_seldom
 from kdsl.base.interrupt import listen
 from kdsl.cli.output import abandon, answering, emit, print_diagnostics
 from kdsl.cli.usage import further_errors

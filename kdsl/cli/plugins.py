@@ -37,8 +37,8 @@ def list_command(config: Path | None, output: str) -> None:
 
     ACTIVE marks the plugins in the file of --config, without one the default plugins.
     """
-    from kdsl.app import configured
     from kdsl.base.installed import installed_plugins, installed_rules
+    from kdsl.configured import configured
     from kdsl.report.plugins import plugins_document, plugins_text
 
     active = configured(read_config(config)).plugins
@@ -58,9 +58,9 @@ def describe_command(name: str, config: Path | None, output: str) -> None:
 
     Exits with 2 if no plugin of this name is installed.
     """
-    from kdsl.app import configured
     from kdsl.base.installed import installed_plugins
     from kdsl.check.views.view import load_views
+    from kdsl.configured import configured
     from kdsl.hooks.manifest import read_manifest
     from kdsl.report.plugins import description_document, description_text
 
@@ -99,8 +99,8 @@ def doctor_command(names: tuple[str, ...], config: Path | None, output: str) -> 
     arguments, versions, and names that two plugins provide. With --config the configured arguments are
     checked as well. Exits with 1 if anything is wrong, with 2 if a plugin is not installed.
     """
-    from kdsl.app import examine_plugins
     from kdsl.base.installed import installed_plugins
+    from kdsl.configured import examine_plugins
     from kdsl.report.findings import render_findings
     from kdsl.report.tables import plural
 

@@ -9,9 +9,9 @@ import click
 from click.core import ParameterSource
 
 from kdsl.cli.examples import examples_of
-from kdsl.cli.inputs import config_option, read_config
+from kdsl.cli.inputs import config_option, read_config, rules_option
 from kdsl.cli.output import emit
-from kdsl.cli.rule_sets import read_rule_set
+from kdsl.cli.rule_sets import idle_tables, read_rule_set
 
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 
@@ -25,13 +25,7 @@ def _object_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
 
 @click.command("rbac", epilog=examples_of("rbac"))
 @config_option
-@click.option(
-    "--rules",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True),
-    metavar="PATH",
-    help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
-)
+@rules_option
 @click.option("--shadow", is_flag=True, help="Print the rights of `kdsl run --shadow`, which writes nothing.")
 @click.option("--extender", is_flag=True, help="Print the rights of `kdsl extender`.")
 @click.option(
@@ -95,25 +89,14 @@ def command(
     is_named = click.get_current_context().get_parameter_source("lease") is ParameterSource.COMMANDLINE
     if no_leader_elect and is_named:
         raise click.UsageError("--no-leader-elect excludes --lease: there is no lease then")
-    from kdsl.app import configured, hook_tables
-    from kdsl.base.clock import SystemClock
-    from kdsl.cycle.waiting import WaitingPods
-    from kdsl.hooks.context import PluginContext
+    from kdsl.configured import configured
     from kdsl.live.needs import needs
     from kdsl.live.rbac import RunsAs, rights
     from kdsl.live.rbac_manifests import BoundTo, manifests
 
     _, checked = read_rule_set(rules, config)
-    context = PluginContext(_NoBinder(), SystemClock(), WaitingPods())
-    tables = hook_tables(checked, context, configured(read_config(config)))
+    tables = idle_tables(checked, configured(read_config(config)))
     elects = "" if no_leader_elect else lease
     runs = RunsAs(shadow, elects, not no_delegation, advises=extender, webhook=webhook)
     found = rights(needs(checked, tables), checked, tables, runs)
     emit(manifests(found, BoundTo(name, namespace, service_account)), nl=False, is_exact=True)
-
-
-class _NoBinder:
-    """A binder that is never called: nothing is decided."""
-
-    def bind(self, pod: object, node: str) -> None:
-        raise RuntimeError("nothing is bound here")

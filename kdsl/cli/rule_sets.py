@@ -13,7 +13,9 @@ from kdsl.cli.inputs import read_config
 from kdsl.cli.output import print_diagnostics
 
 if TYPE_CHECKING:
+    from kdsl.app import Settings
     from kdsl.check.model.rule_set import RuleSet
+    from kdsl.hooks.table import HookTable
     from kdsl.rulebook.answer import CheckedRules
 
 
@@ -25,7 +27,7 @@ def read_rule_set(
     Without `paths` the rules are those of the configuration, or the shipped ones. Their syntax trees are read
     only `with_trees`.
     """
-    from kdsl.app import check_configured
+    from kdsl.configured import check_configured
 
     checked = check_configured(read_config(config), paths, keep=disk_cache(os.environ), with_trees=with_trees)
     if checked.diagnostics:
@@ -33,3 +35,20 @@ def read_rule_set(
     if checked.rules is None or has_errors(checked.diagnostics):
         sys.exit(2)
     return checked, checked.rules
+
+
+def idle_tables(rules: RuleSet, settings: Settings) -> tuple[HookTable, ...]:
+    """Return the hook tables of rules, for the facts about them: nothing is decided or bound."""
+    from kdsl.app import hook_tables
+    from kdsl.base.clock import SystemClock
+    from kdsl.cycle.waiting import WaitingPods
+    from kdsl.hooks.context import PluginContext
+
+    return hook_tables(rules, PluginContext(_NoBinder(), SystemClock(), WaitingPods()), settings)
+
+
+class _NoBinder:
+    """A binder that is never called: nothing is decided."""
+
+    def bind(self, pod: object, node: str) -> None:
+        raise RuntimeError("nothing is bound here")

@@ -56,7 +56,7 @@ def command(
     """Run a Kubernetes API server in this process until Ctrl-C; only this machine can reach it."""
     try:
         from kdsl.sandbox import SandboxOptions
-        from kdsl.sandbox.running import run
+        from kdsl.sandbox.running import run, serve
     except ModuleNotFoundError as error:
         missing = f"the sandbox needs the package {error.name}: pip install 'kdsl[sandbox]'"
         raise KdslError(missing) from None
@@ -70,7 +70,8 @@ def command(
         emit(welcome_text(url, counts, path))
 
     found: list[Diagnostic] = []
-    if run(options, cluster, fault, found, welcome, lambda: print_diagnostics(found, to_stderr=True)):
+    serving = serve(options, cluster, fault, found, welcome, lambda: print_diagnostics(found, to_stderr=True))
+    if run(serving):
         raise Interrupted
 
 

@@ -8,7 +8,7 @@ import click
 
 from kdsl.cli.completion import complete_profiles
 from kdsl.cli.examples import examples_of
-from kdsl.cli.inputs import config_option
+from kdsl.cli.inputs import config_option, rules_option
 from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
@@ -16,13 +16,7 @@ from kdsl.cli.rule_sets import read_rule_set
 @click.command("show", epilog=examples_of("show"))
 @click.argument("profile", shell_complete=complete_profiles)
 @config_option
-@click.option(
-    "--rules",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True),
-    metavar="PATH",
-    help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
-)
+@rules_option
 @click.option(
     "-o",
     "--output",

@@ -33,7 +33,7 @@ from kdsl.cli.output import emit, lines_to, print_diagnostics, print_document, t
     "--record",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write a trace, from which rule tests repeat each decision; gzipped if the name ends in .gz.",
+    help="Write a record, from which rule tests repeat each decision; gzipped if the name ends in .gz.",
 )
 @click.option(
     "--attempts",
@@ -79,12 +79,12 @@ def command(
     Pods are tried in the order of their profile's queue; a placed pod counts at once. Exits with 2 if some of
     the input could not be read; the rest is still scheduled.
     """
+    from kdsl.records.files import open_record
     from kdsl.report.cards import cards_text
     from kdsl.report.progress import progress
     from kdsl.report.simulation import placement_lines, simulation_document, simulation_text, totals_text
     from kdsl.sim.gaps import missing_budgets, unselected
     from kdsl.sim.run import simulate
-    from kdsl.trace.writing import open_trace
 
     refuse_overwriting((placements, record), (*cluster, *pods, *rules, config))
     checked, settings = read_session(
@@ -94,7 +94,7 @@ def command(
         cluster, pods, form, keeps_manifests=record is not None or settings.shows_manifests
     )
     with lines_to(placements) as write_placements:
-        with progress("scheduling", len(workload.pending)) as advance, open_trace(record) as write:
+        with progress("scheduling", len(workload.pending)) as advance, open_record(record) as write:
             simulation = simulate(
                 checked,
                 workload,

@@ -71,7 +71,7 @@ def command(
     Exits with 1 if a case fails or a threshold of --cover or --mutate is missed, with 2 if a test file or the
     rules have errors, or if there is no test.
     """
-    from kdsl.app import configured
+    from kdsl.configured import configured
     from kdsl.report.progress import progress
     from kdsl.testing.coverage import coverage_document, coverage_text
     from kdsl.testing.mutants import mutants_document, mutants_of, mutants_text, run_mutants

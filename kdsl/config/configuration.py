@@ -5,12 +5,10 @@ The composition root turns it into settings. Every key has an effect; unknown ke
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +21,7 @@ from kdsl.base.undecodable import undecodable
 from kdsl.config.codes import ConfigCode
 from kdsl.config.documents import not_one
 from kdsl.config.misfits import fitting_part, misfits, place_of
+from kdsl.config.schema_files import read_schema
 from kdsl.lang.codes import LangCode
 from kdsl.lang.yaml_tree import MAX_BYTES, YamlMapping, YamlNode, read_yaml, to_plain
 
@@ -137,9 +136,7 @@ DEFAULTS: Final = ConfigurationResult(KdslConfiguration(), (), KdslConfiguration
 
 def configuration_schema() -> dict[str, Any]:
     """Return the published JSON Schema (2020-12) of configurations."""
-    text = resources.files("kdsl.config").joinpath("schemas/v1alpha1.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return read_schema("kdsl.config", "v1alpha1")
 
 
 def load_configuration(path: Path) -> ConfigurationResult:

@@ -7,12 +7,10 @@ kube-scheduler would refuse is an error, a feature that kdsl lacks a warning.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, partial
-from importlib import resources
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, Label, Severity, did_you_mean, has_errors
@@ -25,6 +23,7 @@ from kdsl.config.kube_gaps import check_gaps
 from kdsl.config.kube_plugins import ALL, GATED, MULTI_POINT_KEY, PLUGINS, REMOVED, Point
 from kdsl.config.kube_points import Enabled, Listed, PluginSet, expand
 from kdsl.config.misfits import fitting_part, misfits, place_of
+from kdsl.config.schema_files import read_schema
 from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, read_yaml, to_plain
 
 KIND: Final = "KubeSchedulerConfiguration"
@@ -73,10 +72,7 @@ class KubeSchedulerResult:
 @cache
 def kube_scheduler_schema() -> Mapping[str, Any]:
     """Return the JSON Schema (2020-12) of the configurations that can be imported."""
-    folder = resources.files("kdsl.config").joinpath("schemas")
-    text = folder.joinpath("kube-scheduler.v1.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return read_schema("kdsl.config", "kube-scheduler.v1")
 
 
 def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeSchedulerResult:

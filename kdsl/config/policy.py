@@ -7,11 +7,9 @@ and pkg/scheduler/framework/plugins/legacy_registry.go.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from itertools import pairwise
 from typing import Any, Final
 
@@ -21,6 +19,7 @@ from kdsl.config.codes import ConfigCode
 from kdsl.config.kube_extenders import check_extenders, extender_arguments, ignored_by_scheduler
 from kdsl.config.kube_scheduler import fitting_document, skipped
 from kdsl.config.misfits import place_of
+from kdsl.config.schema_files import read_schema
 from kdsl.lang.yaml_tree import YamlNode, to_plain
 
 POLICY: Final = "Policy"
@@ -91,9 +90,7 @@ class PolicyResult:
 @cache
 def policy_schema() -> Mapping[str, Any]:
     """Return the JSON Schema (2020-12) of the policies that can be imported."""
-    text = resources.files("kdsl.config").joinpath("schemas", "policy.v1.schema.json").read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return read_schema("kdsl.config", "policy.v1")
 
 
 def read_policy(source: Source, *, skips_unknown: bool = False) -> PolicyResult:

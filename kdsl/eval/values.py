@@ -80,7 +80,7 @@ class UInt(int):
     __str__ = int.__repr__
 
     def __repr__(self) -> str:
-        """Return the literal, which tells it from an integer."""
+        """Return the literal, which differs from that of an integer."""
         return f"{self}u"
 
 

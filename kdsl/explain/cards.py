@@ -27,7 +27,7 @@ from kdsl.eval.scalar.meter import Meter, Steps
 from kdsl.eval.values import EvalError, Value
 from kdsl.explain.atoms import Atom
 from kdsl.explain.deciding import Deciding, Why
-from kdsl.explain.trace import Failed, broken, explained
+from kdsl.explain.failed_requires import FailedRequire, broken, explained
 from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.template import Text, compile_template, text_in
@@ -69,7 +69,7 @@ class CardVerdict:
     fullness: float
     outcome: CardOutcome
     reason: str = ""
-    failed: Failed | None = None
+    failed: FailedRequire | None = None
     grants: tuple[DeviceGrant, ...] = ()
 
     @property
@@ -98,7 +98,7 @@ class ContainerCards:
     order: str
     cards: tuple[CardVerdict, ...]
     reason: str = ""
-    failed: Failed | None = None
+    failed: FailedRequire | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class CardsOfNode:
         return min(refused, key=lambda each: each.shortage, default=None)
 
     @property
-    def failed(self) -> Failed | None:
+    def failed(self) -> FailedRequire | None:
         """Return the deciding test: the `require` that the node fails as a whole, else the one of its nearest
         card.
         """
@@ -265,7 +265,7 @@ class _Tests:
                 self._tests.append((step, condition, why, compile_template(step.reason, scope)))
         self._blank = scope.new_frame()
 
-    def why(self, values: Mapping[str, Value]) -> Failed | None:
+    def why(self, values: Mapping[str, Value]) -> FailedRequire | None:
         """Return the first test that fails with these values for the section's names."""
         frame = self._blank.copy()
         frame[-1] = Meter.of(self._limit)
@@ -278,7 +278,9 @@ class _Tests:
                     continue
             except EvalError as error:
                 return broken(source, test.span, error)
-            return Failed(text_in(reason, frame), test.span.site, source, explained(why, source, frame))
+            return FailedRequire(
+                text_in(reason, frame), test.span.site, source, explained(why, source, frame)
+            )
         return None
 
 
@@ -291,7 +293,7 @@ class _CardListener:
         self._weights = demand.policy.weights
         self._attempt: ContainerAttempt | None = None
         self._chooser = ""
-        self._refusals: dict[str, tuple[str, Failed | None]] = {}
+        self._refusals: dict[str, tuple[str, FailedRequire | None]] = {}
 
     def begins(self, attempt: ContainerAttempt) -> None:
         self._attempt, self._chooser, self._refusals = attempt, "", {}

@@ -182,13 +182,15 @@ def allocatable(node: str, name: str, amount: int) -> Change:
 
 
 def toleration_of(taint: Taint) -> Change:
-    value = f"={taint.value}" if taint.value else ""
-    return Change(POD, "tolerations", Operation.ADD, "", f"{taint.key}{value}:{taint.effect}")
+    return Change(POD, "tolerations", Operation.ADD, "", _taint_text(taint))
 
 
 def without_taint(node: str, taint: Taint) -> Change:
-    value = f"={taint.value}" if taint.value else ""
-    return Change(node, "taints", Operation.TAKE, "", f"{taint.key}{value}:{taint.effect}")
+    return Change(node, "taints", Operation.TAKE, "", _taint_text(taint))
+
+
+def _taint_text(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def parse_change(text: str, nodes: Iterable[str]) -> Change:

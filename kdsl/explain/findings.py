@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kdsl.explain.cards import CardsOfNode, RefusedCards
 from kdsl.explain.cures import Cure
-from kdsl.explain.trace import Failed
+from kdsl.explain.failed_requires import FailedRequire
 from kdsl.explain.worlds import WorldChange
 from kdsl.hooks.status import Code
 
@@ -25,7 +25,7 @@ class Rejected:
     code: Code
     reasons: tuple[str, ...]
     sites: tuple[str, ...]
-    failed: tuple[Failed, ...] = ()
+    failed: tuple[FailedRequire, ...] = ()
     promised: bool = False
     is_error: bool = False
 
@@ -65,7 +65,7 @@ class Group:
     nodes: int
     alone: int
     nearest: str = ""
-    failed: tuple[Failed, ...] = ()
+    failed: tuple[FailedRequire, ...] = ()
     is_error: bool = False
 
 

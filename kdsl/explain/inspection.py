@@ -17,11 +17,11 @@ from kdsl.eval.scalar.meter import Steps
 from kdsl.explain.cards import READS as CARD_READS
 from kdsl.explain.cards import CardExplainer, CardsOfNode, RefusedCards, count_refused
 from kdsl.explain.cures import Cure, CureFinder
+from kdsl.explain.failed_requires import ExplainedPredicates, FailedRequire
 from kdsl.explain.findings import Findings, Fit, Group, JudgedNode, Rejected
 from kdsl.explain.judgement import Contested, Judgement, Rule, judge_all, rules_of, with_pods
 from kdsl.explain.levers import Kind
 from kdsl.explain.patience import Patience
-from kdsl.explain.trace import Failed, Traces
 from kdsl.explain.worlds import World, WorldChange
 from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import HookTable
@@ -66,7 +66,7 @@ def inspect(
     asked = rules_of(table)
     inspector = _Inspector(
         asked,
-        Traces(profile.predicates, CompiledFunctions(rules.fns, steps=steps)),
+        ExplainedPredicates(profile.predicates, CompiledFunctions(rules.fns, steps=steps)),
         pod,
         snapshot,
         contested,
@@ -80,7 +80,7 @@ def inspect(
 @dataclass(frozen=True, slots=True)
 class _Inspector:
     rules: tuple[Rule, ...]
-    traces: Traces
+    predicates: ExplainedPredicates
     pod: PodInfo
     snapshot: Snapshot
     contested: Contested
@@ -223,7 +223,7 @@ class _Inspector:
             known = () if cards.failed is None else (_with_reason_of(cards.failed, status),)
             return _rejection(status, known, promised)
         snapshot = self._around(row) if promised else self.snapshot
-        failed = self.traces.failures(status.plugin, self.pod, snapshot, snapshot.info(row))
+        failed = self.predicates.failures(status.plugin, self.pod, snapshot, snapshot.info(row))
         # The rule's answer counts; a reason without a `require` behind it, such as `narrow to`, has no trace.
         confirmed = tuple(each for each in failed if each.site in status.sites)
         return _rejection(status, confirmed, promised)
@@ -269,7 +269,7 @@ class _Inspector:
             rule = next(rule for rule in self.rules if rule.name == rejected.rule)
             finder = CureFinder(World.of(self.pod, self._around(row)), self.patience)
             atoms = [atom for failed in rejected.failed for atom in failed.atoms]
-            reads = CARD_READS if rule.name == DEVICES else self.traces.reads(rule.name)
+            reads = CARD_READS if rule.name == DEVICES else self.predicates.reads(rule.name)
             known[key] = finder.cures(rule, row, atoms, reads)
         return known[key]
 
@@ -291,13 +291,13 @@ class _Inspector:
             tried.add(steps)
 
 
-def _rejection(status: Status, failed: tuple[Failed, ...], promised: bool) -> Rejected:
+def _rejection(status: Status, failed: tuple[FailedRequire, ...], promised: bool) -> Rejected:
     return Rejected(
         status.plugin, status.code, status.reasons, status.sites, failed, promised, status.is_error
     )
 
 
-def _with_reason_of(failed: Failed, status: Status) -> Failed:
+def _with_reason_of(failed: FailedRequire, status: Status) -> FailedRequire:
     """Return a card's deciding test in the form of the node's answer, which counts cards by reason."""
     site = status.sites[0] if status.sites else ""
     return replace(failed, reason=status.reasons[0] if status.reasons else "", site=site)

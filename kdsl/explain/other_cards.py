@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from kdsl.explain.cards import CardOutcome, CardsOfNode, CardVerdict, ContainerCards
+from kdsl.explain.cards import CardOutcome, CardsOfNode, ContainerCards
 from kdsl.explain.moves import Cause, CauseKind
 
 
@@ -43,15 +43,10 @@ def _refused(by: ContainerCards, given: Collection[str], words: str) -> Cause | 
     """Return the cause if a card that the other choice gives is refused."""
     for verdict in by.cards:
         if verdict.card.id in given and verdict.outcome is CardOutcome.REFUSED:
-            return Cause(
-                CauseKind.CARDS, by.chooser, f"{verdict.card.id} {words}: {verdict.reason}", _site(verdict)
-            )
+            site = "" if verdict.failed is None else verdict.failed.site
+            return Cause(CauseKind.CARDS, by.chooser, f"{verdict.card.id} {words}: {verdict.reason}", site)
     return None
 
 
 def _given(one: ContainerCards) -> tuple[str, ...]:
     return tuple(each.card.id for each in one.cards if each.outcome is CardOutcome.GIVEN)
-
-
-def _site(verdict: CardVerdict) -> str:
-    return "" if verdict.failed is None else verdict.failed.site

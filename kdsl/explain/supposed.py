@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.errors import InvalidInputError
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.explain.changes import PODS, Change, ChangeError, parse_change
 
 

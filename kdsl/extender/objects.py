@@ -1,4 +1,4 @@
-"""Decode the objects of a call into those that rules read, as reflectors do; the sender is not trusted."""
+"""Decodes the objects of a call into those that rules read, as reflectors do; the sender is not trusted."""
 
 from __future__ import annotations
 

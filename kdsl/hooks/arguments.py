@@ -11,9 +11,9 @@ from kdsl.base.containment import describe
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.installed import GROUP, InstalledPlugin, package_folder
 from kdsl.base.span import Span
+from kdsl.hooks.codes import PluginCode
 
 SCHEMA_FILE = "args.schema.json"
-BAD_ARGUMENT = "K1004"
 _NO_ARGUMENTS = {"type": "object", "additionalProperties": False}
 
 Placed = Callable[[paths.Path], Span | None]
@@ -26,8 +26,7 @@ def check_args(
     """Check `args` against the JSON Schema (2020-12) beside the plugin's module; without a schema none are
     valid.
 
-    The plugin is not imported. Codes: K1003 for a broken schema, `BAD_ARGUMENT` for each argument that does
-    not fit.
+    The plugin is not imported. Codes: `BAD_SCHEMA`, or `BAD_ARGUMENT` for each argument that does not fit.
     """
     try:
         schema = args_schema(plugin)
@@ -57,7 +56,7 @@ def check_args(
     where = f"plugins.{plugin.name}"
     return tuple(
         Diagnostic(
-            BAD_ARGUMENT,
+            PluginCode.BAD_ARGUMENT,
             f"argument does not fit plugin `{plugin.name}`: {error.message}",
             placed(tuple(error.absolute_path)),
             where=where + error.json_path.removeprefix("$"),
@@ -68,7 +67,7 @@ def check_args(
 
 def _unusable(plugin: InstalledPlugin, reason: str) -> Diagnostic:
     title = f"the {SCHEMA_FILE} of plugin `{plugin.name}` cannot be used: {reason}"
-    return Diagnostic("K1003", title, where=f"plugins.{plugin.name}")
+    return Diagnostic(PluginCode.BAD_SCHEMA, title, where=f"plugins.{plugin.name}")
 
 
 def args_schema(plugin: InstalledPlugin) -> Mapping[str, Any]:

@@ -92,7 +92,7 @@ class ClaimWriter(Protocol):
 
 
 class _NoClaims:
-    """The port where pods are judged and not placed: it knows and writes no claims."""
+    """The port where pods are judged and not placed: it has and writes no claims."""
 
     def find(self, key: str) -> ResourceClaim | None:
         return None

@@ -10,7 +10,6 @@ from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.installed import installed_rules
 from kdsl.check.views.view import Views
 from kdsl.config.configuration import ConfiguredPlugin
-from kdsl.hooks.arguments import BAD_ARGUMENT
 from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.extensions import bring, check_version
 from kdsl.hooks.manager import PluginManager, import_plugin
@@ -49,7 +48,7 @@ def examine_rules() -> Iterator[Diagnostic]:
 def _examine(name: str, configured: ConfiguredPlugin | None) -> Iterator[Diagnostic]:
     if configured is None:
         factory, problems = import_plugin(name, {})
-        problems = tuple(each for each in problems if each.code != BAD_ARGUMENT)
+        problems = tuple(each for each in problems if each.code != PluginCode.BAD_ARGUMENT)
     else:
         factory, problems = import_plugin(name, configured.args, configured.place)
         yield from check_version(name, configured.requires)
@@ -60,6 +59,6 @@ def _examine(name: str, configured: ConfiguredPlugin | None) -> Iterator[Diagnos
             unbuilt: object = contain(lambda: object.__new__(factory))
         except ForeignError as error:
             title = f"plugin `{name}` cannot be built: {error}"
-            yield Diagnostic("K1005", title, where=f"plugins.{name}")
+            yield Diagnostic(PluginCode.NOT_BUILT, title, where=f"plugins.{name}")
             return
         yield from PluginManager().register(unbuilt, name)

@@ -38,29 +38,9 @@ def bring(
     absent = [name for name in dict.fromkeys(active) if name not in plugins]
     found = [not_installed(name, installed) for name in absent]
     meant = {plugin.name: plugin for plugin in _meant(absent, plugins, active)}
-    fns: dict[str, ExternalFn] = {}
-    fields: dict[tuple[str, str], ExternalField] = {}
     chosen = [plugins[name] for name in dict.fromkeys(active) if name in plugins]
     found += _clashes(chosen)
-    for plugin in chosen:
-        manifest, problems = read_manifest(plugin, views)
-        found += (*problems, *_requirement(plugin, manifest))
-        if plugin.name not in undeclared:
-            found += _undeclared(plugin, manifest.brought)
-        for brought in manifest.brought:
-            call = _imported(plugin, brought, found)
-            if call is None:
-                continue
-            fn = _external(plugin, brought, call)
-            if not brought.view:
-                fns[fn.qualified] = fn
-                continue
-            key = (brought.view, brought.name)
-            if key in fields:
-                first = fields[key].fn.plugin
-                title = f"brings the field `{brought.view}.{brought.name}`, as `{first}` does"
-                found.append(_problem(PluginCode.SAME_NAME, plugin, title))
-            fields.setdefault(key, ExternalField(_field(brought, fn), fn))
+    fns, fields = _provided(chosen, views, undeclared, found)
     for brought, fn in _declared(meant.values(), views):
         if brought.view:
             fields.setdefault((brought.view, brought.name), ExternalField(_field(brought, fn), fn))
@@ -85,6 +65,34 @@ def bring(
         frozenset(map(rule_name, absent)),
     )
     return externals, tuple(found)
+
+
+def _provided(
+    plugins: Iterable[InstalledPlugin], views: Views, undeclared: Collection[str], found: list[Diagnostic]
+) -> tuple[dict[str, ExternalFn], dict[tuple[str, str], ExternalField]]:
+    """Return the functions of active plugins by qualified name, and their fields by view and name."""
+    fns: dict[str, ExternalFn] = {}
+    fields: dict[tuple[str, str], ExternalField] = {}
+    for plugin in plugins:
+        manifest, problems = read_manifest(plugin, views)
+        found += (*problems, *_requirement(plugin, manifest))
+        if plugin.name not in undeclared:
+            found += _undeclared(plugin, manifest.brought)
+        for brought in manifest.brought:
+            call = _imported(plugin, brought, found)
+            if call is None:
+                continue
+            fn = _external(plugin, brought, call)
+            if not brought.view:
+                fns[fn.qualified] = fn
+                continue
+            key = (brought.view, brought.name)
+            if key in fields:
+                first = fields[key].fn.plugin
+                title = f"brings the field `{brought.view}.{brought.name}`, as `{first}` does"
+                found.append(_problem(PluginCode.SAME_NAME, plugin, title))
+            fields.setdefault(key, ExternalField(_field(brought, fn), fn))
+    return fns, fields
 
 
 def _meant(

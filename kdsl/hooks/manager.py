@@ -77,7 +77,7 @@ class NoHooks:
 
 
 class _Pluggy(pluggy.PluginManager):
-    """A manager that looks at the attributes of a class once: most plugins are rules, of few classes."""
+    """A manager that reads the attributes of each class once: most plugins are rules, of few classes."""
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         own, kind = getattr(plugin, "__dict__", {}), cast(Any, type(plugin))
@@ -130,11 +130,11 @@ class PluginManager:
         """
         key = key or name
         if key in self._registrations:
-            return (_diagnostic("K1009", name, "is registered twice"),)
+            return (_diagnostic(PluginCode.REGISTERED_TWICE, name, "is registered twice"),)
         try:
             found, hooks = contain(self._take_in, plugin, name, key)
         except ForeignError as error:
-            return (_diagnostic("K1007", name, f"cannot be registered: {error}"),)
+            return (_diagnostic(PluginCode.NOT_REGISTERED, name, f"cannot be registered: {error}"),)
         if not has_errors(found):
             guard = None if is_rule else self._guard
             self._registrations[key] = Registration(
@@ -160,7 +160,7 @@ class PluginManager:
         try:
             plugin = contain(factory, args, context)
         except ForeignError as error:
-            return (_diagnostic("K1005", name, f"cannot be built: {error}"),)
+            return (_diagnostic(PluginCode.NOT_BUILT, name, f"cannot be built: {error}"),)
         # kdsl's own plugins have their own limits where they wait.
         is_own = any(each.name == name and each.distribution == PROJECT for each in self._installed)
         # Plugins that never wait are called for every pod, and need a guard no more than rules do.
@@ -183,21 +183,28 @@ class PluginManager:
         ]
         hooks = [(attribute, options) for attribute, options in marked if options is not None]
         if not hooks and not isinstance(plugin, NoHooks):
-            yield _diagnostic("K1010", name, "has no hooks", ("mark its methods with `kdsl.hooks.hookimpl`",))
+            yield _diagnostic(
+                PluginCode.NO_HOOKS, name, "has no hooks", ("mark its methods with `kdsl.hooks.hookimpl`",)
+            )
         for attribute, options in hooks:
             point = options.get("specname") or attribute
             caller = getattr(self._pluggy.hook, point, None)
             if caller is None:
                 yield _diagnostic(
-                    "K1006", name, f"implements the unknown hook `{point}`", did_you_mean(point, hook_names())
+                    PluginCode.UNKNOWN_HOOK,
+                    name,
+                    f"implements the unknown hook `{point}`",
+                    did_you_mean(point, hook_names()),
                 )
                 continue
             if options.get("wrapper") or options.get("hookwrapper"):
-                yield _diagnostic("K1008", name, f"wraps the hook `{point}`, which kdsl does not support")
+                yield _diagnostic(
+                    PluginCode.WRAPS_HOOK, name, f"wraps the hook `{point}`, which kdsl does not support"
+                )
                 continue
             if options.get("tryfirst") or options.get("trylast"):
                 title = f"asks for a place in the order of `{point}`, which only the profile decides"
-                yield _diagnostic("K1016", name, title, severity=Severity.WARNING)
+                yield _diagnostic(PluginCode.SETS_ORDER, name, title, severity=Severity.WARNING)
             yield from _check_arguments(name, point, getattr(plugin, attribute))
 
     def _hooks_of(self, plugin: object) -> dict[str, Hook]:
@@ -225,15 +232,15 @@ def import_plugin(
         return None, (not_installed(name, installed),)
     if len(offers) > 1:
         rivals = " and ".join(f"`{plugin.distribution}`" for plugin in offers)
-        return None, (_diagnostic("K1011", name, f"is offered by {rivals}"),)
+        return None, (_diagnostic(PluginCode.SEVERAL_OFFERS, name, f"is offered by {rivals}"),)
     (chosen,) = offers
     if not chosen.is_well_formed:
         title = f"cannot be imported: its entry point `{chosen.target}` is no `module:attribute`"
-        return None, (_diagnostic("K1002", name, title),)
+        return None, (_diagnostic(PluginCode.NOT_IMPORTED, name, title),)
     try:
         factory: Callable[..., object] = contain(chosen.entry_point.load)
     except ForeignError as error:
-        return None, (_diagnostic("K1002", name, f"cannot be imported: {error}"),)
+        return None, (_diagnostic(PluginCode.NOT_IMPORTED, name, f"cannot be imported: {error}"),)
     if not chosen.attribute:
         # A module: the plugin has only the functions of its manifest, and nothing is built.
         factory = NoHooks
@@ -287,11 +294,11 @@ def _check_arguments(name: str, point: str, function: Hook) -> Iterator[Diagnost
         if parameter.name not in expected:
             title = f"declares an argument `{parameter.name}` that the hook `{point}` does not have"
             help_ = (*did_you_mean(parameter.name, expected), takes)
-            yield _diagnostic("K1007", name, title, help_)
+            yield _diagnostic(PluginCode.NOT_REGISTERED, name, title, help_)
         elif parameter.kind not in positional or parameter.default is not inspect.Parameter.empty:
             # pluggy would never pass it, and the plugin would always use the default.
             title = f"declares the argument `{parameter.name}` of hook `{point}` as optional or keyword-only"
-            yield _diagnostic("K1007", name, title, (f"write `{parameter.name}` alone",))
+            yield _diagnostic(PluginCode.NOT_REGISTERED, name, title, (f"write `{parameter.name}` alone",))
 
 
 def _positional(function: Hook, declared: tuple[str, ...], expected: tuple[str, ...]) -> Hook:
@@ -309,7 +316,12 @@ def _positional(function: Hook, declared: tuple[str, ...], expected: tuple[str, 
 
 
 def _diagnostic(
-    code: str, plugin: str, title: str, help_: tuple[str, ...] = (), *, severity: Severity = Severity.ERROR
+    code: PluginCode,
+    plugin: str,
+    title: str,
+    help_: tuple[str, ...] = (),
+    *,
+    severity: Severity = Severity.ERROR,
 ) -> Diagnostic:
     return Diagnostic(
         code, f"plugin `{plugin}` {title}", severity=severity, where=f"plugins.{plugin}", help=help_

@@ -5,20 +5,19 @@ A manifest is data: reading it runs no code of the plugin.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.installed import InstalledPlugin, package_folder
 from kdsl.base.paths import Path, path_text
 from kdsl.base.span import Source, Span
-from kdsl.check.model.signature import ARITIES, parse_type
+from kdsl.check.model.notation import ARITIES, parse_type
 from kdsl.check.model.types import Type
 from kdsl.check.views.view import UNDECLARED, Views
 from kdsl.config.misfits import misfits, place_of
+from kdsl.config.schema_files import read_schema
 from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.requirement import satisfies
 from kdsl.lang.yaml_tree import YamlMapping, YamlNode, read_yaml, to_plain
@@ -67,9 +66,7 @@ NO_MANIFEST: Final = Manifest()
 
 def manifest_schema() -> dict[str, Any]:
     """Return the published JSON Schema (2020-12) of manifests."""
-    file = resources.files("kdsl.hooks").joinpath("schemas/plugin.v1alpha1.schema.json")
-    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return schema
+    return read_schema("kdsl.hooks", "plugin.v1alpha1")
 
 
 def read_manifest(plugin: InstalledPlugin, views: Views) -> tuple[Manifest, tuple[Diagnostic, ...]]:

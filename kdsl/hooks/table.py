@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.hooks.adapter import Filter, Score, filter_over_nodes, score_over_nodes
+from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.faults import CollectsRuleFaults, Fault
 from kdsl.hooks.joined import JoinedPredicates, JoinedScores
 from kdsl.hooks.manager import PluginManager, Registration
@@ -202,9 +203,7 @@ def _names_of(joined: JoinedPredicates | JoinedScores | None) -> frozenset[str]:
 def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
     """Freeze the hooks of a profile; without a table where a diagnostic is an error.
 
-    Codes: K1012 a plugin that is not registered, K1013 a plugin that lacks the hook for its place, K1014
-    weights that overflow, K1023 an invalid declaration, K1015 (warning) a filter or score without a place in
-    the profile.
+    Codes: `NOT_ACTIVE`, `NO_SUCH_PLACE`, `TOTAL_WEIGHT`, `DECLARATION`, and the warning `NO_PLACE`.
     """
     score_keys = tuple(key for key, _ in order.scores)
     single = (key for key in (order.queue, order.preemption) if key)
@@ -291,7 +290,7 @@ def _check(manager: PluginManager, order: ProfileOrder, listed: frozenset[str]) 
     scored = tuple(key for key, _ in order.scores)
     for key in sorted(listed - set(manager.registered())):
         help_ = did_you_mean(key, manager.registered())
-        yield Diagnostic("K1012", f"plugin `{key}` is not registered", where=where, help=help_)
+        yield Diagnostic(PluginCode.NOT_ACTIVE, f"plugin `{key}` is not registered", where=where, help=help_)
     places = (
         ("predicate", order.predicates, FILTER_HOOKS),
         ("score", scored, SCORE_HOOKS),
@@ -302,17 +301,17 @@ def _check(manager: PluginManager, order: ProfileOrder, listed: frozenset[str]) 
             entry = manager.get(key)
             if entry and not any(hook in entry.hooks for hook in hooks):
                 title = f"plugin `{key}` is listed as a {place} but has no hook `{hooks[0]}`"
-                yield Diagnostic("K1013", title, where=where)
+                yield Diagnostic(PluginCode.NO_SUCH_PLACE, title, where=where)
     preemption = manager.get(order.preemption)
     missing = [hook for hook in PREEMPTION_HOOKS if preemption and hook not in preemption.hooks]
     if missing:
         title = f"plugin `{order.preemption}` is listed as a preemption but has no hook `{missing[0]}`"
-        yield Diagnostic("K1013", title, where=where)
+        yield Diagnostic(PluginCode.NO_SUCH_PLACE, title, where=where)
     if sum((weight or 1) * MAX_NODE_SCORE for _, weight in order.scores) > _INT64_MAX:
-        yield Diagnostic("K1014", "the total of the score weights is too large", where=where)
+        yield Diagnostic(PluginCode.TOTAL_WEIGHT, "the total of the score weights is too large", where=where)
     for key in order.plugins:
         entry = manager.get(key)
         for place, keys, hooks in places[:2]:
             if entry and key not in keys and any(hook in entry.hooks for hook in hooks):
                 title = f"plugin `{key}` can serve as a {place}, but profile `{order.name}` gives it no place"
-                yield Diagnostic("K1015", title, severity=Severity.WARNING, where=where)
+                yield Diagnostic(PluginCode.NO_PLACE, title, severity=Severity.WARNING, where=where)

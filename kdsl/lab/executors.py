@@ -62,14 +62,7 @@ class Processes:
             under_way: dict[Future[Failure | None], Job] = {}
             with _pool(width) as pool:
                 try:
-                    while source or under_way:
-                        while source and len(under_way) < width:
-                            future = pool.submit(do, source[0])
-                            under_way[future] = source.popleft()
-                        for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                            failure = future.result()
-                            del under_way[future]
-                            yield failure
+                    yield from _run(pool, source, width, under_way)
                 except BrokenProcessPool:
                     for future, job in under_way.items():
                         if future.done() and future.exception() is None:
@@ -80,6 +73,20 @@ class Processes:
                             suspects.append(job)
                         else:
                             yield lost(job)
+
+
+def _run(
+    pool: ProcessPoolExecutor, jobs: deque[Job], width: int, under_way: dict[Future[Failure | None], Job]
+) -> Ends:
+    """Do jobs, at most `width` at once; a lost process leaves those that were `under_way`."""
+    while jobs or under_way:
+        while jobs and len(under_way) < width:
+            future = pool.submit(do, jobs[0])
+            under_way[future] = jobs.popleft()
+        for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+            failure = future.result()
+            del under_way[future]
+            yield failure
 
 
 @contextmanager

@@ -4,10 +4,8 @@ schema.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +16,7 @@ from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
 from kdsl.config.documents import one_document
 from kdsl.config.misfits import misfits, place_of
+from kdsl.config.schema_files import read_schema
 from kdsl.cycle.decision import TieBreak
 from kdsl.lab.inputs.sources import Form, OtherTrace
 from kdsl.lab.orders import OrderFiles
@@ -112,9 +111,7 @@ class Experiment:
 
 def experiment_schema() -> dict[str, Any]:
     """Return the published JSON Schema (2020-12) of experiments."""
-    file = resources.files("kdsl.lab").joinpath("schemas/experiment.v1.schema.json")
-    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return schema
+    return read_schema("kdsl.lab", "experiment.v1")
 
 
 def load_experiment(path: Path) -> Experiment:

@@ -16,7 +16,7 @@ from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.cluster.api.names import is_dns_subdomain
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.lab.traces import CARD, Trace, TraceNode, TracePod
 from kdsl.sim.openb import Row, models_of, read_rows
 

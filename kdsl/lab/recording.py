@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kdsl.app import Settings
 from kdsl.base.errors import KdslError
-from kdsl.base.heap import settled_heap
+from kdsl.base.garbage import settled_heap
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.read.reader import Manifest
 from kdsl.lab.experiment import Experiment, TraceFiles, TraceSource
@@ -19,11 +19,11 @@ from kdsl.lab.jobs import rules_for
 from kdsl.lab.running import ALL_NODES, out_of_order, workload_of
 from kdsl.lab.trace_sources import input_of
 from kdsl.lab.traces import Trace
+from kdsl.records.files import open_whole_record
+from kdsl.records.manifests import ObjectId, pod_manifest
 from kdsl.sim.openb_manifests import openb_manifests
 from kdsl.sim.run import simulated_engine
 from kdsl.sim.workload import Workload
-from kdsl.trace.manifests import ObjectId, pod_manifest
-from kdsl.trace.writing import open_whole_trace
 
 Watch = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Opens the display of so many decisions; the function that it yields is called after each."""
@@ -51,7 +51,7 @@ def record(experiment: Experiment, run: str, file: Path, watch: Watch) -> int:
     )
     with (
         watch(len(workload.pending)) as advance,
-        open_whole_trace(file) as write,
+        open_whole_record(file) as write,
         settled_heap(),
         simulated_engine(checked.rules, workload, settings, write) as (engine, _, _),
     ):

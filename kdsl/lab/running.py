@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kdsl.app import Settings, devices_in_use
 from kdsl.base.errors import KdslError
 from kdsl.base.frozen_map import freeze
-from kdsl.base.heap import settled_heap
+from kdsl.base.garbage import settled_heap
 from kdsl.base.resources import CPU
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.typical import TypicalPod, fragmentation
@@ -32,7 +32,7 @@ MOST_PODS: Final = 1001
 """The pods that a node takes."""
 
 ALL_NODES: Final = 100
-"""Every run looks at so many percent of the nodes."""
+"""The percentage of nodes among which a run searches."""
 
 Int64s = NDArray[np.int64]
 

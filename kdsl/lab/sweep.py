@@ -12,7 +12,7 @@ from typing import Any, Final
 from kdsl import __version__
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError, gathered
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.config.codes import ConfigCode
 from kdsl.lab.executors import Executor, InProcess
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles

@@ -12,7 +12,7 @@ from typing import Any
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import InvalidInputError
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.lab.experiment import Experiment, Planned, TraceFiles, TraceSource
 from kdsl.lab.inputs.plain import left_out, plain_trace
 from kdsl.lab.inputs.reading import Reading

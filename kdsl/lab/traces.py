@@ -18,7 +18,7 @@ from kdsl.cluster.devices.typical import TypicalPod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.lab.go_random import GoRandom
-from kdsl.sim.openb import NODE_COLUMNS, POD_COLUMNS, Row, models_of, read_rows
+from kdsl.sim.openb import NODE_COLUMNS, POD_COLUMNS, Row, models_of, node_of, read_rows
 
 CARD: Final = 1000
 """The parts of a card."""
@@ -101,19 +101,12 @@ class Trace:
 def read_trace(nodes_csv: str | Path, pods_csv: str | Path) -> tuple[Trace, tuple[Diagnostic, ...]]:
     """Read a node list and a pod list of the openb trace, in the order of their names."""
     found: list[Diagnostic] = []
-    nodes = sorted(read_rows(nodes_csv, NODE_COLUMNS, _node, found), key=lambda node: node.name)
+    nodes = sorted(
+        read_rows(nodes_csv, NODE_COLUMNS, lambda row: TraceNode(*node_of(row)), found),
+        key=lambda node: node.name,
+    )
     pods = sorted(read_rows(pods_csv, POD_COLUMNS, _pod, found), key=lambda pod: pod.name)
     return Trace(tuple(nodes), tuple(pods), typical_pods(pods)), tuple(found)
-
-
-def _node(row: Row) -> TraceNode:
-    return TraceNode(
-        row.name("sn"),
-        row.number("cpu_milli"),
-        row.number("memory_mib"),
-        row.number("gpu", 1024),
-        row.label("model", row.text("model")),
-    )
 
 
 def _pod(row: Row) -> TracePod:

@@ -10,7 +10,7 @@ from lark import Token
 from kdsl.base.span import Span
 from kdsl.lang.expression_builder import Locate
 from kdsl.lang.scan import CLOSER, Piece, PieceKind, is_first_on_line
-from kdsl.lang.words import STARTERS, STATEMENTS, SYMBOLS, describe_expected
+from kdsl.lang.words import STARTERS, STATEMENTS, SYMBOLS, TERMINAL_OF_STARTER, describe_expected
 
 _UNQUOTED = re.compile(r"""[^\s"'{}]*""")
 OPENERS = {terminal: symbol for terminal, symbol in SYMBOLS.items() if symbol in CLOSER}
@@ -48,6 +48,11 @@ class Problem:
     def word(self) -> str:
         """Return the token's word, if it is one."""
         return self.found.text if self.found and self.found.kind is PieceKind.WORD else ""
+
+    @property
+    def starts_something(self) -> bool:
+        """Return whether the token can only start the next construct, or ends the block."""
+        return self.found is None or self.found.text == "}" or self.word in TERMINAL_OF_STARTER
 
     @property
     def unquoted(self) -> Span:

@@ -231,7 +231,7 @@ def _missing_else(problem: Problem) -> Diagnostic | None:
     reason_follows = found is not None and (
         found.kind is PieceKind.STRING or found.text in ("unschedulable", "unresolvable", "pending")
     )
-    if not reason_follows and not (problem.is_at_line_start and _starts_something(problem)):
+    if not reason_follows and not (problem.is_at_line_start and problem.starts_something):
         return None
     title = f"`{statement}` has no `else`"
     if not reason_follows:
@@ -242,11 +242,6 @@ def _missing_else(problem: Problem) -> Diagnostic | None:
     return Diagnostic(
         LangCode.MISSING_ELSE, title, problem.span, label="expected `else` before this", fixes=(fix,)
     )
-
-
-def _starts_something(problem: Problem) -> bool:
-    """Return whether the token can only start a new construct, and is not part of an expression."""
-    return problem.found is None or problem.found.text == "}" or problem.word in TERMINAL_OF_STARTER
 
 
 def _swallowed_keyword(problem: Problem) -> Diagnostic | None:

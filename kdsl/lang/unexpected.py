@@ -9,7 +9,7 @@ from kdsl.base.quantity import meant_quantity
 from kdsl.lang.codes import LangCode
 from kdsl.lang.problem import Problem
 from kdsl.lang.scan import PieceKind
-from kdsl.lang.words import END, KINDS, SYMBOLS, TERMINAL_OF_STARTER, word_of
+from kdsl.lang.words import END, KINDS, SYMBOLS, word_of
 
 FOREIGN_WORDS = {
     **dict.fromkeys(
@@ -48,7 +48,7 @@ def unexpected(problem: Problem) -> Diagnostic:
     there.
     """
     previous = problem.previous
-    if previous is not None and problem.is_at_line_start and _is_next(problem):
+    if previous is not None and problem.is_at_line_start and problem.starts_something:
         end = problem.locate(problem.end_of_previous, problem.end_of_previous)
         title = f"expected {problem.expected} after `{_shown(str(previous))}`"
         help_ = _EXAMPLES.get(_missing(problem), ())
@@ -68,11 +68,6 @@ def unexpected(problem: Problem) -> Diagnostic:
         help=(*near, *hints),
         fixes=fixes,
     )
-
-
-def _is_next(problem: Problem) -> bool:
-    """Return whether the token starts the next construct, or ends the block."""
-    return problem.found is None or problem.found.text == "}" or problem.word in TERMINAL_OF_STARTER
 
 
 def _string_before(problem: Problem) -> Iterator[Label]:

@@ -1,4 +1,4 @@
-"""Find the way to a cluster, from a kubeconfig or from inside it. `connection` uses the result."""
+"""Finds the way to a cluster, from a kubeconfig or from inside it. `connection` uses the result."""
 
 from __future__ import annotations
 

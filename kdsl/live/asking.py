@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
+
+from kdsl.live.inbox import Inbox
 
 T = TypeVar("T")
 
 
-class TakesMessages(Protocol):
-    """The receiver of messages for the scheduling thread, such as `kdsl.live.inbox.Inbox`."""
-
-    def post(self, message: Any) -> None: ...
-
-
-async def ask(inbox: TakesMessages, question: Callable[[], T]) -> T:
+async def ask(inbox: Inbox, question: Callable[[], T]) -> T:
     """Have the scheduling thread call `question` between two decisions; return or raise its result."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()

@@ -1,4 +1,4 @@
-"""Assemble a live scheduler: engine, cache, feed, loop, and everything that writes to the API server.
+"""Assembles a live scheduler: engine, cache, feed, loop, and everything that writes to the API server.
 
 `kdsl run` makes one, starts it on an event loop, and fills its inbox from watches.
 """
@@ -35,9 +35,10 @@ from kdsl.live.events import Event, EventsApi
 from kdsl.live.evictions import Evictions, Preemption
 from kdsl.live.handshakes import HandshakeKeeper
 from kdsl.live.http import Sender
+from kdsl.live.inbox import Inbox
 from kdsl.live.known import KnownObjects
 from kdsl.live.lanes import Lanes
-from kdsl.live.loop import Gates, Inbox, LoopParts, SchedulingLoop
+from kdsl.live.loop import Gates, LoopParts, SchedulingLoop
 from kdsl.live.outlets import Outlets, Silence
 from kdsl.live.ports import (
     LivePermits,
@@ -111,7 +112,7 @@ class LiveScheduler:
         )
         self._bridge = Bridge()
         writers = self._writers
-        self._permits = LivePermits(lambda: inbox.post(_wake))
+        self._permits = LivePermits(inbox.wake)
         self._nodes = PortNodeAnnotations(self._bridge, self.known, writers.annotations)
         self._claims = PortClaims(
             self._bridge, self.cache, writers.api, options.wall, self._waits, self._wake_waiting
@@ -198,7 +199,7 @@ class LiveScheduler:
         clock = asyncio.get_running_loop().time
         end = clock() + drain
         self.thread.stop(drain)
-        self._inbox.post(_wake)
+        self._inbox.wake()
         has_ended = await asyncio.to_thread(self.thread.join, drain + 1)
         for task in self._tasks:
             task.cancel()
@@ -287,7 +288,3 @@ def _outlets(known: KnownObjects, options: LiveOptions, writers: _Writers) -> Ou
     if options.advises:
         return Outlets(known, reporter, Silence(), Silence(), Silence())
     return Outlets(known, reporter, writers.status, writers.recorder, writers.evictions)
-
-
-def _wake() -> None:
-    """Do nothing: any message wakes the loop, which then checks everything."""

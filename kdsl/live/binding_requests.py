@@ -1,4 +1,4 @@
-"""Send one binding to the API server and find out its result.
+"""Sends one binding to the API server and finds out its result.
 
 An answer may be lost after the server carried out the request. A conflict may come from another writer or
 from an earlier try of this scheduler. An unclear result is therefore looked up: a bound pod must not be

@@ -1,4 +1,4 @@
-"""Run requests on the event loop for threads that block, such as those of plugins' ports.
+"""Runs requests on the event loop for threads that block, such as those of plugins' ports.
 
 A port may also be called on the scheduling thread, while a statement is discarded. That thread never blocks:
 the request is sent, and its failure is only logged.

@@ -1,4 +1,4 @@
-"""Apply changes of the API server to the cache and the queue.
+"""Applies changes of the API server to the cache and the queue.
 
 Runs on the scheduling thread only. The table in `spec/live.md` 2.1 defines each change. A pod with a node
 goes to the cache, whichever scheduler placed it; a pod without one goes to the queue, if it selects a profile

@@ -1,4 +1,4 @@
-"""Render the results of shadow and canary as tables and as documents."""
+"""Renders the results of shadow and canary as tables and as documents."""
 
 from __future__ import annotations
 

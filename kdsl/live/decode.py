@@ -1,4 +1,4 @@
-"""Decode JSON of the API server into the objects that the scheduler keeps. Every reflector uses it.
+"""Decodes JSON of the API server into the objects that the scheduler keeps. Every reflector uses it.
 
 An object is decoded twice, and unused fields are skipped both times: first its identity, which is enough for
 an unchanged object, then the fields that rules read.
@@ -23,8 +23,8 @@ from kdsl.cluster.read.decode import decode
 from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.read.problems import Problems
 from kdsl.live.changes import LiveNode, LiveObject, PodCondition
+from kdsl.live.interning import slim
 from kdsl.live.resources import ApiResource
-from kdsl.live.sharing import slim
 
 T = TypeVar("T")
 
@@ -41,6 +41,7 @@ class Cause(Struct, frozen=True):
     """A cause in a `Status`."""
 
     reason: str = ""
+    field: str = ""
 
 
 class Details(Struct, frozen=True, rename="camel"):
@@ -56,7 +57,7 @@ class Status(Struct, frozen=True):
     code: int = 0
     reason: str = ""
     message: str = ""
-    details: Details | None = None
+    details: Details = Details()
 
     @property
     def is_expired(self) -> bool:
@@ -66,9 +67,7 @@ class Status(Struct, frozen=True):
     @property
     def is_too_large(self) -> bool:
         """Return whether the requested version is newer than the server's newest."""
-        if self.details is not None and any(
-            one.reason == "ResourceVersionTooLarge" for one in self.details.causes
-        ):
+        if any(one.reason == "ResourceVersionTooLarge" for one in self.details.causes):
             return True
         return "Too large resource version" in self.message
 
@@ -162,13 +161,17 @@ def read_bookmark(raw: Raw | bytes) -> Bookmark:
         return found
 
 
+def status_of(body: bytes | Raw) -> Status | None:
+    """Read an error of the server; None for text that is no `Status`."""
+    try:
+        return _status.decode(body)
+    except UNREADABLE:
+        return _decode_without_nulls(body, Status)
+
+
 def read_status(body: bytes | Raw, code: int = 0) -> Status:
     """Read an error of the server; text that is no `Status`, as proxies send it, becomes its message."""
-    status: Status | None
-    try:
-        status = _status.decode(body)
-    except UNREADABLE:
-        status = _decode_without_nulls(body, Status)
+    status = status_of(body)
     if status is None:
         text = bytes(body[:200]).decode("utf-8", "replace") if isinstance(body, bytes) else ""
         return Status(code, "", text.strip())

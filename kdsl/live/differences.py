@@ -1,4 +1,4 @@
-"""Find why two schedulers place a pod on different nodes, from our full decision and the other's node.
+"""Finds why two schedulers place a pod on different nodes, from our full decision and the other's node.
 
 Pure functions. `shadow.py` and `canary.py` count their results.
 """

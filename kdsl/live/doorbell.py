@@ -1,4 +1,4 @@
-"""Wake the event loop from the scheduling thread: the thread leaves work to be written and rings."""
+"""Wakes the event loop from the scheduling thread: the thread leaves work to be written and rings."""
 
 from __future__ import annotations
 

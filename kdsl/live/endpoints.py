@@ -26,7 +26,7 @@ from kdsl.live.leader import Leader
 from kdsl.live.listening import Listener, address_reason
 from kdsl.live.measures import Measures
 from kdsl.live.options import ServingOptions
-from kdsl.live.rights import Rights
+from kdsl.live.reviews import CallerReviews
 from kdsl.live.services import Service
 from kdsl.live.serving import Explainer, Shown, application
 from kdsl.live.watches import Watches
@@ -55,7 +55,7 @@ class Endpoints:
     """A server of the endpoints, on the running event loop."""
 
     def __init__(
-        self, facts: Facts, options: ServingOptions, rights: Rights, service: Service | None = None
+        self, facts: Facts, options: ServingOptions, reviews: CallerReviews, service: Service | None = None
     ) -> None:
         """Raises InvalidInputError if the certificate's files are unusable."""
         self._facts, self._options = facts, options
@@ -73,7 +73,7 @@ class Endpoints:
             explainer=facts.explainer,
             extra=facts.documents,
         )
-        app = application(shown, rights, options.open_paths)
+        app = application(shown, reviews, options.open_paths)
         tls = None if self._certificate is None else self._certificate.context
         self._is_optional = service is None
         if service is None:

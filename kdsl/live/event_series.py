@@ -1,4 +1,4 @@
-"""Group equal events about the same object into a series with a count.
+"""Groups equal events about the same object into a series with a count.
 
 The first event is created, the second one turns it into a series. Later ones are only counted, until the
 series was quiet for a while or its count in the API server must be updated.

@@ -1,4 +1,4 @@
-"""Delete the victims of a preemption, in kube-scheduler's order.
+"""Deletes the victims of a preemption, in kube-scheduler's order.
 
 Each victim gets the condition DisruptionTarget, is deleted, and gets an event. The last victim is deleted
 after all others: until then the preemptor's room does not count as made. Pods that are not bound yet are sent

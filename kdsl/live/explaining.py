@@ -1,4 +1,4 @@
-"""Explain pods while a scheduler runs: on a copy of its state, beside the scheduling thread.
+"""Explains pods while a scheduler runs: on a copy of its state, beside the scheduling thread.
 
 The scheduling thread makes the copy between two decisions, of references only. All longer work happens on a
 separate thread, one explanation after another, and neither changes nor locks the running scheduler. Both
@@ -20,13 +20,13 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.threads import THREADS
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.bindings import Reserved
-from kdsl.cycle.decision import Condition, Decision
+from kdsl.cycle.decision import Condition
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.waiting import WaitingPods
@@ -276,10 +276,6 @@ def answer(explanation: Explanation, moment: Moment, question: Question) -> Expl
         case Form.TEXT:
             text = explanation_text(explanation, question.width, question.traceback)
     return Explained(
-        decision.outcome.value, decision.node, _has_faults(decision), moment.standing, decision.rules, text,
+        decision.outcome.value, decision.node, bool(decision.faults), moment.standing, decision.rules, text,
         document,
     )  # fmt: skip
-
-
-def _has_faults(decision: Decision) -> bool:
-    return bool(decision.faults)

@@ -1,4 +1,4 @@
-"""Detect changed files, including mounted ConfigMaps, by polling every few seconds.
+"""Detects changed files, including mounted ConfigMaps, by polling every few seconds.
 
 A mounted ConfigMap is a folder of links into `..data`, a link that is swapped to a new folder. The watch
 therefore compares link targets. Polling is cheap: files are read only if an identity, size or time differs;
@@ -73,7 +73,8 @@ class FileWatch:
     def _poll(self) -> _Poll:
         problems: list[OSError] = []
         files = tuple(islice(self._files(problems), MAX_FILES))
-        return _Poll(files, tuple(map(_stamp, files)), tuple(map(_refused, problems)))
+        refused = tuple(f"{error.filename} {error.strerror}" for error in problems)
+        return _Poll(files, tuple(map(_stamp, files)), refused)
 
     def _files(self, problems: list[OSError]) -> Iterator[FoundFile]:
         for path in self._named:
@@ -94,10 +95,6 @@ def _digest(poll: _Poll) -> bytes:
             # The loader of the files reports unreadable ones.
             digest.update(f"{type(error).__name__} {error.errno}".encode())
     return digest.digest()
-
-
-def _refused(error: OSError) -> str:
-    return f"{error.filename} {error.strerror}"
 
 
 def _stamp(file: FoundFile) -> tuple[str, str, int, int, int, int]:

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kdsl.base.visible import visible
-from kdsl.live.rights import ANONYMOUS, Rights, UndecidedError, User, Wanted
+from kdsl.live.reviews import ANONYMOUS, CallerReviews, UndecidedError, User, Wanted
 
 OPEN: Final = ("/healthz", "/livez", "/readyz")
 """The paths that need no rights."""
@@ -28,11 +28,13 @@ _LOG: Final = logging.getLogger(__name__)
 class Guard:
     """Answers 401, 403, 413 and the like, or passes a request on.
 
-    Without `rights` only the open paths are available.
+    Without `reviews` only the open paths are available.
     """
 
-    def __init__(self, app: ASGIApp, rights: Rights | None, open_paths: Collection[str] = OPEN) -> None:
-        self._app, self._rights = app, rights
+    def __init__(
+        self, app: ASGIApp, reviews: CallerReviews | None, open_paths: Collection[str] = OPEN
+    ) -> None:
+        self._app, self._reviews = app, reviews
         self._open = frozenset(open_paths)
         self._logged = ""
         self._under_way = 0
@@ -76,12 +78,12 @@ class Guard:
     async def _check_rights(self, scope: Scope, thing: Wanted) -> Response | None:
         kind, _, token = _header(scope, b"authorization").partition(" ")
         has_token = kind.lower() == "bearer" and bool(token.strip())
-        if self._rights is None:
+        if self._reviews is None:
             return forbidden(ANONYMOUS, thing)
         user: User | None = ANONYMOUS
         try:
             if has_token:
-                user = await self._rights.user_of(token.strip())
+                user = await self._reviews.user_of(token.strip())
         except UndecidedError as error:
             # As in kube-scheduler: an unverified caller is unauthenticated.
             user = None
@@ -89,7 +91,7 @@ class Guard:
         if user is None:
             return unauthorized()
         try:
-            return None if await self._rights.is_allowed(user, thing) else forbidden(user, thing)
+            return None if await self._reviews.is_allowed(user, thing) else forbidden(user, thing)
         except UndecidedError as error:
             self._log("the rights of callers of the endpoints cannot be checked", error)
             text = f'Internal Server Error: "{visible(thing.path)}": {visible(str(error))}\n'

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from kdsl.base.visible import visible
+from kdsl.live.health import ResourceHealth
 
 Check = Callable[[], str]
 """Returns the error, "" if there is none. It must not wait."""
@@ -71,20 +72,7 @@ class CheckPath:
         return visible(check()[:MOST_TEXT])
 
 
-class WatchedResource(Protocol):
-    """The state of a watched resource, such as `kdsl.live.health.ResourceHealth`."""
-
-    @property
-    def resource(self) -> str: ...
-
-    @property
-    def is_ready(self) -> bool: ...
-
-    @property
-    def error(self) -> str: ...
-
-
-def sync_check(resources: Callable[[], Iterable[WatchedResource]]) -> Check:
+def sync_check(resources: Callable[[], Iterable[ResourceHealth]]) -> Check:
     """Return the check `sched-handler-sync`: it names every resource that is not synced, with the reason."""
 
     def check() -> str:

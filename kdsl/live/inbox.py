@@ -65,6 +65,10 @@ class Inbox:
             self._messages.append(message)
             self._filled.notify()
 
+    def wake(self) -> None:
+        """Wake the scheduling thread, which then checks everything."""
+        self.post(lambda: None)
+
     def take(self, limit: int, timeout: float | None = None) -> tuple[list[Message], list[Change]]:
         """Return all messages and up to `limit` changes; for the scheduling thread only.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import isfinite
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -31,6 +31,7 @@ from kdsl.live.lease import (
     read_lease,
     update_lease,
 )
+from kdsl.obs.client_metrics import LeaderMetrics
 
 _JITTER: Final = 1.2
 _NOT_FOUND: Final = 404
@@ -71,18 +72,6 @@ class LeaseOptions:
         return max(1.0, self.deadline / 2)
 
 
-class LeaderObserver(Protocol):
-    """Counts for metrics; `kdsl.obs` has one."""
-
-    def leads(self, is_leader: bool) -> None:
-        """Note whether this instance holds the lease."""
-        ...
-
-    def read_first(self) -> None:
-        """Count a renewal that had to read the lease first."""
-        ...
-
-
 @dataclass(slots=True)
 class _Seen:
     """The lease at its last read, and the time of its last change."""
@@ -104,7 +93,7 @@ class Leader:
     identity: str
     options: LeaseOptions = field(default_factory=LeaseOptions)
     on_change: Callable[[bool], None] = lambda is_leader: None
-    observer: LeaderObserver | None = None
+    observer: LeaderMetrics | None = None
     error: str = ""
     """The reason why the last read or write of the lease failed."""
     _loop: asyncio.AbstractEventLoop | None = None

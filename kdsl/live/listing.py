@@ -1,4 +1,4 @@
-"""List the objects of a cluster once, page by page: for commands that watch nothing."""
+"""Lists the objects of a cluster once, page by page: for commands that watch nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.live import queries
 from kdsl.live.changes import LiveNode, LivePod
 from kdsl.live.codes import AccessCode

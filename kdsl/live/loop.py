@@ -22,10 +22,11 @@ from kdsl.cycle.decision import Decision, Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.pending import NOBODY
 from kdsl.hooks.specs import QueuedPod
-from kdsl.live.binder import Settled
+from kdsl.live.binder import LiveBinder, Settled
 from kdsl.live.cache_feed import CacheFeed
 from kdsl.live.changes import Change
 from kdsl.live.evictions import Preemption
+from kdsl.live.inbox import Inbox
 from kdsl.live.outlets import Outlets
 from kdsl.live.ports import Victims
 
@@ -37,29 +38,6 @@ LONGEST_WAIT: Final = 0.5
 """Seconds after which an idle loop checks the clock and whether it leads."""
 _MOST_UNMADE: Final = 1_000
 _LOG: Final = logging.getLogger(__name__)
-
-Message = Callable[[], None]
-
-
-class Inbox(Protocol):
-    """The source of changes and messages, such as `kdsl.live.inbox.Inbox`."""
-
-    def take(self, limit: int, timeout: float | None = None) -> tuple[list[Any], list[Change]]:
-        """Return all messages and up to `limit` changes, within `timeout` seconds; both may be empty."""
-        ...
-
-    def post(self, message: Any) -> None:
-        """Add a message, from any thread."""
-        ...
-
-
-class BindsPods(Protocol):
-    """The part of the binder that the loop uses."""
-
-    @property
-    def is_full(self) -> bool:
-        """Return whether no other binding may begin."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +84,7 @@ class LoopParts:
     engine: Engine
     cache: ClusterCache
     feed: CacheFeed
-    binder: BindsPods
+    binder: LiveBinder
     outlets: Outlets
     victims: Victims
     clock: Clock

@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from msgspec import DecodeError, Struct
-from msgspec.json import Decoder
-
 from kdsl.base.visible import visible
+from kdsl.live.decode import Details, status_of
 from kdsl.live.http import Answer
 
 T = TypeVar("T", covariant=True)
@@ -24,24 +22,6 @@ _MAX_STATUS: Final = 1 << 20
 _MAX_SNIPPET: Final = 200
 _UID_FIELD: Final = "metadata.uid"
 _UID_TEXTS: Final = ("UID in precondition", "UID in the precondition")
-
-
-class _Cause(Struct, frozen=True):
-    field: str | None = ""
-
-
-class _Details(Struct, frozen=True, rename="camel"):
-    causes: list[_Cause] | None = None
-    retry_after_seconds: int = 0
-
-
-class _Status(Struct, frozen=True):
-    message: str | None = ""
-    reason: str | None = ""
-    details: _Details | None = None
-
-
-_STATUS: Final = Decoder(_Status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +47,18 @@ class Refused:
     @staticmethod
     def of(answer: Answer) -> Refused:
         """Read a refusal; a body that is no Status, such as a proxy's, is quoted."""
-        found = _status_of(answer.body)
+        found = status_of(answer.body) if len(answer.body) <= _MAX_STATUS else None
         if found is None or not found.message:
             snippet = visible(answer.body[:_MAX_SNIPPET].decode("utf-8", "replace"))
             message = f"the server answered {answer.status}" + (f": {snippet}" if snippet else "")
-            return Refused(answer.status, "", message, _retry_after(answer, None))
+            return Refused(answer.status, "", message, _retry_after(answer, Details()))
         details = found.details
-        causes = (details.causes if details is not None else None) or ()
         return Refused(
             answer.status,
-            visible((found.reason or "")[:MAX_LOGGED]),
+            visible(found.reason[:MAX_LOGGED]),
             visible(found.message[:MAX_MESSAGE]),
             _retry_after(answer, details),
-            tuple(cause.field for cause in causes if cause.field),
+            tuple(cause.field for cause in details.causes if cause.field),
         )
 
     @property
@@ -131,18 +110,9 @@ def message_of(failure: Refused | Lost) -> str:
     return failure.message if isinstance(failure, Refused) else failure.reason
 
 
-def _status_of(body: bytes) -> _Status | None:
-    if len(body) > _MAX_STATUS:
-        return None
-    try:
-        return _STATUS.decode(body)
-    except (DecodeError, UnicodeDecodeError, RecursionError):
-        return None  # not a Status: the caller quotes it
-
-
-def _retry_after(answer: Answer, details: _Details | None) -> float | None:
+def _retry_after(answer: Answer, details: Details) -> float | None:
     """Return the seconds that the server asks to wait."""
     text = answer.headers.get("retry-after", "")
     if text.isascii() and text.isdigit() and len(text) < 6:
         return float(text)
-    return float(details.retry_after_seconds) if details is not None and details.retry_after_seconds else None
+    return float(details.retry_after_seconds) if details.retry_after_seconds else None

@@ -1,4 +1,4 @@
-"""Pass the results of a decision to the writers of status, events and evictions, without waiting.
+"""Passes the results of a decision to the writers of status, events and evictions, without waiting.
 
 `reporter` makes the texts, the writers send them; this module only distributes.
 """

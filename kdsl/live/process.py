@@ -15,7 +15,7 @@ from kdsl.app import Scheduler
 from kdsl.base.clock import SystemClock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
-from kdsl.base.heap import settle_heap
+from kdsl.base.garbage import settle_heap
 from kdsl.config.configuration import OnInvalid
 from kdsl.hooks.context import PluginContext
 from kdsl.live.asking import ask
@@ -39,7 +39,7 @@ from kdsl.live.options import RunOptions
 from kdsl.live.own_events import OwnEvents
 from kdsl.live.reload_reports import ReportedReloads
 from kdsl.live.reloading import Loaded, Reloader, keep_polling, rule_watch
-from kdsl.live.rights import Rights
+from kdsl.live.reviews import CallerReviews
 from kdsl.live.rule_sets import RuleSets, load
 from kdsl.live.run_record import RunRecord
 from kdsl.live.services import Host, Service
@@ -174,7 +174,7 @@ class SchedulerProcess:
         _LOG.info("%s %s", self.options.identity, text)
         self._own_events.record_lead(f"{self.options.identity} {text}")
         if is_leader:
-            self.inbox.post(_wake)
+            self.inbox.wake()
 
     # ---- running -----------------------------------------------------------------------------------------
 
@@ -190,8 +190,8 @@ class SchedulerProcess:
         ))  # fmt: skip
         facts = self._facts()
         if self.options.serving is not None:
-            rights = Rights(connection.client(part="rights", connections=8), time.monotonic)
-            self.endpoints = Endpoints(facts, self.options.serving, rights, self._service)
+            reviews = CallerReviews(connection.client(part="rights", connections=8), time.monotonic)
+            self.endpoints = Endpoints(facts, self.options.serving, reviews, self._service)
             await self.endpoints.start()
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(work, name=name) for name, work in self._works().items()]
@@ -344,10 +344,6 @@ class _OnLoop:
         """Pass on the errors of an unusable change."""
         self._on_loop(self._reports.refused, diagnostics)
         self._on_loop(self._refuse, diagnostics)
-
-
-def _wake() -> None:
-    """Do nothing: any message wakes the loop, which then checks everything."""
 
 
 async def _events_api(client: Client) -> EventsApi:

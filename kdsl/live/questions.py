@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 
 MAX_CHANGES: Final = 50
 MAX_TEXT: Final = 1_000

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from random import Random
 from typing import Final, TypeAlias
 
-from kdsl.base.heap import growing_heap
+from kdsl.base.garbage import growing_heap
 from kdsl.live import queries
 from kdsl.live.changes import Change
 from kdsl.live.decode import (
@@ -275,7 +275,7 @@ class Reflector:
                 lines = await stream.lines(min(left, self._times.silence) if has_bookmarks else left)
             except NoAnswerError as failure:
                 if has_events or loop.time() - started >= _SHORTEST:
-                    self._standing.interrupted(failure.reason)
+                    self._standing.interrupted()
                     return _Next.WATCH
                 raise _FailedError(Trouble.NO_ANSWER, failure.reason, _Next.WATCH) from None
             if not lines:
@@ -315,7 +315,7 @@ class Reflector:
     def _broken_off(self, status: Status) -> _FailedError:
         trouble = trouble_of(status)
         is_pause = trouble is Trouble.TOO_MANY
-        pause = float(status.details.retry_after_seconds) if is_pause and status.details else 0.0
+        pause = float(status.details.retry_after_seconds) if is_pause else 0.0
         then = _Next.WATCH if is_pause else _Next.LIST
         return _FailedError(trouble, _text(status), then, min(pause, _LONGEST_PAUSE) if pause > 0 else None)
 

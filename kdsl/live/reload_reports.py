@@ -1,4 +1,4 @@
-"""Report a reload: a metric, a log line, an event."""
+"""Reports a reload: a metric, a log line, an event."""
 
 from __future__ import annotations
 

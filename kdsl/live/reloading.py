@@ -1,4 +1,4 @@
-"""Reload changed rules and configuration while the scheduler runs: completely, or not at all.
+"""Reloads changed rules and configuration while the scheduler runs: completely, or not at all.
 
 Files are polled every few seconds, and read and compiled beside the scheduling thread, which takes over the
 result between two decisions. After an error the last good set stays in use.

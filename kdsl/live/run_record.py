@@ -38,9 +38,9 @@ from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.ports import AttemptState
 from kdsl.live.known import KnownObjects
-from kdsl.trace.manifests import ObjectId, catalog_manifest, object_id
-from kdsl.trace.recorder import Recorder
-from kdsl.trace.writing import open_trace
+from kdsl.records.files import open_record
+from kdsl.records.manifests import ObjectId, catalog_manifest, object_id
+from kdsl.records.recorder import Recorder
 
 MOST_WAITING: Final = 20_000
 """The number of waiting messages from which on decisions are left out."""
@@ -76,7 +76,7 @@ class RunRecord:
         self._most_waiting = most_waiting
         self._messages: deque[Message] = deque()
         self._stack = ExitStack()
-        write = self._stack.enter_context(open_trace(path))
+        write = self._stack.enter_context(open_record(path))
         assert write is not None
         self._writing = _Writing(path, write, most)
         self._is_closing = threading.Event()

@@ -25,7 +25,7 @@ from kdsl.live.decision_log import MOST, DecisionLog
 from kdsl.live.guarding import OPEN, Guard
 from kdsl.live.health_checks import Answered, CheckPath
 from kdsl.live.questions import Explained, Question, TooManyError, answer_document, problems_document
-from kdsl.live.rights import Rights
+from kdsl.live.reviews import CallerReviews
 from kdsl.obs.metrics import StateMetrics
 from kdsl.obs.pod_resources import resource_lines
 from kdsl.obs.registry import CONTENT_TYPE, Registry
@@ -72,7 +72,7 @@ class Shown:
     """More documents by path: `/shadow`."""
 
 
-def application(shown: Shown, rights: Rights | None, open_paths: Iterable[str] = OPEN) -> ASGIApp:
+def application(shown: Shown, reviews: CallerReviews | None, open_paths: Iterable[str] = OPEN) -> ASGIApp:
     """Return the endpoints behind their guard. `open_paths` need no right."""
     served = _Endpoints(shown)
     routes = [
@@ -91,7 +91,7 @@ def application(shown: Shown, rights: Rights | None, open_paths: Iterable[str] =
         routes.append(Route("/explain/{namespace}/{name}", served.explain, methods=["GET", "POST"]))
     routes += [Route(path, served.document(source)) for path, source in shown.extra.items()]
     app = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
-    return Guard(app, rights, tuple(open_paths))
+    return Guard(app, reviews, tuple(open_paths))
 
 
 class _Endpoints:

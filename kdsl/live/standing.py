@@ -73,7 +73,7 @@ class Standing:
         """Record received events."""
         self._contact, self._objects = self._clock(), objects
 
-    def interrupted(self, reason: str) -> None:
+    def interrupted(self) -> None:
         """Record that a watch broke off, and restarts at once."""
         self._failures += 1
         self._observer.watch_failed(self._resource, Trouble.NO_ANSWER)

@@ -1,4 +1,4 @@
-"""The server of a reflector as it sees it, and the times of its watches."""
+"""The part of a client that a reflector uses, and the times of its watches."""
 
 from __future__ import annotations
 

@@ -123,14 +123,12 @@ class Evaluations:
         for (profile, skipped, ended_by), kind in kinds.items():
             rules = self._profiles.get(profile)
             if rules is not None:
-                self._add_pods(profile, rules, frozenset(skipped), ended_by, kind)
+                self._add_pods(rules, frozenset(skipped), ended_by, kind)
                 asked[profile, skipped] += kind.nodes
         for (profile, skipped), nodes in asked.items():
             self._add_nodes(profile, frozenset(skipped), nodes, rejected.get((profile, skipped), Counter()))
 
-    def _add_pods(
-        self, profile: str, rules: ProfileRules, skipped: frozenset[str], ended_by: str, kind: _Attempts
-    ) -> None:
+    def _add_pods(self, rules: ProfileRules, skipped: frozenset[str], ended_by: str, kind: _Attempts) -> None:
         for name in rules.pre_filters:
             if name not in skipped:
                 self._questions.add(("PreFilter", name, rules.scheduler), kind.pods)

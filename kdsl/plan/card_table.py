@@ -24,7 +24,7 @@ PLAIN_FIELDS: Final = frozenset(
 
 
 def no_cards(node: NodeInfo) -> tuple[Card, ...]:
-    """Return the cards that a profile without devices sees."""
+    """Return the cards of a node for a profile without devices: none."""
     return ()
 
 
@@ -89,7 +89,7 @@ def _fill(cells: NDArray[np.int64], row: int, name: str, cards: tuple[Card, ...]
 
 
 def card_table(snapshot: LiveSnapshot, cards_of: CardsOf) -> CardTable:
-    """Return the cards of all nodes as a profile sees them, kept with the snapshot."""
+    """Return the cards of all nodes for the devices of a profile, kept with the snapshot."""
     place = (CardTable, cards_of)
     table = snapshot.kept.get(place)
     if table is None:

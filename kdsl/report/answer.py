@@ -14,11 +14,11 @@ from kdsl.check.model.sharing import DEVICES
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.explain.cards import count_refused
 from kdsl.explain.explanation import Explanation
+from kdsl.explain.failed_requires import FailedRequire
 from kdsl.explain.findings import Findings, Group, JudgedNode, Rejected
 from kdsl.explain.inspection import SHOWN
 from kdsl.explain.patience import SECONDS
 from kdsl.explain.placement import Placement
-from kdsl.explain.trace import Failed
 from kdsl.hooks.status import Code, Status
 from kdsl.report.atoms import AtomPrinter, steps_text
 from kdsl.report.tables import plural, table, wrapped
@@ -242,7 +242,7 @@ def asked_lines(findings: Findings, node: JudgedNode, atoms: AtomPrinter, width:
     return lines
 
 
-def _decided(failed: Iterable[Failed], atoms: AtomPrinter) -> str:
+def _decided(failed: Iterable[FailedRequire], atoms: AtomPrinter) -> str:
     """Return the deciding values; for a comparison, the value that would satisfy it."""
     decided = [(atom, atoms.text(atom)) for each in failed for atom in each.atoms]
     texts = (f"needs {text}" if len(atom.parts) > 1 and not atom.holds else text for atom, text in decided)

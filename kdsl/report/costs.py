@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from kdsl.analysis.cost.formula import Formula
 from kdsl.analysis.cost.profiles import KnownCosts, RuleCost, profile_costs, total_per_node
 from kdsl.base.visible import visible_lines
-from kdsl.check.model.rule_set import CheckedProfile, RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.views.view import Views
 from kdsl.report.tables import table
 
@@ -30,13 +30,10 @@ def costs_text(rules: RuleSet, views: Views, sizes: Sizes, source: str) -> str:
     for profile in rules.profiles.values():
         costs = profile_costs(rules, profile, views, known)
         names.update(*(each.cost.names for each in costs if each.cost is not None))
-        parts.append(visible_lines((_title(profile), *table(_HEADER, _rows(costs, sizes), right=_NUMBERS))))
+        title = f"cost of profile {profile.qualified}, in operations"
+        parts.append(visible_lines((title, *table(_HEADER, _rows(costs, sizes), right=_NUMBERS))))
     shown = ", ".join(f"{name} {sizes(name):,}" for name in sorted(names))
     return "\n\n".join((*parts, f"sizes {source}: {shown or 'none'}"))
-
-
-def _title(profile: CheckedProfile) -> str:
-    return f"cost of profile {profile.qualified}, in operations"
 
 
 def _rows(costs: tuple[RuleCost, ...], sizes: Sizes) -> Iterator[tuple[str, ...]]:

@@ -5,10 +5,10 @@ scores of the feasible nodes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kdsl.base.visible import visible_lines
+from kdsl.base.visible import visible_sections
 from kdsl.check.views.view import load_views
 from kdsl.cycle.decision import Decision, NodeVerdict
 from kdsl.explain.explanation import Explanation
@@ -59,7 +59,7 @@ def explanation_text(explanation: Explanation, width: int, traceback: bool = Fal
     else:
         sections.append(asked_lines(findings, findings.asked, atoms, width))
     sections.append([line for text in _wakes(explanation) for line in wrapped(text, width, "    ")])
-    return _joined(sections)
+    return visible_sections(sections)
 
 
 def wide_text(explanation: Explanation, everything: bool = False, traceback: bool = False) -> str:
@@ -91,11 +91,7 @@ def wide_text(explanation: Explanation, everything: bool = False, traceback: boo
             sections += [report.cards(findings.nodes), refused_lines(findings.cards), _cures(findings)]
         sections += [_unvisited(decision)]
     sections.append(_wakes(explanation))
-    return _joined(sections)
-
-
-def _joined(sections: Iterable[list[str]]) -> str:
-    return "\n\n".join(visible_lines(lines) for lines in sections if lines)
+    return visible_sections(sections)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from kdsl.explain.atoms import Atom, Shown
 from kdsl.explain.changes import Change
 from kdsl.explain.cures import Cure
 from kdsl.explain.explanation import Explanation
+from kdsl.explain.failed_requires import FailedRequire
 from kdsl.explain.findings import Findings, Fit, Group, JudgedNode, Rejected
 from kdsl.explain.placement import Placement
-from kdsl.explain.trace import Failed
 from kdsl.explain.worlds import WorldChange
 from kdsl.report.atoms import AtomPrinter, step_text
 from kdsl.report.decisions import API_VERSION, Json, decision_document
@@ -92,7 +92,7 @@ def _rejected(rejected: Rejected, printer: AtomPrinter) -> dict[str, Json]:
     }
 
 
-def _failed(failed: Failed, printer: AtomPrinter) -> dict[str, Json]:
+def _failed(failed: FailedRequire, printer: AtomPrinter) -> dict[str, Json]:
     return {
         "reason": failed.reason,
         "site": failed.site,

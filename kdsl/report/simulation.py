@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from kdsl.base.visible import visible, visible_lines
+from kdsl.base.visible import visible, visible_sections
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.report.amounts import amount_text, bytes_text
 from kdsl.report.cards import CardReport, summary_lines
@@ -62,12 +62,12 @@ def simulation_text(
         _pending(pending, wide, width),
         *_totals(simulation, wide, traceback),
     ]
-    return _joined(sections)
+    return visible_sections(sections)
 
 
 def totals_text(simulation: Simulation, traceback: bool = False) -> str:
     """Return the run without its pods: faults, the summary, and that of the cards."""
-    return _joined(_totals(simulation, False, traceback))
+    return visible_sections(_totals(simulation, False, traceback))
 
 
 def _totals(simulation: Simulation, wide: bool, traceback: bool) -> list[list[str]]:
@@ -76,10 +76,6 @@ def _totals(simulation: Simulation, wide: bool, traceback: bool) -> list[list[st
         summary_text(simulation.summary),
         [] if simulation.cards is None else summary_lines(simulation.cards),
     ]
-
-
-def _joined(sections: Iterable[Sequence[str]]) -> str:
-    return "\n\n".join(visible_lines(lines) for lines in sections if lines)
 
 
 def _last_decisions(decisions: Sequence[Decision]) -> list[Decision]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from kdsl.base.disk_cache import DiskCache
-from kdsl.base.heap import growing_heap
+from kdsl.base.garbage import growing_heap
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.rulebook.answer import CheckedRules
 from kdsl.rulebook.answer_cache import kept_answer

@@ -102,6 +102,12 @@ def _places(world: World, node: str) -> Json:
     return {name: labels[name] for name in _PLACES if name in labels}
 
 
+def is_ready(pod: Json) -> bool:
+    """Return whether a pod has the condition Ready."""
+    conditions = pod["status"].get("conditions", ())
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
+
+
 def set_condition(status_now: Json, condition: Json) -> None:
     """Replace the condition of the same type, or append it."""
     conditions = status_now.setdefault("conditions", [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kdsl.sandbox.binding import is_ready
 from kdsl.sandbox.call import World
 from kdsl.sandbox.deleting import delete_version
 from kdsl.sandbox.errors import Json
@@ -132,7 +133,7 @@ class Budgets(Reconciler):
                 state = pod.body()
                 if state["status"].get("phase") not in _ENDED:
                     expected += 1
-                    healthy += "deletionTimestamp" not in state["metadata"] and _is_ready(state)
+                    healthy += "deletionTimestamp" not in state["metadata"] and is_ready(state)
         needed = _needed(body["spec"], expected)
         status = {
             "observedGeneration": body["metadata"]["generation"],
@@ -156,8 +157,3 @@ def _share(value: object, total: int) -> int:
     if isinstance(value, str) and value.endswith("%"):
         return -(-int(value[:-1]) * total // 100)
     return int(str(value))
-
-
-def _is_ready(pod: Json) -> bool:
-    conditions = pod["status"].get("conditions", ())
-    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)

@@ -88,18 +88,20 @@ def resources_document(group: str, version: str) -> Json | None:
 
 
 def _listed(resource: Resource) -> Json:
-    entry: Json = {
+    return {
         "name": resource.plural,
         "singularName": resource.singular,
         "namespaced": resource.is_namespaced,
         "kind": resource.kind,
         "verbs": _verbs(resource),
+        **_names(resource),
     }
-    if resource.short_names:
-        entry["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        entry["categories"] = list(resource.categories)
-    return entry
+
+
+def _names(resource: Resource) -> Json:
+    """Return the short names and the categories of a resource, where it has any."""
+    found = {"shortNames": resource.short_names, "categories": resource.categories}
+    return {key: list(names) for key, names in found.items() if names}
 
 
 def _verbs(resource: Resource) -> list[str]:
@@ -135,11 +137,8 @@ def _aggregated(resource: Resource) -> Json:
         "scope": "Namespaced" if resource.is_namespaced else "Cluster",
         "singularResource": resource.singular,
         "verbs": _verbs(resource),
+        **_names(resource),
     }
-    if resource.short_names:
-        entry["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        entry["categories"] = list(resource.categories)
     parts = [
         {
             "subresource": part.name,

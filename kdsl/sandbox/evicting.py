@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kdsl.sandbox.binding import set_condition
+from kdsl.sandbox.binding import is_ready, set_condition
 from kdsl.sandbox.call import Call, Reply, World, document
 from kdsl.sandbox.deleting import delete_version
 from kdsl.sandbox.errors import ApiError, Json, bad_request, not_found, status, success
@@ -68,7 +68,7 @@ def _spend_budget(world: World, version: Version, body: Json, is_dry: bool) -> N
     if state.get("observedGeneration", 0) < budget["metadata"].get("generation", 1):
         raise _refuse(f"The disruption budget {name} is still being processed by the server.", _WAIT_SECONDS)
     healthy, needed = state["currentHealthy"], state["desiredHealthy"]
-    if not _is_ready(body) and healthy >= needed > 0:
+    if not is_ready(body) and healthy >= needed > 0:
         return
     if state["disruptionsAllowed"] <= 0:
         if healthy <= needed:
@@ -99,8 +99,3 @@ def _refuse(why: str, wait: int = 0) -> ApiError:
         found["retryAfterSeconds"] = wait
         headers["retry-after"] = str(wait)
     return ApiError(status(429, _REFUSED, "TooManyRequests", found), 429, headers)
-
-
-def _is_ready(body: Json) -> bool:
-    conditions = body["status"].get("conditions", ())
-    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from kdsl.sandbox.errors import Json, status
+from kdsl.sandbox.listening import Listener
 from kdsl.sandbox.recorder import Request
 from kdsl.sandbox.rights import Rights
 from kdsl.sandbox.tokens import Tokens
@@ -105,19 +106,6 @@ class Rule:
         return self.match.applies(request) if isinstance(self.match, Match) else self.match(request)
 
 
-class Network(Protocol):
-    """The operations of the server's sockets that faults need."""
-
-    def partition(self) -> None:
-        """Cut all connections and refuse new ones."""
-
-    def heal(self) -> None:
-        """Accept connections again."""
-
-    def cut(self) -> None:
-        """Cut all connections, but accept new ones."""
-
-
 @dataclass(slots=True)
 class Faults:
     """All faults of one sandbox. `post` runs a function on the thread of the event loop."""
@@ -127,7 +115,7 @@ class Faults:
     tokens: Tokens
     forget: Callable[[], None]
     post: Callable[[Callable[[], None]], None]
-    network: Network | None = None
+    network: Listener | None = None
     latency: float = 0
     """Seconds that every request waits."""
     rules: list[Rule] = field(default_factory=list)

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.documents import Document, read_documents
 from kdsl.cluster.read.files import read_files
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.problems import Problems
 from kdsl.sandbox.call import World
 from kdsl.sandbox.creating import complete
 from kdsl.sandbox.decoding import Complaints, clean

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 import uvloop
 
@@ -18,7 +19,7 @@ from kdsl.sandbox.resources import NODES, PODS
 from kdsl.sandbox.sandbox import Sandbox
 
 
-def run(
+async def serve(
     options: SandboxOptions,
     cluster: Sequence[str],
     faults: Sequence[str],
@@ -32,18 +33,6 @@ def run(
     `cluster` were skipped; `found` holds the reasons. Raises InvalidInputError if all were, KdslError with
     the mistakes of all faults, or where the port or the kubeconfig is not available.
     """
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(options, cluster, faults, found, started, complain))
-
-
-async def _run(
-    options: SandboxOptions,
-    cluster: Sequence[str],
-    faults: Sequence[str],
-    found: list[Diagnostic],
-    started: Callable[[str, str], None],
-    complain: Callable[[], None],
-) -> bool:
     sandbox = Sandbox(options)
     if load(sandbox.world, cluster, found) == 0 and found:
         raise InvalidInputError(found)
@@ -60,6 +49,12 @@ async def _run(
             return await ended == signal.SIGINT
     except OSError as error:
         raise KdslError(f"cannot start: {_reason(error, options)}") from None
+
+
+def run(serving: Coroutine[Any, Any, bool]) -> bool:
+    """Run `serve` on an event loop of its own."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serving)
 
 
 def _throw(sandbox: Sandbox, faults: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from kdsl.sandbox.binding import set_condition
+from kdsl.sandbox.binding import is_ready, set_condition
 from kdsl.sandbox.call import World
 from kdsl.sandbox.creating import add
 from kdsl.sandbox.deleting import delete_version
@@ -81,9 +81,9 @@ class Workloads(Reconciler):
             for _ in range(wanted - len(pods)):
                 self._make_pod(resource, body, {"generateName": f"{body['metadata']['name']}-"})
             # Pods that do not run yet go first.
-            for pod in sorted(pods, key=_is_ready)[: max(0, len(pods) - wanted)]:
+            for pod in sorted(pods, key=is_ready)[: max(0, len(pods) - wanted)]:
                 self._delete_pod(pod)
-        ready = sum(map(_is_ready, pods))
+        ready = sum(map(is_ready, pods))
         counts = {"replicas": len(pods), "fullyLabeledReplicas": len(pods)}
         if resource is _STATEFUL_SETS:
             counts = {"replicas": len(pods), "currentReplicas": len(pods), "updatedReplicas": len(pods)}
@@ -104,7 +104,7 @@ class Workloads(Reconciler):
                     self._make_pod(_STATEFUL_SETS, body, {"name": pod_name}, labels)
                 if not is_parallel:
                     break
-            elif not is_parallel and not _is_ready(present[pod_name]):
+            elif not is_parallel and not is_ready(present[pod_name]):
                 break
         wanted_names = {f"{name}-{ordinal}" for ordinal in range(wanted)}
         for pod_name, pod in present.items():
@@ -120,7 +120,7 @@ class Workloads(Reconciler):
         succeeded, failed = phases.count("Succeeded"), phases.count("Failed")
         active = len(pods) - succeeded - failed
         stamp = self.world.chance.stamp()
-        status: Json = {"startTime": before.get("startTime", stamp), "ready": sum(map(_is_ready, pods))}
+        status: Json = {"startTime": before.get("startTime", stamp), "ready": sum(map(is_ready, pods))}
         status |= {name: count for name, count in (("succeeded", succeeded), ("failed", failed)) if count}
         completions = spec.get("completions", 1)
         done = "Complete" if succeeded >= completions else "Failed" if failed > spec["backoffLimit"] else ""
@@ -220,11 +220,6 @@ class Workloads(Reconciler):
         version = self.world.store.get(PODS, key)
         if version is not None:
             delete_version(self.world, PODS, version, DeleteOptions())
-
-
-def _is_ready(pod: Json) -> bool:
-    conditions = pod["status"].get("conditions", ())
-    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
 
 
 def _available(body: Json, is_available: bool, stamp: str) -> list[Json]:

@@ -16,7 +16,7 @@ from kdsl.cluster.api.storage_objects import CSINode, PersistentVolume, Persiste
 from kdsl.cluster.api.workload_objects import PodDisruptionBudget
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.claim_templates import TEMPLATE
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cycle.decision import Decision
 
 if TYPE_CHECKING:

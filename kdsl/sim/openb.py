@@ -27,8 +27,9 @@ from kdsl.cluster.objects.images import NO_SIZES
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import NodeSelector, Operator
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.files import read_file
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.problems import Problems
 
 GPU_MILLI: Final = "nvidia.com/gpu-milli"
 MODEL_LABEL: Final = "openb.kdsl.dev/gpu-model"
@@ -71,7 +72,7 @@ def read_openb(nodes_csv: str | Path, pods_csv: str | Path) -> OpenbTrace:
     A malformed row is a diagnostic.
     """
     found: list[Diagnostic] = []
-    nodes = list(read_rows(nodes_csv, NODE_COLUMNS, _node, found))
+    nodes = list(read_rows(nodes_csv, NODE_COLUMNS, lambda row: node_facts(*node_of(row)), found))
     pods = list(read_rows(pods_csv, POD_COLUMNS, _pod, found))
     pods.sort(key=lambda pod: pod.created_at)
     return OpenbTrace(tuple(nodes), tuple(pods), tuple(found))
@@ -169,8 +170,9 @@ def _fields(lines: Iterator[list[str]], name: str, found: list[Diagnostic]) -> I
         Problems(found, name).add(InputCode.TRACE, (), f"this is not CSV: {error}")
 
 
-def _node(row: Row) -> NodeFacts:
-    return node_facts(
+def node_of(row: Row) -> tuple[str, int, int, int, str]:
+    """Return the name of a node, its thousandths of a core, MiB of memory and cards, and their model."""
+    return (
         row.name("sn"),
         row.number("cpu_milli"),
         row.number("memory_mib"),

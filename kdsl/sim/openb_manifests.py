@@ -10,8 +10,8 @@ from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import Manifest
+from kdsl.records.manifests import ObjectId
 from kdsl.sim.openb import CONTAINER
-from kdsl.trace.manifests import ObjectId
 
 _SECOND = 10**9
 

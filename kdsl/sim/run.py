@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kdsl.app import Settings, build_engine, devices_in_use, engine_options, narrowed
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import KdslError
-from kdsl.base.heap import settled_heap
+from kdsl.base.garbage import settled_heap
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.pod import PodInfo
@@ -27,12 +27,12 @@ from kdsl.hooks.context import NO_MANIFESTS
 from kdsl.hooks.status import Status
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.plugin import DevicesPlugin
+from kdsl.records.manifests import KeptManifests
+from kdsl.records.recorder import Recorder
 from kdsl.report.cards import CardReport, count_demands
 from kdsl.report.simulation import Simulation
 from kdsl.report.summary import SummaryBuilder, requested_totals
 from kdsl.sim.workload import Workload
-from kdsl.trace.manifests import KeptManifests
-from kdsl.trace.recorder import Recorder
 
 if TYPE_CHECKING:
     from kdsl.explain.explanation import Explanation
@@ -97,7 +97,7 @@ def simulate(
     another one if an event since may have cured the rejection.
 
     `on_decision` is called after each. The decisions depend only on the arguments before it. `record` gets
-    the lines of a trace, for which the workload must have its manifests. With `shows_idle_cards` cards are
+    the lines of a record, for which the workload must have its manifests. With `shows_idle_cards` cards are
     reported even if no pod requests any. `verdict_nodes` are nodes by pod: the decisions about these pods
     contain the verdicts about these nodes.
     """

@@ -9,18 +9,18 @@ from typing import BinaryIO
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError, KdslError
-from kdsl.base.heap import growing_heap
+from kdsl.base.garbage import growing_heap
 from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.reader import Manifest, read_objects
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.records.manifests import ObjectId, object_id
 from kdsl.sim.gaps import gaps
 from kdsl.sim.openb import read_openb
 from kdsl.sim.openb_manifests import openb_manifests
-from kdsl.trace.manifests import ObjectId, object_id
 
 # How many names a help line lists.
 _FEW = 10

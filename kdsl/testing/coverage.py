@@ -6,7 +6,7 @@ rules records the covered points, and finds its conditions by their place in the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
@@ -99,17 +99,21 @@ class Point:
 
 def points_of(file: File) -> Iterator[Point]:
     """Yield the points of a rule file, in the order of the text."""
+    for rule, body in _bodies_of(file):
+        for statement in body:
+            yield from _of_statement(rule, statement)
+
+
+def _bodies_of(file: File) -> Iterator[tuple[str, Sequence[Statement]]]:
+    """Yield the name of each rule of a file, and its statements."""
     for declaration in file.declarations:
+        name = declaration.name.text
         if isinstance(declaration, Predicate | Score | Queue | Preemption | Device):
-            rule = f"{type(declaration).__name__.lower()} {declaration.name.text}"
-            for statement in declaration.body:
-                yield from _of_statement(rule, statement)
+            yield f"{type(declaration).__name__.lower()} {name}", declaration.body
         elif isinstance(declaration, Profile):
             for tightened in declaration.body:
                 if isinstance(tightened, Tighten):
-                    rule = f"profile {declaration.name.text} tighten {tightened.name.text}"
-                    for statement in tightened.body:
-                        yield from _of_statement(rule, statement)
+                    yield f"profile {name} tighten {tightened.name.text}", tightened.body
 
 
 def _of_statement(rule: str, statement: Statement) -> Iterator[Point]:

@@ -27,7 +27,15 @@ from kdsl.testing.manifest import (
     objects_in,
 )
 from kdsl.testing.patterns import files_matching
-from kdsl.testing.recorded import Recorded, cycle_help, find_cycle, is_cycle, is_trace, name_objects, no_cycle
+from kdsl.testing.recorded import (
+    Recorded,
+    cycle_help,
+    find_cycle,
+    is_cycle,
+    is_record,
+    name_objects,
+    no_cycle,
+)
 
 
 def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) -> Fixtures:
@@ -245,7 +253,7 @@ def _add_manifests(pattern: Place, folder: Path, fixtures: Fixtures, found: list
             found.append(_unreadable(file.path, error, pattern))
             continue
         for document in read_documents(str(file.path), data, found):
-            if is_trace(document.value):
+            if is_record(document.value):
                 found.append(no_cycle(file.path, pattern))
                 break
             for manifest in objects_in(document.value):

@@ -70,8 +70,9 @@ class RuleTestFile(pytest.File):
 
     def _settings(self) -> Settings:
         """Return the settings of `--kdsl-config`; a broken file is an error of the collection."""
-        from kdsl.app import DEFAULT_SETTINGS, configured
+        from kdsl.app import DEFAULT_SETTINGS
         from kdsl.config.configuration import load_configuration
+        from kdsl.configured import configured
         from kdsl.report.diagnostics import render
 
         path = self.config.getoption("--kdsl-config")

@@ -15,10 +15,10 @@ from kdsl.cluster.read.files import read_written_file
 from kdsl.cluster.read.reader import Manifest, read_values
 from kdsl.cycle.decision import TieBreak
 from kdsl.cycle.engine_options import EngineOptions
+from kdsl.records.cycles import RecordedCycle, read_cycle
+from kdsl.records.lines import RecordError, Start
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place
-from kdsl.trace.lines import Start
-from kdsl.trace.reading import RecordedCycle, TraceError, read_cycle
 
 _CYCLE: Final = re.compile(r"(?P<file>.+)#cycle=(?P<number>\d{1,9})")
 
@@ -62,21 +62,21 @@ def is_cycle(pattern: str) -> bool:
     return _CYCLE.fullmatch(pattern) is not None
 
 
-def is_trace(document: object) -> bool:
-    """Return whether a document is the first line of a trace."""
+def is_record(document: object) -> bool:
+    """Return whether a document is the first line of a record."""
     return isinstance(document, dict) and document.get("kind") == Start.__struct_config__.tag
 
 
 def no_cycle(path: Path, pattern: Place) -> Diagnostic:
-    """Return the diagnostic of a trace in the place of a file of objects."""
-    title = f"`{path.name}` is a trace without the number of a cycle"
+    """Return the diagnostic of a record in the place of a file of objects."""
+    title = f"`{path.name}` is a record without the number of a cycle"
     return Diagnostic(
-        TestCode.NO_MANIFEST, title, pattern.span, "a whole trace", help=cycle_help(pattern.text)
+        TestCode.NO_MANIFEST, title, pattern.span, "a whole record", help=cycle_help(pattern.text)
     )
 
 
 def cycle_help(pattern: str) -> tuple[str, ...]:
-    """Return the help line with the notation of a trace's cycle."""
+    """Return the help line with the notation of a record's cycle."""
     return (f"cycles are counted from 0: `{pattern.partition('#')[0]}#cycle=0`",)
 
 
@@ -91,7 +91,7 @@ def find_cycle(pattern: Place, folder: Path, found: list[Diagnostic]) -> Recorde
         if file is not None:
             return read_cycle(file, int(match["number"]))
         why = problems[0].title
-    except TraceError as error:
+    except RecordError as error:
         why = str(error)
     found.append(Diagnostic(TestCode.NO_MANIFEST, why, pattern.span, "relative to this file"))
     return None

@@ -5,15 +5,14 @@ The schema is the one description of the shape: editors and the reader in `readi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Set
 from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.span import Span
 from kdsl.config.misfits import fault_of, type_of, written
+from kdsl.config.schema_files import read_schema
 from kdsl.lang.yaml_tree import Plain
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import PathStep, Place
@@ -21,15 +20,11 @@ from kdsl.testing.document import PathStep, Place
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
-SCHEMA: Final = "ruletest.v1.schema.json"
-
 
 @cache
 def schema() -> Mapping[str, Any]:
     """Return the JSON Schema (2020-12) of test files."""
-    text = files("kdsl.testing").joinpath("schemas", SCHEMA).read_text(encoding="utf-8")
-    loaded: Mapping[str, Any] = json.loads(text)
-    return loaded
+    return read_schema("kdsl.testing", "ruletest.v1")
 
 
 def check_shape(root: Place) -> tuple[Diagnostic, ...]:

@@ -14,13 +14,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from kdsl.app import ActivePlugins, activate, libraries
+from kdsl.app import libraries
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.disk_cache import disk_cache
 from kdsl.base.span import Source, Span
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.check.model.sharing import DEVICES
 from kdsl.check.names.declarations import Declarations
+from kdsl.configured import ActivePlugins, activate
 from kdsl.lang.program import Package, Program, has_teams, imported_by
 from kdsl.lang.tree import Device, File, Predicate, Profile, Queue, Score
 from kdsl.lang.yaml_tree import Plain

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.analysis.overlap import TEAM_OVERLAP, check_overlaps
+from kdsl.analysis.codes import AnalysisCode
+from kdsl.analysis.overlap import check_overlaps
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.pod import PodInfo
@@ -47,7 +48,7 @@ def _check(first: str, second: str, priorities: tuple[int, int] = (1, 1)) -> tup
 )
 def test_a_witness_makes_it_an_error(first: str, second: str, witness: str) -> None:
     (found,) = _check(first, second)
-    assert (found.code, found.severity) == (TEAM_OVERLAP, Severity.ERROR)
+    assert (found.code, found.severity) == (AnalysisCode.TEAM_OVERLAP, Severity.ERROR)
     assert found.notes == (f"such as {witness}",)
 
 

@@ -25,7 +25,7 @@ import click
 from kdsl.app import Settings, build_engine, check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.frozen_map import FrozenMap
-from kdsl.base.heap import settled_heap
+from kdsl.base.garbage import settled_heap
 from kdsl.cluster.api.objects import Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo

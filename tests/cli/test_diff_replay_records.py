@@ -169,9 +169,9 @@ def test_bytes_that_are_no_record(tmp_path: Path, record: str) -> None:
 
 
 def test_a_line_is_bounded(tmp_path: Path, record: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kdsl.trace import reading
+    from kdsl.records import lines
 
-    monkeypatch.setattr(reading, "MAX_LINE", 1000)
+    monkeypatch.setattr(lines, "MAX_LINE", 1000)
     said = refused(tmp_path, gzip.compress(b" " * 5_000_000), "bad.jsonl.gz")
     assert "bad.jsonl.gz:1" in said and "it is longer than 1,000 bytes" in said
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from kdsl.app import PLACED_PLUGINS, Settings, configured
+from kdsl.app import PLACED_PLUGINS, Settings
 from kdsl.base.span import Source
 from kdsl.config.configuration import (
     ConfigurationResult,
@@ -16,6 +16,7 @@ from kdsl.config.configuration import (
     load_configuration,
     read_configuration,
 )
+from kdsl.configured import configured
 from kdsl.cycle.decision import TieBreak
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.hooks.specs import Backoff

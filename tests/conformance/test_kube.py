@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from kdsl.base.heap import settled_heap
+from kdsl.base.garbage import settled_heap
 
 from tests.conformance.kube import (
     BackEnd,

@@ -28,7 +28,8 @@ from kdsl.plan.columns import batch
 from kdsl.plan.columns.node_groups import NodeReads
 from kdsl.plan.counts.what_ifs import _WhatIfCount
 from kdsl.plan.memo.predicates import PredicateMemo
-from kdsl.plan.rules.plugins import PredicateRule, compile_profile
+from kdsl.plan.rules.compiled_profile import compile_profile
+from kdsl.plan.rules.predicate_rule import PredicateRule
 
 from tests.plan.expressions import Expressions
 from tests.plan.lab import compile_rules, rules

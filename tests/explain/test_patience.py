@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from kdsl.explain.cures import CureFinder
+from kdsl.explain.failed_requires import ExplainedPredicates
 from kdsl.explain.inspection import SHOWN, Inspection
 from kdsl.explain.judgement import Rule
 from kdsl.explain.patience import SECONDS, Patience
-from kdsl.explain.trace import Traces
 from kdsl.report.explanation import explanation_text, wide_text
 from kdsl.report.explanation_document import explanation_envelope
 from kdsl.report.schemas import output_schema
@@ -59,7 +59,7 @@ def test_with_patience_nothing_is_given_up(tmp_path: Path) -> None:
 def test_without_it_few_nodes_are_compared_and_no_change_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    traced = counting(monkeypatch, Traces, "failures")
+    traced = counting(monkeypatch, ExplainedPredicates, "failures")
     asked = counting(monkeypatch, CureFinder, "passes")
     where = farm(tmp_path, 100)
     explanation = where.explain(looking(5))

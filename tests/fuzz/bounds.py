@@ -18,10 +18,11 @@ from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Candidate, QueuedPod
 from kdsl.hooks.state import CycleState
 from kdsl.plan.compile.scope import CompiledFunctions
-from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
+from kdsl.plan.rules.predicate_rule import PredicateRule
 from kdsl.plan.rules.preemption import PreemptionPlugin
 from kdsl.plan.rules.queue import QueuePlugin
+from kdsl.plan.rules.score_plugin import ScorePlugin
 
 from tests.plan.lab import node, nodes_of
 

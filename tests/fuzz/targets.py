@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from kdsl.app import DEFAULT_SETTINGS, check_loaded, shipped_rules
+from kdsl.app import DEFAULT_SETTINGS, shipped_rules
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.edits import apply, certain_fixes
 from kdsl.base.errors import InvalidInputError
@@ -22,6 +22,7 @@ from kdsl.check.lints import lint
 from kdsl.check.model.types import DYN, INT, STRING, list_of, map_of
 from kdsl.config.configuration import read_configuration
 from kdsl.config.imports import import_configuration
+from kdsl.configured import check_loaded
 from kdsl.eval.values import EvalError
 from kdsl.lab.experiment import load_experiment
 from kdsl.lang.discovery import read_source

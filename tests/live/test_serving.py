@@ -16,7 +16,7 @@ from kdsl.live.health_checks import health_paths, ping
 from kdsl.live.http import Answer
 from kdsl.live.listening import address_reason
 from kdsl.live.questions import Explained, Question
-from kdsl.live.rights import KEPT_FOR, MAX_KEPT, Kept, Rights
+from kdsl.live.reviews import KEPT_FOR, MAX_KEPT, CallerReviews, ReviewCache
 from kdsl.live.serving import Shown, application
 from kdsl.obs.kdsl_families import KDSL
 from kdsl.obs.registry import Registry
@@ -52,7 +52,7 @@ class Site:
             configuration=lambda: {"kind": "KdslConfiguration"},
             decisions=self.decisions, explainer=Explains(), extra={"/shadow": lambda: {"pods": 3}},
         )  # fmt: skip
-        rights = Rights(self.reviewer, lambda: self.now) if with_rights else None
+        rights = CallerReviews(self.reviewer, lambda: self.now) if with_rights else None
         self.app = application(shown, rights, open_paths)
 
     async def state(self) -> SchedulerState:
@@ -164,7 +164,7 @@ def test_answers_of_reviews_are_kept_ten_seconds() -> None:
     site.now += KEPT_FOR
     assert site.ask("/metrics", "prometheus")[0] == 200
     assert len(site.reviewer.requests) == 4
-    kept: Kept[int, int] = Kept(lambda: 0.0)
+    kept: ReviewCache[int, int] = ReviewCache(lambda: 0.0)
     for number in range(MAX_KEPT + 1):
         kept.put(number, number)
     assert kept.get(0) is None and kept.get(1) == 1

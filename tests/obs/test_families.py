@@ -12,7 +12,9 @@ import pytest
 from kdsl.obs.family import Family, Kind
 from kdsl.obs.kdsl_families import KDSL
 from kdsl.obs.registry import bound_text
-from kdsl.obs.scheduler_families import CLIENT, LEFT_OUT, SCHEDULER, SLIS
+from kdsl.obs.scheduler_families import CLIENT, SCHEDULER, SLIS
+
+from tests.obs.left_out import LEFT_OUT
 
 RECORDED: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent / "kube_scheduler_families.json").read_text(encoding="utf-8")

@@ -26,8 +26,9 @@ from kdsl.hooks.status import Status, StatusColumn, StatusTable
 from kdsl.lang.loader import load_sources
 from kdsl.lang.parser import parse_expression
 from kdsl.plan.compile.expression import compile_expression
-from kdsl.plan.rules.plugins import CompiledProfile, ScorePlugin, compile_profile
+from kdsl.plan.rules.compiled_profile import CompiledProfile, compile_profile
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
+from kdsl.plan.rules.score_plugin import ScorePlugin
 
 DEFAULT_QUEUE = "queue Q { order by pod.priority desc, pod.queuedAt }"
 

@@ -11,8 +11,8 @@ from kdsl.cluster.snapshot.catalog import Catalog
 from msgspec import to_builtins
 
 from kdsl_plugins.dynamic_resources.allocator import AllocationError, Allocator
+from kdsl_plugins.dynamic_resources.catalog_devices import CatalogDevices, is_allocated
 from kdsl_plugins.dynamic_resources.devices import PoolDevice
-from kdsl_plugins.dynamic_resources.kept import Kept, is_allocated
 from kdsl_plugins.dynamic_resources.looks import Attributes, Looks
 from kdsl_plugins.dynamic_resources.pools import SliceIndex
 from tests.plugins.devices import (
@@ -71,7 +71,7 @@ class Life:
         self.random = Random(seed)
         self.catalog = Catalog()
         self.pending: dict[str, ResourceClaim] = {}
-        self.kept = Kept()
+        self.kept = CatalogDevices()
         for _ in range(20):
             self.change_slice()
 

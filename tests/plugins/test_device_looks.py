@@ -12,7 +12,7 @@ from msgspec import convert
 
 from kdsl_plugins.dynamic_resources.alike import Found
 from kdsl_plugins.dynamic_resources.allocator import AllocationError, Allocator
-from kdsl_plugins.dynamic_resources.kept import Kept
+from kdsl_plugins.dynamic_resources.catalog_devices import CatalogDevices
 from kdsl_plugins.dynamic_resources.pools import SliceIndex
 from kdsl_plugins.dynamic_resources.search import Search
 from tests.plugins.devices import (
@@ -78,7 +78,7 @@ def test_nodes_that_differ_do_not_look_alike(
 
 
 def test_counters_of_devices_in_use_follow_the_claims() -> None:
-    catalog, kept = Catalog(), Kept()
+    catalog, kept = Catalog(), CatalogDevices()
     sets = [{"name": "set", "counters": {"cores": {"value": "2"}}}]
     uses = [{"counterSet": "set", "counters": {"cores": {"value": "1"}}}]
     catalog.put(slice_of(name="counters", count=2, sharedCounters=sets))
@@ -101,7 +101,7 @@ def test_counters_of_devices_in_use_follow_the_claims() -> None:
 
 
 def test_an_index_is_kept_until_a_slice_changes() -> None:
-    catalog, kept = Catalog(), Kept()
+    catalog, kept = Catalog(), CatalogDevices()
     catalog.put(slice_of("d1", "d2"))
     slices, usage = kept.of(catalog, {})
     catalog.put(allocated("d1"))
@@ -114,7 +114,7 @@ def test_an_index_is_kept_until_a_slice_changes() -> None:
 
 
 def test_a_device_that_two_claims_have_is_in_use_until_both_are_gone() -> None:
-    catalog, kept = Catalog(), Kept()
+    catalog, kept = Catalog(), CatalogDevices()
     for name in ("one", "two"):
         catalog.put(allocated("d1", name=name))
     for name in ("one", "two"):
@@ -124,7 +124,7 @@ def test_a_device_that_two_claims_have_is_in_use_until_both_are_gone() -> None:
 
 
 def test_each_catalog_has_its_own_index_and_none_is_kept_alive() -> None:
-    catalog, kept = Catalog(), Kept()
+    catalog, kept = Catalog(), CatalogDevices()
     catalog.put(slice_of("d1"))
     other = catalog.copy()
     other.put(allocated("d1"))
@@ -230,7 +230,7 @@ def test_kept_answers_cost_each_attempt_the_same_steps(monkeypatch: pytest.Monke
 
 
 def test_found_devices_stay_those_of_the_attempt() -> None:
-    catalog, kept = Catalog(), Kept()
+    catalog, kept = Catalog(), CatalogDevices()
     catalog.put(slice_of("d1", "d2", "d3"))
     catalog.put(allocated("d1"))
     found = Allocator.of([claim(request())], CLASSES, *kept.of(catalog, {}), CONDITIONS).found(node())

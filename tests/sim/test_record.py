@@ -1,4 +1,4 @@
-"""Recorded runs: every cycle of a trace holds all that it takes to make its decision again."""
+"""Recorded runs: every cycle of a record holds all that it takes to make its decision again."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.files import InputFile
 from kdsl.cluster.read.reader import read_values
 from kdsl.cycle.decision import Decision, TieBreak
+from kdsl.records.cycles import read_cycle
+from kdsl.records.files import open_record, open_whole_record
+from kdsl.records.lines import RecordError
 from kdsl.report.decisions import decision_document
 from kdsl.report.schemas import output_schema
 from kdsl.sim.openb import read_openb
 from kdsl.sim.openb_manifests import openb_manifests
 from kdsl.sim.run import simulate
 from kdsl.sim.workload import Workload, read_kubernetes
-from kdsl.trace.reading import TraceError, read_cycle
-from kdsl.trace.writing import open_trace, open_whole_trace
 
 ROOT = Path(__file__).parent.parent.parent
 QUICKSTART = ROOT / "examples" / "quickstart"
@@ -66,7 +67,7 @@ def test_lines_are_documents_of_the_published_schema(rules: RuleSet) -> None:
 
 def test_a_trace_that_ends_in_gz_is_packed_and_equal_each_time(tmp_path: Path) -> None:
     for name in ("a.jsonl.gz", "b.jsonl.gz", "c.jsonl"):
-        with open_trace(tmp_path / name) as write:
+        with open_record(tmp_path / name) as write:
             assert write is not None
             write("{}")
     first, second, plain = (
@@ -78,18 +79,18 @@ def test_a_trace_that_ends_in_gz_is_packed_and_equal_each_time(tmp_path: Path) -
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
 def test_a_whole_trace_is_there_or_not_at_all(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    with pytest.raises(ValueError, match="stop"), open_whole_trace(path) as write:
+    with pytest.raises(ValueError, match="stop"), open_whole_record(path) as write:
         write("half")
         raise ValueError("stop")
     assert list(tmp_path.iterdir()) == []
-    with open_whole_trace(path) as write:
+    with open_whole_record(path) as write:
         write("{}")
     data = path.read_bytes()
     assert (gzip.decompress(data) if name.endswith("gz") else data) == b"{}\n"
     assert list(tmp_path.iterdir()) == [path]
     with (
         pytest.raises(KdslError, match=r"cannot write `.*no-folder/a"),
-        open_whole_trace(tmp_path / "no-folder/a"),
+        open_whole_record(tmp_path / "no-folder/a"),
     ):
         pass
 
@@ -127,16 +128,16 @@ def test_a_cycle_has_the_cluster_as_the_pod_found_it(rules: RuleSet) -> None:
     ("text", "message"),
     [
         ("", "holds no cycle 3: it holds no cycle"),
-        ("{}", "line 1, is not one of a trace"),
+        ("{}", "line 1, is not one of a record"),
         (
             '{"kind":"TraceSettled","apiVersion":"kdsl.dev/v1alpha1","changes":[],"decision":{}}',
-            "is no trace",
+            "is no record",
         ),
         ('{"kind":"TraceStart","apiVersion":"kdsl.dev/v9","rules":"","objects":[]}', "apiVersion is"),
     ],
 )
 def test_what_is_no_trace_is_said(text: str, message: str) -> None:
-    with pytest.raises(TraceError, match=message):
+    with pytest.raises(RecordError, match=message):
         read_cycle(InputFile("t.jsonl", text.encode()), 3)
 
 

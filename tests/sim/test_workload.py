@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kdsl.base.diagnostic import Severity
 from kdsl.base.errors import KdslError
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.sim.workload import Workload, read_kubernetes, read_openb_trace
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}

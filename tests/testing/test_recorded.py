@@ -217,7 +217,7 @@ def test_what_a_trace_does_not_hold_is_said(
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("trace.jsonl", ["`trace.jsonl` is a trace without the number of a cycle"]),
+        ("trace.jsonl", ["`trace.jsonl` is a record without the number of a cycle"]),
         ("trace.jsonl#cycle=x", ["no file matches `trace.jsonl#cycle=x`"]),
         ("trace.jsonl#cycle=99", ["`trace.jsonl` holds no cycle 99: its cycles are 0 to 7"]),
         ("none.jsonl#cycle=0", ["cannot read this file: no such file or directory"]),

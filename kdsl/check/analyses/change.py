@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
+
+from kdsl.check.model.rule_set import CheckedProfile
+from kdsl.lang.tree import Statement
+
+T = TypeVar("T", CheckedProfile, Statement)
 
 
 class ChangeKind(StrEnum):
@@ -28,6 +35,13 @@ class Change:
     site: str = ""
 
 
-def whole(subject: str, kind: ChangeKind, site: str) -> Change:
-    """Return the change for a subject that only one side has."""
-    return Change(subject, kind, "", site=site)
+def compared(
+    subject: str, old: T | None, new: T | None, differences: Callable[[str, T, T], Iterable[Change]]
+) -> Iterator[Change]:
+    """Yield the changes of a subject in two versions; None stands for a version that does not have it."""
+    if old is not None and new is not None:
+        yield from differences(subject, old, new)
+    elif new is not None:
+        yield Change(subject, ChangeKind.ADDED, "", site=new.span.site)
+    elif old is not None:
+        yield Change(subject, ChangeKind.REMOVED, "", site=old.span.site)

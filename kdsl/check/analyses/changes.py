@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from kdsl.check.analyses.change import Change, ChangeKind, whole
-from kdsl.check.analyses.declaration_changes import declaration_pair, joined
+from kdsl.check.analyses.change import Change, ChangeKind, compared
+from kdsl.check.analyses.declaration_changes import declaration_changes, joined
 from kdsl.check.model.rule_set import (
     CheckedParam,
     CheckedPredicate,
@@ -71,10 +71,11 @@ def compare_versions(old: Version, new: Version) -> tuple[Change, ...]:
     ]
     for name in _names(*profiles):
         before, after = (side.get(name) for side in profiles)
-        changes += dict.fromkeys(_profile_pair(name, before, after))
+        changes += dict.fromkeys(compared(f"profile {name}", before, after, _profile))
     declared = [_declarations(side) for side in (old, new)]
     for kind, name in sorted(_names(*declared)):
-        changes += declaration_pair(f"{kind} {name}", *(side.get((kind, name)) for side in declared))
+        one, other = (side.get((kind, name)) for side in declared)
+        changes += compared(f"{kind} {name}", one, other, declaration_changes)
     return tuple(changes)
 
 
@@ -98,16 +99,6 @@ def _names(old: Mapping[K, object], new: Mapping[K, object]) -> list[K]:
 
 
 # ---- profiles ----------------------------------------------------------------------------------------------
-
-
-def _profile_pair(name: str, old: CheckedProfile | None, new: CheckedProfile | None) -> Iterator[Change]:
-    subject = f"profile {name}"
-    if old is not None and new is not None:
-        yield from _profile(subject, old, new)
-    elif new is not None:
-        yield whole(subject, ChangeKind.ADDED, new.span.site)
-    elif old is not None:
-        yield whole(subject, ChangeKind.REMOVED, old.span.site)
 
 
 def _profile(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[Change]:

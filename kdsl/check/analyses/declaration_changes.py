@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from difflib import SequenceMatcher
 
-from kdsl.check.analyses.change import Change, ChangeKind, whole
+from kdsl.check.analyses.change import Change, ChangeKind
 from kdsl.lang.choices import RejectionCode
 from kdsl.lang.device_tree import (
     Admit,
@@ -25,7 +25,6 @@ from kdsl.lang.profile_tree import Tighten
 from kdsl.lang.statement_printer import statement_doc
 from kdsl.lang.templates import spell_template
 from kdsl.lang.tree import (
-    Declaration,
     Declared,
     Device,
     Fn,
@@ -42,17 +41,8 @@ from kdsl.lang.tree import (
 _ONE_LINE = 1_000_000
 
 
-def declaration_pair(subject: str, old: Declaration | None, new: Declaration | None) -> Iterator[Change]:
-    """Compare a declaration of two versions; None stands for a version that does not have it."""
-    if old is not None and new is not None:
-        yield from _declaration(subject, old, new)
-    elif new is not None:
-        yield whole(subject, ChangeKind.ADDED, new.span.site)
-    elif old is not None:
-        yield whole(subject, ChangeKind.REMOVED, old.span.site)
-
-
-def _declaration(subject: str, old: Declaration, new: Declaration) -> Iterator[Change]:
+def declaration_changes(subject: str, old: Statement, new: Statement) -> Iterator[Change]:
+    """Yield the changes of a declaration."""
     if _head(old) != _head(new):
         yield Change(subject, ChangeKind.CHANGED, "declaration", _line(old), _line(new), new.span.site)
     if isinstance(old, Declared) and isinstance(new, Declared) and old.doc != new.doc:

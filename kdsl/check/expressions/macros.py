@@ -228,7 +228,7 @@ def _comprehension(inf: Inference, expr: Call, form: _Form) -> TypedExpr:
     parts = [iterable, body] if where is None else [iterable, where, body]
     type_: Type | None = ERROR
     if ERROR not in (types[0], *(part.type for part in parts)):
-        type_ = _result(form.macro, iterable.type, types, body.type)
+        type_ = _result(form.macro, types, body.type)
     if type_ is None:
         type_ = inf.fail(_wrong_result(body, expr.function, "a map of one entry")).type
     return Comprehension(
@@ -343,7 +343,7 @@ def _variable_names(args: Sequence[Expr]) -> list[Ident] | None:
     return names if len(names) == len(args) and len({name.name for name in names}) == len(names) else None
 
 
-def _result(macro: Macro, iterable: Type, variables: Sequence[Type], body: Type) -> Type | None:
+def _result(macro: Macro, variables: Sequence[Type], body: Type) -> Type | None:
     """Return the type of the comprehension, or None for a body of an invalid type."""
     match macro:
         case Macro.FILTER:

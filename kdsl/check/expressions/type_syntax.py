@@ -8,7 +8,7 @@ from __future__ import annotations
 from kdsl.base.diagnostic import Diagnostic, suggest
 from kdsl.check.expressions.mismatch import listing
 from kdsl.check.model.codes import CheckCode
-from kdsl.check.model.signature import ARITIES
+from kdsl.check.model.notation import ARITIES
 from kdsl.check.model.types import ERROR, Type
 from kdsl.check.views.view import Views
 from kdsl.lang.tree import TypeName

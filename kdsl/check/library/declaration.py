@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kdsl.check.model.signature import parse_signature
+from kdsl.check.model.notation import parse_signature
 from kdsl.check.model.types import Type
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from kdsl.base.quantity import divide_toward_zero
 from kdsl.check.lints.cases import MOST, Cases, Known
 from kdsl.check.lints.lint import lets
 from kdsl.check.model.rule_set import WrittenRule
@@ -223,13 +224,10 @@ def _arithmetic(expr: CallOf, operands: list[Range]) -> Range | None:
             size = max(abs(low), abs(high))
             return (0 if low >= 0 and least >= 0 else -size, size)
         case _:
-            corners = [_truncated(int(one), int(other)) for one in (low, high) for other in (least, most)]
+            corners = [
+                divide_toward_zero(int(one), int(other)) for one in (low, high) for other in (least, most)
+            ]
     return (min(corners), max(corners))
-
-
-def _truncated(dividend: int, divisor: int) -> int:
-    quotient = abs(dividend) // abs(divisor)
-    return quotient if (dividend < 0) == (divisor < 0) else -quotient
 
 
 def ternary_conditions(expr: TypedExpr) -> Iterator[TypedExpr]:

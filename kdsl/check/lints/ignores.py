@@ -12,20 +12,19 @@ from dataclasses import dataclass, fields
 
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.span import Span
+from kdsl.check.lints.codes import IgnoreCode
 from kdsl.check.lints.removal import removal
 from kdsl.lang.expression_tree import Node
 from kdsl.lang.program import Program
 from kdsl.lang.tree import Comment, Statement
 
-BAD_IGNORE = "K0802"
-UNUSED_IGNORE = "K0803"
 PAGES = {
-    BAD_IGNORE: (
+    IgnoreCode.BAD_IGNORE: (
         "bad-ignore",
         "A `// kdsl: ignore[…]` comment without a code or without a reason. It silences nothing. Write\n"
         "`// kdsl: ignore[K0701] why this is right here`; several codes are separated by commas.",
     ),
-    UNUSED_IGNORE: (
+    IgnoreCode.UNUSED_IGNORE: (
         "unused-ignore",
         "A `// kdsl: ignore[…]` comment with a code that nothing in its statement is reported with. Remove\n"
         "it, or move it: it covers the statement below it or in front of it, above a declaration all of it.",
@@ -97,7 +96,7 @@ def _comments(tree: Node) -> Iterator[tuple[Comment, Span | None]]:
 def _bad(ignore: Ignore) -> Diagnostic:
     missing = "a reason" if ignore.codes else "the code of a lint"
     return Diagnostic(
-        BAD_IGNORE,
+        IgnoreCode.BAD_IGNORE,
         f"this `ignore` lacks {missing}",
         ignore.comment.span,
         "it silences nothing",
@@ -111,4 +110,4 @@ def _unused(ignore: Ignore, code: str) -> Diagnostic:
     fixes = removal(ignore.comment) if ignore.codes == (code,) else ()
     help_ = () if fixes else ("remove it",)
     span = ignore.comment.span
-    return Diagnostic(UNUSED_IGNORE, title, span, why, Severity.WARNING, help=help_, fixes=fixes)
+    return Diagnostic(IgnoreCode.UNUSED_IGNORE, title, span, why, Severity.WARNING, help=help_, fixes=fixes)

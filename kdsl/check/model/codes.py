@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class CheckCode(StrEnum):
-    """K02xx is types, K030x names, K04xx composition, K12xx parts of the language that kdsl lacks."""
+    """K02xx: types. K030x: names. K04xx: composition. K050x: sizes."""
 
     NO_OVERLOAD = "K0201"  # an operator or function that does not take these types
     ARGUMENT_COUNT = "K0202"  # too many arguments or too few

@@ -158,7 +158,7 @@ def unknown_external(rules: ExternalRules, kind: RuleKind, name: Name) -> Diagno
     rule = rules.get(name.text.removeprefix(f"{PLUGINS}."))
     if rule is None:
         title, why = f"unknown {kind} `{name.text}`", "no installed plugin has this name"
-        help_ = did_you_mean(name.text, _names(rules.values())) or (
+        help_ = did_you_mean(name.text, (rule.qualified for rule in rules.values())) or (
             "install its distribution; `kdsl plugins list` lists the installed plugins,"
             " and rules name plugin `pair-score` as `plugins.PairScore`",
         )
@@ -206,7 +206,3 @@ def unknown_function(externals: Externals, name: str, span: Span) -> Diagnostic:
 
 def _activate(rule: ExternalRule) -> str:
     return f"add `- name: {rule.plugin}` under `plugins` in the file of `--config`"
-
-
-def _names(rules: Iterable[ExternalRule]) -> list[str]:
-    return [rule.qualified for rule in rules]

@@ -9,6 +9,7 @@ has the table.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Span
@@ -48,6 +49,10 @@ DISABLE_PREDICATES = "disable predicates"
 DISABLE_SCORES = "disable scores"
 
 _MOST_NAMED = 3
+
+
+_VICTIMS: Final = "preemption evicts pods of every team: only the platform may change it"
+_SEARCH: Final = "pods of every team wait during a search for nodes: only the platform may change it"
 
 
 class Rights:
@@ -128,7 +133,7 @@ class Rights:
                 self._check_range(team, statement)
             case Disable(kind=kind, name=name):
                 if kind is RuleKind.PREEMPTION:
-                    self._refuse_preemption(team, statement.span, f"disable preemption `{name.text}`")
+                    self._refuse(team, statement.span, f"disable preemption `{name.text}`")
                 elif self._is_mandatory(draft.of(kind), name, located):
                     return  # `Profiles` reports it: no right allows this
                 elif not self._is_own(draft.of(kind), name, team, located):
@@ -140,15 +145,15 @@ class Rights:
                 if self._has_right(team, ORDER_DEVICES, statement.span, "choose devices"):
                     self._check_devices(draft, statement, team, located)
             case UseQueue(name=name):
-                self._queue(draft, name, team, located)
+                self._queue(draft, name, located)
             case CheckPredicates(all=everything):
                 # Preemption skips nodes that some predicate, among those that ran, rejects as unresolvable.
                 what = "all" if everything else "first"
-                self._refuse_preemption(team, statement.span, f"say `check {what}`")
+                self._refuse(team, statement.span, f"say `check {what}`")
             case SampleSize():
-                self._refuse_sample(team, statement.span)
+                self._refuse(team, statement.span, "say `sample`", _SEARCH)
             case UsePreemption(name=name):
-                self._refuse_preemption(team, statement.span, f"choose preemption `{name.text}`")
+                self._refuse(team, statement.span, f"choose preemption `{name.text}`")
             case _:
                 pass
 
@@ -161,7 +166,7 @@ class Rights:
         preemption = () if draft.preemption is None else (draft.preemption,)
         at = entry_at(preemption, statement.rule, self._declarations, located.home)
         if at is not None and preemption[at].param(statement.param.text) is not None:
-            self._refuse_preemption(team, statement.span, what)
+            self._refuse(team, statement.span, what)
         for kind, right in ((RuleKind.PREDICATE, DISABLE_PREDICATES), (RuleKind.SCORE, REWEIGHT)):
             entries = draft.of(kind)
             at = entry_at(entries, statement.rule, self._declarations, located.home)
@@ -245,18 +250,9 @@ class Rights:
         )
         return False
 
-    def _refuse_preemption(self, team: Located[Team], span: Span, what: str) -> None:
-        """Report a change of preemption: its victims may be other teams' pods, so no right covers it."""
+    def _refuse(self, team: Located[Team], span: Span, what: str, why: str = _VICTIMS) -> None:
+        """Report a change that no right covers."""
         title = f"team `{team.name}` may not {what}"
-        why = "preemption evicts pods of every team: only the platform may change it"
-        self._diagnostics.append(
-            Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_grants_label(team))
-        )
-
-    def _refuse_sample(self, team: Located[Team], span: Span) -> None:
-        """Report a `sample` of a team: it sets the time of a search, which all pods wait for."""
-        title = f"team `{team.name}` may not say `sample`"
-        why = "pods of every team wait during a search for nodes: only the platform may change it"
         self._diagnostics.append(
             Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_grants_label(team))
         )
@@ -281,7 +277,7 @@ class Rights:
                 )
             )
 
-    def _queue(self, draft: Draft, name: Name, team: Located[Team], located: Located[Profile]) -> None:
+    def _queue(self, draft: Draft, name: Name, located: Located[Profile]) -> None:
         """Report a queue that drops an `admit when` of the queue it replaces."""
         new = self._declarations.find(Queue, name.text, located.home)
         if draft.queue is None or new is None:

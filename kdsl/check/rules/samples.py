@@ -19,14 +19,12 @@ from kdsl.lang.profile_tree import SampleSize
 from kdsl.lang.tree import Profile
 
 
-def check_sample(
-    located: Located[Profile], new_block: Callable[[SampleSize], BlockCheck]
-) -> CheckedSample | None:
+def check_sample(located: Located[Profile], new_block: Callable[[Span], BlockCheck]) -> CheckedSample | None:
     """Check the `sample` of a profile, None where it has none itself; `check_repeats` reports a second."""
     written = [each for each in located.declaration.body if isinstance(each, SampleSize)]
     if not written:
         return None
-    block = new_block(written[-1])
+    block = new_block(written[-1].span)
     count = block.expression(written[-1].count, INT, "the number of feasible nodes")
     if count.type == INT and range_of(count, {})[1] < 1:
         block.diagnostics.append(_too_few(count.span))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Span
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedPredicate
 from kdsl.check.names.declarations import Located
@@ -25,17 +26,17 @@ _NOT_HERE = {
     Narrow: ("narrow to", "the candidates are the predicate's own", "write a predicate and `add` it"),
 }
 
-NewBlock = Callable[[Tighten], BlockCheck]
-
 
 def check_tightenings(
-    located: Located[Profile], new_block: NewBlock, diagnostics: list[Diagnostic]
+    located: Located[Profile], new_block: Callable[[Span], BlockCheck], diagnostics: list[Diagnostic]
 ) -> dict[str, CheckedPredicate]:
     """Check the `tighten` blocks of a profile and return the results by the name written in each."""
     found: dict[str, CheckedPredicate] = {}
     for statement in located.declaration.body:
         if isinstance(statement, Tighten) and statement.name.text not in found:
-            found[statement.name.text] = _tightening(located, statement, new_block(statement), diagnostics)
+            found[statement.name.text] = _tightening(
+                located, statement, new_block(statement.span), diagnostics
+            )
     return found
 
 

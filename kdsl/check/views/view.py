@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from kdsl.check.model.signature import parse_type
+from kdsl.check.model.notation import parse_type
 from kdsl.check.model.types import BindingTime, Type
 from kdsl.check.views.data_files import read_views_file
 from kdsl.check.views.view_checks import ANY_SIZE, check_sizes, check_type_names, keys_of

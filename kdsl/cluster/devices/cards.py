@@ -18,11 +18,6 @@ INT32_MAX: Final = 2**31 - 1
 
 Shape = tuple[Hashable, ...]
 """`Card.shape`."""
-SHAPE_FIELDS: Final = (
-    "kind", "type", "slots", "memory", "cores", "index", "numa", "mode", "healthy", "used", "used_memory",
-    "used_cores",
-)  # fmt: skip
-"""The attributes in a shape, in order; the number of tenants follows."""
 
 Attributes = Mapping[str, Any]
 """The values that an inventory has of a card beside the fields of all cards."""

@@ -128,7 +128,7 @@ class PodInfo(Struct, frozen=True):
             node_selector=freeze(spec.node_selector),
             required_node_affinity=None if affinity.required is None else NodeSelector.of(affinity.required),
             preferred_node_terms=tuple(
-                PreferredNodeTerm(one.weight, read_term(one.preference))
+                PreferredNodeTerm(read_term(one.preference), one.weight)
                 for one in affinity.preferred
                 if one.weight
             ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from kdsl.base.sharing import sharing
+from kdsl.base.interning import interning
 from kdsl.cluster.api.objects import ObjectMeta, PodAffinity, PodAffinityTermSpec
 from kdsl.cluster.objects.label_selectors import LabelSelector, own_labels, read_selector
 from kdsl.cluster.objects.selectors import Operator
@@ -78,7 +78,7 @@ class PodAffinityTerm:
 
 
 # Pods of one template share one object.
-_shared: Final = sharing(PodAffinityTerm)
+_shared: Final = interning(PodAffinityTerm)
 
 
 def required_terms(affinity: PodAffinity, owner: ObjectMeta) -> tuple[PodAffinityTerm, ...]:

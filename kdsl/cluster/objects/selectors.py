@@ -164,26 +164,6 @@ class NodeSelector(Struct, frozen=True):
         return reduce(or_, [term.matches_over(nodes) for term in self.terms], none_of(nodes))
 
 
-class PreferredNodeTerm(Struct, frozen=True):
-    """Preferred node affinity: nodes that match get `weight`. An empty preference matches nothing."""
-
-    weight: int
-    term: SelectorTerm | None
-
-    @property
-    def label_keys(self) -> frozenset[str] | None:
-        """The label keys that decide whether a node matches; None where other facts decide, too."""
-        return frozenset() if self.term is None else self.term.label_keys
-
-    def matches(self, node: Selectable) -> bool:
-        """Return whether the preference matches `node`."""
-        return self.term is not None and self.term.matches(node)
-
-    def matches_over(self, nodes: NodeColumns) -> Mask:
-        """Return which of `nodes` the preference matches."""
-        return none_of(nodes) if self.term is None else self.term.matches_over(nodes)
-
-
 class NodeRequirement(Struct, frozen=True):
     """A condition on a label or a field of nodes, as rules write it."""
 
@@ -204,7 +184,7 @@ class NodeRequirement(Struct, frozen=True):
 
 
 class NodeTerm(Struct, frozen=True):
-    """A term that rules write; without requirements, or with an invalid one, it matches nothing."""
+    """A term of a node selector; without requirements, or with an invalid one, it matches nothing."""
 
     term: SelectorTerm | None
 
@@ -232,7 +212,13 @@ class NodeTerm(Struct, frozen=True):
 
     def weighing(self, weight: int) -> PreferredNodeTerm:
         """Return the term as a preference with a weight."""
-        return PreferredNodeTerm(weight, self.term)
+        return PreferredNodeTerm(self.term, weight)
+
+
+class PreferredNodeTerm(NodeTerm, frozen=True):
+    """Preferred node affinity: nodes that match get `weight`. An empty preference matches nothing."""
+
+    weight: int
 
 
 def read_term(term: NodeSelectorTerm) -> SelectorTerm | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from kdsl.base.sharing import sharing
+from kdsl.base.interning import interning
 from kdsl.cluster.api.objects import ObjectMeta, TopologySpreadConstraint
 from kdsl.cluster.objects.label_selectors import LabelSelector, own_labels, read_selector
 from kdsl.cluster.objects.node_columns import Mask, NodeColumns, none_of
@@ -137,4 +137,4 @@ def repels(taint: Taint, pod: PodInfo) -> bool:
 
 
 # Pods of one template share one object.
-_shared: Final = sharing(SpreadConstraint)
+_shared: Final = interning(SpreadConstraint)

@@ -13,7 +13,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from kdsl.base.paths import Path
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.problems import Problems
 
 T = TypeVar("T")
 
@@ -41,7 +42,7 @@ def decode(raw: object, into: type[T], problems: Problems) -> T | None:
 def decode_fitting(raw: object, into: type[T], problems: Problems) -> T | None:
     """Convert as `decode` does, but leave values with a wrong type out; None if nothing is left.
 
-    The result is good for finding other mistakes, not for use: `problems.removed` tells the two apart.
+    The result is good for finding other mistakes, not for use: then `problems.removed` is not empty.
     """
     try:
         return msgspec.convert(raw, into)

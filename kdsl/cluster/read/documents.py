@@ -14,7 +14,8 @@ import msgspec
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.undecodable import json_mistake, undecodable
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.read.yaml_text import MistakeKind, yaml_documents
 
 _CODES: Final = {

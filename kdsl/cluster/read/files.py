@@ -18,7 +18,8 @@ from typing import BinaryIO, Final
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import Refusal, RefusedError, files_below, is_folder, read_named, read_written
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.problems import Problems
 
 MAX_BYTES: Final = 2**30
 """The maximum size of one input, unpacked."""

@@ -6,31 +6,10 @@ Every reader of inputs adds to a `Problems`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.paths import Path, path_text
-
-
-class InputCode(StrEnum):
-    """The kinds of errors in inputs."""
-
-    UNREADABLE = "K1101"
-    SYNTAX = "K1102"
-    DUPLICATE_KEY = "K1103"
-    TOO_LARGE = "K1104"
-    NOT_AN_OBJECT = "K1105"
-    UNKNOWN_KIND = "K1106"
-    WRONG_TYPE = "K1107"
-    QUANTITY = "K1108"
-    VALUE = "K1109"
-    MISSING = "K1110"
-    DUPLICATE_OBJECT = "K1111"
-    DUPLICATE_VALUE = "K1112"
-    TRACE = "K1113"
-    INCOMPLETE = "K1114"
-    UNKNOWN_FIELD = "K1115"
-    NOT_READ_YET = "K1201"
+from kdsl.cluster.read.codes import InputCode
 
 
 @dataclass(slots=True)

@@ -18,11 +18,12 @@ from kdsl.base.paths import Path, path_text
 from kdsl.cluster.api.kinds import KINDS, KNOWN_KINDS, CatalogObject, KubeObject
 from kdsl.cluster.api.objects import Node, Pod, PodResourceClaimStatus
 from kdsl.cluster.read.claim_templates import CLAIM, TEMPLATE, ClaimTemplates, with_claims
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.decode import decode_fitting
 from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.read.documents import Document, read_documents
 from kdsl.cluster.read.files import read_files
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.read.unknown_fields import UnknownField, unknown_fields
 from kdsl.cluster.read.validate import validate
 

@@ -29,7 +29,8 @@ from kdsl.cluster.api.objects import (
     Volume,
 )
 from kdsl.cluster.api.workload_objects import Service
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.read.validate_affinity import check_pod_affinity, check_spread
 from kdsl.cluster.read.validate_amounts import check_container_amounts, check_node_amounts, check_pod_amounts
 from kdsl.cluster.read.validate_catalog import check_catalog_object

@@ -13,7 +13,8 @@ from kdsl.cluster.api.objects import (
     PodAffinityTermSpec,
     TopologySpreadConstraint,
 )
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.read.validate_words import LABEL_KEY, LABEL_VALUE, SHORT_NAME, check_known
 
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")

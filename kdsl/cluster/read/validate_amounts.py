@@ -18,7 +18,8 @@ from kdsl.cluster.api.objects import (
     WrittenQuantity,
     quantity,
 )
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.problems import Problems
 
 # Requests are summed, and converted to doubles: 2^53 bytes are 8 PiB, and the sum for a thousand such pods
 # still fits into int64.

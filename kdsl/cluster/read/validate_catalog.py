@@ -23,7 +23,8 @@ from kdsl.cluster.api.workload_objects import (
     Service,
     StatefulSet,
 )
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.read.validate_affinity import check_equal_labels, check_label_selector
 from kdsl.cluster.read.validate_amounts import check_amount
 from kdsl.cluster.read.validate_devices import check_device_object

@@ -21,7 +21,8 @@ from kdsl.cluster.api.device_objects import (
     ResourceSlice,
 )
 from kdsl.cluster.api.kinds import DeviceObject
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.read.validate_amounts import check_amount
 from kdsl.cluster.read.validate_selectors import check_node_selector
 from kdsl.cluster.read.validate_words import ONE_OF_THEM, check_known, one_of

@@ -9,7 +9,8 @@ from kdsl.base.paths import Path
 from kdsl.cluster.api.names import is_label_key, is_label_value
 from kdsl.cluster.api.objects import NodeAffinity, NodeSelectorRequirement, NodeSelectorSpec, NodeSelectorTerm
 from kdsl.cluster.objects.selectors import is_integer
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.read.validate_words import LABEL_KEY
 
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")

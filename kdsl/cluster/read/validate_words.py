@@ -7,7 +7,8 @@ from typing import Final
 
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.paths import Path
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.problems import Problems
 
 SHORT_NAME: Final = "write up to 63 lower case letters, digits and `-`, with a letter or digit at both ends"
 LABEL_KEY: Final = "write `NAME` or `PREFIX/NAME`, such as `example.com/team`"

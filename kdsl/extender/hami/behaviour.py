@@ -16,6 +16,7 @@ from kdsl.app import Scheduler, devices_in_use
 from kdsl.base.clock import Clock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
+from kdsl.check.model.codes import CheckCode
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.extender.hami.binding import Binding, BindingCheck
@@ -287,7 +288,9 @@ class _Rules:
         found = next(devices_in_use(made.rules, made.settings, names, clock), None)
         if found is None:
             title = f"no profile of scheduler `{options.scheduler_name}` has devices"
-            raise InvalidInputError([Diagnostic("K0301", title, help=("`profile … { devices … }`",))])
+            raise InvalidInputError(
+                [Diagnostic(CheckCode.UNKNOWN_NAME, title, help=("`profile … { devices … }`",))]
+            )
         self.devices = found
         programs = found.inventories.programs.values()
         self.locks: tuple[NodeLock, ...] = tuple(

@@ -155,7 +155,7 @@ class Binding:
 
     async def _acquire(self, pod: PodInfo, locks: tuple[NodeLock, ...], node: str) -> str:
         """Take the locks; members of pod groups wait for locks of other pods."""
-        waited, patience = 0.0, self._options.lock_patience if _is_of_group(pod) else 0.0
+        waited, patience = 0.0, self._options.lock_patience if pod.labels.get(POD_GROUP) else 0.0
         while locks:
             try:
                 async with self._turns.setdefault(node, asyncio.Lock()):
@@ -174,10 +174,6 @@ class Binding:
 
     async def _release(self, pod: PodInfo, locks: tuple[NodeLock, ...], node: str) -> None:
         await self._writes.release(locks, node, pod.key)
-
-
-def _is_of_group(pod: PodInfo) -> bool:
-    return bool(pod.labels.get(POD_GROUP))
 
 
 def _without_cards(key: str, node: str, given: Reservation | None) -> str:

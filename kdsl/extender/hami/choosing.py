@@ -24,7 +24,7 @@ from kdsl.extender.hami.reservations import Reservations
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.devices.answers import UNREGISTERED, CardAnswers
 from kdsl.plan.devices.demand import Demand
-from kdsl.plan.devices.device_error import told
+from kdsl.plan.devices.device_error import one_line
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
@@ -138,7 +138,7 @@ class Chooser:
         try:
             written = self._devices.annotations_for(demand, info, placed)
         except EvalError as error:
-            return Answer(problem=told(error))
+            return Answer(problem=one_line(error))
         annotated = pod.with_fields(annotations=FrozenMap({**pod.annotations, **written}))
         self._reservations.give(annotated, node)
         return found.answer(Chosen(node, annotated, written, found.ranking))

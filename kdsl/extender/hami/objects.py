@@ -1,4 +1,4 @@
-"""Decode the nodes of calls, and pods without defaults."""
+"""Decodes the nodes of calls, and pods without defaults."""
 
 from __future__ import annotations
 

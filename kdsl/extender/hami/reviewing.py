@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.patches import patch_of
 from kdsl.extender.objects import UNUSABLE
 from kdsl.extender.protocol import UnreadableError
-from kdsl.plan.devices.device_error import told
+from kdsl.plan.devices.device_error import one_line
 from kdsl.plan.devices.plugin import BIND_PHASE, BIND_TIME, CHOSEN_AT, CHOSEN_NODE, DevicesPlugin
 from kdsl.plan.router import DEFAULT_SCHEDULER
 
@@ -49,7 +48,7 @@ class Webhook:
         """
         if not pod.spec.containers:
             return Verdict(message="pod has no containers", code=_DENIED)
-        forged = _first(self._ours & pod.metadata.annotations.keys())
+        forged = min(self._ours & pod.metadata.annotations.keys(), default="")
         if forged:
             return Verdict(message=f"annotation {forged} is the scheduler's to write", code=_DENIED)
         if self._is_of_others(pod.spec.scheduler_name):
@@ -62,7 +61,7 @@ class Webhook:
         try:
             reviewed = self._devices.review(before, self._cache.snapshot())
         except EvalError as error:
-            return Verdict(message=told(error), code=_WRONG)
+            return Verdict(message=one_line(error), code=_WRONG)
         refusal = reviewed.refusal.message if reviewed.refusal is not None else ""
         if reviewed.is_invalid:
             return Verdict(message=refusal, code=_WRONG)
@@ -84,7 +83,3 @@ class Webhook:
 def _to_allocate(record: str) -> str:
     """Return the annotation from which a device plugin reads the cards to allocate."""
     return record.replace("-allocated", "-to-allocate")
-
-
-def _first(names: Iterable[str]) -> str:
-    return min(names, default="")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic, Severity
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.lab.inputs.cells import RowError
 
 MAX_LISTED: Final = 10

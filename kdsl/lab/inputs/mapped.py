@@ -12,7 +12,7 @@ from kdsl.base.frozen_map import freeze, share
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.reader import Manifest
 from kdsl.eval.values import SECOND
 from kdsl.lab.inputs.cells import RowError, shown
@@ -28,7 +28,7 @@ from kdsl.lab.inputs.objects import (
 from kdsl.lab.inputs.reading import Reading
 from kdsl.lab.inputs.rows import records
 from kdsl.lab.timed import Arrival, NodeChange, TimedWorkload
-from kdsl.trace.manifests import ObjectId
+from kdsl.records.manifests import ObjectId
 
 MAX_OBJECTS: Final = 20_000_000
 """The largest number of pods, and of nodes."""

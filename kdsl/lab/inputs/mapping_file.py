@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +14,7 @@ from kdsl.cluster.api.names import is_label_key
 from kdsl.config.codes import ConfigCode
 from kdsl.config.documents import one_document
 from kdsl.config.misfits import misfits
+from kdsl.config.schema_files import read_schema
 from kdsl.eval.views import attribute_of
 from kdsl.lab.inputs.cells import NO_TEXT, Column, Kind, Unit
 from kdsl.lab.inputs.formulas import Formula, Formulas, Scope, view_of
@@ -57,9 +56,7 @@ MAPS: Final = {"labels": _WORD, "annotations": _WORD, "nodeSelector": _WORD, "re
 
 def mapping_schema() -> dict[str, Any]:
     """Return the published JSON Schema (2020-12) of mappings."""
-    file = resources.files("kdsl.lab").joinpath("schemas/mapping.v1.schema.json")
-    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return schema
+    return read_schema("kdsl.lab", "mapping.v1")
 
 
 def load_mapping(path: Path) -> Mapping:

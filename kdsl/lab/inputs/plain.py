@@ -7,12 +7,12 @@ from pathlib import Path
 
 from kdsl.base.diagnostic import Diagnostic, Severity, has_errors
 from kdsl.base.errors import KdslError
-from kdsl.base.heap import growing_heap
+from kdsl.base.garbage import growing_heap
 from kdsl.base.resources import CPU, MEMORY
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import Operator
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.lab.inputs.reading import Reading
 from kdsl.lab.inputs.sources import Form, OtherTrace, read_timed
 from kdsl.lab.timed import TimedWorkload

@@ -9,7 +9,7 @@ from kdsl.base.diagnostic import Diagnostic
 from kdsl.cluster.read.reader import Manifest
 from kdsl.lab.inputs.ledger import Ledger
 from kdsl.lab.timed import TimedWorkload
-from kdsl.trace.manifests import ObjectId
+from kdsl.records.manifests import ObjectId
 
 
 @dataclass(frozen=True, slots=True)

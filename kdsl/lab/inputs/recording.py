@@ -19,11 +19,11 @@ from kdsl.cluster.api.kinds import CatalogObject, KubeObject
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo, nanoseconds
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.reader import Manifest
 from kdsl.eval.values import SECOND
 from kdsl.lab.timed import Arrival, NodeChange, TimedWorkload
-from kdsl.trace.manifests import ObjectId, object_id
+from kdsl.records.manifests import ObjectId, object_id
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -52,36 +52,50 @@ def records(
 def _filtered(
     objects: Objects, ledger: Ledger, ledgers: list[Ledger], found: list[Diagnostic]
 ) -> Iterator[Record]:
-    """Yield the rows for which `where` holds. Columns that it does not read are read after it."""
+    """Yield the rows of a table of nodes or pods for which its `where` holds."""
     joined = [_index(join, ledgers, found) for join in objects.joins]
     if objects.table is None:
         ledger.rows = 1
         yield 1, (SimpleNamespace(),)
         return
     with open_rows(objects.table, found) as rows:
-        if rows is None:
-            return
-        early = _reads([objects.where, *(join.on for join in objects.joins)])
-        before = _filler(objects.table, rows, early)
-        after = _filler(objects.table, rows, _reads(_late(objects)) - early)
-        is_json, where = objects.table.is_json, objects.where
-        for line, raw in rows.lines:
-            ledger.rows += 1
-            row = SimpleNamespace()
-            try:
-                cells = decoded(raw) if is_json else raw
-                before(cells, row)
-                values = (row, *[find(row) for find in joined])
-                if where is not None and not where.value(values):
-                    ledger.filtered += 1
-                    continue
-                after(cells, row)
-            except RowError as error:
-                ledger.refuse(line, error)
-                if ledger.is_beyond:
-                    return
+        if rows is not None:
+            early = _reads([objects.where, *(join.on for join in objects.joins)])
+            late = _reads(_late(objects))
+            yield from _kept(objects.table, rows, objects.where, early, late, ledger, joined)
+
+
+def _kept(
+    table: Table,
+    rows: Rows,
+    where: Formula | None,
+    early: frozenset[str],
+    late: frozenset[str],
+    ledger: Ledger,
+    joined: Sequence[_Index] = (),
+) -> Iterator[Record]:
+    """Yield the rows for which `where` holds, with their rows of `joined` tables.
+
+    The columns `early` are read before `where`, those of `late` that are still missing after it.
+    """
+    before, after = _filler(table, rows, early), _filler(table, rows, late - early)
+    for line, raw in rows.lines:
+        ledger.rows += 1
+        row = SimpleNamespace()
+        try:
+            cells = decoded(raw) if table.is_json else raw
+            before(cells, row)
+            values = (row, *[find(row) for find in joined])
+            if where is not None and not where.value(values):
+                ledger.filtered += 1
                 continue
-            yield line, values
+            after(cells, row)
+        except RowError as error:
+            ledger.refuse(line, error)
+            if ledger.is_beyond:
+                return
+            continue
+        yield line, values
 
 
 def _late(objects: Objects) -> list[Formula | None]:
@@ -141,34 +155,24 @@ def _index(join: Join, ledgers: list[Ledger], found: list[Diagnostic]) -> _Index
     wraps = [column.kind is Kind.TIME and not column.is_optional for column in join.table.columns]
     attributes = [attribute_of(column.name) for column in join.table.columns]
     with open_rows(join.table, found) as opened:
-        if opened is not None:
-            tested = _reads([join.where])
-            early = _filler(join.table, opened, tested)
-            late = _filler(join.table, opened, frozenset(join.members) - tested)
-            for line, raw in opened.lines:
-                ledger.rows += 1
-                row = SimpleNamespace()
-                try:
-                    cells = decoded(raw) if join.table.is_json else raw
-                    early(cells, row)
-                    if join.where is not None and not join.where.value((row,)):
-                        ledger.filtered += 1
-                        continue
-                    late(cells, row)
-                    key = join.key.value((row,))
-                    if key is None:
-                        raise RowError("key", "the row has no key")
-                    if key in rows:
-                        raise RowError("key", f"a second row has the key `{key}`", "a second row has the key")
-                except RowError as error:
-                    ledger.refuse(line, error)
-                    if ledger.is_beyond:
-                        break
-                    continue
-                values = [getattr(row, name) for name in attributes]
-                ledger.objects += 1
-                rows[key] = make(
-                    [Timestamp(one) if wrap else one for one, wrap in zip(values, wraps, strict=True)]
-                )
+        tested, members = _reads([join.where]), frozenset(join.members)
+        kept = _kept(join.table, opened, join.where, tested, members, ledger) if opened is not None else ()
+        for line, (row,) in kept:
+            try:
+                key = join.key.value((row,))
+                if key is None:
+                    raise RowError("key", "the row has no key")
+                if key in rows:
+                    raise RowError("key", f"a second row has the key `{key}`", "a second row has the key")
+            except RowError as error:
+                ledger.refuse(line, error)
+                if ledger.is_beyond:
+                    break
+                continue
+            values = [getattr(row, name) for name in attributes]
+            ledger.objects += 1
+            rows[key] = make(
+                [Timestamp(one) if wrap else one for one, wrap in zip(values, wraps, strict=True)]
+            )
     found.extend(ledger.diagnostics())
     return _Index(join.on, rows, make([None] * len(attributes)))

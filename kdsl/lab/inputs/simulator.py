@@ -12,13 +12,14 @@ from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
 from kdsl.base.undecodable import json_mistake
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.documents import Document
 from kdsl.cluster.read.files import read_file
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.read.reader import read_all
 from kdsl.lab.inputs.reading import Reading
 from kdsl.lab.timed import Arrival, TimedWorkload
-from kdsl.trace.manifests import object_id
+from kdsl.records.manifests import object_id
 
 LISTS: Final = {
     "nodes": ("v1", "Node"),

@@ -11,8 +11,9 @@ from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import FoundFile, files_below
 from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.files import SUFFIXES
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.read.reader import read_objects
 from kdsl.lab.inputs.reading import Reading
 from kdsl.lab.inputs.recording import Recording, time_of

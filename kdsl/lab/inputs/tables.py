@@ -22,7 +22,8 @@ from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import open_written
 from kdsl.base.span import Span
 from kdsl.base.undecodable import json_mistake
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.problems import Problems
 from kdsl.lab.inputs.cells import Column, Kind, RowError
 
 MAX_ROW: Final = 2**20

@@ -16,9 +16,10 @@ import msgspec
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
 from kdsl.base.undecodable import json_mistake
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.documents import Document
 from kdsl.cluster.read.files import read_file
-from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.read.reader import read_all
 from kdsl.lab.inputs.reading import Reading
 from kdsl.lab.inputs.recording import Recording, time_of

@@ -58,17 +58,8 @@ def _plot(
     trace, variants = shown
     held = {variant: evidence.cards[trace, variant] for variant in variants}
     models = list(dict.fromkeys(each.model for of_variant in held.values() for each in of_variant))
-    drawn, tops, bottom = models[:MOST_MODELS], {}, 0
-    for model in drawn:
-        deepest = max(
-            len(node)
-            for of_variant in held.values()
-            for each in of_variant
-            if each.model == model
-            for node in each.nodes
-        )
-        tops[model] = bottom + _TITLE
-        bottom += _TITLE + deepest * _CARD_HEIGHT + 8
+    drawn = models[:MOST_MODELS]
+    tops, bottom = _tops(drawn, [each for of_variant in held.values() for each in of_variant])
     rects: list[Row] = []
     texts: list[Row] = []
     heads: list[Row] = []
@@ -112,6 +103,16 @@ def _plot(
         },
         is_wide=True,
     )
+
+
+def _tops(models: Sequence[str], cards: Sequence[ModelCards]) -> tuple[dict[str, int], int]:
+    """Return the top of the strip of each model, and the bottom of the last one, in pixels."""
+    tops, bottom = {}, 0
+    for model in models:
+        deepest = max(len(node) for each in cards if each.model == model for node in each.nodes)
+        tops[model] = bottom + _TITLE
+        bottom += _TITLE + deepest * _CARD_HEIGHT + 8
+    return tops, bottom
 
 
 def _rectangles(cards: ModelCards, left: int, top: int, model: int, column: int) -> Iterator[Row]:

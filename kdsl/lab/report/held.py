@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,14 +40,30 @@ def cards_held(results: Results, run: str, decisions: Any) -> tuple[ModelCards, 
     table = results.nodes(run)
     if table is None or "used" not in decisions.column_names:
         return ()
+    nodes = {row["node"]: row for row in table.to_pylist()}
+    used = _used_parts(results, run, nodes, decisions)
+    by_model: dict[str, list[tuple[int, ...]]] = defaultdict(list)
+    for name, parts in used.items():
+        if parts:
+            by_model[nodes[name]["model"] or "no model"].append(tuple(parts))
+    found = [
+        ModelCards(model, tuple(sorted(each, key=_fullness, reverse=True)))
+        for model, each in by_model.items()
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.cards, each.model)))
+
+
+def _used_parts(
+    results: Results, run: str, nodes: Mapping[str, Mapping[str, Any]], decisions: Any
+) -> dict[str, list[int]]:
+    """Return the used parts of each card of each node."""
     prepare = results.inputs(run).get("prepare")
     is_ranked = isinstance(prepare, dict) and bool(prepare.get("shuffle"))
-    nodes = {row["node"]: row for row in table.to_pylist()}
-    free: dict[str, list[int]] = {}
+    parts: dict[str, list[int]] = {}
     for name, row in nodes.items():
         if not isinstance(row["cards"], int) or not 0 <= row["cards"] <= MOST_CARDS:
             raise refused(results.path, f"node `{name}` of run `{run[:12]}` has {row['cards']} cards")
-        free[name] = [0] * row["cards"]
+        parts[name] = [0] * row["cards"]
     before = 0
     columns = (decisions.column(name).to_pylist() for name in ("node", "cards", "used"))
     for node, cards, used in zip(*columns, strict=True):
@@ -57,21 +74,11 @@ def cards_held(results: Results, run: str, decisions: Any) -> tuple[ModelCards, 
             continue
         name = node.partition("-")[2] if is_ranked else node
         for card in cards:
-            if name not in free or not isinstance(card, int) or not 0 <= card < len(free[name]):
+            if name not in parts or not isinstance(card, int) or not 0 <= card < len(parts[name]):
                 title = f"run `{run[:12]}` uses card {card} of `{node}`, which its trace has not"
                 raise refused(results.path, title)
-            free[name][card] += rose // len(cards)
-    by_model: dict[str, list[tuple[int, ...]]] = defaultdict(list)
-    for name, parts in free.items():
-        if parts:
-            by_model[nodes[name]["model"] or "no model"].append(tuple(parts))
-    found = [
-        ModelCards(
-            model, tuple(sorted(each, key=lambda parts: (sum(parts) / len(parts), parts), reverse=True))
-        )
-        for model, each in by_model.items()
-    ]
-    return tuple(sorted(found, key=lambda each: (-each.cards, each.model)))
+            parts[name][card] += rose // len(cards)
+    return parts
 
 
 def _fullness(parts: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:

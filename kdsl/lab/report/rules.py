@@ -32,10 +32,9 @@ def rules_section(study: Study, evidence: Evidence, looks: Looks) -> Markup:
             entries.append(_entry(study, evidence, looks, variant, lines, None))
         else:
             first, text = baseline
-            difference = _difference(study.variants[first].label, study.variants[variant].label, text, lines)
-            entries.append(
-                _entry(study, evidence, looks, variant, lines, difference, study.variants[first].label)
-            )
+            old, new = study.variants[first].label, study.variants[variant].label
+            difference = list(unified_diff(text, lines, old, new, lineterm="", n=2))
+            entries.append(_entry(study, evidence, looks, variant, lines, difference, old))
     left_out = len(study.variants) - len(entries)
     if left_out:
         note = f"Of {left_out} variants more the page holds no rules. Their digests are with their runs."
@@ -101,10 +100,6 @@ def _shown(text: str) -> Iterator[str]:
         yield kept if more <= 0 else f"{kept[:LONGEST_LINE]} … {more:,} more characters"
     if len(lines) > MOST_LINES:
         yield f"… {len(lines) - MOST_LINES:,} more lines"
-
-
-def _difference(old: str, new: str, before: list[str], after: list[str]) -> list[str]:
-    return list(unified_diff(before, after, old, new, lineterm="", n=2))
 
 
 def _counts(difference: list[str]) -> str:

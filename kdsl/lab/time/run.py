@@ -9,7 +9,7 @@ from typing import Any
 
 from kdsl.app import Settings, devices_in_use
 from kdsl.base.errors import KdslError
-from kdsl.base.heap import settled_heap
+from kdsl.base.garbage import settled_heap
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.typical import TypicalPod
 from kdsl.cycle.decision import TieBreak

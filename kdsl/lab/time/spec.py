@@ -14,7 +14,7 @@ from kdsl.base.frozen_map import freeze
 from kdsl.base.paths import Path, path_text
 from kdsl.base.span import Span
 from kdsl.cluster.objects.node import NodeFacts
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.reader import read_values
 from kdsl.config.codes import ConfigCode
 from kdsl.config.misfits import node_at, place_of

@@ -20,7 +20,7 @@ from kdsl.plan.compile.template import text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.card_columns import CardColumns, Step
 from kdsl.plan.devices.choice import CardCandidate, CardCharge, Earlier
-from kdsl.plan.devices.demand import CardVerdict, Settled, Verdicts
+from kdsl.plan.devices.demand import ClassVerdict, Settled, Verdicts
 from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.facts import ANY, Facts, fields_read
 from kdsl.plan.devices.identity import EQUAL_FIELDS, IdentityAnswer, IdentityTests
@@ -53,8 +53,8 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """All groups of a device, whether all are shared, and the steps that are a `together by`. `number` tells
-    the groups for quotas, for containers after others of their pod, and for those without either apart.
+    """All groups of a device, whether all are shared, and the steps that are a `together by`. The groups for
+    quotas, for containers after others of their pod, and for those without either have a `number` each.
     """
 
     number: int
@@ -219,13 +219,13 @@ class Walker:
     def _frames(self) -> tuple[Frame, Frame]:
         return self._tests.frames(self._attempt)
 
-    def verdict(self, card: Card, groups: Groups) -> CardVerdict:
+    def verdict(self, card: Card, groups: Groups) -> ClassVerdict:
         """Return a verdict with the charge alone."""
         key = self._charge_key(card)
         known = self._charges.get(key)
         if known is None:
             known = self._charges[key] = self._charged(card)
-        return CardVerdict(*known, [None] * len(groups.groups))
+        return ClassVerdict(*known, [None] * len(groups.groups))
 
     def _charged(self, card: Card) -> tuple[CardCharge, int]:
         """Return the charge of a card and its steps."""
@@ -242,7 +242,7 @@ class Walker:
         )
         return charge, meter.limit - meter.left
 
-    def judge(self, card: Card, verdict: CardVerdict, identity: IdentityAnswer, groups: Groups) -> str:
+    def judge(self, card: Card, verdict: ClassVerdict, identity: IdentityAnswer, groups: Groups) -> str:
         """Return the reason why a card does not fit, empty if it does."""
         if groups.are_shared:
             settled = self.settled(card, verdict, identity, groups)
@@ -265,7 +265,7 @@ class Walker:
                 return str(value)
         return ""
 
-    def settled(self, card: Card, verdict: CardVerdict, identity: IdentityAnswer, groups: Groups) -> Settled:
+    def settled(self, card: Card, verdict: ClassVerdict, identity: IdentityAnswer, groups: Groups) -> Settled:
         """Return the outcome of the cards of a class; all groups must be shared."""
         if verdict.settled is None:
             reason, apart, steps = "", list[Value](), verdict.steps

@@ -1,7 +1,7 @@
 """Nodes that fit a pod, by the number of their cards that fit: without a choice among cards.
 
 Pods with one request that no quota limits need no more, if their device has no `value`. Their cards are
-chosen for their own node alone. Where a device has a `value`, counts tell the nodes that do not fit.
+chosen for their own node alone. Where a device has a `value`, counts only exclude the nodes that do not fit.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class Settled:
 
 
 @dataclass(slots=True)
-class CardVerdict:
-    """The memo of cards of one class: the charge, the answer of each group of tests, and their steps."""
+class ClassVerdict:
+    """The verdict on cards of one class: the charge, the answer of each group of tests, and their steps."""
 
     charge: CardCharge
     steps: int
@@ -48,7 +48,7 @@ class CardVerdict:
     settled: Settled | None = None
 
 
-Verdicts = dict[CardClass, CardVerdict]
+Verdicts = dict[CardClass, ClassVerdict]
 
 
 @dataclass(slots=True)

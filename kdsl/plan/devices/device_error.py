@@ -42,7 +42,7 @@ def rejection(code: Code, fault: Fault) -> Status:
     return Status(code, (fault.message,), sites=sites, faults=(fault,))
 
 
-def told(error: EvalError) -> str:
+def one_line(error: EvalError) -> str:
     """Return the error in one line, with its place if somebody noted it."""
     site = fault_of(error).site
     return shortened(f"{error.message} ({site})") if site else error.message

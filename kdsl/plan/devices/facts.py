@@ -140,10 +140,10 @@ def _keys(exprs: Sequence[TypedExpr], view: str, field: str) -> tuple[str, ...] 
 
 
 def fields_read(expr: TypedExpr, visited: frozenset[int] = frozenset()) -> Iterator[str]:
-    """Yield the fields that tell apart nodes or cards of one shape, as `View.field`; `ANY` where a card or
-    node as a whole is passed on. `visited` are the slots of cards whose tenants are visited.
+    """Yield the fields in which nodes or cards of one shape may differ, as `View.field`; `ANY` where a card
+    or node as a whole is passed on. `visited` are the slots of cards whose tenants are visited.
 
-    Whether two names are of one card tells nothing apart.
+    A comparison of two names is no such field.
     """
     own = visited
     match expr:

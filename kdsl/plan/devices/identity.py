@@ -1,7 +1,7 @@
 """Identity tests: tests in `fit` that read names of cards or the node, but nothing that pods change.
 
 They run first, once per node and the part of the pod that they read. What they read is no part of the `facts`
-that tell nodes apart: their answers are.
+in which nodes may differ: their answers are.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class CardOrder:
 
     @property
     def is_by_shape(self) -> bool:
-        """Whether cards of one shape are told apart by no more than their place on the node."""
+        """Whether cards of one shape differ in their place on the node alone."""
         return self._is_shared and not self._facts
 
     def ordered(self, cards: Sequence[Card], sort_keys: Sequence[tuple[Any, ...]]) -> list[Card]:

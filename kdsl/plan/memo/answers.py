@@ -33,7 +33,7 @@ _WHAT_IF_BYTES: Final = 1024
 """The approximate bytes of one of them."""
 
 
-class _Kept:
+class _Answers:
     """Answers that are kept by index. `get`, `refresh` and `what_if` are those of the two kinds below.
 
     `only` is the answer that all nodes shared at the last `refresh`, None if they differ or some are unknown;
@@ -89,7 +89,7 @@ class _Kept:
             self._known[index] = True
 
 
-class ByNodeClass(_Kept):
+class ByNodeClass(_Answers):
     """One answer per node class. It depends on pods only if `on_usage`.
 
     With `prefetches`, `compute` may be asked about more classes than requested: they will be needed soon, and
@@ -173,7 +173,7 @@ class ByNodeClass(_Kept):
         return answer
 
 
-class ByRow(_Kept):
+class ByRow(_Answers):
     """One answer per row, until one of `logs` records a change.
 
     With `prefetches`, `compute` may be asked about more rows than requested: if the signature is repeated,

@@ -8,7 +8,7 @@ from kdsl.hooks.table import HookTable
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
 from kdsl.plan.memo.skips import Skips
-from kdsl.plan.rules.plugins import CompiledProfile
+from kdsl.plan.rules.compiled_profile import CompiledProfile
 
 
 def join(table: HookTable, compiled: CompiledProfile) -> HookTable:

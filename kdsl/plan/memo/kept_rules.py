@@ -22,7 +22,8 @@ from kdsl.plan.memo.answers import Answers, answers_of
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
 from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
 from kdsl.plan.reads.epochs import Epoch
-from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin
+from kdsl.plan.rules.predicate_rule import PredicateRule
+from kdsl.plan.rules.score_plugin import ScorePlugin
 
 P = TypeVar("P", PredicateRule, ScorePlugin)
 EarlyAnswer: TypeAlias = Status | Narrowed | None

@@ -29,9 +29,9 @@ from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.memo.statuses import JoinedStatuses, NodeStatuses
 from kdsl.plan.reads.epochs import Epoch
-from kdsl.plan.rules.plugins import IDS, PredicateRule
 from kdsl.plan.rules.predicate import SKIP
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin, first_rejections
+from kdsl.plan.rules.predicate_rule import IDS, PredicateRule
 
 MAX_STATUSES: Final = 4096
 """The most distinct statuses that are kept; reasons that name the node would grow without end."""

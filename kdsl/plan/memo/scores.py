@@ -26,8 +26,8 @@ from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, Part, can_keep
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.epochs import Epoch
-from kdsl.plan.rules.plugins import ScorePlugin
 from kdsl.plan.rules.score import NO_SCORE_INT
+from kdsl.plan.rules.score_plugin import ScorePlugin
 
 _OUT_OF_RANGE: Final = -1
 """The mark of a sum that contains a score out of range. Sums are never negative."""

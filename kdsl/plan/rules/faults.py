@@ -13,7 +13,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.faults import Fault
-from kdsl.plan.rules.plugins import CompiledProfile
+from kdsl.plan.rules.compiled_profile import CompiledProfile
 
 
 class RuleFaults:

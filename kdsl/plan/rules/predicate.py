@@ -40,7 +40,7 @@ SKIP = Status(Code.SKIP)
 
 
 class _Rejections(StatusNumbers):
-    """Numbers that only tell rejection from success, where no reasons are needed."""
+    """Numbers that only distinguish rejection from success, where no reasons are needed."""
 
     def id_of(self, failures: tuple[Failure, ...]) -> int:
         return 1

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import PodFrames
-
-if TYPE_CHECKING:
-    from kdsl.plan.rules.plugins import PredicateRule
+from kdsl.plan.rules.predicate_rule import PredicateRule
 
 MAX_PODS: Final = 4096
 """The most pods of which the values that a rule computes once per pod are kept for the next event."""

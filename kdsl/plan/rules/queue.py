@@ -23,8 +23,8 @@ from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys, number_fields
 from kdsl.plan.compile.template import compile_template, text_in
 from kdsl.plan.reads.dependencies import Dependencies, reads_of
+from kdsl.plan.rules.codes import PlanCode
 
-BAD_BACKOFF = "K0217"
 MAX_ADMITTED = 1024
 """The most signatures whose admission is kept; beyond that it starts over."""
 
@@ -65,7 +65,7 @@ class QueuePlugin:
         self._admission = Dependencies.of(reads) if all(each.startswith("pod.") for each in reads) else None
         self._admitted: dict[Hashable, Status | None] = {}
         self._keys = SortKeys(rule.order, scope)
-        # A probe does not see values that are read without evaluation.
+        # A probe observes evaluations only, and values that are read have none.
         self._read_key = None if functions.probe is not None else _reader_of_numbers(rule.order, self._pod)
         self._waits = tuple((each, scope.compile(each)) for each in rule.backoff or ())
         self._new_frame = scope.frames()
@@ -114,15 +114,15 @@ class QueuePlugin:
             try:
                 is_negative = wait(self._frame(None, 0)).ns < 0
             except EvalError as error:
-                yield Diagnostic(BAD_BACKOFF, "this wait has no value", expr.span, str(error))
+                yield Diagnostic(PlanCode.BACKOFF, "this wait has no value", expr.span, str(error))
                 return
             if is_negative:
-                yield Diagnostic(BAD_BACKOFF, "a wait cannot be negative", expr.span, "less than 0")
+                yield Diagnostic(PlanCode.BACKOFF, "a wait cannot be negative", expr.span, "less than 0")
                 return
         if self._waits and 0 < (backoff := self.backoff()).maximum < backoff.initial:
             title = "the first wait is longer than the longest"
             why = "no wait is longer than this"
-            yield Diagnostic(BAD_BACKOFF, title, self._waits[1][0].span, why)
+            yield Diagnostic(PlanCode.BACKOFF, title, self._waits[1][0].span, why)
 
     @hookimpl
     def queue_sort(self, queued: QueuedPod) -> tuple[Any, ...]:

@@ -20,8 +20,8 @@ Ask = Callable[[ClusterView, NodeSet], Ids | None]
 def statuses_of_what_ifs(nodes: NodeSet, ask: Ask) -> Ids:
     """Return the number of each node's status in its own what-if.
 
-    Nodes are asked about together. The rule sees the numbers of the first one's what-if; those whose what-ifs
-    have others are asked about again.
+    The rule runs on nodes together, with the numbers of the first one's what-if; it runs again on those whose
+    what-ifs have other numbers.
     """
     ids = np.zeros(len(nodes), np.int32)
     left = [np.arange(len(nodes))]

@@ -18,10 +18,7 @@ from kdsl.cycle.decision import Decision, Detail
 from kdsl.cycle.engine import Engine
 from kdsl.explain.differences import node_of
 from kdsl.hooks.specs import QueuedPod
-from kdsl.sim.replay.side import GivenAnnotations, set_clock
-from kdsl.sim.replay.survey import Identity, Survey, identity
-from kdsl.sim.replay.victims import CourseEvictor
-from kdsl.trace.record import (
+from kdsl.records.steps import (
     Attempt,
     NodeGone,
     PodGone,
@@ -30,6 +27,9 @@ from kdsl.trace.record import (
     StepChange,
     apply,
 )
+from kdsl.sim.replay.side import GivenAnnotations, set_clock
+from kdsl.sim.replay.survey import Identity, Survey, identity
+from kdsl.sim.replay.victims import CourseEvictor
 
 MOST_RETRIES = 10
 """The most attempts of a pod beside the recorded ones."""

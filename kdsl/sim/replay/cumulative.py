@@ -26,6 +26,8 @@ from kdsl.explain.differences import (
 )
 from kdsl.explain.moves import Cause, CauseKind, Ends, Move, ends_of, moves_of
 from kdsl.hooks.context import NO_MANIFESTS
+from kdsl.records.manifests import KeptManifests
+from kdsl.records.steps import Reading
 from kdsl.sim.comparison import Side
 from kdsl.sim.replay.course import Course
 from kdsl.sim.replay.side import GivenAnnotations, card_keys, cards_in
@@ -33,8 +35,6 @@ from kdsl.sim.replay.survey import Survey
 from kdsl.sim.replay.tally import Tally, is_alike, notes_of
 from kdsl.sim.replay.victims import CourseEvictor
 from kdsl.sim.run import SimulatedBinder
-from kdsl.trace.manifests import KeptManifests
-from kdsl.trace.record import Reading
 
 Given = Mapping[str, Mapping[str, str]]
 Verdicts = Mapping[str, Collection[str]]

@@ -9,8 +9,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.explain.differences import node_of
+from kdsl.records.steps import ObjectGone, ObjectSet, PodGone, PodPlaced, Step, StepChange
 from kdsl.sim.replay.survey import identity
-from kdsl.trace.record import ObjectGone, ObjectSet, PodGone, PodPlaced, Step, StepChange
 
 
 class RecordedEffects:

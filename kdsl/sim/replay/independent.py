@@ -36,12 +36,12 @@ from kdsl.explain.moves import Cause, CauseKind, cause_of
 from kdsl.explain.other_cards import other_cards
 from kdsl.hooks.context import NO_MANIFESTS
 from kdsl.hooks.status import Status
+from kdsl.records.manifests import KeptManifests, ObjectId
+from kdsl.records.steps import Attempt, Reading, StepChange, apply
 from kdsl.sim.comparison import Side
 from kdsl.sim.replay.side import GivenAnnotations, card_keys, cards_in, set_clock
 from kdsl.sim.replay.survey import Survey
 from kdsl.sim.replay.tally import Tally, notes_of
-from kdsl.trace.manifests import KeptManifests, ObjectId
-from kdsl.trace.record import Attempt, Reading, StepChange, apply
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kdsl.base.heap import settled_heap
+from kdsl.base.garbage import settled_heap
 from kdsl.cluster.read.files import InputFile
 from kdsl.explain.differences import Mode, Replayed
 from kdsl.sim.comparison import Side

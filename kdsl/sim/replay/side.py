@@ -20,7 +20,7 @@ def cards_in(annotations: Mapping[str, str] | None, keys: Iterable[str]) -> Card
 
 
 class GivenAnnotations(MemoryAnnotations):
-    """Annotations in memory that remembers those of each placed pod."""
+    """Annotations in memory, with those that each placed pod got."""
 
     def __init__(self, cluster: ClusterCache) -> None:
         super().__init__(cluster)

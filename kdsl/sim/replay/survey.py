@@ -11,7 +11,7 @@ from kdsl.cluster.read.files import InputFile
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.explain.differences import node_of
-from kdsl.trace.record import Attempt, PodGone, PodPlaced, Reading, Step
+from kdsl.records.steps import Attempt, PodGone, PodPlaced, Reading, Step
 
 Identity = tuple[str, str]
 """The `namespace/name` of a pod and its uid, which another pod of that name does not have."""

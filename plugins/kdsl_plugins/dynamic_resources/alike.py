@@ -63,7 +63,7 @@ class Found:
 
 
 class Alike:
-    """Tells which nodes look alike to the requests of a pod."""
+    """Finds the nodes that look alike to the requests of a pod."""
 
     def __init__(self, requests: PodRequests, looks: Looks, usage: Usage) -> None:
         self._looks, self._usage = looks, usage

@@ -19,7 +19,7 @@ from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, ho
 from kdsl_plugins.dynamic_resources.alike import Found
 from kdsl_plugins.dynamic_resources.allocator import Allocator, prioritized_score
 from kdsl_plugins.dynamic_resources.attempt import Attempt
-from kdsl_plugins.dynamic_resources.kept import Kept, is_allocated
+from kdsl_plugins.dynamic_resources.catalog_devices import CatalogDevices, is_allocated
 from kdsl_plugins.dynamic_resources.pod_claims import ClaimProblemError, claims_of, problem_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class DynamicResources:
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
         self._claims, self._conditions, self._clock = context.claims, context.conditions, context.clock
-        self._kept = Kept()
+        self._devices = CatalogDevices()
 
     @hookimpl
     def events(self) -> Collection[EventPattern]:
@@ -136,7 +136,7 @@ class DynamicResources:
             yield claim
 
     def _allocator(self, claims: Sequence[ResourceClaim], catalog: Catalog) -> Allocator:
-        slices, usage = self._kept.of(catalog, self._claims.pending())
+        slices, usage = self._devices.of(catalog, self._claims.pending())
         return Allocator.of(claims, catalog.device_classes, slices, usage, self._conditions)
 
     @hookimpl

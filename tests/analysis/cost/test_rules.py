@@ -23,7 +23,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, NODE_STEPS, Steps
 from kdsl.lang.loader import load_sources
 from kdsl.lang.parser import MAX_DEPTH
-from kdsl.plan.rules.plugins import compile_profile
+from kdsl.plan.rules.compiled_profile import compile_profile
 
 from tests.plan.lab import DEFAULT_QUEUE, nodes_of, rules
 from tests.plan.memo.test_joined import NODES, PODS, answers, predicates, scores

@@ -7,7 +7,7 @@ from kdsl.base.span import Source
 from kdsl.check.expressions.environment import Environment
 from kdsl.check.expressions.infer import check_expression
 from kdsl.check.model.codes import CheckCode
-from kdsl.check.model.signature import parse_type
+from kdsl.check.model.notation import parse_type
 from kdsl.check.model.traversal import frame_size, walk
 from kdsl.check.model.typed import UNDECLARED, Bind, CallOf, Comprehension, Const, KeyOf, TypedExpr, Var
 from kdsl.check.model.types import BOOL, DYN, INT, STRING, BindingTime

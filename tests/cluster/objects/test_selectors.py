@@ -79,8 +79,8 @@ def test_terms_are_alternatives_and_requirements_add_up() -> None:
 def test_empty_terms_match_nothing() -> None:
     assert not selector(NodeSelectorTerm()).matches(Node())
     assert not selector().matches(Node())
-    assert not PreferredNodeTerm(5, read_term(NodeSelectorTerm())).matches(Node())
-    assert PreferredNodeTerm(5, read_term(label("a", "DoesNotExist"))).matches(Node())
+    assert not PreferredNodeTerm(read_term(NodeSelectorTerm()), 5).matches(Node())
+    assert PreferredNodeTerm(read_term(label("a", "DoesNotExist")), 5).matches(Node())
 
 
 def test_fields() -> None:

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.cluster.read import files
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.documents import read_documents
-from kdsl.cluster.read.problems import InputCode
 from kdsl.cluster.read.reader import ReadResult, read_objects, read_values
 
 NODE = {

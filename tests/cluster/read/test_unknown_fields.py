@@ -8,7 +8,7 @@ import pytest
 from kdsl.base.diagnostic import Severity
 from kdsl.cluster.api.kinds import KINDS
 from kdsl.cluster.read import reader as module
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.reader import ReadResult, read_values
 
 

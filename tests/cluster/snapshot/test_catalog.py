@@ -10,7 +10,7 @@ from kdsl.cluster.api.objects import Namespace, Node, Pod
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.catalog import Catalog, CatalogWord, key_of

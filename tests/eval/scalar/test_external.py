@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.quantity import parse_quantity
+from kdsl.check.model.notation import parse_type
 from kdsl.check.model.rule_set import ExternalFn
-from kdsl.check.model.signature import parse_type
 from kdsl.check.model.types import INT
 from kdsl.eval.scalar.external import call_external, compile_external, from_python, to_python
 from kdsl.eval.scalar.meter import Meter

@@ -8,8 +8,8 @@ from inspect import isfunction
 
 import pytest
 from kdsl.base.frozen_map import FrozenMap
+from kdsl.check.model.notation import parse_type
 from kdsl.check.model.rule_set import CheckedFn, CheckedRequire, ExternalFn
-from kdsl.check.model.signature import parse_type
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, CallFn
 from kdsl.check.views.view import load_views

@@ -82,7 +82,7 @@ def test_selectors_over_columns_answer_as_for_each_node() -> None:
         nodes = [snapshot.info(row) for row in rows.tolist()]
         spec, asking = NodeSelectorSpec([_term(random) for _ in range(random.randrange(3))]), _asking(random)
         term = read_term(_term(random))
-        for selector in (NodeSelector.of(spec), PreferredNodeTerm(1, term), NodeTerm(term)):
+        for selector in (NodeSelector.of(spec), PreferredNodeTerm(term, 1), NodeTerm(term)):
             found = selector.matches_over(columns).tolist()
             assert found == [selector.matches(each) for each in nodes], selector
             asked += any(found) and not all(found)

@@ -12,7 +12,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.budget import LEAST_NODE_STEPS, RuleShares
-from kdsl.plan.rules.plugins import CompiledProfile, compile_profile
+from kdsl.plan.rules.compiled_profile import CompiledProfile, compile_profile
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
 from tests.plan.lab import DEFAULT_QUEUE, filtered, node, nodes_of, rules

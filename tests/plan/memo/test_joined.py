@@ -30,10 +30,11 @@ from kdsl.plan.memo import predicates as predicates_module
 from kdsl.plan.memo.answers import ByNodeClass
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
-from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin
 from kdsl.plan.rules.predicate import SKIP
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
+from kdsl.plan.rules.predicate_rule import PredicateRule
 from kdsl.plan.rules.score import ScoreError
+from kdsl.plan.rules.score_plugin import ScorePlugin
 from numpy.typing import NDArray
 
 from tests.plan.expressions import Expressions

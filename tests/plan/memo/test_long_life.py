@@ -15,7 +15,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.memo import predicates as predicates_module
 from kdsl.plan.memo.predicates import PredicateMemo
-from kdsl.plan.rules.plugins import CompiledProfile, compile_profile
+from kdsl.plan.rules.compiled_profile import CompiledProfile, compile_profile
 
 from tests.plan.lab import DEFAULT_QUEUE, rules
 from tests.plan.memo.test_joined import TERMS, joined_answers, one_by_one

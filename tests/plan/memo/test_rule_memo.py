@@ -16,8 +16,10 @@ from kdsl.hooks.state import CycleState
 from kdsl.plan.compile.budget import Share
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.memo.scores import ScoreMemo
-from kdsl.plan.rules.plugins import PredicateRule, ScorePlugin, compile_profile
+from kdsl.plan.rules.compiled_profile import compile_profile
+from kdsl.plan.rules.predicate_rule import PredicateRule
 from kdsl.plan.rules.score import ScoreError
+from kdsl.plan.rules.score_plugin import ScorePlugin
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, rules
 from tests.plan.memo.test_joined import column_of

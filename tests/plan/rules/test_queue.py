@@ -6,7 +6,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.status import Code
-from kdsl.plan.rules.plugins import compile_profile
+from kdsl.plan.rules.compiled_profile import compile_profile
 from kdsl.plan.rules.queue import QueuePlugin
 
 from tests.plan.lab import rules

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from kdsl.plan.rules import sample as module
-from kdsl.plan.rules.plugins import compile_profile
+from kdsl.plan.rules.compiled_profile import compile_profile
 from kdsl.plan.rules.sample import SampleProgram
 
 from tests.check.programs import check_sources, rules_of, shipped

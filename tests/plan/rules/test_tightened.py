@@ -9,7 +9,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.rules.plugins import CompiledProfile, compile_profile
+from kdsl.plan.rules.compiled_profile import CompiledProfile, compile_profile
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, filtered, node, nodes_of, rules, statuses

@@ -12,8 +12,8 @@ from kdsl.cluster.api.kinds import KubeObject
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
+from kdsl.records.manifests import ObjectId, object_id
 from kdsl.sim.workload import Workload
-from kdsl.trace.manifests import ObjectId, object_id
 
 Manifest = dict[str, Any]
 _CARD = (

@@ -29,7 +29,7 @@ def inline_calls(
     """Replace calls whose arguments are constants, `names` (slots that are always filled) or fields of those.
 
     Such arguments always have a value, so the time of reading does not matter. Without `names` all calls are
-    replaced: the result tells what is read, it is not to be run. `variable` makes new variables.
+    replaced: the result is for its reads, and must not be run. `variable` makes new variables.
     """
     expr = map_children(expr, lambda part: inline_calls(part, fns, names, variable, depth))
     if not isinstance(expr, CallFn) or not depth:

@@ -10,7 +10,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import ProfileOrder, freeze
-from kdsl.plan.rules.plugins import compile_profile
+from kdsl.plan.rules.compiled_profile import compile_profile
 
 from tests.plan.lab import filtered, node, nodes_of, predicate
 

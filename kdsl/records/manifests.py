@@ -1,4 +1,4 @@
-"""Manifests of objects, kept from the input, so that a trace contains the original objects."""
+"""Manifests of objects, kept from the input, so that a record contains the original objects."""
 
 from __future__ import annotations
 
@@ -94,5 +94,5 @@ def _with(part: Any, **fields: Any) -> Manifest:
 
 
 def _part(value: Any) -> Manifest:
-    """Return a part of a manifest; a trace may hold anything in its place."""
+    """Return a part of a manifest; a record may hold anything in its place."""
     return value if isinstance(value, dict) else {}

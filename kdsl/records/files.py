@@ -1,4 +1,4 @@
-"""The output file of a trace."""
+"""The output file of a record."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kdsl.base.whole_file import whole_file
 
 
 @contextmanager
-def open_whole_trace(path: Path) -> Iterator[Callable[[str], object]]:
-    """Yield a function that writes a line as `open_trace` does; the file is there wholly or not at all.
+def open_whole_record(path: Path) -> Iterator[Callable[[str], object]]:
+    """Yield a function that writes a line as `open_record` does; the file is there wholly or not at all.
 
     It is written beside its place and renamed at the end; after an error a former file stays as it was.
     Raises KdslError if the file cannot be written.
     """
     try:
-        with whole_file(path) as beside, open_trace(beside, shown=path) as write:
+        with whole_file(path) as beside, open_record(beside, shown=path) as write:
             assert write is not None
             yield write
     except OSError as error:
@@ -27,7 +27,7 @@ def open_whole_trace(path: Path) -> Iterator[Callable[[str], object]]:
 
 
 @contextmanager
-def open_trace(path: Path | None, shown: Path | None = None) -> Iterator[Callable[[str], object] | None]:
+def open_record(path: Path | None, shown: Path | None = None) -> Iterator[Callable[[str], object] | None]:
     """Yield a function that writes a line to the file, gzipped if its name ends in .gz; None for no file.
 
     Equal lines make equal files. Raises KdslError, which names `shown` or else the file, if the file cannot

@@ -1,45 +1,26 @@
-"""Reads a trace up to one cycle: the cluster, pod and engine state before it, and its decision."""
+"""Reads a record up to one cycle: the cluster, pod and engine state before it, and its decision."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from kdsl.cluster.api.objects import Pod
 from kdsl.cluster.read.files import InputFile
 from kdsl.cluster.read.reader import Manifest
-from kdsl.trace.lines import (
+from kdsl.records.lines import (
     Change,
     End,
     EngineLine,
-    Line,
     Placed,
     Put,
+    RecordError,
     Removed,
     Settled,
     Start,
-    read_line,
+    lines_of,
 )
-from kdsl.trace.manifests import ObjectId, manifest_id, pod_manifest
-
-MAX_LINE: Final = 2**28
-"""The largest size of a line in bytes; the first line holds the whole cluster."""
-
-
-class TraceError(Exception):
-    """A trace that is unreadable or lacks the requested cycle; the text is the reason."""
-
-
-class LineError(TraceError):
-    """A line that cannot be read: its number, from 1 on, and the reason without file and number.
-
-    `is_cut` is true for the last line of a file that was cut off.
-    """
-
-    def __init__(self, file: str, line: int, reason: str, *, is_cut: bool = False) -> None:
-        super().__init__(f"`{file}`, line {line}, is not one of a trace: {reason}")
-        self.line, self.reason, self.is_cut = line, reason, is_cut
+from kdsl.records.manifests import ObjectId, manifest_id, pod_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +35,12 @@ class RecordedCycle:
 
 
 def read_cycle(file: InputFile, number: int) -> RecordedCycle:
-    """Return the cycle of this number, from 0 on; raise TraceError if there is none."""
+    """Return the cycle of this number, from 0 on; raise RecordError if there is none."""
     cluster = _Cluster()
     last = -1
     for at, line in lines_of(file):
         if at == 1 and not isinstance(line, Start):
-            raise TraceError(f"`{file.name}` is no trace: it does not begin with the cluster")
+            raise RecordError(f"`{file.name}` is no record: it does not begin with the cluster")
         if isinstance(line, Start):
             cluster.take(line)
             continue
@@ -72,30 +53,11 @@ def read_cycle(file: InputFile, number: int) -> RecordedCycle:
             objects = tuple(cluster.objects.values())
             return RecordedCycle(number, objects, line.pod, line.engine, line.decision)
     known = f"its cycles are 0 to {last}" if last >= 0 else "it holds no cycle"
-    raise TraceError(f"`{file.name}` holds no cycle {number}: {known}")
-
-
-def lines_of(file: InputFile) -> Iterator[tuple[int, Line]]:
-    """Yield the lines of a trace with their numbers, from 1 on; raise LineError at an unreadable one."""
-    data, at, start = file.data, 0, 0
-    while start < len(data):
-        at += 1
-        end = data.find(b"\n", start, start + MAX_LINE + 1)
-        if end < 0:
-            end = len(data)
-            if end - start > MAX_LINE:
-                raise LineError(file.name, at, f"it is longer than {MAX_LINE:,} bytes")
-        try:
-            yield at, read_line(data[start:end])
-        except (ValueError, RecursionError) as error:
-            is_cut = end == len(data) and at > 1
-            reason = "the file ends within it: it was cut off" if is_cut else str(error)
-            raise LineError(file.name, at, reason, is_cut=is_cut) from error
-        start = end + 1
+    raise RecordError(f"`{file.name}` holds no cycle {number}: {known}")
 
 
 class _Cluster:
-    """The objects of a trace, with its changes applied in order."""
+    """The objects of a record, with its changes applied in order."""
 
     def __init__(self) -> None:
         self.objects: dict[ObjectId, Manifest] = {}
@@ -122,7 +84,7 @@ class _Cluster:
                     self.objects[manifest_id(change.object)] = change.object
                 case Placed():
                     if change.pod not in self._pods:
-                        raise TraceError(f"pod `{change.pod}` is placed before it was tried")
+                        raise RecordError(f"pod `{change.pod}` is placed before it was tried")
                     source = self._pods[change.pod]
                     # A pod that moves becomes the last one of its node.
                     self.objects.pop((Pod.KIND, change.pod), None)

@@ -1,4 +1,4 @@
-"""Authenticate callers of the endpoints by TokenReview, and authorize them by SubjectAccessReview.
+"""Authenticates callers of the endpoints by TokenReview, and authorizes them by SubjectAccessReview.
 
 Answers of the API server are cached for ten seconds, bounded in number; tokens are stored as digests.
 """
@@ -72,7 +72,7 @@ class UndecidedError(Exception):
         self.detail = detail
 
 
-class Kept(Generic[K, V]):
+class ReviewCache(Generic[K, V]):
     """A cache of answers by question; the oldest is dropped first."""
 
     def __init__(self, clock: Callable[[], float], most: int = MAX_KEPT) -> None:
@@ -97,13 +97,13 @@ class Kept(Generic[K, V]):
             self._answers.popitem(last=False)
 
 
-class Rights:
-    """Sends reviews to the API server. `clock` returns monotonic seconds."""
+class CallerReviews:
+    """Reviews of callers by the API server, with cached answers. `clock` returns monotonic seconds."""
 
     def __init__(self, sender: Sender, clock: Callable[[], float]) -> None:
         self._sender = sender
-        self._users: Kept[bytes, tuple[User | None]] = Kept(clock)
-        self._allowed: Kept[tuple[User, Wanted], bool] = Kept(clock)
+        self._users: ReviewCache[bytes, tuple[User | None]] = ReviewCache(clock)
+        self._allowed: ReviewCache[tuple[User, Wanted], bool] = ReviewCache(clock)
         self._reviews = asyncio.Semaphore(MAX_REVIEWS)
 
     async def user_of(self, token: str) -> User | None:

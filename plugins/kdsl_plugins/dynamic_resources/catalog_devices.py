@@ -1,4 +1,4 @@
-"""The index of slices and the devices in use, which stay valid between attempts."""
+"""The slices of a catalog, indexed, and the devices in use: both stay valid between attempts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Known(NamedTuple):
     usage: Usage
 
 
-class Kept:
+class CatalogDevices:
     """The index and the usage of each catalog in use; no catalog outlives its other users."""
 
     def __init__(self) -> None:

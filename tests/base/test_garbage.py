@@ -6,13 +6,13 @@ import gc
 import weakref
 
 import pytest
-from kdsl.base.heap import NEW_OBJECTS, collect_seldom, growing_heap, settle_heap, settled_heap
+from kdsl.base.garbage import NEW_OBJECTS, collect_seldom, growing_heap, settle_heap, settled_heap
 
 
 @pytest.fixture(autouse=True)
 def unsettled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Undo what `tests/conftest.py` does for every test."""
-    monkeypatch.setattr("kdsl.base.heap._Heap.is_settled", False)
+    monkeypatch.setattr("kdsl.base.garbage._Heap.is_settled", False)
     gc.unfreeze()
 
 

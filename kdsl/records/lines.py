@@ -1,4 +1,4 @@
-"""The lines of a trace: JSON documents, described by the `Trace` of `kdsl/report/schemas`.
+"""The lines of a record: JSON documents, described by the `Trace` of `kdsl/report/schemas`.
 
 The first line is the cluster at the start, each other line a decision with the changes before it. The last
 line has the changes after the last decision; a file without it was cut off, or its run has not ended.
@@ -6,11 +6,13 @@ line has the changes after the last decision; a file without it was cut off, or 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
+from kdsl.cluster.read.files import InputFile
 from kdsl.cluster.read.reader import Manifest
 from kdsl.report.decisions import API_VERSION
 
@@ -96,7 +98,25 @@ class End(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceEnd")
 
 Line: TypeAlias = Start | Cycle | Settled | End
 
+MAX_LINE: Final = 2**28
+"""The largest size of a line in bytes; the first line holds the whole cluster."""
+
 _DECODER: Final[msgspec.json.Decoder[Line]] = msgspec.json.Decoder(Line)
+
+
+class RecordError(Exception):
+    """A record that is unreadable or lacks the requested cycle; the text is the reason."""
+
+
+class LineError(RecordError):
+    """A line that cannot be read: its number, from 1 on, and the reason without file and number.
+
+    `is_cut` is true for the last line of a file that was cut off.
+    """
+
+    def __init__(self, file: str, line: int, reason: str, *, is_cut: bool = False) -> None:
+        super().__init__(f"`{file}`, line {line}, is not one of a record: {reason}")
+        self.line, self.reason, self.is_cut = line, reason, is_cut
 
 
 def write_line(line: Line) -> str:
@@ -104,9 +124,28 @@ def write_line(line: Line) -> str:
     return msgspec.json.encode(line).decode()
 
 
-def read_line(data: bytes) -> Line:
+def _read_line(data: bytes) -> Line:
     """Read a line; raise ValueError for a malformed one."""
     line = _DECODER.decode(data)
     if line.api_version != API_VERSION:
         raise ValueError(f"its apiVersion is `{line.api_version}`, not `{API_VERSION}`")
     return line
+
+
+def lines_of(file: InputFile) -> Iterator[tuple[int, Line]]:
+    """Yield the lines of a record with their numbers, from 1 on; raise LineError at an unreadable one."""
+    data, at, start = file.data, 0, 0
+    while start < len(data):
+        at += 1
+        end = data.find(b"\n", start, start + MAX_LINE + 1)
+        if end < 0:
+            end = len(data)
+            if end - start > MAX_LINE:
+                raise LineError(file.name, at, f"it is longer than {MAX_LINE:,} bytes")
+        try:
+            yield at, _read_line(data[start:end])
+        except (ValueError, RecursionError) as error:
+            is_cut = end == len(data) and at > 1
+            reason = "the file ends within it: it was cut off" if is_cut else str(error)
+            raise LineError(file.name, at, reason, is_cut=is_cut) from error
+        start = end + 1

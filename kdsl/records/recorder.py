@@ -1,4 +1,4 @@
-"""Writes a trace while an engine runs: it observes the engine and its cluster, and changes neither."""
+"""Writes a record while an engine runs: it observes the engine and its cluster, and changes neither."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.decision import Decision
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.ports import AttemptState
-from kdsl.report.decisions import API_VERSION, decision_document
-from kdsl.trace.lines import (
+from kdsl.records.lines import (
     Change,
     Cycle,
     End,
@@ -29,7 +28,8 @@ from kdsl.trace.lines import (
     Start,
     write_line,
 )
-from kdsl.trace.manifests import ObjectId, catalog_manifest, changed_annotations, manifest_id, pod_manifest
+from kdsl.records.manifests import ObjectId, catalog_manifest, changed_annotations, manifest_id, pod_manifest
+from kdsl.report.decisions import API_VERSION, decision_document
 
 
 class Recorder:
@@ -54,7 +54,7 @@ class Recorder:
         self._begun: tuple[list[Change], Manifest, EngineLine] | None = None
         self._cycles = self._dropped = 0
         self._skips = False
-        # The manifests of pods in the trace: a placement takes all but node and annotations from them.
+        # The manifests of pods in the record: a placement takes all but node and annotations from them.
         self._written: dict[str, Manifest] = {}
 
     def start(self, objects: Iterable[ObjectId]) -> None:
@@ -85,7 +85,7 @@ class Recorder:
             self._changes.append(Removed(event.before.KIND, key_of(event.before)))
 
     def _placement(self, pod: PodInfo) -> Change:
-        """Return the change of a placed pod, with its manifest if the trace does not have it."""
+        """Return the change of a placed pod, with its manifest if the record does not have it."""
         source = self._source(pod)
         if self._written.get(pod.key) is source:
             return Placed(pod.key, pod.node_name)

@@ -17,16 +17,28 @@ from kdsl.cluster.api.kinds import CatalogObject, KubeObject
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.files import InputFile
-from kdsl.cluster.read.problems import InputCode
 from kdsl.cluster.read.reader import Manifest, read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Outcome, TieBreak
 from kdsl.cycle.engine_options import EngineOptions
-from kdsl.trace.lines import Change, Cycle, End, EngineLine, Line, Placed, Put, Removed, Settled, Start
-from kdsl.trace.manifests import ObjectId, object_id, pod_manifest
-from kdsl.trace.reading import LineError, lines_of
-from kdsl.trace.recorded import recorded_decision
+from kdsl.records.decisions import recorded_decision
+from kdsl.records.lines import (
+    Change,
+    Cycle,
+    End,
+    EngineLine,
+    Line,
+    LineError,
+    Placed,
+    Put,
+    Removed,
+    Settled,
+    Start,
+    lines_of,
+)
+from kdsl.records.manifests import ObjectId, object_id, pod_manifest
 
 MAX_PERCENTAGE: Final = 100
 MAX_INT: Final = 2**63 - 1

@@ -15,7 +15,7 @@ MAX_SHARED: Final = 4096
 T = TypeVar("T")
 
 
-def sharing(kind: type[T]) -> Callable[[T], T]:
+def interning(kind: type[T]) -> Callable[[T], T]:
     """Return a function that replaces a value of a hashable kind by an equal earlier one, if there is one."""
 
     @lru_cache(MAX_SHARED)

@@ -31,7 +31,7 @@ from kdsl.plan.compile.template import compile_template, text_in
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedRequire:
     """A `require` that does not hold: the text of its condition, and the atoms that decided."""
 
     reason: str
@@ -40,10 +40,10 @@ class Failed:
     atoms: tuple[Atom, ...]
 
 
-Run = Callable[[Frame], Iterator[Failed]]
+Run = Callable[[Frame], Iterator[FailedRequire]]
 
 
-class PredicateTrace:
+class ExplainedPredicate:
     """A predicate without its tightenings, compiled for explanations."""
 
     def __init__(self, rule: CheckedPredicate, functions: CompiledFunctions) -> None:
@@ -62,7 +62,7 @@ class PredicateTrace:
         self._runs = [self._compile(each) for each in rule.body if not isinstance(each, CheckedLet)]
         self._blank = self._scope.new_frame()
 
-    def failures(self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> tuple[Failed, ...]:
+    def failures(self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> tuple[FailedRequire, ...]:
         """Return the failures: the first `require`, or where the rule reports all, as many as may have
         reasons.
         """
@@ -74,7 +74,7 @@ class PredicateTrace:
             return ()
         return tuple(islice(self._failures(self._runs, frame), MAX_REASONS))
 
-    def _failures(self, runs: list[Run], frame: Frame) -> Iterator[Failed]:
+    def _failures(self, runs: list[Run], frame: Frame) -> Iterator[FailedRequire]:
         for run in runs:
             is_failed = False
             for failed in run(frame):
@@ -97,14 +97,14 @@ class PredicateTrace:
         reason = compile_template(statement.reason, self._scope)
         source, site = " ".join(statement.condition.span.text.split()), statement.span.site
 
-        def run(frame: Frame) -> Iterator[Failed]:
+        def run(frame: Frame) -> Iterator[FailedRequire]:
             try:
                 if condition(frame):
                     return
             except EvalError as error:
                 yield broken(source, statement.condition.span, error, self._rule)
                 return
-            yield Failed(text_in(reason, frame), site, source, explained(why, source, frame))
+            yield FailedRequire(text_in(reason, frame), site, source, explained(why, source, frame))
 
         return run
 
@@ -120,7 +120,7 @@ class PredicateTrace:
                 runs.append(self._compile(inner))
         variables, where_span = statement.variables, (statement.where or statement.iterable).span
 
-        def item(frame: Frame, chosen: Chosen) -> Iterator[Failed]:
+        def item(frame: Frame, chosen: Chosen) -> Iterator[FailedRequire]:
             value, error = chosen
             if len(variables) == 1:
                 frame[variables[0].slot] = value
@@ -137,10 +137,10 @@ class PredicateTrace:
                 if found:
                     for each in found:
                         atoms = with_items(each.atoms, variables, frame)
-                        yield Failed(each.reason, each.site, each.condition, atoms)
+                        yield FailedRequire(each.reason, each.site, each.condition, atoms)
                     return
 
-        def run_all(frame: Frame) -> Iterator[Failed]:
+        def run_all(frame: Frame) -> Iterator[FailedRequire]:
             try:
                 for chosen in choose(frame):
                     found = list(item(frame, chosen))
@@ -162,14 +162,14 @@ def explained(why: Why, source: str, frame: Frame) -> tuple[Atom, ...]:
         return (Atom(source, (source,), holds=False, error=error.message),)
 
 
-def broken(source: str, span: Span, error: EvalError, rule: str = "") -> Failed:
+def broken(source: str, span: Span, error: EvalError, rule: str = "") -> FailedRequire:
     """Return the failure for a condition without a value, with the rule's reason."""
     atom = Atom(source, (source,), holds=False, error=error.message)
     reason = error_text(rule, error, span) if rule else error.message
-    return Failed(reason, span.site, source, (atom,))
+    return FailedRequire(reason, span.site, source, (atom,))
 
 
-class Traces:
+class ExplainedPredicates:
     """The predicates of a profile by their name in verdicts, each with its tightenings.
 
     Predicates of plugins have no text to explain.
@@ -180,7 +180,7 @@ class Traces:
             rule.name: rule for rule in predicates if not rule.plugin
         }
         self._functions = functions
-        self._compiled: dict[str, tuple[PredicateTrace, ...]] = {}
+        self._compiled: dict[str, tuple[ExplainedPredicate, ...]] = {}
 
     def reads(self, name: str) -> frozenset[str] | None:
         """Return the reads of a rule, tightenings included; None where they are unknown."""
@@ -189,14 +189,16 @@ class Traces:
             return None
         return rule.reads.union(*(each.reads for each in rule.tightenings))
 
-    def failures(self, name: str, pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> tuple[Failed, ...]:
+    def failures(
+        self, name: str, pod: PodInfo, snapshot: Snapshot, node: NodeInfo
+    ) -> tuple[FailedRequire, ...]:
         """Return the failures of a rule, or of the first of its tightenings that fails."""
         rule = self._rules.get(name)
         if rule is None:
             return ()
         if name not in self._compiled:
             parts = (rule, *rule.tightenings)
-            self._compiled[name] = tuple(PredicateTrace(part, self._functions) for part in parts)
+            self._compiled[name] = tuple(ExplainedPredicate(part, self._functions) for part in parts)
         for part in self._compiled[name]:
             found = part.failures(pod, snapshot, node)
             if found:

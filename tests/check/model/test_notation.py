@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.check.model.signature import parse_signature, parse_type
+from kdsl.check.model.notation import parse_signature, parse_type
 from kdsl.check.model.types import BOOL, INT, STRING, list_of, map_of, optional_of, parameter
 
 

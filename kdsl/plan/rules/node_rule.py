@@ -1,0 +1,66 @@
+"""The common part of predicates and scores of a profile: a rule whose answers are about nodes."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from msgspec import Struct
+
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedScore
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar import Frame
+from kdsl.plan.compile.scope import CompiledFunctions
+from kdsl.plan.reads.dependencies import Dependencies, expressions_of_rule, reads_of
+from kdsl.plan.reads.selected_labels import signature_reads
+from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.score import ScoreProgram
+
+_TRANSIENT = frozenset({
+    "cluster.pods", "cluster.static", "cluster.images", "cluster.nodes", "node.static", "node.usage",
+    "feasible",
+})  # fmt: skip
+"""The reads that may change between two attempts."""
+R = TypeVar("R", CheckedPredicate, CheckedScore)
+P = TypeVar("P", PredicateProgram, ScoreProgram)
+
+
+class RuleAttempt(Struct, frozen=True, eq=False):
+    """The state of a rule for one pod over one snapshot. `spare` are unused frames of a predicate with the
+    values that were computed for the pod.
+    """
+
+    snapshot: Snapshot
+    frame: Frame
+    spare: list[Frame] = []
+
+
+class NodeRule(Generic[R, P]):
+    """A rule about nodes. `key` is unique among the plugins of all profiles, `name` is shown in decisions."""
+
+    _program: P
+    dtype: np.dtype[Any]
+    """The type of its answers for nodes."""
+
+    def __init__(self, rule: R, key: str, functions: CompiledFunctions) -> None:
+        self.key = key
+        self.name = rule.name
+        self.site = rule.span.site
+        self.rule: R = rule
+        self.reads = signature_reads(rule.reads, expressions_of_rule(rule), functions.fns)
+        """The reads of the rule, for signatures."""
+        self.applies_reads = signature_reads(reads_of(rule.applies), expressions_of_rule(rule), functions.fns)
+        """The reads of its conditions `applies when`, for signatures."""
+        self.node_steps = functions.budget.node_steps
+        """Returns the steps of each rule of the profile on one of a number of nodes."""
+
+    @property
+    def is_columnar(self) -> bool:
+        """Return whether all of the rule runs over columns."""
+        return self._program.columns is not None and not self._program.scalar_parts
+
+    def keep_frames(self) -> None:
+        """Keep frames by signature, unless no two pods share one."""
+        dependencies = Dependencies.of(self.reads - _TRANSIENT)
+        if dependencies is not None:
+            self._program.frames.keep(dependencies)

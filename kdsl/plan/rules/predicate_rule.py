@@ -1,0 +1,143 @@
+"""A predicate of a profile, or one of its tightenings, with the state of its attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.check.analyses.cures import predicate_cures
+from kdsl.check.model.rule_set import CheckedPredicate
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.hooks.faults import Fault
+from kdsl.hooks.specs import Narrowed
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import Code, Status
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.compile.failures import StatusNumbers
+from kdsl.plan.compile.frames import PodFrames
+from kdsl.plan.compile.scope import CompiledFunctions
+from kdsl.plan.reads.dependencies import Dependencies
+from kdsl.plan.rules.node_rule import NodeRule, RuleAttempt
+from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.what_ifs import statuses_of_what_ifs
+
+IDS: Final = np.dtype(np.int32)
+"""The type of status numbers."""
+
+
+class PredicateRule(NodeRule[CheckedPredicate, PredicateProgram]):
+    """A predicate without its tightenings, or one of these."""
+
+    dtype = IDS
+    can_prefetch = NodeRule.is_columnar
+    """Whether more nodes cost little."""
+
+    def __init__(self, rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> None:
+        super().__init__(rule, key, functions)
+        self._program = PredicateProgram(rule, functions)
+        self.cures = predicate_cures(rule, functions.fns)
+        self.dependencies = Dependencies.of(rule.reads)
+
+    @property
+    def decides_early(self) -> bool:
+        """Return whether PreFilter may skip or reject a pod, or narrow the candidates."""
+        return self._program.decides_early
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
+        """Decide for all nodes, and keep the state of the attempt for `statuses`."""
+        attempt = self._begin(pod, ClusterView(nodes.snapshot))
+        state.values[self.key] = attempt
+        return self._program.decide(attempt.frame)
+
+    def statuses(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers
+    ) -> NDArray[np.int32] | None:
+        """Return the status of each node, as a number in `numbers`; None if all pass."""
+        attempt = state.values.get(self.key)
+        if isinstance(attempt, RuleAttempt) and attempt.snapshot is nodes.snapshot:
+            return self._statuses(attempt, nodes, numbers)
+
+        # PreFilter had another snapshot (as in a what-if) or did not run, so its result may not hold.
+        def ask(view: ClusterView, nodes: NodeSet) -> NDArray[np.int32] | None:
+            return self._decided(self._begin(pod, view), nodes, numbers)
+
+        if nodes.snapshot.what_ifs is not None:
+            return statuses_of_what_ifs(nodes, ask)
+        return ask(ClusterView(nodes.snapshot), nodes)
+
+    def _decided(
+        self, attempt: RuleAttempt, nodes: NodeSet, numbers: StatusNumbers
+    ) -> NDArray[np.int32] | None:
+        """Return the status of each node, for an attempt that no PreFilter began."""
+        match self._program.decide(attempt.frame):
+            case None:
+                return self._statuses(attempt, nodes, numbers)
+            case Narrowed(names=names):
+                return self._statuses_within(names, attempt, nodes, numbers)
+            case decided:
+                if decided.code is Code.SKIP:
+                    return None
+                return np.full(len(nodes), numbers.number(decided), IDS)
+
+    def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Return whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
+        return self._program.is_for(self._program.begin(pod, view))
+
+    def faults_of_pod(self, pod: PodInfo, snapshot: Snapshot) -> tuple[Fault, ...]:
+        """Return the errors in PreFilter that are not in the answer."""
+        return self._program.faults_of_pod(self._program.begin(pod, ClusterView(snapshot)))
+
+    def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
+        """Return the errors on nodes that are not in the answers."""
+        return self._program.faults_at(self._program.begin(pod, ClusterView(nodes.snapshot)), nodes.nodes())
+
+    def statuses_of(
+        self, pod: PodInfo, nodes: NodeSet, numbers: StatusNumbers, known: PodFrames | None = None
+    ) -> NDArray[np.int32] | None:
+        """Return the status of each node, as a number in `numbers`, for a pod that passed PreFilter; None if
+        all pass.
+
+        The frame resumes, and replaces, the `known` one.
+        """
+        program, view = self._program, ClusterView(nodes.snapshot)
+        if known is None:
+            return program.statuses(program.begin(pod, view), nodes, numbers)
+        return program.statuses_with(known, pod, view, nodes, numbers)
+
+    def passes(self, pod: PodInfo, node: NodeInfo, known: PodFrames) -> bool:
+        """Return whether the rule lets `pod` onto `node`, for rules with an answer local to the node.
+
+        `known` are values that depend on the pod only.
+        """
+        return self._program.passes(pod, node, known)
+
+    def _statuses(
+        self, attempt: RuleAttempt, nodes: NodeSet, numbers: StatusNumbers
+    ) -> NDArray[np.int32] | None:
+        try:
+            frame = attempt.spare.pop()
+        except IndexError:  # other threads use them
+            frame = attempt.frame.copy()
+        ids = self._program.statuses(frame, nodes, numbers)
+        attempt.spare.append(frame)
+        return ids
+
+    def _statuses_within(
+        self, names: Collection[str], attempt: RuleAttempt, nodes: NodeSet, numbers: StatusNumbers
+    ) -> NDArray[np.int32]:
+        """Evaluate the nodes that `narrow to` names, and reject the others."""
+        inside = np.array([name in names for name in nodes.names()], dtype=np.bool_)
+        ids = np.full(len(nodes), numbers.number(self._program.outside(attempt.frame)), IDS)
+        found = self._statuses(attempt, nodes.take(inside), numbers)
+        ids[inside] = 0 if found is None else found
+        return ids
+
+    def _begin(self, pod: PodInfo, view: ClusterView) -> RuleAttempt:
+        frame = self._program.begin(pod, view)
+        return RuleAttempt(view.snapshot, frame, [frame])
