@@ -97,6 +97,10 @@ def _missing_kinds(workload: Workload) -> Iterator[Diagnostic]:
     for kind, needing, singular, plural in needs:
         if needing:
             yield from _without(kind, workload, _count(needing, singular, plural))
+    unready = [each for each in volumes if each.status.phase == "Pending"]
+    if unready and len(bound) < len(claims):
+        title = f"{_count(unready, 'volume is', 'volumes are')} `Pending`: no claim gets such a volume"
+        yield _warning(title, "a volume that is ready has `status: {phase: Available}`")
     if expecting:
         who = _count(expecting, "pod needs a claim", "pods need claims")
         yield _warning(f"{who} from a {TEMPLATE[1]} that the input does not hold", _EXPORT)

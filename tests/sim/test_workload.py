@@ -83,6 +83,7 @@ CLASS = {
     "metadata": {"name": "fast"},
     "provisioner": "p",
 }
+LOCAL = thing("v1", "PersistentVolume", "v", {"storageClassName": "fast"})
 SELECTING = pod("selects")
 SELECTING["spec"] |= {  # type: ignore[operator]
     "affinity": {
@@ -109,6 +110,8 @@ NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}
         ([claiming("p"), CLAIM, VOLUME, CSI_NODE], None),
         ([claiming("p"), WAITING], "1 claim waits for a volume, and the input holds no StorageClass"),
         ([claiming("p"), WAITING, CLASS], None),
+        ([claiming("p"), WAITING, CLASS, LOCAL], "1 volume is `Pending`: no claim gets such a volume"),
+        ([claiming("p"), WAITING, CLASS, LOCAL | {"status": {"phase": "Available"}}], None),
         ([SELECTING], "1 pod selects namespaces, and the input holds no Namespace"),
         ([SELECTING, NAMESPACE], None),
     ],

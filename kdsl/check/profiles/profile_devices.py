@@ -15,7 +15,7 @@ from kdsl.check.model.rule_set import CheckedParam
 from kdsl.check.model.sharing import DEVICES, SETTINGS, WORDS, constant_text
 from kdsl.check.model.typed import UNDECLARED, Const, Var
 from kdsl.check.model.types import ERROR, INT, STRING
-from kdsl.check.names.declarations import Declarations, Home, Located, undeclared
+from kdsl.check.names.declarations import Declarations, Home, Located
 from kdsl.check.names.functions import Functions
 from kdsl.check.profiles.sharing import LARGEST, DevicesDraft
 from kdsl.lang.profile_tree import SetParam, UseDevices
@@ -42,8 +42,7 @@ class ProfileDevices:
         for name in statement.names:
             device = self.declarations.find(Device, name.text, home)
             if device is None:
-                known = list(self.declarations.visible(Device, home))
-                self.diagnostics.append(undeclared("device", name, known, home))
+                self.diagnostics.append(self.declarations.undeclared(Device, name, home))
             elif any(each.qualified == device.qualified for each, _ in kinds):
                 title = f"the profile has device `{device.name}` already"
                 why = "its cards would be counted twice"
