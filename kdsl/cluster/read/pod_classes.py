@@ -84,7 +84,7 @@ class PodClasses(Struct):
         unknown = [name for name in unknown if name not in self.known]
         if unknown:
             title = f"{_pods(len(unknown))} `priorityClassName` and no `priority`, which counts as 0"
-            add = f"add the PriorityClass `{unknown[0]}` to the input, or write `priority` in the pod"
+            add = f"write `priority` in the pod, or add the PriorityClass `{unknown[0]}` to the input"
             yield _warning(title, add)
         runtimes = sum(1 for each in self.newcomers.values() if each.runtime)
         if runtimes:
