@@ -17,6 +17,7 @@ from kdsl.cluster.api.workload_objects import PodDisruptionBudget
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.claim_templates import TEMPLATE
 from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.storage.claims import BIND_COMPLETED
 from kdsl.cycle.decision import Decision
 
 if TYPE_CHECKING:
@@ -101,6 +102,10 @@ def _missing_kinds(workload: Workload) -> Iterator[Diagnostic]:
     if unready and len(bound) < len(claims):
         title = f"{_count(unready, 'volume is', 'volumes are')} `Pending`: no claim gets such a volume"
         yield _warning(title, "a volume that is ready has `status: {phase: Available}`")
+    halfway = [each for each in bound if BIND_COMPLETED not in each.metadata.annotations]
+    if halfway:
+        who = _count(halfway, "claim with a volume counts", "claims with volumes count")
+        yield _warning(f"{who} as unbound", f"a bound claim has the annotation `{BIND_COMPLETED}: 'yes'`")
     if expecting:
         who = _count(expecting, "pod needs a claim", "pods need claims")
         yield _warning(f"{who} from a {TEMPLATE[1]} that the input does not hold", _EXPORT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,9 @@ def claiming(name: str) -> dict[str, object]:
     return made
 
 
-CLAIM = thing("v1", "PersistentVolumeClaim", "c", {"volumeName": "v"})
+HALFWAY = thing("v1", "PersistentVolumeClaim", "c", {"volumeName": "v"})
+CLAIM = deepcopy(HALFWAY)
+CLAIM["metadata"] |= {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}  # type: ignore[operator]
 VOLUME = thing("v1", "PersistentVolume", "v", {"csi": {"driver": "d", "volumeHandle": "h"}})
 CSI_NODE = thing("storage.k8s.io/v1", "CSINode", "n1", {})
 WAITING = thing("v1", "PersistentVolumeClaim", "c", {"storageClassName": "fast"})
@@ -108,6 +111,7 @@ NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}
         ([claiming("p"), CLAIM], "1 claim is bound, and the input holds no PersistentVolume"),
         ([claiming("p"), CLAIM, VOLUME], "1 volume has a CSI driver, and the input holds no CSINode"),
         ([claiming("p"), CLAIM, VOLUME, CSI_NODE], None),
+        ([claiming("p"), HALFWAY, VOLUME, CSI_NODE], "1 claim with a volume counts as unbound"),
         ([claiming("p"), WAITING], "1 claim waits for a volume, and the input holds no StorageClass"),
         ([claiming("p"), WAITING, CLASS], None),
         ([claiming("p"), WAITING, CLASS, LOCAL], "1 volume is `Pending`: no claim gets such a volume"),
