@@ -23,6 +23,7 @@ from kdsl.cycle.decision import Decision
 if TYPE_CHECKING:
     from kdsl.sim.workload import Workload
 
+_MAKERS = frozenset({"Deployment", "DaemonSet", "Job", "CronJob"})
 _EXPORT = "docs/simulate.md has the command that exports all kinds which rules read"
 
 
@@ -40,6 +41,8 @@ def gaps(workload: Workload, unread: Sequence[tuple[str, int]] = ()) -> Iterator
     if not workload.nodes:
         yield _warning("there is no node in the input", *help_)
     if not workload.pending:
+        if any(kind in _MAKERS for kind, _ in unread):
+            help_ = (*help_, "no pods are made of workloads here: write their pods, or try `kdsl sandbox`")
         yield _warning("no pod in the input waits for a node: there is nothing to schedule", *help_)
     nodes = {node.name for node in workload.nodes}
     lost = [pod for pod in workload.placed if not pod.is_finished and pod.node_name not in nodes]

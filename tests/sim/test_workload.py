@@ -58,6 +58,13 @@ def test_gaps(tmp_path: Path) -> None:
     assert read(tmp_path, NODE, *lost)[1] == ["2 pods run on nodes that are not in the input"]
 
 
+def test_workloads_make_no_pods(tmp_path: Path) -> None:
+    path = tmp_path / "objects.jsonl"
+    path.write_text(f"{json.dumps(NODE)}\n{json.dumps(thing('apps/v1', 'Deployment', 'd', {}))}\n")
+    (found,) = read_kubernetes([str(path)], [])[1]
+    assert found.help[-1].startswith("no pods are made of workloads here")
+
+
 def thing(version: str, kind: str, name: str, spec: dict[str, object], **more: object) -> dict[str, object]:
     return {
         "apiVersion": version,

@@ -113,8 +113,9 @@ def repeated_keys(keys: Sequence[TypedExpr]) -> Iterator[Diagnostic]:
         if isinstance(key, Const) and seen.setdefault(key, key) is not key:
             title = f"the map has the key {key.span.text} twice"
             secondary = (Label(seen[key].span, "the first is here"),)
+            help_ = ("leave one of the two out",)
             yield Diagnostic(
-                CheckCode.REPEATED_KEY, title, key.span, "would be an error", secondary=secondary
+                CheckCode.REPEATED_KEY, title, key.span, "would be an error", secondary=secondary, help=help_
             )
 
 
