@@ -24,8 +24,8 @@ class PriorityClass(Struct, frozen=True, rename="camel"):
     """The priority of a class, and whether its pods may preempt others."""
 
     value: int
-    preemption_policy: str = ""
-    global_default: bool = False
+    preemption_policy: str | None = None
+    global_default: bool | None = None
 
 
 _SYSTEM: Final = {

@@ -42,7 +42,7 @@ def test_a_pod_has_the_priority_of_its_class() -> None:
             a_pod("set", priorityClassName="patient", priority=3),
             a_pod("core", priorityClassName="system-node-critical"),
             a_pod("plain"),
-            a_class("patient", 1000, preemptionPolicy="Never"),
+            a_class("patient", 1000, preemptionPolicy="Never", globalDefault=None),
             a_class("usual", 7, globalDefault=True),
         ]
     )
