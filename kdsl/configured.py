@@ -13,6 +13,7 @@ from kdsl.base.diagnostic import Diagnostic, Severity, has_errors
 from kdsl.base.disk_cache import DiskCache
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.installed import installed_plugins
+from kdsl.base.span import Span
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.names.externals import PLUGINS, Externals
@@ -177,8 +178,10 @@ def examine_plugins(
 
 
 def locate(found: Iterable[Diagnostic], configuration: KdslConfiguration) -> tuple[Diagnostic, ...]:
-    """Give findings about configured plugins, if they have no place, that of the plugin's name."""
-    spans = {f"{PLUGINS}.{plugin.name}": plugin.span for plugin in configuration.plugins or ()}
+    """Give findings about configured plugins and rule files, if they have no place, that of their names."""
+    paths = map(str, configuration.rules)
+    spans: dict[str, Span | None] = dict(zip(paths, configuration.rule_spans, strict=False))
+    spans |= {f"{PLUGINS}.{plugin.name}": plugin.span for plugin in configuration.plugins or ()}
     return tuple(each if each.span else replace(each, span=spans.get(each.where)) for each in found)
 
 

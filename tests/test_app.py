@@ -17,8 +17,8 @@ from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.config.codes import ConfigCode
-from kdsl.config.configuration import KdslConfiguration, Limits, read_configuration
-from kdsl.configured import check_configuration
+from kdsl.config.configuration import KdslConfiguration, Limits, load_configuration, read_configuration
+from kdsl.configured import check_configuration, check_loaded
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.waiting import WaitingPods
@@ -220,3 +220,18 @@ def test_profiles_that_are_left_out_are_those_of_nobody(folder: str) -> None:
         pod = PodInfo(name="p", namespace=namespace, scheduler_name=name)
         assert ProfileRouter(found, settings.profiles).profile_of(pod) == everybody.profile_of(pod)
     assert left_out
+
+
+def test_mistakes_beside_keys_that_exclude_each_other(tmp_path: Path) -> None:
+    """A folder that is not there is shown where the configuration names it."""
+    path = tmp_path / "kdsl.yaml"
+    head = "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\n"
+    path.write_text(
+        f"{head}rules: {{paths: [gone]}}\nprofile: a\nprofiles: [b]\nplugins: [{{name: nobody}}]\n"
+    )
+    found = check_loaded(load_configuration(path)).diagnostics
+    assert {(each.code, str(each.span).rpartition("kdsl.yaml:")[2]) for each in found} == {
+        ("K1135", "5:1"),
+        ("K0355", "3:17"),
+        ("K1001", "6:18"),
+    }

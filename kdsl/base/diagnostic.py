@@ -28,6 +28,7 @@ _NEAR = 0.7
 # One letter of three may be wrong in a short name, if no other name is nearer.
 _NEAR_SHORT = 0.6
 _SHORT = 4
+_SLIP = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +111,18 @@ def did_you_mean(name: str, known: Iterable[str]) -> tuple[str, ...]:
 def suggest(span: Span, name: str, known: Iterable[str]) -> tuple[tuple[str, ...], tuple[Fix, ...]]:
     """Return the known name near to `name`: a fix where only one is near, a help line where several are.
 
-    Both are empty where none is near. `span` is the span of `name`.
+    Both are empty where none is near. `span` is the span of `name`. A much longer or shorter name is likely
+    another word, not a slip: `deviceResources` is no fix for `resources`.
     """
     near = _near(name, known)
-    if len(near) != 1 or span.text != name:
+    if len(near) != 1 or span.text != name or _difference(name, near[0]) > _SLIP:
         return did_you_mean(name, known), ()
     edit = Edit(span, near[0])
     return (), (Fix(f"did you mean `{near[0]}`?", (edit,), Applicability.CERTAIN),)
+
+
+def _difference(name: str, known: str) -> int:
+    return abs(len(name.rpartition(".")[2]) - len(known.rpartition(".")[2]))
 
 
 def _near(name: str, known: Iterable[str]) -> list[str]:

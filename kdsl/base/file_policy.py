@@ -32,6 +32,7 @@ _READ: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY
 _AT_ONCE: Final = getattr(os, "O_NONBLOCK", 0)
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _PIECE: Final = 2**20
+_HEAD: Final = 2**12
 _MOST_LINKS: Final = 40
 """The longest chain of links that the operating system follows."""
 MOST_ENTRIES: Final = 50_000
@@ -52,16 +53,24 @@ class Refusal(StrEnum):
 class RefusedError(OSError):
     """The policy refuses a file; `strerror` holds the reason.
 
-    `target` is the target of a link, `size` the bytes of a file that is too large, where the size is known.
+    `target` is the target of a link. Of a file that is too large, `size` is the number of bytes, where it is
+    known, and `head` the first ones.
     """
 
     def __init__(
-        self, refusal: Refusal, path: Path, *, target: Path | None = None, size: int | None = None
+        self,
+        refusal: Refusal,
+        path: Path,
+        *,
+        target: Path | None = None,
+        size: int | None = None,
+        head: bytes = b"",
     ) -> None:
         super().__init__(errno.EPERM, refusal.value, str(path))
         self.refusal = refusal
         self.target = target
         self.size = size
+        self.head = head
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +108,8 @@ def named_file(path: Path) -> FoundFile:
 def read_named(path: Path, most: int) -> bytes:
     """Read a file that the user names, at most `most` bytes: through links, and from a pipe to its end.
 
-    Raises OSError, and RefusedError for a device, for a larger file, which is not read, and for a pipe
-    without a writer.
+    Raises OSError, and RefusedError for a device, for a larger file, of which only the head is read, and for
+    a pipe without a writer.
     """
     return _read(path, most, is_named=True)
 
@@ -346,7 +355,8 @@ def _read(path: Path, most: int, *, is_named: bool) -> bytes:
         if not stat.S_ISREG(state.st_mode) and not (is_pipe and is_named):
             raise RefusedError(Refusal.SPECIAL, path)
         if state.st_size > most:
-            raise RefusedError(Refusal.TOO_LARGE, path, size=state.st_size)
+            head = os.read(descriptor, _HEAD)
+            raise RefusedError(Refusal.TOO_LARGE, path, size=state.st_size, head=head)
         if is_pipe:
             # A pipe may wait for its writer; without a writer the read ends at once even so.
             os.set_blocking(descriptor, True)
@@ -354,7 +364,7 @@ def _read(path: Path, most: int, *, is_named: bool) -> bytes:
     finally:
         os.close(descriptor)
     if len(content) > most:
-        raise RefusedError(Refusal.TOO_LARGE, path)
+        raise RefusedError(Refusal.TOO_LARGE, path, head=content[:_HEAD])
     if is_pipe and not content:
         raise RefusedError(Refusal.NO_WRITER, path)
     return content

@@ -96,12 +96,14 @@ class OnInvalid(StrEnum):
 class KdslConfiguration:
     """The content of a configuration, with the defaults of its schema.
 
-    `rules` are relative to the working folder; empty for the shipped rules. `plugins` is None for the default
+    `rules` are relative to the working folder, with their places in the file; empty for the shipped rules.
+    `plugins` is None for the default
     plugins. `percentage` is the percentage of nodes to score, 0 to 100. `backoff` is None where each queue
     has its own.
     """
 
     rules: tuple[Path, ...] = ()
+    rule_spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)
     profile: ConfiguredName | None = None
     profiles: tuple[ConfiguredName, ...] = ()
     plugins: tuple[ConfiguredPlugin, ...] | None = None
@@ -224,8 +226,10 @@ def _configuration(root: YamlNode, folder: Path) -> KdslConfiguration:
             )
             for index, plugin in enumerate(values["plugins"])
         )
+    rules = values.get("rules", {}).get("paths", ())
     return KdslConfiguration(
-        rules=tuple(folder / path for path in values.get("rules", {}).get("paths", ())),
+        rules=tuple(folder / path for path in rules),
+        rule_spans=tuple(place_of(root, ("rules", "paths", index)) for index in range(len(rules))),
         profile=name("profile", text=values["profile"]) if "profile" in values else None,
         profiles=tuple(
             name("profiles", index, text=text) for index, text in enumerate(values.get("profiles", ()))

@@ -74,6 +74,9 @@ def fitting_part(root: YamlNode, schema: Mapping[str, Any]) -> YamlNode | None:
             known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
             if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
                 unfit.update((*path, key) for key in error.instance if key not in known)
+            elif error.validator == "not" and "required" in error.validator_value:
+                # Of keys that exclude each other the rest can be read.
+                unfit.add((*path, error.validator_value["required"][0]))
             else:
                 unfit.add(path)
         if not unfit:

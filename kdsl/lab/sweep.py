@@ -140,12 +140,11 @@ def inputs_of(
             trace_of(source)
             if experiment.time is None:
                 check_cards(source)
-    if not found:
-        with gathered(found):
-            if experiment.time is not None:
-                timed.check(experiment.time, experiment.traces.values())
             else:
-                check_orders(experiment)
+                timed.check(experiment.time, source)
+    if experiment.time is None and not found:
+        with gathered(found):
+            check_orders(experiment)
     digests: dict[tuple[str, str, str], str] = {}
     runs = {_rules_key(planned): planned for planned in experiment.runs()}
     for key, planned in runs.items():

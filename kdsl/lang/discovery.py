@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -138,6 +139,11 @@ def unreadable(path: Path, error: OSError | ValueError, help: str = _START) -> D
 def _refused(path: Path, error: RefusedError) -> Diagnostic:
     """Return the diagnostic of a refused file or link, with help."""
     if error.refusal is Refusal.TOO_LARGE:
+        try:
+            # A character may be cut off at the end.
+            getincrementaldecoder("utf-8")().decode(error.head)
+        except UnicodeDecodeError as undecoded:
+            return undecodable(LangCode.NOT_UTF8, path, undecoded)
         return _too_large(path, error.size)
     code = _REFUSALS.get(error.refusal, LangCode.UNREADABLE)
     title = f"cannot read `{path}`: {error.refusal}"

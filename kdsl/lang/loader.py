@@ -192,6 +192,8 @@ def _import_problems(
         if known is not None and package.text not in known:
             title = f"there is no package `{package.text}`"
             help_, fixes = suggest(package.span, package.text, {*known, *shelved})
+            if not help_ and not fixes:
+                help_ = ("only named files and folders are read: name the folder of the package as well",)
             yield Diagnostic(
                 LangCode.UNKNOWN_PACKAGE,
                 title,

@@ -16,7 +16,7 @@ from kdsl.lang.codes import LangCode
 from kdsl.lang.problem import OPENERS, Problem
 from kdsl.lang.scan import CLOSER, PieceKind, is_first_on_line
 from kdsl.lang.templates import Hole, cut_template, unclosed_hole
-from kdsl.lang.unexpected import FOREIGN_DECLARATIONS, FOREIGN_WORDS, unexpected
+from kdsl.lang.unexpected import CHOICE, FOREIGN_DECLARATIONS, FOREIGN_WORDS, unexpected
 from kdsl.lang.words import DECLARATIONS, HEADER, STARTERS, STATEMENTS, TERMINAL_OF_STARTER, word_of
 
 RESERVED_WORDS = """
@@ -33,7 +33,7 @@ _OPERATOR_SLIPS = {
     "is": ("==", ""),
 }
 _RESERVED_SLIPS = {
-    "if": "an expression chooses with `C ? a : b`",
+    "if": CHOICE,
     "function": "a function is declared with `fn`",
     "var": "`let name = E` names a value",
     "const": "`let name = E` names a value",

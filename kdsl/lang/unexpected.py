@@ -11,6 +11,7 @@ from kdsl.lang.problem import Problem
 from kdsl.lang.scan import PieceKind
 from kdsl.lang.words import END, KINDS, SYMBOLS, word_of
 
+CHOICE = "an expression chooses with `C ? a : b`"
 FOREIGN_WORDS = {
     **dict.fromkeys(
         ("if", "when", "switch", "match"),
@@ -94,6 +95,10 @@ def _hints(problem: Problem) -> Iterator[str]:
         yield "a score says `value E`"
     if previous is not None and previous.end_pos == problem.at:
         yield from _hints_beside(str(previous), previous.type, problem)
+    if problem.word == "if":
+        yield CHOICE
+    if problem.statement == "fn" and problem.accepts & {"_COLON", "_ASSIGN"}:
+        yield "a function names the types of its arguments and of its result: `fn name(x: int): int = E`"
     if problem.word == "extends" and problem.statement in _BLOCKS:
         yield "profiles and devices extend others; copy the lines of the other one into this block"
     if problem.found.text != "(":

@@ -111,8 +111,7 @@ def _take(found: Listed, resource: ApiResource, raws: Iterable[msgspec.Raw], kee
         except MalformedError as error:
             unread += 1
             if unread <= MAX_REPORTED:
-                title = f"an object is left out: {error}"
-                found.problems.append(Diagnostic(InputCode.VALUE, title, severity=Severity.WARNING))
+                found.problems.append(_left_out(f"an object is left out: {error}"))
             continue
         if isinstance(thing, LivePod):
             found.pods.append(thing.info)
@@ -123,8 +122,12 @@ def _take(found: Listed, resource: ApiResource, raws: Iterable[msgspec.Raw], kee
         if keeps_raw:
             found.manifests[resource.kind.KIND, identity.key] = msgspec.json.decode(raw)
     if unread > MAX_REPORTED:
-        title = f"{unread:,} objects of {resource.name} are left out"
-        found.problems.append(Diagnostic(InputCode.VALUE, title, severity=Severity.WARNING))
+        found.problems.append(_left_out(f"{unread:,} objects of {resource.name} are left out"))
+
+
+def _left_out(title: str) -> Diagnostic:
+    help_ = ("correct what is written; until then the answer is made without it",)
+    return Diagnostic(InputCode.VALUE, title, severity=Severity.WARNING, help=help_)
 
 
 def _refusal(resource: ApiResource, status: Status, where: str) -> Diagnostic:

@@ -72,12 +72,13 @@ class Question:
         try:
             form = Form(given.get("form", Form.DOCUMENT.value))
         except ValueError:
-            raise _invalid("form", f"there is no such form; there are {', '.join(Form)}") from None
+            raise _invalid("form", "there is no such form", f"forms are {', '.join(Form)}") from None
         if len(changes) > MAX_CHANGES or any(len(change) > MAX_TEXT for change in changes):
-            raise _invalid("what-if", f"at most {MAX_CHANGES} changes of {MAX_TEXT} characters are supposed")
+            most = f"at most {MAX_CHANGES} changes of {MAX_TEXT:,} characters are supposed"
+            raise _invalid("what-if", "there are too many changes, or one is too long", most)
         width = given.get("width", "100")
         if not (width.isascii() and width.isdecimal() and len(width) < 6):
-            raise _invalid("width", "the width is no number")
+            raise _invalid("width", "the width is no number", "write a number of columns: `width=100`")
         return Question(
             form,
             given.get("node", ""),
@@ -131,5 +132,5 @@ def answer_document(pod: str, last: Mapping[str, Any] | None, explained: Explain
     }
 
 
-def _invalid(where: str, title: str) -> InvalidInputError:
-    return InvalidInputError([Diagnostic(InputCode.VALUE, title, where=where)])
+def _invalid(where: str, title: str, help: str) -> InvalidInputError:
+    return InvalidInputError([Diagnostic(InputCode.VALUE, title, where=where, help=(help,))])

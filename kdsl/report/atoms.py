@@ -10,6 +10,8 @@ from kdsl.base.resources import quantity_of
 from kdsl.check.model.types import BOOL
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.explain.atoms import Atom, Shown
 from kdsl.explain.worlds import Freed, WorldChange
 from kdsl.report.amounts import quantity_text
@@ -59,6 +61,8 @@ class AtomPrinter:
             return quantity_text(shown.value, exact)
         if shown.type == BOOL or isinstance(shown.value, bool):
             return _bool(bool(shown.value))
+        if isinstance(shown.value, PodAffinityTerm | SpreadConstraint):
+            return _selection(shown.value)
         text = self.values.text(shown.value, shown.type)
         return text if len(text) <= longest else ""
 
@@ -81,6 +85,26 @@ def _name(shown: Shown) -> str:
     if isinstance(value, PodInfo):
         return f"pod {value.key}"
     return f"node {value.name}" if isinstance(value, NodeInfo) else ""
+
+
+def _selection(term: PodAffinityTerm | SpreadConstraint) -> str:
+    """Return what a term or constraint selects, and the label that makes the domains."""
+    selector = term.selector
+    if selector is None:
+        who = "no pods"
+    else:
+        who = "all pods" if selector.selects_everything else f"pods with {selector.text}"
+    where = _namespaces(term) if isinstance(term, PodAffinityTerm) else ""
+    return f"{who}{where} per {term.topology_key}"
+
+
+def _namespaces(term: PodAffinityTerm) -> str:
+    among, names = term.namespace_selector, sorted(term.namespaces)
+    if among is None:
+        return f" in namespace{'s' if len(names) > 1 else ''} {' or '.join(names)}"
+    if among.selects_everything:
+        return " in all namespaces"
+    return f" in namespaces {' or '.join((*names, f'with {among.text}'))}"
 
 
 def _bool(value: bool) -> str:

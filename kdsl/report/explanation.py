@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kdsl.base.visible import visible_sections
 from kdsl.check.views.view import load_views
-from kdsl.cycle.decision import Decision, NodeVerdict
+from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.findings import Findings, JudgedNode, Rejected
 from kdsl.explain.inspection import SHOWN
@@ -256,7 +256,10 @@ def _unvisited(decision: Decision) -> list[str]:
     count = sum(1 for verdict in decision.verdicts if not verdict.feasible and verdict.status is None)
     if count == 0:
         return []
-    return [f"{plural(count, 'node')} not evaluated: {decision.sampled} feasible nodes were enough"]
+    why = f"{decision.sampled} feasible nodes were enough"
+    if decision.outcome is Outcome.ERROR:
+        why = "the error ended the search"
+    return [f"{plural(count, 'node')} not evaluated: {why}"]
 
 
 def _wakes(explanation: Explanation) -> list[str]:

@@ -15,6 +15,8 @@ from typing import Any
 
 from kdsl.check.model.types import DYN, QUANTITY, STRING, Type
 from kdsl.check.views.view import Part, Views
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.eval.functions.conversions import text_of
 from kdsl.eval.functions.formatting import QUALIFIED_NAMES
 from kdsl.eval.functions.strings import quote
@@ -52,7 +54,8 @@ class ValuePrinter:
                 return _LITERALS[kind](value)
             case _ if kind in _CALLS:
                 return f"{kind}({quote(_text(value))})"
-        fields = (f"{name}: {self.text(item, field)}" for name, item, field in self._fields(value, type_))
+        fields = [f"{name}: {self.text(item, field)}" for name, item, field in self._fields(value, type_)]
+        fields += [f"{name}: {self.text(item)}" for name, item in _selection(value)]
         return f"{type_}{{{', '.join(fields)}}}"
 
     def json(self, value: Value, type_: Type = DYN) -> dict[str, Any]:
@@ -97,6 +100,19 @@ class ValuePrinter:
                 continue
             attribute, wrap = getattr(value, attribute_of(member.name)), wrapper_of(member.type)
             yield name, attribute if wrap is None else wrap(attribute), member.type
+
+
+def _selection(value: Value) -> Iterator[tuple[str, Value]]:
+    """Yield what a term or constraint selects: rules cannot read it, but people ask for it."""
+    if not isinstance(value, PodAffinityTerm | SpreadConstraint):
+        return
+    if value.selector is not None:
+        yield "labelSelector", value.selector.text
+    if isinstance(value, PodAffinityTerm):
+        if value.namespaces:
+            yield "namespaces", sorted(value.namespaces)
+        if value.namespace_selector is not None:
+            yield "namespaceSelector", value.namespace_selector.text
 
 
 def _argument(type_: Type, index: int) -> Type:

@@ -17,11 +17,13 @@ from kdsl.cluster.api.workload_objects import PodDisruptionBudget
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.claim_templates import TEMPLATE
 from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.storage.claims import BIND_COMPLETED
 from kdsl.cycle.decision import Decision
 
 if TYPE_CHECKING:
     from kdsl.sim.workload import Workload
 
+_MAKERS = frozenset({"Deployment", "DaemonSet", "Job", "CronJob"})
 _EXPORT = "docs/simulate.md has the command that exports all kinds which rules read"
 
 
@@ -39,6 +41,8 @@ def gaps(workload: Workload, unread: Sequence[tuple[str, int]] = ()) -> Iterator
     if not workload.nodes:
         yield _warning("there is no node in the input", *help_)
     if not workload.pending:
+        if any(kind in _MAKERS for kind, _ in unread):
+            help_ = (*help_, "no pods are made of workloads here: write their pods, or try `kdsl sandbox`")
         yield _warning("no pod in the input waits for a node: there is nothing to schedule", *help_)
     nodes = {node.name for node in workload.nodes}
     lost = [pod for pod in workload.placed if not pod.is_finished and pod.node_name not in nodes]
@@ -97,6 +101,14 @@ def _missing_kinds(workload: Workload) -> Iterator[Diagnostic]:
     for kind, needing, singular, plural in needs:
         if needing:
             yield from _without(kind, workload, _count(needing, singular, plural))
+    unready = [each for each in volumes if each.status.phase == "Pending"]
+    if unready and len(bound) < len(claims):
+        title = f"{_count(unready, 'volume is', 'volumes are')} `Pending`: no claim gets such a volume"
+        yield _warning(title, "a volume that is ready has `status: {phase: Available}`")
+    halfway = [each for each in bound if BIND_COMPLETED not in each.metadata.annotations]
+    if halfway:
+        who = _count(halfway, "claim with a volume counts", "claims with volumes count")
+        yield _warning(f"{who} as unbound", f"a bound claim has the annotation `{BIND_COMPLETED}: 'yes'`")
     if expecting:
         who = _count(expecting, "pod needs a claim", "pods need claims")
         yield _warning(f"{who} from a {TEMPLATE[1]} that the input does not hold", _EXPORT)

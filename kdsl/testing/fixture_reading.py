@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.errors import reason_of
 from kdsl.base.span import Span
 from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.read.claim_templates import TEMPLATE
 from kdsl.cluster.read.documents import read_documents
 from kdsl.cluster.read.files import MAX_BYTES
+from kdsl.cluster.read.pod_classes import PRIORITY_CLASS
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.testing.codes import TestCode
@@ -36,6 +38,12 @@ from kdsl.testing.recorded import (
     name_objects,
     no_cycle,
 )
+
+_INSTEAD: Final = {
+    PRIORITY_CLASS: "write `priority` in the pods",
+    TEMPLATE: "write the ResourceClaim that a controller makes of it",
+}
+"""What a test file holds in place of an object from which others would be made."""
 
 
 def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) -> Fixtures:
@@ -295,9 +303,13 @@ def _add_object(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[
         found.append(
             replace(problem, code=TestCode.BAD_FIXTURE, span=span, label="this object", where="", notes=notes)
         )
-    for kind, _ in read.unread:
+    instead = _INSTEAD.get((str(manifest.get("apiVersion")), str(manifest["kind"])))
+    for kind in (each for each, _ in read.unread) if instead is None else (manifest["kind"],):
         title = f"objects of kind `{kind}` are not read"
-        found.append(Diagnostic(TestCode.BAD_FIXTURE, title, span, "nothing comes of this object"))
+        help_ = () if instead is None else (instead,)
+        found.append(
+            Diagnostic(TestCode.BAD_FIXTURE, title, span, "nothing comes of this object", help=help_)
+        )
     for thing in read.objects:
         if isinstance(thing, Node | Pod):
             help_ = (f"write it under `{Kind.NODES if isinstance(thing, Node) else Kind.PODS}`",)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Source
-from kdsl.lang.discovery import read_source
+from kdsl.lang.codes import LangCode
+from kdsl.lang.discovery import read_source, read_sources
 from kdsl.lang.yaml_tree import read_yaml
 
 
@@ -32,3 +33,13 @@ def test_not_utf_8() -> None:
     assert isinstance(found, Diagnostic)
     assert found.notes == ("byte 0xff in line 2 starts no character",)
     assert found.help == ("save the file as UTF-8",)
+
+
+@pytest.mark.parametrize(("character", "code"), [("ä", LangCode.FILE_TOO_LARGE), ("\xff", LangCode.NOT_UTF8)])
+def test_a_large_file_that_is_no_text(tmp_path: Path, character: str, code: LangCode) -> None:
+    """Nobody can split a picture; a character that is cut off at the end of the examined part is no mistake."""
+    encoding = "utf-8" if code is LangCode.FILE_TOO_LARGE else "latin-1"
+    path = tmp_path / "a.kdsl"
+    path.write_bytes(("a" + character * 200_000).encode(encoding))
+    _, (found,) = read_sources([path])
+    assert found.code == code

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kdsl.base.errors import InvalidInputError
 from kdsl.live import explaining
 from kdsl.live.explaining import PodExplainer
 from kdsl.live.questions import Explained, Question, TooManyError
@@ -56,3 +57,12 @@ def test_one_is_explained_after_another_on_daemon_threads(
 
     asyncio.run(play())
     assert most == [1] and kinds == {True}
+
+
+@pytest.mark.parametrize("pair", [("form", "poem"), ("width", "wide"), ("what-if", "x" * 1_001)])
+def test_a_wrong_question_has_a_cure(pair: tuple[str, str]) -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        Question.of([pair])
+    (problem,) = raised.value.diagnostics
+    assert problem.where == pair[0]
+    assert problem.help

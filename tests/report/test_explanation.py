@@ -170,3 +170,8 @@ def test_a_rejection_before_any_node() -> None:
         "  NodeAffinity (UnschedulableAndUnresolvable): pod affinity terms conflict\n"
         "  at r.kdsl:4"
     )
+
+
+def test_an_error_ends_the_search() -> None:
+    failed = PLACED.with_fields(outcome=Outcome.ERROR, message="no", node="", total=None, feasible=0)
+    assert text_of(failed).endswith("1 node not evaluated: the error ended the search")

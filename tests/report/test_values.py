@@ -6,10 +6,13 @@ import pytest
 from kdsl.base.resources import Resources
 from kdsl.check.model.types import DYN, Type, list_of
 from kdsl.check.views.view import load_views
+from kdsl.cluster.api.objects import Pod
 from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint
 from kdsl.eval.values import equals
 from kdsl.report.values import ValuePrinter
+from msgspec import convert
 
 from tests.plan.lab import check, evaluate, node
 
@@ -99,3 +102,57 @@ def test_resources() -> None:
     entries = PRINTER.json(resources)["objectValue"]["value"]["mapValue"]["entries"]
     assert entries[0]["key"] == {"stringValue": "cpu"}
     assert entries[0]["value"]["objectValue"]["value"] == "500m"
+
+
+def test_a_term_tells_what_it_selects() -> None:
+    """Rules cannot read it, but why a pod is not near another is asked of it."""
+    requirements = [
+        {"key": "tier", "operator": "In", "values": ["b", "a"]},
+        {"key": "old", "operator": "DoesNotExist"},
+        {"key": "x", "operator": "Exists"},
+        {"key": "zone", "operator": "NotIn", "values": ["c"]},
+        {"key": "y", "operator": "NotIn", "values": ["1", "2"]},
+    ]
+    selector = {"matchLabels": {"app": "web"}, "matchExpressions": requirements}
+    term = {
+        "topologyKey": "rack",
+        "labelSelector": selector,
+        "namespaceSelector": {"matchLabels": {"team": "ml"}},
+    }
+    spread = {
+        "topologyKey": "rack",
+        "maxSkew": 1,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": selector,
+    }
+    written = convert(
+        {
+            "metadata": {"name": "p", "namespace": "a"},
+            "spec": {
+                "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+                "topologySpreadConstraints": [spread],
+            },
+        },
+        Pod,
+    )
+    pod = PodInfo.of(written)
+    selected = 'labelSelector: "!old,app=web,tier in (a,b),x,y notin (1,2),zone!=c"'
+    text = PRINTER.text(pod.required_affinity[0], Type("PodAffinityTerm"))
+    assert text.endswith(f'weight: 0, {selected}, namespaceSelector: "team=ml"}}')
+    assert PRINTER.text(pod.spread_constraints[0], Type("SpreadConstraint")).endswith(f", {selected}}}")
+    near = PodInfo.of(
+        convert(
+            {
+                "metadata": {"name": "p", "namespace": "a"},
+                "spec": {
+                    "affinity": {
+                        "podAffinity": {
+                            "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "rack"}]
+                        }
+                    }
+                },
+            },
+            Pod,
+        )
+    )
+    assert PRINTER.text(near.required_affinity[0], Type("PodAffinityTerm")).endswith('namespaces: ["a"]}')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,13 @@ def test_gaps(tmp_path: Path) -> None:
     assert read(tmp_path, NODE, *lost)[1] == ["2 pods run on nodes that are not in the input"]
 
 
+def test_workloads_make_no_pods(tmp_path: Path) -> None:
+    path = tmp_path / "objects.jsonl"
+    path.write_text(f"{json.dumps(NODE)}\n{json.dumps(thing('apps/v1', 'Deployment', 'd', {}))}\n")
+    (found,) = read_kubernetes([str(path)], [])[1]
+    assert found.help[-1].startswith("no pods are made of workloads here")
+
+
 def thing(version: str, kind: str, name: str, spec: dict[str, object], **more: object) -> dict[str, object]:
     return {
         "apiVersion": version,
@@ -73,7 +81,9 @@ def claiming(name: str) -> dict[str, object]:
     return made
 
 
-CLAIM = thing("v1", "PersistentVolumeClaim", "c", {"volumeName": "v"})
+HALFWAY = thing("v1", "PersistentVolumeClaim", "c", {"volumeName": "v"})
+CLAIM = deepcopy(HALFWAY)
+CLAIM["metadata"] |= {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}  # type: ignore[operator]
 VOLUME = thing("v1", "PersistentVolume", "v", {"csi": {"driver": "d", "volumeHandle": "h"}})
 CSI_NODE = thing("storage.k8s.io/v1", "CSINode", "n1", {})
 WAITING = thing("v1", "PersistentVolumeClaim", "c", {"storageClassName": "fast"})
@@ -83,6 +93,7 @@ CLASS = {
     "metadata": {"name": "fast"},
     "provisioner": "p",
 }
+LOCAL = thing("v1", "PersistentVolume", "v", {"storageClassName": "fast"})
 SELECTING = pod("selects")
 SELECTING["spec"] |= {  # type: ignore[operator]
     "affinity": {
@@ -107,8 +118,11 @@ NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}
         ([claiming("p"), CLAIM], "1 claim is bound, and the input holds no PersistentVolume"),
         ([claiming("p"), CLAIM, VOLUME], "1 volume has a CSI driver, and the input holds no CSINode"),
         ([claiming("p"), CLAIM, VOLUME, CSI_NODE], None),
+        ([claiming("p"), HALFWAY, VOLUME, CSI_NODE], "1 claim with a volume counts as unbound"),
         ([claiming("p"), WAITING], "1 claim waits for a volume, and the input holds no StorageClass"),
         ([claiming("p"), WAITING, CLASS], None),
+        ([claiming("p"), WAITING, CLASS, LOCAL], "1 volume is `Pending`: no claim gets such a volume"),
+        ([claiming("p"), WAITING, CLASS, LOCAL | {"status": {"phase": "Available"}}], None),
         ([SELECTING], "1 pod selects namespaces, and the input holds no Namespace"),
         ([SELECTING, NAMESPACE], None),
     ],

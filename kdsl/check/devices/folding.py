@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean
 from kdsl.check.expressions.mismatch import listing
 from kdsl.check.model.codes import CheckCode
-from kdsl.check.names.declarations import Declarations, Home, Located, undeclared
+from kdsl.check.names.declarations import Declarations, Home, Located
 from kdsl.lang.device_tree import ReplaceParam, Resource
 from kdsl.lang.tree import Device, OrderBy, Param, Value
 
@@ -46,8 +46,7 @@ def fold(
         here = seen[-1]
         found = declarations.find(Device, base.text, here.home)
         if found is None:
-            known = list(declarations.visible(Device, here.home))
-            diagnostics.append(undeclared("device", base, known, here.home))
+            diagnostics.append(declarations.undeclared(Device, base, here.home))
             return None
         if any(each.declaration is found.declaration for each in seen):
             if found.declaration is located.declaration:

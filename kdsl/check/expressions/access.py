@@ -236,6 +236,8 @@ def unknown_field(inf: Inference, operand: TypedExpr, expr: Select) -> Diagnosti
         near, fixes = suggest(span, expr.field, known)
         most = 0 if near or fixes else 24
         help_ = (*near, *mismatch.listing(f"`{type_}` has", sorted(known), most))
+        if not (help_ or fixes or isinstance(part, Part)):
+            help_ = (f"docs/reference.md lists the {len(known)} fields of `{type_}`",)
     if isinstance(part, Part):
         whole = inf.views.types[part.view]
         instead = f", but `{part.view}` has `{expr.field}`" if expr.field in whole.fields else ""

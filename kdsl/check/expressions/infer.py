@@ -210,8 +210,9 @@ class Inference:
             help_ = self._fields_named(name) or _declared_later(name, span)
             if not help_:
                 help_, fixes = suggest(span, name, visible)
-            if not fixes:
-                help_ = help_ or mismatch.listing("in scope", sorted(visible))
+            if not fixes and not help_:
+                quoted = f'a text is written in quotes: `"{name}"`'
+                help_ = mismatch.listing("in scope", sorted(visible)) or (quoted,)
         return Diagnostic(
             CheckCode.UNKNOWN_NAME,
             f"unknown name `{name}`",

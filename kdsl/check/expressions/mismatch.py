@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kdsl.base.diagnostic import Diagnostic, Fix, Label, suggest
+from kdsl.base.diagnostic import Applicability, Diagnostic, Fix, Label, suggest
 from kdsl.base.span import Span
 from kdsl.check.expressions.unify import Unifier
 from kdsl.check.library import LIBRARY, Function, Overload
@@ -112,8 +113,9 @@ def repeated_keys(keys: Sequence[TypedExpr]) -> Iterator[Diagnostic]:
         if isinstance(key, Const) and seen.setdefault(key, key) is not key:
             title = f"the map has the key {key.span.text} twice"
             secondary = (Label(seen[key].span, "the first is here"),)
+            help_ = ("leave one of the two out",)
             yield Diagnostic(
-                CheckCode.REPEATED_KEY, title, key.span, "would be an error", secondary=secondary
+                CheckCode.REPEATED_KEY, title, key.span, "would be an error", secondary=secondary, help=help_
             )
 
 
@@ -132,6 +134,8 @@ def mixed(elements: Sequence[tuple[Type, TypedExpr]], what: str, unifier: Unifie
     before = unifier.join_all(types[:odd])
     assert before is not None
     fixes = align_fixes(exprs[0], exprs[odd]) or conversion_fixes(exprs[odd], before)
+    # Either element may be the wrong one.
+    fixes = tuple(replace(fix, applicability=Applicability.MAYBE) for fix in fixes)
     return Diagnostic(
         CheckCode.MIXED_TYPES,
         f"a {what} holds one type, not `{before}` and `{types[odd]}`",

@@ -33,6 +33,9 @@ SETTINGS: Final[Mapping[str, Setting]] = {
 WORDS: Final[Mapping[str, tuple[str, ...]]] = {"nodePolicy": ("binpack", "spread"), ASKED: ("all", CHOSEN)}
 """The values of settings that take few."""
 
+CARD_POLICIES: Final = ("binpack", "spread", "numa", "mutex", "topology-aware")
+"""The words of `cardPolicy` that shipped devices know. A device may know others; the rest means `spread`."""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedSharing:

@@ -11,9 +11,11 @@ from kdsl.check.model.codes import CheckCode
 from kdsl.check.names.externals import NO_EXTERNALS, PLUGINS, ExternalRule, Externals
 from kdsl.lang.choices import RuleKind
 from kdsl.lang.program import Program, alias_of
-from kdsl.lang.tree import Declaration, Name, Predicate, Score
+from kdsl.lang.tree import Declaration, Device, Name, Predicate, Preemption, Profile, Queue, Score
 
 D = TypeVar("D", bound=Declaration)
+
+_NAMED_IN_PROFILES = (Predicate, Score, Queue, Preemption, Device, Profile)
 
 
 def _without_body(rule: ExternalRule, kind: type[Predicate] | type[Score]) -> Predicate | Score:
@@ -87,7 +89,10 @@ class Declarations:
         package = home.imports.get(qualifier, qualifier) if qualifier else home.package
         if package != home.package and package not in home.imports.values():
             return None
-        named = self._by_name.get((package, last), ())
+        return self._named(kind, package, last)
+
+    def _named(self, kind: type[D], package: str, name: str) -> Located[D] | None:
+        named = self._by_name.get((package, name), ())
         return next((each for each in named if isinstance(each.declaration, kind)), None)
 
     def visible(self, kind: type[D], home: Home) -> Iterator[str]:
@@ -99,6 +104,37 @@ class Declarations:
                 yield f"{alias}.{each.name}"
         for each in self._external(kind):
             yield each.qualified
+
+    def undeclared(self, kind: type[Declaration], name: Name, home: Home) -> Diagnostic:
+        """Return the error for a name of this kind that is neither declared at `home` nor imported."""
+        known = list(self.visible(kind, home))
+        help_ = self._of_another_kind(name.text, home) or self._not_imported(kind, name.text, home)
+        help_, fixes = (help_, ()) if help_ else suggest(name.span, name.text, known)
+        help_ = help_ or (() if fixes else _same_elsewhere(name.text, known))
+        if not help_ and not fixes:
+            imported = ", ".join(f"`{package}`" for package in home.imports.values())
+            help_ = (f"looked in this package{' and in ' + imported if imported else '; it imports none'}",)
+        return Diagnostic(
+            CheckCode.UNKNOWN_RULE,
+            f"unknown {_word(kind)} `{name.text}`",
+            name.span,
+            "not declared",
+            help=help_,
+            fixes=fixes,
+        )
+
+    def _of_another_kind(self, name: str, home: Home) -> tuple[str, ...]:
+        found = [kind for kind in _NAMED_IN_PROFILES if self.find(kind, name, home) is not None]
+        return tuple(f"`{name}` is a {_word(kind)}" for kind in found)
+
+    def _not_imported(self, kind: type[Declaration], name: str, home: Home) -> tuple[str, ...]:
+        """Return the help where a loaded package that the file does not import declares the name."""
+        others = self._packages.keys() - {home.package, *home.imports.values()}
+        owners = sorted(each for each in others if self._named(kind, each, name) is not None)
+        return tuple(
+            f"add the line `import {package}` and write `{package.rpartition('.')[2]}.{name}`"
+            for package in owners
+        )
 
     def _external(self, kind: type[D]) -> Iterator[Located[D]]:
         for located in self._placeable:
@@ -116,21 +152,8 @@ def is_external(name: str, home: Home) -> bool:
     return name.startswith(f"{PLUGINS}.") and PLUGINS not in home.imports
 
 
-def undeclared(kind: str, name: Name, known: list[str], home: Home) -> Diagnostic:
-    """Return the error for a name of this kind that is neither declared here nor imported."""
-    help_, fixes = suggest(name.span, name.text, known)
-    help_ = help_ or (() if fixes else _same_elsewhere(name.text, known))
-    if not help_ and not fixes:
-        imported = ", ".join(f"`{package}`" for package in home.imports.values())
-        help_ = (f"looked in this package{' and in ' + imported if imported else '; it imports none'}",)
-    return Diagnostic(
-        CheckCode.UNKNOWN_RULE,
-        f"unknown {kind} `{name.text}`",
-        name.span,
-        "not declared",
-        help=help_,
-        fixes=fixes,
-    )
+def _word(kind: type[Declaration]) -> str:
+    return kind.__name__.lower()
 
 
 def _same_elsewhere(name: str, known: list[str]) -> tuple[str, ...]:

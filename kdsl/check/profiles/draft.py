@@ -14,12 +14,12 @@ from kdsl.check.expressions.mismatch import listing
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedParam, CheckedPredicate, CheckedSample
 from kdsl.check.model.sharing import DEVICES
-from kdsl.check.names.declarations import Declarations, Home, Located, is_external, undeclared
+from kdsl.check.names.declarations import Declarations, Home, Located, is_external
 from kdsl.check.names.externals import unknown_external
 from kdsl.check.profiles.sharing import DevicesDraft
 from kdsl.lang.choices import RuleKind
 from kdsl.lang.profile_tree import CheckPredicates, Disable, SchedulerName, SetParam, Tighten, UseQueue
-from kdsl.lang.tree import Name, Param, Predicate, Preemption, Profile, Queue, Score, Statement
+from kdsl.lang.tree import Device, Name, Param, Predicate, Preemption, Profile, Queue, Score, Statement
 
 _KINDS = {RuleKind.PREDICATE: Predicate, RuleKind.SCORE: Score, RuleKind.PREEMPTION: Preemption}
 
@@ -58,7 +58,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The state of a profile after some of its statements; `is_known` is false where its base has errors."""
+    """The state of a profile after some of its statements.
+
+    `is_known` is false where its base has errors; `unknown` are the names of added rules that do not exist.
+    """
 
     predicates: tuple[Entry, ...] = ()
     scores: tuple[Entry, ...] = ()
@@ -70,6 +73,15 @@ class Draft:
     preemption: Entry | None = None
     devices: DevicesDraft | None = None
     is_known: bool = True
+    unknown: frozenset[str] = frozenset()
+
+    def without(self, unknown: Name) -> Draft:
+        """Return the draft with a further name that no rule has."""
+        return replace(self, unknown=self.unknown | {_last_word(unknown)})
+
+    def surely_lacks(self, name: Name) -> bool:
+        """Return whether the profile lacks this rule whatever the reported errors hide."""
+        return self.is_known and _last_word(name) not in self.unknown
 
     def of(self, kind: RuleKind) -> tuple[Entry, ...]:
         """Return the predicates, the scores, or the preemption if there is one."""
@@ -118,11 +130,11 @@ def entry_at(entries: tuple[Entry, ...], name: Name, declarations: Declarations,
 
 
 def not_in_profile(draft: Draft, kind: RuleKind, name: Name, verb: str) -> Iterator[Diagnostic]:
-    """Yield the error for a rule that a profile does not have, if all its rules are known.
+    """Yield the error for a rule that a profile does not have, unless a reported error explains that.
 
     `verb` is the intended change.
     """
-    if not draft.is_known:
+    if not draft.surely_lacks(name):
         return
     names = [entry.name for entry in draft.of(kind)]
     fixes: tuple[Fix, ...] = ()
@@ -144,8 +156,7 @@ def unknown_rule(declarations: Declarations, kind: RuleKind, name: Name, home: H
     """Return the error for a rule to add that does not exist."""
     if is_external(name.text, home):
         return unknown_external(declarations.externals.rules, kind, name)
-    known = declarations.visible(_KINDS[kind], home)
-    return undeclared(str(kind), name, list(known), home)
+    return declarations.undeclared(_KINDS[kind], name, home)
 
 
 def used_twice(entry: Entry, name: Name, kind: RuleKind) -> Diagnostic:
@@ -197,16 +208,32 @@ def mandatory(rule: Predicate, statement: Disable) -> Diagnostic:
 
 
 def no_such_rule(draft: Draft, statement: SetParam) -> Iterator[Diagnostic]:
-    """Yield the error for a `set` of a rule that a profile does not have, if all its rules are known."""
-    if draft.is_known:
+    """Yield the error for a `set` of a rule that a profile does not have, unless a reported error explains
+    that.
+    """
+    name = statement.rule
+    if draft.surely_lacks(name):
         names = sorted({entry.name for entry in draft.entries} | ({DEVICES} if draft.devices else set()))
-        name = statement.rule
         help_, fixes = suggest(name.span, name.text, names)
+        device = _device(draft, name)
+        if device is not None:
+            base = f"{device.home.package.rpartition('.')[2]}.{device.name}"
+            own = f"`device Own extends {base} {{ set {statement.param.text} = … }}`"
+            help_, fixes = (f"parameters of a device are set in a device of your own: {own}",), ()
         if not fixes:
             help_ = help_ or listing("it has", names, most=len(names))
         title = f"the profile has no rule `{name.text}`"
         why = "not a rule of this profile"
         yield Diagnostic(CheckCode.UNKNOWN_RULE, title, name.span, why, help=help_, fixes=fixes)
+
+
+def _device(draft: Draft, name: Name) -> Located[Device] | None:
+    devices = draft.devices.kinds if draft.devices else ()
+    return next((device for device, _ in devices if device.name == _last_word(name)), None)
+
+
+def _last_word(name: Name) -> str:
+    return name.text.rpartition(".")[2]
 
 
 def no_such_param(entries: list[Entry], statement: SetParam) -> Diagnostic:

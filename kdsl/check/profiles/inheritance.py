@@ -11,7 +11,7 @@ from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedParam, CheckedProfile
 from kdsl.check.model.sharing import DEVICES
 from kdsl.check.model.types import ERROR
-from kdsl.check.names.declarations import Declarations, Located, undeclared
+from kdsl.check.names.declarations import Declarations, Located
 from kdsl.check.names.externals import PLUGINS
 from kdsl.check.names.functions import Functions
 from kdsl.check.profiles.draft import (
@@ -135,8 +135,7 @@ class Profiles:
             return Draft()
         base = self._declarations.find(Profile, name.text, located.home)
         if base is None:
-            known = list(self._declarations.visible(Profile, located.home))
-            self._diagnostics.append(undeclared("profile", name, known, located.home))
+            self._diagnostics.append(self._declarations.undeclared(Profile, name, located.home))
             return Draft(is_known=False)
         if base.qualified in self._running:
             cycle = [*self._running[self._running.index(base.qualified) :], base.qualified]
@@ -162,7 +161,7 @@ class Profiles:
                 return draft if queue is None else replace(draft, queue=queue, queue_use=statement)
             case UsePreemption(name=name):
                 preemption = self._preemption(name, located)
-                return draft if preemption is None else replace(draft, preemption=preemption)
+                return draft.without(name) if preemption is None else replace(draft, preemption=preemption)
             case PredicateList(names=names):
                 for name in (
                     names if self._is_root(located, statement.span, "predicates", "add predicate X") else ()
@@ -208,15 +207,13 @@ class Profiles:
     def _queue(self, name: Name, located: Located[Profile]) -> Located[Queue] | None:
         queue = self._declarations.find(Queue, name.text, located.home)
         if queue is None:
-            known = list(self._declarations.visible(Queue, located.home))
-            self._diagnostics.append(undeclared("queue", name, known, located.home))
+            self._diagnostics.append(self._declarations.undeclared(Queue, name, located.home))
         return queue
 
     def _preemption(self, name: Name, located: Located[Profile]) -> Entry | None:
         preemption = self._declarations.find(Preemption, name.text, located.home)
         if preemption is None:
-            known = list(self._declarations.visible(Preemption, located.home))
-            self._diagnostics.append(undeclared("preemption", name, known, located.home))
+            self._diagnostics.append(self._declarations.undeclared(Preemption, name, located.home))
             return None
         return Entry(preemption, name, name.span)
 
@@ -237,7 +234,7 @@ class Profiles:
             rule = self._declarations.find(Score, name.text, located.home)
         if rule is None:
             self._diagnostics.append(unknown_rule(self._declarations, kind, name, located.home))
-            return draft
+            return draft.without(name)
         entries = draft.of(kind)
         same = next((entry for entry in entries if entry.name == rule.name), None)
         if same is not None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, Label, Severity, did_you_mean
+from kdsl.base.span import Span
 from kdsl.check.expressions.mismatch import listing
 from kdsl.check.expressions.scope import Frame
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import CheckedParam
-from kdsl.check.model.sharing import DEVICES, SETTINGS, WORDS, constant_text
+from kdsl.check.model.sharing import CARD_POLICIES, DEVICES, SETTINGS, WORDS, constant_text
 from kdsl.check.model.typed import UNDECLARED, Const, Var
 from kdsl.check.model.types import ERROR, INT, STRING
-from kdsl.check.names.declarations import Declarations, Home, Located, undeclared
+from kdsl.check.names.declarations import Declarations, Home, Located
 from kdsl.check.names.functions import Functions
 from kdsl.check.profiles.sharing import LARGEST, DevicesDraft
 from kdsl.lang.profile_tree import SetParam, UseDevices
@@ -42,8 +43,7 @@ class ProfileDevices:
         for name in statement.names:
             device = self.declarations.find(Device, name.text, home)
             if device is None:
-                known = list(self.declarations.visible(Device, home))
-                self.diagnostics.append(undeclared("device", name, known, home))
+                self.diagnostics.append(self.declarations.undeclared(Device, name, home))
             elif any(each.qualified == device.qualified for each, _ in kinds):
                 title = f"the profile has device `{device.name}` already"
                 why = "its cards would be counted twice"
@@ -102,5 +102,16 @@ class ProfileDevices:
             title = f"`{what}` must be one of {', '.join(f'`{word}`' for word in words)}"
             self.diagnostics.append(Diagnostic(CheckCode.WEIGHT_RANGE, title, value.span, "this is not"))
             return draft
+        if name.text == "cardPolicy":
+            self.diagnostics.extend(_mistyped(str(number), value.span))
         variable = Var(name.text, UNDECLARED, type=wanted, time=value.time, reads=value.reads, span=name.span)
         return replace(draft, sets={**draft.sets, name.text: CheckedParam(variable, value)})
+
+
+def _mistyped(policy: str, span: Span) -> Iterator[Diagnostic]:
+    """Warn of words that are nearly those of a card policy: they count as `spread`."""
+    for word in policy.split(","):
+        near = () if word in CARD_POLICIES else did_you_mean(word, CARD_POLICIES)
+        if near:
+            title = f"`{word}` is no card policy that the shipped devices know: to them it means `spread`"
+            yield Diagnostic(CheckCode.WEIGHT_RANGE, title, span, severity=Severity.WARNING, help=near)

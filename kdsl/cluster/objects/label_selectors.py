@@ -93,6 +93,11 @@ class LabelSelector:
         return LabelSelector(frozenset(own_labels(labels, labels)))
 
     @property
+    def text(self) -> str:
+        """Return the conditions as `kubectl get --selector` takes them, in the order of their texts."""
+        return ",".join(sorted(one.text for one in self.requirements))
+
+    @property
     def selects_everything(self) -> bool:
         """Return whether there are no conditions."""
         return not self.requirements

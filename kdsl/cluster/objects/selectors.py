@@ -75,6 +75,21 @@ class LabelRequirement(Struct, frozen=True):
                     return False
                 return number > self.bound if self.operator is Operator.GT else number < self.bound
 
+    @property
+    def text(self) -> str:
+        """Return the condition as `kubectl get --selector` takes it."""
+        match self.operator:
+            case Operator.EXISTS:
+                return self.key
+            case Operator.DOES_NOT_EXIST:
+                return f"!{self.key}"
+            case Operator.GT | Operator.LT:
+                return f"{self.key} {'>' if self.operator is Operator.GT else '<'} {self.bound}"
+        values, is_in = sorted(self.values), self.operator is Operator.IN
+        if len(values) == 1:
+            return f"{self.key}{'=' if is_in else '!='}{values[0]}"
+        return f"{self.key} {'in' if is_in else 'notin'} ({','.join(values)})"
+
     def holds_over(self, nodes: NodeColumns) -> Mask:
         match self.operator:
             case Operator.IN:

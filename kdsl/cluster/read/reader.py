@@ -23,6 +23,7 @@ from kdsl.cluster.read.decode import decode_fitting
 from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.read.documents import Document, read_documents
 from kdsl.cluster.read.files import read_files
+from kdsl.cluster.read.pod_classes import PRIORITY_CLASS, PodClasses, with_fields
 from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.read.unknown_fields import UnknownField, unknown_fields
 from kdsl.cluster.read.validate import validate
@@ -33,7 +34,7 @@ Manifest: TypeAlias = dict[str, Any]
 _LIST: Final = "List"
 
 # Requests of a pod that rules cannot read yet: a decision without them may be wrong, so they are reported.
-_UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (("spec", "schedulingGroup"),)
+_UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (("spec", "schedulingGroup"), ("spec", "workloadRef"))
 
 
 MAX_UNKNOWN_FIELDS: Final = 50
@@ -114,6 +115,7 @@ class _Reader:
     more_unknown_fields: int = 0
     places: dict[tuple[str, str, str], str] = field(default_factory=dict)
     templates: ClaimTemplates = field(default_factory=ClaimTemplates)
+    classes: PodClasses = field(default_factory=PodClasses)
 
     def take(self, document: Document) -> None:
         problems = Problems(self.found, document.where)
@@ -125,6 +127,11 @@ class _Reader:
         if kind == TEMPLATE:
             if not self.templates.add(raw):
                 title = "a template needs a name and the spec of a claim (`spec.spec`)"
+                problems.add(InputCode.MISSING, (), title)
+            return
+        if kind == PRIORITY_CLASS:
+            if not self.classes.add(raw):
+                title = "a priority class needs a name and a number (`value`)"
                 problems.add(InputCode.MISSING, (), title)
             return
         if into is None:
@@ -147,6 +154,8 @@ class _Reader:
             problems.add(InputCode.DUPLICATE_OBJECT, (), title, f"the first one is {self.places[key]}")
             return
         self.places[key] = problems.where
+        if isinstance(decoded, Pod) and isinstance(spec := raw.get("spec"), dict):
+            self.classes.note(len(self.objects), spec)
         self.objects.append(api_object)
         if self.keeps_sources:
             # Items of typed lists may have no kind.
@@ -193,8 +202,19 @@ class _Reader:
             if created and self.keeps_sources:
                 self.sources[at] = _with_statuses(self.sources[at], created)
 
+    def _set_priorities(self) -> None:
+        for at, fields in self.classes.priorities():
+            pod = self.objects[at]
+            assert isinstance(pod, Pod)
+            self.objects[at] = with_fields(pod, fields)
+            if self.keeps_sources:
+                source = self.sources[at]
+                self.sources[at] = {**source, "spec": {**source["spec"], **fields}}
+        self.found.extend(self.classes.problems())
+
     def result(self) -> ReadResult:
         self._create_claims()
+        self._set_priorities()
         for path, count in self.unread_fields.items():
             pods = "1 pod has" if count == 1 else f"{count} pods have"
             title = f"{pods} `{path_text(path)}`, which no rule can read yet"

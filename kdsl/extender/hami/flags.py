@@ -17,6 +17,7 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source
+from kdsl.check.model.sharing import CARD_POLICIES
 from kdsl.config.codes import ConfigCode
 from kdsl.config.hami import PROFILE, DeviceProfile, convert_device_configuration
 from kdsl.hooks.context import PluginContext
@@ -24,7 +25,6 @@ from kdsl.lang.discovery import MAX_BYTES, SUFFIX, read_source, unreadable
 from kdsl.lang.yaml_tree import YamlMapping, read_yaml
 from kdsl.reload import Reloaded, Sources
 
-_CARD_POLICIES: Final = ("binpack", "spread", "numa", "mutex", "topology-aware")
 POLICIES: Final = {"node_policy": "nodePolicy", "card_policy": "cardPolicy"}
 _NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -88,8 +88,8 @@ def node_labels(text: str) -> Mapping[str, str]:
 def card_policies(text: str) -> str:
     """Check a list of policies for cards, `numa,binpack`; raise ValueError."""
     for name in filter(None, text.split(",")):
-        if name not in _CARD_POLICIES:
-            near = did_you_mean(name, _CARD_POLICIES) or (f"there are {', '.join(_CARD_POLICIES)}",)
+        if name not in CARD_POLICIES:
+            near = did_you_mean(name, CARD_POLICIES) or (f"there are {', '.join(CARD_POLICIES)}",)
             raise ValueError("; ".join((f"there is no policy `{name}`", *near)))
     return text
 

@@ -7,15 +7,15 @@ each sample.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kdsl.base.diagnostic import has_errors
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.base.errors import InvalidInputError, gathered
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cycle.decision import TieBreak
 from kdsl.lab.inputs.sources import OtherTrace
@@ -49,18 +49,22 @@ _WHOLE: Final = ("pending", "nodes", "evictions")
 """The columns of samples that are whole numbers."""
 
 
-def check(time: TimeSpec, sources: Iterable[TraceSource]) -> None:
-    """Raise InvalidInputError if the traces or `time` cannot be run, whatever choice is made."""
-    for source in sources:
-        if isinstance(source, OtherTrace):
-            facts = reading_of(source).workload.nodes
-        else:
-            facts = workload_of(trace_of(source)).nodes
-            if _needs_times(source):
+def check(time: TimeSpec, source: TraceSource) -> None:
+    """Raise InvalidInputError with all mistakes if the trace or `time` cannot be run, whatever is chosen."""
+    found: list[Diagnostic] = []
+    if isinstance(source, OtherTrace):
+        facts = reading_of(source).workload.nodes
+    else:
+        facts = workload_of(trace_of(source)).nodes
+        if _needs_times(source):
+            with gathered(found):
                 _times(source.pods)
-        nodes = {node.name: node for node in facts}
-        for sizes in time.sizes():
+    nodes = {node.name: node for node in facts}
+    for sizes in time.sizes():
+        with gathered(found):
             time.plan(sizes, nodes)
+    if found:
+        raise InvalidInputError(found)
 
 
 def run_job(

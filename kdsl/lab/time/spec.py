@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
-from kdsl.base.errors import InvalidInputError
+from kdsl.base.errors import InvalidInputError, gathered
 from kdsl.base.frozen_map import freeze
 from kdsl.base.paths import Path, path_text
 from kdsl.base.span import Span
@@ -80,10 +80,17 @@ class TimeSpec:
     def plan(self, sizes: Values, nodes: Mapping[str, NodeFacts]) -> TimePlan:
         """Return the plan of a run; `nodes` are those of the trace.
 
-        Raises InvalidInputError if a group is like a node that is not there, or its `min` exceeds its `max`.
+        Raises InvalidInputError if groups are like nodes that are not there, or a `min` exceeds its `max`.
         """
         values = self.fixed(sizes)
         evicted, plain = values.get("evicted", {}), TimePlan()
+        found: list[Diagnostic] = []
+        groups: list[NodeGroup] = []
+        for name, group in values.get("groups", {}).items():
+            with gathered(found):
+                groups.append(self._group(name, group, nodes))
+        if found:
+            raise InvalidInputError(found)
         return TimePlan(
             until=seconds(values["until"]) if "until" in values else None,
             stop=Stop(values.get("stop", plain.stop)),
@@ -92,7 +99,7 @@ class TimeSpec:
             return_after=seconds(evicted.get("returnAfter", plain.return_after)),
             after_eviction=AfterEviction(evicted.get("duration", plain.after_eviction)),
             flush=bool(values.get("flush", plain.flush)),
-            groups=tuple(self._group(name, group, nodes) for name, group in values.get("groups", {}).items()),
+            groups=tuple(groups),
             scaling=_scaling(values["autoscaler"]) if "autoscaler" in values else None,
         )
 

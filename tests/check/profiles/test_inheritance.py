@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kdsl.base.diagnostic import Severity
 from kdsl.base.span import Source
 from kdsl.check.checker import CheckResult
 from kdsl.check.model.rule_set import CheckedProfile
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Comprehension
 
-from tests.check.programs import check_sources, profile_of, rules_of, shipped
+from tests.check.programs import ROOT, check_sources, profile_of, rules_of, shipped
 
 _RULES = """
 predicate First { param limit = 1 require node.podCount < limit else "first" }
@@ -217,3 +218,39 @@ def test_check_is_said_once() -> None:
     assert [(each.code, each.span.text if each.span else "") for each in result.diagnostics] == [
         ("K0408", "check first")
     ]
+
+
+def test_a_rule_of_a_package_that_is_not_imported() -> None:
+    other = Source("other.kdsl", "kdsl 1\npackage far.away\nscore Distant { value 1 }\n")
+    text = "kdsl 1\npackage near\nqueue Q { order by pod.priority }\n"
+    profile = 'profile p { scheduler "s" queue Q scores { Distant weight 1 } }'
+    (found,) = check_sources(Source("near.kdsl", text + profile), other).diagnostics
+    assert found.title == "unknown score `Distant`"
+    assert found.help == ("add the line `import far.away` and write `away.Distant`",)
+
+
+def _with_nvidia(statements: str) -> CheckResult:
+    imports = "import devices.nvidia\nimport kubernetes.v1_36 as kubernetes\n"
+    profile = f'profile p {{ scheduler "s" queue Fifo devices nvidia.Nvidia {statements} }}'
+    paths = (ROOT / "rules/devices").glob("*.kdsl")
+    libraries = [Source(str(path), path.read_text("utf-8")) for path in paths]
+    return check_sources(
+        Source("team.kdsl", f"kdsl 1\npackage team\n{imports}{_RULES}{profile}"), shipped(), *libraries
+    )
+
+
+def test_a_parameter_of_a_device_is_not_set_in_a_profile() -> None:
+    (found,) = _with_nvidia("set Nvidia.sharesInstances = true").diagnostics
+    assert found.title == "the profile has no rule `Nvidia`"
+    assert (
+        "a device of your own: `device Own extends nvidia.Nvidia { set sharesInstances = … }`"
+        in found.help[0]
+    )
+
+
+def test_a_mistyped_card_policy() -> None:
+    (found,) = _with_nvidia('set Devices.cardPolicy = "numa,topolgy-aware"').diagnostics
+    assert (found.code, found.severity) == ("K0403", Severity.WARNING)
+    assert found.help == ("did you mean `topology-aware`?",)
+    for policy in ("numa,binpack", "a-word-of-my-own-device"):
+        assert not _with_nvidia(f'set Devices.cardPolicy = "{policy}"').diagnostics

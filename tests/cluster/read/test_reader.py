@@ -131,6 +131,10 @@ def test_pod_fields_that_no_rule_can_read_are_said_once() -> None:
     assert [one.title for one in result.diagnostics] == [
         "2 pods have `spec.schedulingGroup`, which no rule can read yet",  # K1201
     ]
+    result = read_values([{**POD, "spec": {**POD["spec"], "workloadRef": {"name": "w"}}}])  # type: ignore[dict-item]
+    assert [one.title for one in result.diagnostics] == [
+        "1 pod has `spec.workloadRef`, which no rule can read yet"
+    ]
 
 
 def test_all_mistakes_of_an_object_are_found_and_the_others_kept() -> None:

@@ -247,6 +247,18 @@ def test_a_table_without_times_is_refused(tmp_path: Path) -> None:
     assert "this file has no column `creation_time`" in result.stderr
 
 
+def test_mistakes_of_tables_groups_and_profiles_come_together(tmp_path: Path) -> None:
+    groups = {"a": {"like": "node-33", "count": [1, 2]}, "b": {"like": "node-44", "count": 1}}
+    traces = {**EXPERIMENT["traces"], "gone": {"nodes": "gone.csv", "pods": "pods.csv"}}
+    path = _write(
+        tmp_path, time={"groups": groups}, traces=traces, profiles={"P": {"profile": "policies.nothing"}}
+    )
+    said = kdsl("lab", "run", str(path), "--out", str(tmp_path / "out")).stderr
+    parts = ("no node `node-33`", "no node `node-44`", "cannot read this file", "no package `policies`")
+    assert [said.count(part) for part in parts] == [1, 1, 1, 1]
+    assert "4 errors" in said
+
+
 def test_fits_are_written_as_experiments_read_them(tmp_path: Path) -> None:
     _write(tmp_path)
     result = kdsl("lab", "fit", str(tmp_path / "pods.csv"))

@@ -1,0 +1,27 @@
+"""Objects of a cluster that cannot be read are left out, and the warning says so and what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from kdsl.live.http import Answer, Request
+from kdsl.live.listing import MAX_REPORTED, list_cluster
+from kdsl.live.needs import Need, Needs
+from kdsl.live.resources import PODS
+
+
+class Served:
+    """A server with pods whose priority is no number."""
+
+    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+        meta = {"namespace": "a", "resourceVersion": "1"}
+        pods = [{"metadata": {**meta, "name": f"p{at}"}, "spec": {"priority": "high"}} for at in range(12)]
+        return Answer(200, json.dumps({"metadata": {}, "items": pods}).encode())
+
+
+def test_unreadable_objects_have_a_cure() -> None:
+    listed = asyncio.run(list_cluster(Served(), Needs((Need(PODS, ("pods",)),)), "here"))
+    assert len(listed.problems) == MAX_REPORTED + 1
+    assert listed.problems[-1].title == "12 objects of pods are left out"
+    assert all("answer is made without it" in each.help[0] for each in listed.problems)
