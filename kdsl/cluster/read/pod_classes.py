@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.cluster.api.objects import Pod
-from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.read.codes import InputCode
 
 PRIORITY_CLASS: Final = ("scheduling.k8s.io/v1", "PriorityClass")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.documents import Document
-from kdsl.cluster.read.problems import InputCode
 from kdsl.cluster.read.reader import ReadResult, read_all, read_values
 
 
