@@ -337,7 +337,7 @@ def _chosen(items: Sequence[Value], index: Column) -> ColumnValue:
 
 
 def _at(items: Sequence[Value], places: Int64s) -> ColumnValue:
-    """Return the items at some positions: a column of numbers, or a list of such columns."""
+    """Return the items at some positions: numbers or texts, or a list with a column for each of its items."""
     classes = {item.__class__ for item in items}
     if len(classes) == 1 and (dtype := PLAIN.get(*classes)) is not None:
         if not is_traced(places):
@@ -351,7 +351,9 @@ def _at(items: Sequence[Value], places: Int64s) -> ColumnValue:
     if classes <= {tuple, list} and len(sizes := {len(item) for item in items}) == 1:
         columns = [_at([item[at] for item in items], places) for at in range(*sizes)]
         return Items(tuple(PresentItem(at, each, None) for at, each in enumerate(columns)), False)
-    raise NotColumnar
+    if classes != {str} or is_traced(places):
+        raise NotColumnar
+    return Coded(places, items)
 
 
 def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:

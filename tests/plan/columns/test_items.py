@@ -107,8 +107,26 @@ def test_lists(ints: Items, doubles: Items, index: int) -> None:
     check("list_size", ints)
     check("list_sum_double", doubles)
     check("list_sum_int", ints)
+    for name in ("list_min", "list_max"):
+        check(f"{name}_int", ints)
+        check(f"{name}_double", doubles)
     for each in (ints, doubles):
         check("index_list", each, Same(index))
+
+
+CONSTANTS = st.one_of(
+    st.lists(INTS, min_size=1, max_size=3),
+    st.lists(DOUBLES, min_size=1, max_size=3),
+    st.lists(st.booleans(), min_size=1, max_size=3),
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=3),
+    st.lists(st.tuples(INTS, DOUBLES), min_size=1, max_size=3),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(CONSTANTS, st.lists(st.integers(-1, 3), min_size=ROWS, max_size=ROWS), MASKS)
+def test_the_item_at_the_position_of_each_row(constants: list[Value], places: list[int], bad: Bad) -> None:
+    check("index_list", Same(tuple(constants)), Column(np.array(places, np.int64), bad))
 
 
 @settings(deadline=None, max_examples=60)
