@@ -67,7 +67,7 @@ class PodClasses(Struct):
         first = self.known.get(name)
         if first is not None and name not in _SYSTEM and _is_other(found, first):
             title = f"a second PriorityClass is named `{name}`, with other values"
-            problems.add(InputCode.DUPLICATE_OBJECT, (), title, f"its value is {value}, not {first.value}")
+            problems.add(InputCode.DUPLICATE_OBJECT, (), title, "remove one of them")
             return
         check_priority(value, ("value",), problems)
         check_preemption_policy(found.preemption_policy, ("preemptionPolicy",), problems)
