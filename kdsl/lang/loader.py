@@ -182,6 +182,12 @@ def _no_package(source: Source) -> Diagnostic:
     return Diagnostic(LangCode.NO_PACKAGE, title, where=source.path, help=(help_line,))
 
 
+def _packages_below(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the help line for a folder of packages in the place of one of them."""
+    below = sorted(each for each in known if each.startswith(f"{name}."))
+    return (f"write one of its packages: {', '.join(f'`{each}`' for each in below)}",) if below else ()
+
+
 def _import_problems(
     file: File, known: Mapping[str, object] | None, shelved: Collection[str]
 ) -> Iterator[Diagnostic]:
@@ -193,7 +199,9 @@ def _import_problems(
             title = f"there is no package `{package.text}`"
             help_, fixes = suggest(package.span, package.text, {*known, *shelved})
             if not help_ and not fixes:
-                help_ = ("only named files and folders are read: name the folder of the package as well",)
+                help_ = _packages_below(package.text, {*known, *shelved}) or (
+                    "only named files and folders are read: name the folder of the package as well",
+                )
             yield Diagnostic(
                 LangCode.UNKNOWN_PACKAGE,
                 title,

@@ -79,6 +79,16 @@ def test_an_unknown_package_may_be_near_one_of_a_library() -> None:
     assert [fix.title for fix in problem.fixes] == ["did you mean `kubernetes.v1_36`?"]
 
 
+def test_a_folder_of_packages_is_none_itself() -> None:
+    library = [Source("l.kdsl", "kdsl 1\npackage kubernetes.v1_36\n")]
+    files = [Source("a.kdsl", "kdsl 1\npackage a\nimport kubernetes\nimport absent\n")]
+    found = load_sources(files, lambda: [library]).diagnostics
+    assert [problem.help for problem in found] == [
+        ("write one of its packages: `kubernetes.v1_36`",),
+        ("only named files and folders are read: name the folder of the package as well",),
+    ]
+
+
 def test_a_broken_file_does_not_make_its_package_unknown() -> None:
     result = load(a="package a\nscore {}", b="package b\nimport a")
     assert codes(result) == [LangCode.UNEXPECTED]

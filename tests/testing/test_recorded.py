@@ -242,3 +242,23 @@ tests:
     assert [each.title.replace(f"{tmp_path}/", "") for each in found] == said
     if source in ("trace.jsonl", "trace.jsonl#cycle=x"):
         assert found[0].help == ("cycles are counted from 0: `trace.jsonl#cycle=0`",)
+
+
+def test_a_warning_about_all_pods_of_a_record_comes_once(rules: RuleSet, tmp_path: Path) -> None:
+    """A record of pods from files without the class: each pod lacks the priority."""
+    plain = {"runtimeClassName": "kata", "containers": [{"name": "c", "image": "i"}]}
+    pods = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{at}"}, "spec": plain} for at in range(3)
+    ]
+    (tmp_path / "pods.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+    paths = [str(QUICKSTART / "cluster.yaml"), str(tmp_path / "pods.json")]
+    workload, _ = read_kubernetes(paths, [], keeps_manifests=True)
+    lines: list[str] = []
+    simulate(rules, workload, Settings(profile="kubernetes.v1_36.default"), record=lines.append)
+    (tmp_path / "trace.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    found: list[Diagnostic] = []
+    place = parse_document(Source("t.yaml", "from: ['trace.jsonl#cycle=2']"), found)
+    assert len(read_fixtures(place, tmp_path, found).of[Kind.PODS]) >= 3
+    assert [one.title for one in found] == [
+        "1 pod has a `runtimeClassName`, but not what the API server takes from the class"
+    ]

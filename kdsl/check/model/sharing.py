@@ -34,7 +34,7 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {"nodePolicy": ("binpack", "spread
 """The values of settings that take few."""
 
 CARD_POLICIES: Final = ("binpack", "spread", "numa", "mutex", "topology-aware")
-"""The words of `cardPolicy` that shipped devices know. A device may know others; the rest means `spread`."""
+"""The words of `cardPolicy` that shipped devices know. A device may know others."""
 
 
 @dataclass(frozen=True, slots=True)

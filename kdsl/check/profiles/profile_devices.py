@@ -109,9 +109,12 @@ class ProfileDevices:
 
 
 def _mistyped(policy: str, span: Span) -> Iterator[Diagnostic]:
-    """Warn of words that are nearly those of a card policy: they count as `spread`."""
-    for word in policy.split(","):
+    """Warn of words that are nearly card policies: they count as `spread`, and in a list not at all."""
+    listed = policy.split(",")
+    is_list = len(listed) > 1
+    for word in (each.strip() for each in listed) if is_list else listed:
         near = () if word in CARD_POLICIES else did_you_mean(word, CARD_POLICIES)
         if near:
-            title = f"`{word}` is no card policy that the shipped devices know: to them it means `spread`"
+            effect = "they leave it out" if is_list else "to them it means `spread`"
+            title = f"`{word}` is no card policy that the shipped devices know: {effect}"
             yield Diagnostic(CheckCode.WEIGHT_RANGE, title, span, severity=Severity.WARNING, help=near)

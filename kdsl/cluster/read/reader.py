@@ -130,9 +130,7 @@ class _Reader:
                 problems.add(InputCode.MISSING, (), title)
             return
         if kind == PRIORITY_CLASS:
-            if not self.classes.add(raw):
-                title = "a priority class needs a name and a number (`value`)"
-                problems.add(InputCode.MISSING, (), title)
+            self.classes.add(raw, problems)
             return
         if into is None:
             self._skip(kind, problems)

@@ -106,17 +106,24 @@ def _check_pod(pod: Pod, problems: Problems) -> None:
     check_spread(spec.topology_spread_constraints, problems)
     _check_volumes(spec.volumes, problems)
     _check_claims(spec.resource_claims, problems)
-    if spec.preemption_policy:
-        check_known(spec.preemption_policy, PREEMPTION_POLICIES, ("spec", "preemptionPolicy"), problems)
+    check_preemption_policy(spec.preemption_policy, ("spec", "preemptionPolicy"), problems)
     gates = [gate.name for gate in spec.scheduling_gates]
     _check_unique(gates, ("spec", "schedulingGates"), "scheduling gate", problems)
-    if spec.priority is not None and spec.priority not in _INT32:
-        problems.add(
-            InputCode.VALUE,
-            ("spec", "priority"),
-            f"priority {spec.priority} is not a 32-bit integer",
-            f"write one from {_INT32[0]} to {_INT32[-1]}",
-        )
+    if spec.priority is not None:
+        check_priority(spec.priority, ("spec", "priority"), problems)
+
+
+def check_priority(priority: int, path: Path, problems: Problems) -> None:
+    """Report a priority that is out of range."""
+    if priority not in _INT32:
+        title = f"priority {priority} is not a 32-bit integer"
+        problems.add(InputCode.VALUE, path, title, f"write one from {_INT32[0]} to {_INT32[-1]}")
+
+
+def check_preemption_policy(policy: str, path: Path, problems: Problems) -> None:
+    """Report a policy that is not known; an empty one counts as absent."""
+    if policy:
+        check_known(policy, PREEMPTION_POLICIES, path, problems)
 
 
 def _check_volumes(volumes: Sequence[Volume], problems: Problems) -> None:

@@ -252,5 +252,9 @@ def test_a_mistyped_card_policy() -> None:
     (found,) = _with_nvidia('set Devices.cardPolicy = "numa,topolgy-aware"').diagnostics
     assert (found.code, found.severity) == ("K0403", Severity.WARNING)
     assert found.help == ("did you mean `topology-aware`?",)
-    for policy in ("numa,binpack", "a-word-of-my-own-device"):
+    assert found.title.endswith(": they leave it out")
+    (found,) = _with_nvidia('set Devices.cardPolicy = " binpack"').diagnostics
+    assert found.title.endswith(": to them it means `spread`")
+    # Devices trim the words of a list.
+    for policy in ("numa,binpack", "numa, binpack", "a-word-of-my-own-device"):
         assert not _with_nvidia(f'set Devices.cardPolicy = "{policy}"').diagnostics

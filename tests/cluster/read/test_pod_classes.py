@@ -79,11 +79,41 @@ def test_classes_without_effect_are_told() -> None:
         "2 pods have a `priorityClassName` and no `priority`, which counts as 0",
         "1 pod has a `runtimeClassName`, but not what the API server takes from the class",
     ]
-    assert "`high`" in result.diagnostics[0].help[0]
+    assert "`high`" in result.diagnostics[0].help[1]
     assert ranks(result)["a"] == (0, "PreemptLowerPriority")
 
 
-@pytest.mark.parametrize("value", [None, "high", 2**31, {}])
-def test_a_class_without_a_number(value: object) -> None:
-    result = read_values([a_class("high", value)])
-    assert [one.code for one in result.diagnostics] == [InputCode.MISSING]
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_several_defaults_the_lowest_counts(order: int) -> None:
+    """As in the API server's admission."""
+    defaults = [a_class("usual", 7, globalDefault=True), a_class("less", -3, globalDefault=True)]
+    result = read_values([a_pod("p"), *defaults[::order]])
+    assert ranks(result) == {"p": (-3, "PreemptLowerPriority")}
+
+
+@pytest.mark.parametrize(
+    ("value", "fields", "code", "where"),
+    [
+        (None, {}, InputCode.MISSING, "<values>#1"),
+        ("high", {}, InputCode.WRONG_TYPE, "<values>#1: value"),
+        ({}, {}, InputCode.WRONG_TYPE, "<values>#1: value"),
+        (2**31, {}, InputCode.VALUE, "<values>#1: value"),
+        (5, {"globalDefault": "true"}, InputCode.WRONG_TYPE, "<values>#1: globalDefault"),
+        (5, {"preemptionPolicy": "never"}, InputCode.VALUE, "<values>#1: preemptionPolicy"),
+    ],
+)
+def test_a_broken_class(value: object, fields: dict[str, object], code: InputCode, where: str) -> None:
+    """Its pods would have values that a record of them could not be read with again."""
+    result = read_values([a_class("high", value, **fields), a_pod("p", priorityClassName="high")])
+    assert [(one.code, one.where) for one in result.diagnostics][:1] == [(code, where)]
+    assert ranks(result) == {"p": (0, "PreemptLowerPriority")}
+
+
+def test_a_class_may_come_twice_with_equal_values() -> None:
+    """An export and a file of one's own hold the same class; others would decide by the order of files."""
+    critical = a_class("system-node-critical", 2_000_001_000, preemptionPolicy="PreemptLowerPriority")
+    twice = [a_class("high", 9), a_class("high", 9, preemptionPolicy="PreemptLowerPriority"), critical]
+    assert not read_values(twice).diagnostics
+    result = read_values([*twice, a_class("high", 8), a_pod("p", priorityClassName="high")])
+    assert [one.code for one in result.diagnostics] == [InputCode.DUPLICATE_OBJECT]
+    assert ranks(result)["p"] == (9, "PreemptLowerPriority")
