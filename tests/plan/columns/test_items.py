@@ -107,8 +107,30 @@ def test_lists(ints: Items, doubles: Items, index: int) -> None:
     check("list_size", ints)
     check("list_sum_double", doubles)
     check("list_sum_int", ints)
+    for function in ("min", "max"):
+        check(f"list_{function}_int", ints)
+        check(f"list_{function}_double", doubles)
     for each in (ints, doubles):
         check("index_list", each, Same(index))
+
+
+PLACES = Column(np.array([0, 2, -1, INT_MAX]), np.array([False, False, False, True]))
+CONSTANT_LISTS = [
+    (7,),
+    (1, 2, 3),
+    (0.5, -0.0, 2.5),
+    (True, False, True),
+    ((1, 2), (3, 4), (5, 6)),
+    ((1,),),
+    (),
+]
+
+
+@pytest.mark.parametrize("known", CONSTANT_LISTS)
+def test_a_constant_list_is_indexed_by_a_value_of_each_row(known: tuple[Value, ...]) -> None:
+    check("index_list", Same(known), PLACES)
+    check("index_list", Same(known), Column(np.zeros(ROWS, np.int64)))
+    check("index_list", Same(known), Column(np.full(ROWS, 3)))
 
 
 @settings(deadline=None, max_examples=60)
