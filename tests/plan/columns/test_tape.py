@@ -181,7 +181,9 @@ def test_a_tape_is_not_played_where_the_evaluation_would_take_another_course() -
     ],
 )
 def test_what_the_ranges_of_columns_decide_is_not_recorded(body: str) -> None:
-    _check(_program(body), ROOMS, [PodInfo("a", requests=LOAD)] * len(SIZES))
+    arrivals: list[Arrival] = [PodInfo("a", requests=LOAD)] * len(SIZES)
+    arrivals[4] = NodeFacts("n", allocatable=Resources({"cpu": 1, "x.com/a": 2}))
+    _check(_program(body), ROOMS, arrivals)
 
 
 LIMITS = [100, 900, 101, 902, 2**50, 103, 2**62]
