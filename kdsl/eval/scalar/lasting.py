@@ -143,9 +143,11 @@ def _put(known: dict[Value, Value], most: int, key: Value, entry: Value) -> None
 
 
 def _renewed(counts: Value, meter: Value) -> Value:
-    """Update a list of counts; None if it has to be computed again."""
+    """Update a list of counts, or of such lists; None if it has to be computed again."""
     if not counts:
         return counts
     meter.spend(len(counts))
-    found = tuple([each.renewed(meter) for each in counts])
+    found = tuple(
+        [_renewed(each, meter) if each.__class__ is tuple else each.renewed(meter) for each in counts]
+    )
     return None if None in found else found

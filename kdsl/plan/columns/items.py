@@ -329,8 +329,8 @@ def _chosen(items: Sequence[Value], index: Column) -> ColumnValue:
     places, bad = operand(index, np.int64)
     is_outside = (places < 0) | (places >= len(items))
     # A recording must hold for other rows, too.
-    if is_traced(places) or is_outside.any():
-        if not is_traced(places) and is_outside.all():
+    if is_traced(is_outside) or is_outside.any():
+        if not is_traced(is_outside) and is_outside.all():
             raise AllBad
         places, bad = np.where(is_outside, 0, places), either(bad, is_outside)
     return with_bad(_at(items, places), bad)
@@ -346,7 +346,11 @@ def _at(items: Sequence[Value], places: Int64s) -> ColumnValue:
             raise NotColumnar
         found: Any = items[0]
         for at, item in enumerate(items[1:], 1):
-            found = np.where(places == at, item, found)
+            is_here: Any = places == at
+            if is_traced(is_here):
+                found = np.where(is_here, item, found)
+            elif is_here:
+                found = item
         return Column(found) if is_traced(found) else Same(found)
     if classes <= {tuple, list} and len(sizes := {len(item) for item in items}) == 1:
         columns = [_at([item[at] for item in items], places) for at in range(*sizes)]

@@ -271,7 +271,7 @@ def _in_resources(rows: int, args: list[ColumnValue]) -> ColumnValue:
     name, table = args
     if not isinstance(table, ResourceTable) or not isinstance(name, Same):
         raise NotColumnar
-    return Column(table.read(name.value) != 0)
+    return _column(table.read(name.value) != 0, None, 0)
 
 
 _ORDER: Final[Mapping[str, Callable[[Array, Array], Array]]] = {

@@ -115,7 +115,7 @@ def test_lists(ints: Items, doubles: Items, index: int) -> None:
 
 
 CONSTANTS = st.one_of(
-    st.lists(INTS, min_size=1, max_size=3),
+    st.lists(INTS, max_size=3),
     st.lists(DOUBLES, min_size=1, max_size=3),
     st.lists(st.booleans(), min_size=1, max_size=3),
     st.lists(st.sampled_from("abc"), min_size=1, max_size=3),
@@ -124,7 +124,9 @@ CONSTANTS = st.one_of(
 
 
 @settings(deadline=None, max_examples=60)
-@given(CONSTANTS, st.lists(st.integers(-1, 3), min_size=ROWS, max_size=ROWS), MASKS)
+@given(
+    CONSTANTS, st.lists(st.one_of(st.integers(-1, 3), st.just(INT_MAX)), min_size=ROWS, max_size=ROWS), MASKS
+)
 def test_the_item_at_the_position_of_each_row(constants: list[Value], places: list[int], bad: Bad) -> None:
     check("index_list", Same(tuple(constants)), Column(np.array(places, np.int64), bad))
 

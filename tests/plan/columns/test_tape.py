@@ -167,6 +167,25 @@ def test_a_tape_is_not_played_where_the_evaluation_would_take_another_course() -
     _check(_program(body), ROOMS, [*before, PodInfo("a", requests=LOAD)])
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "value [5][node.podCount * 0] + node.podCount",
+        "value [5, 7][node.podCount * 0 + 1]",
+        "value [0.0 / 0.0, 2.5][node.podCount * 0]",
+        "value [[5, 6], [7, 8]][node.podCount * 0][node.podCount > 0 ? 1 : 0]",
+        "value [4, 5, 6][node.podCount > 0 ? 0 : 2] + [1, 2, 3].map(i, i * node.podCount).max()",
+        'value [1, 2][node.podCount * 0 + (pod.requests["cpu"] > quantity("510m") ? 1 : 2)]',
+        'require "x.com/a" in node.requested && node.podCount > 0 else "no"',
+        'value "x.com/a" in node.allocatable ? node.podCount : 7',
+    ],
+)
+def test_what_the_ranges_of_columns_decide_is_not_recorded(body: str) -> None:
+    arrivals: list[Arrival] = [PodInfo("a", requests=LOAD)] * len(SIZES)
+    arrivals[4] = NodeFacts("n", allocatable=Resources({"cpu": 1, "x.com/a": 2}))
+    _check(_program(body), ROOMS, arrivals)
+
+
 LIMITS = [100, 900, 101, 902, 2**50, 103, 2**62]
 
 

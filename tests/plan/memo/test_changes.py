@@ -370,3 +370,19 @@ def test_a_rule_that_skips_a_signature_runs_once(monkeypatch: pytest.MonkeyPatch
     overlay = nodes.snapshot.overlay(row, nodes.snapshot.info(row))
     joined.pre_filter(CycleState(), PodInfo("d", labels=WEB), NodeSet(overlay, nodes.rows))
     assert asked == ["a"]
+
+
+# ---- counts ------------------------------------------------------------------------------------------------
+
+
+def test_lists_of_lists_of_counts_are_updated_when_a_pod_comes() -> None:
+    counts = 'pod.labels.map(k, pod.images.map(i, topology("zone").count(p, k in p.labels && i in p.images)))'
+    condition = "counts.all(each, each.all(count, count.here(node) == 0))"
+    joined = PredicateMemo([predicate(f'let counts = {counts}\nrequire {condition} else "taken"')])
+    cache, pod = ClusterCache(), PodInfo("p", labels=FrozenMap({"a": "", "b": ""}), images=("i", "j"))
+    for name, zone in (("n1", "z"), ("n2", "y")):
+        cache.add_node(NodeFacts(name, labels=FrozenMap({"zone": zone})))
+    assert rejected(joined, pod, NodeSet.all(cache.snapshot())) == [False, False]
+    cache.add_pod(pod.with_fields(name="other", node_name="n2"))
+    expected = [name == "n2" for name in NodeSet.all(cache.snapshot()).names()]
+    assert rejected(joined, pod, NodeSet.all(cache.snapshot())) == expected
