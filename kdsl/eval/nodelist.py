@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.eval.codes import FEW, as_bytes, first_places, first_rows
+from kdsl.eval.first_positions import FEW, as_bytes, first_places, first_rows
 
 
 class NodeList(Sequence[NodeInfo]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdsl.base.log import Log
+from kdsl.base.change_log import ChangeLog
 
 
 class ChangedRows:
@@ -11,7 +11,7 @@ class ChangedRows:
     def __init__(self) -> None:
         self._positions: list[int] = []
 
-    def take(self, *logs: Log[int]) -> list[int] | None:
+    def take(self, *logs: ChangeLog[int]) -> list[int] | None:
         """Return the rows that changed since the last call, each once; None where any may have changed."""
         positions = self._positions
         if not positions:

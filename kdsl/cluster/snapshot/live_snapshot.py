@@ -8,9 +8,9 @@ from typing import cast
 
 import numpy as np
 
+from kdsl.base.change_log import ChangeLog
 from kdsl.base.frozen_map import NO_STRINGS
 from kdsl.base.kept import Kept
-from kdsl.base.log import Log
 from kdsl.base.resources import resource_order
 from kdsl.cluster.objects.images import ImageSpread, NodeImage
 from kdsl.cluster.objects.node import NodeInfo
@@ -77,7 +77,7 @@ class LiveSnapshot(Snapshot):
         self._resource_names: tuple[str, ...] | None = ()
         self._versions = count(1)
         self._what_if_versions = count(-1, -1)
-        self.fact_changes, self.usage_changes = Log[int](), Log[int]()
+        self.fact_changes, self.usage_changes = ChangeLog[int](), ChangeLog[int]()
         self.node_classes, self.fact_classes = NodeClasses(node_class_of), NodeClasses(fact_class_of)
         self.kept = Kept(self)
         """Values that readers cache with the snapshot, each under its own key; dropped with the snapshot."""

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import DTypeLike, NDArray
 
-from kdsl.eval.codes import BYTES, first_places
+from kdsl.eval.first_positions import BYTES, first_places
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.column import Array
 

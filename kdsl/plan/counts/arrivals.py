@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import is_
 from typing import TypeAlias
 
-from kdsl.base.log import Log
+from kdsl.base.change_log import ChangeLog
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.changed_rows import ChangedRows
@@ -18,7 +18,7 @@ Arrival: TypeAlias = tuple[int, Pods | None]
 """A row and the pods that arrived at its node; None if more than that changed."""
 
 
-class Arrivals(Log[Arrival]):
+class Arrivals(ChangeLog[Arrival]):
     """A log of arrivals at the rows of a live snapshot.
 
     `unmoved` are the rows of the last refresh whose nodes kept their labels and pods, as with a heartbeat.

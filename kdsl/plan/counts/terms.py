@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from kdsl.base.log import Log
+from kdsl.base.change_log import ChangeLog
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
@@ -70,7 +70,7 @@ class TermIndex:
         # The columns of the keys of terms, each with the numbers that are in use.
         self._columns: dict[str, tuple[FactColumn, object]] = {}
         self._rows: dict[int, tuple[PlacedTerm, ...]] = {}
-        self.moves: Log[Move] = Log()
+        self.moves: ChangeLog[Move] = ChangeLog()
         self._live = live
 
     def refresh(self, arrived: Sequence[Arrival] | None) -> None:

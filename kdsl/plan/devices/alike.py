@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.base.log import Log
+from kdsl.base.change_log import ChangeLog
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
@@ -29,7 +29,7 @@ class AlikeRows:
     """Rows of a live snapshot by the fields of their cards that tests read beside names; cards by name."""
 
     def __init__(
-        self, live: LiveSnapshot, log: Log[int], fields: Sequence[str], cards: Callable[[int], RowCards]
+        self, live: LiveSnapshot, log: ChangeLog[int], fields: Sequence[str], cards: Callable[[int], RowCards]
     ) -> None:
         self._fields, self._cards = fields, cards
         self._classes = ByRow(live, INT32, log)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kdsl.base.bounded_memo import Memo
 from kdsl.base.by_identity import ByIdentity
-from kdsl.base.log import Log
+from kdsl.base.change_log import ChangeLog
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import ChangedRows
@@ -115,7 +115,7 @@ class InventoryClasses:
                 self.changes.note(row, len(infos))
 
     def _reset(self) -> None:
-        self.changes, self._changed = Log[int](), ChangedRows()
+        self.changes, self._changed = ChangeLog[int](), ChangedRows()
         self._nodes = dict[int, NodeCards]()
         self._facts = dict[Hashable, int]()
         self._like = dict[int, LikeNodes]()

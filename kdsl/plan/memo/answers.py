@@ -10,14 +10,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.change_log import ChangeLog
 from kdsl.base.extremes import least_of
-from kdsl.base.log import Log
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import ChangedRows
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.node_classes import node_class_of
 from kdsl.cluster.snapshot.snapshot import Rows
-from kdsl.eval.codes import FEW, first_rows
+from kdsl.eval.first_positions import FEW, first_rows
 from kdsl.plan.columns.batch import MIN_ROWS
 
 Compute = Callable[[Rows], NDArray[Any]]
@@ -181,7 +181,7 @@ class ByRow(_Answers):
     """
 
     def __init__(
-        self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: Log[int], prefetches: bool = False
+        self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: ChangeLog[int], prefetches: bool = False
     ) -> None:
         super().__init__(dtype)
         self._live = live

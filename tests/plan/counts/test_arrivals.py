@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.base import log as log_module
+from kdsl.base import change_log
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
@@ -88,7 +88,7 @@ def test_nodes_that_keep_their_labels_and_pods_are_unmoved() -> None:
 
 
 def test_a_reader_that_is_far_behind_reads_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_module, "_SPARE", 1)
+    monkeypatch.setattr(change_log, "_SPARE", 1)
     cache, log = _cluster("a"), Arrivals()
     _take(log, cache)
     start = log.position

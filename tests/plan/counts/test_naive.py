@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kdsl.base.change_log import ChangeLog
 from kdsl.base.frozen_map import FrozenMap
-from kdsl.base.log import Log
 from kdsl.cluster.api.objects import Namespace, ObjectMeta
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
@@ -224,12 +224,12 @@ def sums(patch: pytest.MonkeyPatch) -> None:
 
 
 def short_logs(patch: pytest.MonkeyPatch) -> None:
-    since = Log.since
+    since = ChangeLog.since
 
-    def known(self: Log[Any], position: int) -> list[Any] | None:
+    def known(self: ChangeLog[Any], position: int) -> list[Any] | None:
         return None if self.position - position > 2 else since(self, position)
 
-    patch.setattr(Log, "since", known)
+    patch.setattr(ChangeLog, "since", known)
 
 
 def few_values(patch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ _SPARE = 1024
 T = TypeVar("T")
 
 
-class Log(Generic[T]):
+class ChangeLog(Generic[T]):
     """The latest changes in order. `position` is the end of the log; it only rises."""
 
     def __init__(self) -> None:
