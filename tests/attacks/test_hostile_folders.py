@@ -133,7 +133,9 @@ def test_what_is_no_file_is_refused_by_name(command: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["check", "cluster", "test", "config"])
-def test_a_file_beyond_the_limit_is_not_read(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_beyond_the_limit_is_not_read_beyond_its_beginning(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _huge(Path("huge"))
     args = ["huge" if arg == "PATH" else arg for arg in AS_NAMED[command]]
     sizes: list[int] = []
@@ -147,7 +149,8 @@ def test_a_file_beyond_the_limit_is_not_read(command: str, monkeypatch: pytest.M
     monkeypatch.setattr(os, "read", counted)
     result = ended(*args)
     assert result.exit_code == 2 or "K0360" in result.stdout
-    assert sum(sizes) == 0
+    # Its beginning shows whether it is a text at all.
+    assert sum(sizes) <= 4096
 
 
 @pytest.mark.parametrize("how", ["absolute", "up", "by a link", "by a folder"])
