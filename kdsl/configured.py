@@ -29,10 +29,7 @@ from kdsl.hooks.guard import Guard, HookTimes
 from kdsl.hooks.manager import declared_hooks, import_plugin
 from kdsl.hooks.specs import Backoff
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
-from kdsl.profiles import (
-    profiles_in_use,
-    qualified_profile,
-)
+from kdsl.profiles import profiles_in_use, qualified_profile
 from kdsl.rulebook.answer import CheckedRules
 from kdsl.rulebook.checking import check_rules
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, libraries, shipped_rules

@@ -25,8 +25,6 @@ from kdsl.eval.values import EvalError
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.router import by_rank, compile_owns
 
-"""Two teams of equal priority own one pod, or may own one."""
-
 MAX_PODS = 20_000
 """The most pods that are tried for a pair of teams."""
 

@@ -97,9 +97,8 @@ class KdslConfiguration:
     """The content of a configuration, with the defaults of its schema.
 
     `rules` are relative to the working folder, with their places in the file; empty for the shipped rules.
-    `plugins` is None for the default
-    plugins. `percentage` is the percentage of nodes to score, 0 to 100. `backoff` is None where each queue
-    has its own.
+    `plugins` is None for the default plugins. `percentage` is the percentage of nodes to score, 0 to 100.
+    `backoff` is None where each queue has its own.
     """
 
     rules: tuple[Path, ...] = ()

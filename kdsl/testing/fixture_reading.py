@@ -44,7 +44,7 @@ _INSTEAD: Final = {
     PRIORITY_CLASS: "write `priority` in the pods",
     TEMPLATE: "write the ResourceClaim that a controller makes of it",
 }
-"""What a test file holds in place of an object from which others would be made."""
+"""The cure for an object in a test file from which others would be made, by its API version and kind."""
 
 
 def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) -> Fixtures:

@@ -50,7 +50,6 @@ DISABLE_SCORES = "disable scores"
 
 _MOST_NAMED = 3
 
-
 _VICTIMS: Final = "preemption evicts pods of every team: only the platform may change it"
 _SEARCH: Final = "pods of every team wait during a search for nodes: only the platform may change it"
 

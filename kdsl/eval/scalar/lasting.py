@@ -71,7 +71,7 @@ def renewing(slot: int, compute: Closure, own: OwnMeter) -> Closure:
         whole = frame[-1] = own(1)
         try:
             if count is not UNSET:
-                count = _renewed(count, whole) if count.__class__ is tuple else count.renewed(whole)
+                count = _renewed(count, whole)
             if count is UNSET or count is None:
                 count = compute(frame)
         finally:
@@ -124,8 +124,7 @@ def item_reader(
         entry = known.get(key)
         before = found = None if entry is None else entry[0]
         if before is not None:
-            is_list = before.__class__ is tuple
-            found = _renewed(before, frame[-1]) if is_list else before.renewed(frame[-1])
+            found = _renewed(before, frame[-1])
         if found is None:
             found = compute(frame)
         if found is not before:
@@ -142,12 +141,12 @@ def _put(known: dict[Value, Value], most: int, key: Value, entry: Value) -> None
     known[key] = entry
 
 
-def _renewed(counts: Value, meter: Value) -> Value:
-    """Update a list of counts, or of such lists; None if it has to be computed again."""
-    if not counts:
-        return counts
-    meter.spend(len(counts))
-    found = tuple(
-        [_renewed(each, meter) if each.__class__ is tuple else each.renewed(meter) for each in counts]
-    )
+def _renewed(count: Value, meter: Value) -> Value:
+    """Update a count, or a list of counts or of such lists; None if it has to be computed again."""
+    if count.__class__ is not tuple:
+        return count.renewed(meter)
+    if not count:
+        return count
+    meter.spend(len(count))
+    found = tuple([_renewed(each, meter) for each in count])
     return None if None in found else found

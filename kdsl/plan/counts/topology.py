@@ -150,10 +150,7 @@ class PodTerms(Struct, frozen=True, eq=False, dict=True):  # `dict` is for cache
     def count(self, question: Question, meter: Meter) -> PodTermCount:
         key = None if question.key is None else TallyKey((self.kind, question.key))
         counter = _TermCounter(self, key, question)
-        sums = counter.counted()
-        # The cost does not depend on whether the terms were asked before.
-        meter.spend(sums.steps)
-        count = PodTermCount(sums, self, counter)
+        count = PodTermCount(counter.sums(meter), self, counter)
         if self.on_count is not None:
             self.on_count(count)
         return count
@@ -172,6 +169,12 @@ class _TermCounter(Struct, frozen=True, eq=False):
         terms = self.terms
         return terms.store.term_sums(terms.snapshot, terms.kind, self.key, self.question)
 
+    def sums(self, meter: Meter) -> TermSums:
+        sums = self.counted()
+        # The cost does not depend on whether the terms were asked before.
+        meter.spend(sums.steps)
+        return sums
+
 
 class PodTermCount(Struct, frozen=True, eq=False):
     """Numbers by domain, of several topology keys. Any sum of them fits an int."""
@@ -188,8 +191,7 @@ class PodTermCount(Struct, frozen=True, eq=False):
             return self if self.counter is None else PodTermCount(_NO_SUMS, terms)
         if self.counter is None:
             return None
-        sums = self.counter.counted()
-        meter.spend(sums.steps)
+        sums = self.counter.sums(meter)
         return self if sums is self.sums else PodTermCount(sums, self.terms, self.counter)
 
     def is_current(self) -> bool:

@@ -41,7 +41,7 @@ def compile_profile(
     cards_of: CardsOf = no_cards,
 ) -> CompiledProfile:
     """Compile every rule of a profile; a `probe` observes them, `steps` bound them. `cards_of` reads the
-    cards of a node as the devices of the profile see them.
+    cards of a node for the devices of the profile.
 
     Profiles share nothing, not even the memo of a common rule: its parameters may differ.
     """

@@ -66,7 +66,7 @@ VALUES = [
 def test_both_back_ends_agree(value: str) -> None:
     program = score_program(f"value {value}\non error zero\nnormalize minmax")
     assert program.scalar_parts == []
-    # What was recorded for a pod is replayed for the next ones.
+    # The recording for one pod is replayed for the next ones.
     found = [both_scores(program, pod, NODES) for pod in (*PODS, *PODS)]
     assert [columns for columns, _ in found] == [scalar for _, scalar in found]
     assert len({each for _, scalar in found for each in scalar}) > 1
