@@ -30,7 +30,7 @@ from kdsl.check.model.typed import (
     TypedItem,
     Var,
 )
-from kdsl.check.model.types import BindingTime, Type
+from kdsl.check.model.types import STRING, BindingTime, Type
 from kdsl.eval.values import Value
 
 
@@ -104,6 +104,25 @@ def operands(expr: CallOf) -> list[TypedExpr]:
         else:
             found.append(operand)
     return found
+
+
+def looked_up(expr: TypedExpr) -> tuple[TypedExpr, TypedExpr] | None:
+    """Return the map and the key of `map[key]`, `map[?key]`, `key in map`, `map.key` and `has(map.key)`."""
+    match expr:
+        case KeyOf(operand=table, key=name):
+            return table, Const(
+                type=STRING, time=BindingTime.STATIC, reads=frozenset(), span=expr.span, value=name
+            )
+        case CallOf(overload="in_map", args=(key, table)):
+            return table, key
+        case CallOf(overload="index_map" | "map_optindex_optional_value", args=(table, key)):
+            return table, key
+    return None
+
+
+def is_test(expr: TypedExpr) -> bool:
+    """Return whether an expression that is `looked_up` only tests whether the map has the key."""
+    return expr.test if isinstance(expr, KeyOf) else isinstance(expr, CallOf) and expr.overload == "in_map"
 
 
 def shape(expr: object, places: dict[int, int]) -> Hashable:

@@ -14,7 +14,8 @@ from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
 from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.scope import CompiledFunctions, ReportError, RuleScope
-from kdsl.plan.reads.dependencies import Dependencies
+from kdsl.plan.reads.dependencies import Dependencies, reads_of
+from kdsl.plan.reads.signature_reads import signature_reads
 
 DEFAULT_SCHEDULER = "default-scheduler"
 """The scheduler name that the API server gives to pods without one."""
@@ -56,8 +57,8 @@ class ProfileRouter:
     def __init__(self, rules: RuleSet, profiles: Iterable[str]) -> None:
         functions = CompiledFunctions(rules.fns)
         self._teams = [(team.name, compile_owns(team, functions)) for team in by_rank(rules.teams)]
-        reads = frozenset(word for team in rules.teams for word in team.owns.reads)
-        dependencies = Dependencies.of(reads)
+        conditions = [team.owns for team in rules.teams]
+        dependencies = Dependencies.of(signature_reads(reads_of(conditions), conditions, rules.fns))
         # INVARIANT: the checker lets `owns` read only fields that pods may share.
         assert dependencies is not None
         self._signature = dependencies.signature

@@ -52,6 +52,12 @@ def test_pods_of_a_team_get_its_profile() -> None:
     assert _profile(router, "shop") == "teams.web.shop"
 
 
+def test_pods_that_differ_in_labels_that_no_team_reads_share_an_owner() -> None:
+    router = _router()
+    assert [_profile(router, team="ml", job=job) for job in "abc"] == ["teams.ml.ml"] * 3
+    assert len(router._owners) == 1
+
+
 def test_the_higher_priority_has_a_pod_of_two() -> None:
     assert _profile(_router(), "ml-web") == "teams.ml.ml"
 

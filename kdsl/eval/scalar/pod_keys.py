@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import Final, Self, TypeAlias
+from typing import Final, NamedTuple, Self, TypeAlias
+
+from msgspec import Struct
 
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.traversal import children
-from kdsl.check.model.typed import CallFn, CallOf, FieldOf, HasField, TypedExpr, Var
+from kdsl.check.model.typed import CallFn, CallOf, Const, FieldOf, HasField, TypedExpr, Var
 from kdsl.check.model.types import Type
 from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
+from kdsl.eval.ir import looked_up
 from kdsl.eval.values import Value
 from kdsl.eval.views import READ_OF_PODS, attribute_of
 
@@ -39,6 +42,33 @@ _SELECTING: Final = frozenset(("PodAffinityTerm", "SpreadConstraint", "PodGroup"
 _UNIQUE: Final = frozenset(("name", "uid"))
 _SELECTED: Final = {"labels": "selected_labels"}
 """Fields of which the methods in `READ_OF_PODS` see no more than another field has."""
+
+
+class PodFact(NamedTuple):
+    """A fact of a pod: an attribute with a hashable value, or the value at a key of a map."""
+
+    attribute: str
+    key: str | None = None
+
+    def of(self, pod: PodInfo) -> Value:
+        """Return the fact of a pod; None if the map does not have the key."""
+        value = getattr(pod, self.attribute)
+        return value if self.key is None else value.entries.get(self.key)
+
+
+class PodFacts(Struct, frozen=True):
+    """The pod key that consists of some facts."""
+
+    facts: tuple[PodFact, ...]
+
+    def __call__(self, pod: PodInfo) -> Hashable:
+        # As `PodFact.of`: the hot path.
+        return tuple(
+            [
+                getattr(pod, name) if key is None else getattr(pod, name).entries.get(key)
+                for name, key in self.facts
+            ]
+        )
 
 
 def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKeyOf | None:
@@ -95,7 +125,7 @@ def captured_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey:
     if reads is None:
         # The fields of captured variables are among these.
         words = sorted(word for word in body.reads if word.startswith(_POD))
-        return _shown([attribute_of(word.removeprefix(_POD)) for word in words])
+        return _shown([attribute_of(word.removeprefix(_POD)) for word in words], ())
     key = reads.key()
     if "labels" not in reads.by_method:
         return key
@@ -110,11 +140,14 @@ class _UnknownReadError(Exception):
 
 class _Reads:
     """The attributes of a pod that expressions read: `by_field` in rules, `by_method` in the methods of
-    views."""
+    views, and `by_key` the values of maps at constant keys.
+    """
 
     def __init__(self, fns: Fns) -> None:
         self.by_field: set[str] = set()
         self.by_method: set[str] = set()
+        self.by_key: set[PodFact] = set()
+        self._maps: set[str] = set()
         self.has_captured_selectors = True
         """Whether every selector in the body comes from a captured variable."""
         self._fns = fns
@@ -133,21 +166,31 @@ class _Reads:
     def key(self) -> PodKey:
         """Return the key of a pod with these reads."""
         used = {_SELECTED.get(field, field) for field in self.by_method}
-        if self.by_field:
-            return _shown(sorted(self.by_field | used))
-        fields = sorted(used)
-        return attrgetter(*fields) if fields else lambda pod: None
+        fields = sorted(self.by_field | used)
+        keys = sorted([each for each in self.by_key if each.attribute not in self.by_field])
+        if not (self.by_field or keys):
+            return attrgetter(*fields) if fields else lambda pod: None
+        if used or self.by_field & self._maps:
+            return _shown(fields, keys)
+        return PodFacts((*map(PodFact, fields), *keys))
 
     def add(self, expr: TypedExpr, slot: int | None) -> None:
         """Add the reads of the pod in `slot`; None if the expression does not get the pod."""
         if not isinstance(expr, Var) and may_select(expr.type):
             self.has_captured_selectors = False
+        match looked_up(expr):
+            case FieldOf(operand=Var() as pod) as table, Const(value=str(key)) if pod.slot == slot:
+                self.by_key.add(PodFact(attribute_of(table.field), key))
+                return
         match expr:
             case Var():
                 if expr.slot == slot:
                     raise _UnknownReadError
             case FieldOf(operand=Var() as pod) | HasField(operand=Var() as pod) if pod.slot == slot:
-                self.by_field.add(attribute_of(expr.field))
+                attribute = attribute_of(expr.field)
+                self.by_field.add(attribute)
+                if expr.type.name == "map":
+                    self._maps.add(attribute)
             case CallOf(args=(receiver, Var() as pod, *others)) if (
                 pod.slot == slot and expr.function in READ_OF_PODS
             ):
@@ -176,13 +219,14 @@ class _Reads:
                 self.add(fn.body, each)
 
 
-def _shown(fields: Sequence[str]) -> PodKey:
-    """Return a reader of attributes, with the order of maps, which a loop shows."""
+def _shown(fields: Sequence[str], keys: Sequence[PodFact]) -> PodKey:
+    """Return a reader of attributes, with the order of maps, which a loop shows, and of facts."""
     # With one attribute more, the values are a tuple in any case.
     values_of = attrgetter("__class__", *fields)
 
     def read(pod: PodInfo) -> Hashable:
         values = values_of(pod)
-        return tuple([tuple(each.items()) if each.__class__ is FrozenMap else each for each in values])
+        shown = [tuple(each.items()) if each.__class__ is FrozenMap else each for each in values]
+        return *shown, *[fact.of(pod) for fact in keys]
 
     return read

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kdsl.check.model.typed import (
-    CallOf,
-    Const,
-    FieldOf,
-    HasField,
-    KeyOf,
-    TypedExpr,
-    Var,
-)
-from kdsl.check.model.types import STRING, BindingTime
+from kdsl.check.model.typed import Const, FieldOf, HasField, TypedExpr, Var
+from kdsl.check.model.types import STRING
 from kdsl.cluster.snapshot.fact_columns import OF_PODS
+from kdsl.eval.ir import looked_up
 from kdsl.eval.views import attribute_of
 
 _STATIC: Final = frozenset({"node.static", "cluster.static"})
@@ -51,25 +44,6 @@ def is_fact(expr: FieldOf | HasField) -> bool:
 def has_list_column(expr: FieldOf) -> bool:
     """Return whether a list of a node has a column: a fact, or one that the pods on the node fill."""
     return is_fact(expr) or attribute_of(expr.field) in OF_PODS
-
-
-def looked_up(expr: TypedExpr) -> tuple[TypedExpr, TypedExpr] | None:
-    """Return the map and the key of `map[key]`, `map[?key]`, `key in map`, `map.key` and `has(map.key)`."""
-    match expr:
-        case KeyOf(operand=table, key=name):
-            return table, Const(
-                type=STRING, time=BindingTime.STATIC, reads=frozenset(), span=expr.span, value=name
-            )
-        case CallOf(overload="in_map", args=(key, table)):
-            return table, key
-        case CallOf(overload="index_map" | "map_optindex_optional_value", args=(table, key)):
-            return table, key
-    return None
-
-
-def is_test(expr: TypedExpr) -> bool:
-    """Return whether an expression that is `looked_up` only tests whether the map has the key."""
-    return expr.test if isinstance(expr, KeyOf) else isinstance(expr, CallOf) and expr.overload == "in_map"
 
 
 def keyed(expr: TypedExpr, node: int) -> NodeFact | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from kdsl.check.model.typed import CallOf, FieldOf, KeyOf
 from kdsl.check.model.types import STRING
 from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn
+from kdsl.eval.ir import is_test
 from kdsl.eval.scalar.meter import CHARACTERS
 from kdsl.eval.views import attribute_of
-from kdsl.plan.columns.atoms import is_static, is_test
+from kdsl.plan.columns.atoms import is_static
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     DTYPES,

@@ -29,18 +29,18 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.eval.ir import free_slots, operands
+from kdsl.eval.ir import free_slots, is_test, looked_up, operands
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.meter import Meter, has_weight, steps_of_value
+from kdsl.eval.scalar.pod_keys import PodFact
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import EvalError, Optional
 from kdsl.eval.views import attribute_of
-from kdsl.plan.columns.atoms import is_test, looked_up
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.context import Context
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.counts.pod_index import PodFact, Posting
+from kdsl.plan.counts.pod_index import Posting
 from kdsl.plan.counts.store import TallyStore
 
 Candidates: TypeAlias = Callable[[LiveSnapshot, Frame], tuple[Sequence[tuple[int, PodInfo]], int]]

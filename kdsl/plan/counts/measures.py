@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Final, NamedTuple, TypeAlias
 
 from kdsl.cluster.objects.node import NodeInfo
@@ -12,15 +14,21 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.aggregate import Question
-from kdsl.eval.scalar.pod_keys import PodKey
+from kdsl.eval.scalar.pod_keys import PodFacts, PodKey
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
-from kdsl.plan.counts.pod_index import PodIndex
+from kdsl.plan.counts.pod_index import PodIndex, PodsByFact
 
 MAX_POD_KEYS: Final = 1024
 """The most pod keys for which a tally keeps answers; beyond that it starts over."""
 
 PodAnswers: TypeAlias = dict[Hashable, tuple[int, int]]
 """The count of a pod and the steps it took, by pod key."""
+
+
+_SHARING: Final = 2
+"""The least number of pods that share a key, on average, for asking one pod of each key."""
+_MOST_KEYS: Final = 4096
+"""The most keys for asking one pod of each."""
 
 
 class NodeCount(NamedTuple):
@@ -72,6 +80,9 @@ class Measure:
 
     def selected(self, index: PodIndex) -> Sequence[tuple[int, PodInfo]] | None:
         """Return the pods that may count, with rows; others count 0 for equal steps. None if unknown."""
+        by_key = self._by_key(index)
+        if by_key is not None:
+            return self._unlike_most(by_key)
         selecting = self.question.selecting
         namespaces: Collection[str] | None
         if isinstance(selecting, SpreadConstraint):
@@ -81,6 +92,36 @@ class Measure:
         else:
             return None
         return () if selecting.selector is None else index.matching(selecting.selector, namespaces)
+
+    def pods_asked(self, index: PodIndex) -> int | None:
+        """Return the number of pods that are asked to find those that are `selected`; None if unknown."""
+        by_key = self._by_key(index)
+        found = self.selected(index) if by_key is None else by_key
+        return None if found is None else len(found)
+
+    def _by_key(self, index: PodIndex) -> PodsByFact | None:
+        """Return all pods by their keys; None if no facts make the key, or if too few pods share one."""
+        if not isinstance(self.pod_key, PodFacts):
+            return None
+        found = index.by_fact(self.pod_key)
+        is_shared = len(found) * _SHARING <= sum(map(len, found.values()))
+        return found if is_shared and len(found) <= _MOST_KEYS else None
+
+    def _unlike_most(self, by_key: PodsByFact) -> list[tuple[int, PodInfo]] | None:
+        """Return the pods that count, or that take other steps than most pods; None if a count fails."""
+        answers: list[tuple[int, int]] = []
+        zeros: Counter[int] = Counter()
+        for posting in by_key.values():
+            _, pod = next(iter(posting.values()))
+            answer = self.count_pods((pod,), 0)
+            if answer is None:
+                return None
+            answers.append(answer)
+            if not answer[0]:
+                zeros[answer[1]] += len(posting)
+        most = (0, max(zeros, key=zeros.__getitem__, default=0))
+        kept = [answer != most for answer in answers]
+        return [each for posting in compress(by_key.values(), kept) for each in posting.values()]
 
     def count_node(self, node: NodeInfo, answers: PodAnswers) -> NodeCount:
         """Count a node with all its pods."""

@@ -8,13 +8,14 @@ namespace is asked about as soon as the labels of a selector leave many pods.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.scalar.meter import steps_of_value
+from kdsl.eval.scalar.pod_keys import PodFact, PodFacts
 from kdsl.eval.values import Value
 from kdsl.plan.counts.arrivals import Arrival, Pods
 
@@ -25,18 +26,6 @@ MANY: Final = 64
 """The least number of pods for which those with another fact, such as the namespace, are looked for."""
 
 
-class PodFact(NamedTuple):
-    """A fact of a pod: an attribute with a hashable value, or the value at a key of a map."""
-
-    attribute: str
-    key: str | None = None
-
-    def of(self, pod: PodInfo) -> Value:
-        """Return the fact of a pod; None if the map does not have the key."""
-        value = getattr(pod, self.attribute)
-        return value if self.key is None else value.entries.get(self.key)
-
-
 _NAMESPACE: Final = PodFact("namespace")
 
 Posting: TypeAlias = dict[int, tuple[int, PodInfo]]
@@ -44,12 +33,18 @@ Posting: TypeAlias = dict[int, tuple[int, PodInfo]]
 
 
 class PodsByFact(dict[Value, Posting]):
-    """The pods by the value of one fact. `longest` is the most steps that reading one of the values takes."""
+    """The pods by the value of one fact, or by those of several. `longest` is the most steps that reading a
+    value of one fact takes.
+    """
 
     longest = 0
 
-    def put(self, fact: PodFact, row: int, pods: Iterable[PodInfo]) -> None:
+    def put(self, fact: PodFact | PodFacts, row: int, pods: Iterable[PodInfo]) -> None:
         """Add pods of a row."""
+        if isinstance(fact, PodFacts):
+            for pod in pods:
+                self.setdefault(fact(pod), {})[id(pod)] = row, pod
+            return
         attribute, key = fact
         for pod in pods:
             # As `fact.of`: the hot path.
@@ -70,7 +65,7 @@ class PodIndex:
 
     def __init__(self, live: LiveSnapshot) -> None:
         self._live = live
-        self._facts: dict[PodFact, PodsByFact] = {}
+        self._facts: dict[PodFact | PodFacts, PodsByFact] = {}
         # The pods of each row that are indexed, and the arrivals since then.
         self._pods: dict[int, Pods] = {}
         self._arrived: dict[int, Pods | None] = {}
@@ -119,8 +114,8 @@ class PodIndex:
             return None
         return [each for posting in best for each in posting.values()]
 
-    def by_fact(self, fact: PodFact) -> PodsByFact:
-        """Return all pods by a fact."""
+    def by_fact(self, fact: PodFact | PodFacts) -> PodsByFact:
+        """Return all pods by a fact, or by several."""
         if self._arrived:
             self._index_arrived()
         values = self._facts.get(fact)
@@ -152,7 +147,7 @@ class PodIndex:
     def _drop(self, pods: Pods) -> None:
         for fact, values in self._facts.items():
             for pod in pods:
-                value = fact.of(pod)
+                value = fact(pod) if isinstance(fact, PodFacts) else fact.of(pod)
                 posting = values.get(value)
                 if posting is not None:
                     posting.pop(id(pod), None)

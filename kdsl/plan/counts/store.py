@@ -15,9 +15,10 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.aggregate import Question
+from kdsl.eval.scalar.pod_keys import PodFact
 from kdsl.plan.counts.arrivals import Arrivals
 from kdsl.plan.counts.measures import Measure
-from kdsl.plan.counts.pod_index import PodFact, PodIndex, PodsByFact
+from kdsl.plan.counts.pod_index import PodIndex, PodsByFact
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.tally import Tally
 from kdsl.plan.counts.term_tally import TermSums, TermTally

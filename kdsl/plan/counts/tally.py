@@ -153,8 +153,8 @@ class Tally:
         """Return whether following so many arrivals costs more than counting from the index of pods."""
         if not measure.on_facts:
             return False
-        selected = measure.selected(pods)
-        return selected is not None and missed > _FEW_ARRIVALS + len(selected)
+        asked = measure.pods_asked(pods)
+        return asked is not None and missed > _FEW_ARRIVALS + asked
 
     def _begin(self, live: LiveSnapshot, pods: PodIndex, measure: Measure) -> None:
         self._column = domains_of(live, self._key)

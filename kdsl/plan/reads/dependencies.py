@@ -28,7 +28,9 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.catalog import CatalogWord
 from kdsl.cluster.snapshot.node_classes import NODE_CLASS_FIELDS
 from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar.pod_keys import PodFact, PodFacts
 from kdsl.eval.views import attribute_of
+from kdsl.plan.reads.signature_reads import split_word
 
 _POD: Final = "pod."
 _USAGE: Final = "node.usage"
@@ -43,11 +45,11 @@ _UNIQUE: Final = frozenset(("pod.uid", "pod.name"))
 class Dependencies:
     """The dependencies of a rule's answers.
 
-    `pod_fields` are attributes of `PodInfo`, `catalog` parts of the catalog. `versions` returns
-    the versions of the parts of the cluster that the rule reads.
+    `pod_facts` are attributes of `PodInfo`, or values of maps at a key; `catalog` are parts of the catalog.
+    `versions` returns the versions of the parts of the cluster that the rule reads.
     """
 
-    pod_fields: tuple[str, ...]
+    pod_facts: tuple[PodFact, ...]
     on_usage: bool
     on_images: bool
     on_nodes: bool
@@ -57,7 +59,7 @@ class Dependencies:
     """Returns a pod's signature. It includes the order of maps, which a loop shows."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "signature", _signature(self.pod_fields))
+        object.__setattr__(self, "signature", _signature(self.pod_facts))
         object.__setattr__(self, "versions", _versions(self.on_images, self.on_nodes, self.catalog))
 
     @classmethod
@@ -66,9 +68,14 @@ class Dependencies:
         pod = {word for word in reads if word.startswith(_POD)}
         if reads - pod - _KNOWN or reads & _UNIQUE:
             return None
-        fields = tuple(attribute_of(word.removeprefix(_POD)) for word in sorted(pod))
+        facts = tuple(map(_fact, sorted(pod)))
         catalog = tuple(sorted(reads & _CATALOG))
-        return cls(fields, _USAGE in reads, _IMAGES in reads, _NODES in reads, catalog)
+        return cls(facts, _USAGE in reads, _IMAGES in reads, _NODES in reads, catalog)
+
+
+def _fact(word: str) -> PodFact:
+    name, key = split_word(word.removeprefix(_POD))
+    return PodFact(attribute_of(name), key)
 
 
 def reads_of(conditions: Iterable[TypedExpr]) -> frozenset[str]:
@@ -86,13 +93,12 @@ def _reader(fields: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
     return attrgetter(*fields)
 
 
-def _signature(fields: tuple[str, ...]) -> Callable[[PodInfo], Hashable]:
-    """Return a reader of the signature with these attributes of pods."""
+def _signature(facts: tuple[PodFact, ...]) -> Callable[[PodInfo], Hashable]:
+    """Return a reader of the signature with these facts of pods."""
+    fields = [fact.attribute for fact in facts if fact.key is None]
+    keys = PodFacts(tuple([fact for fact in facts if fact.key is not None and fact.attribute not in fields]))
     reads_selected_labels = "selected_labels" in fields
     maps = [each for each in fields if isinstance(getattr(PodInfo(""), each), FrozenMap)]
-    if fields and not maps and not reads_selected_labels:
-        # The hot path: the values are the signature, even a single one.
-        return attrgetter(*fields)
     read = _reader(tuple([each for each in fields if each not in maps]))
     contents = [attrgetter(f"{each}.entries") for each in maps]
 
@@ -102,7 +108,10 @@ def _signature(fields: tuple[str, ...]) -> Callable[[PodInfo], Hashable]:
         version = SELECTED_KEYS.version if reads_selected_labels else 0
         return version, read(pod), tuple([tuple(content(pod).items()) for content in contents])
 
-    return signature
+    # The hot path: the values are the signature, even a single one.
+    is_plain = fields and not (maps or reads_selected_labels)
+    of_fields: Callable[[PodInfo], Hashable] = attrgetter(*fields) if is_plain else signature
+    return (lambda pod: (of_fields(pod), keys(pod))) if keys.facts else of_fields
 
 
 def _versions(

@@ -12,7 +12,7 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import Frame
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.reads.dependencies import Dependencies, expressions_of_rule, reads_of
-from kdsl.plan.reads.selected_labels import signature_reads
+from kdsl.plan.reads.signature_reads import signature_reads
 from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
 

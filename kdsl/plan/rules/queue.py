@@ -23,6 +23,7 @@ from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys, number_fields
 from kdsl.plan.compile.template import compile_template, text_in
 from kdsl.plan.reads.dependencies import Dependencies, reads_of
+from kdsl.plan.reads.signature_reads import signature_reads
 from kdsl.plan.rules.codes import PlanCode
 
 MAX_ADMITTED = 1024
@@ -60,7 +61,8 @@ class QueuePlugin:
             (scope.compile(admit.condition), compile_template(admit.reason, scope), admit)
             for admit in rule.admit
         ]
-        reads = reads_of(part for each in rule.admit for part in (each.condition, *each.reason.holes))
+        parts = [part for each in rule.admit for part in (each.condition, *each.reason.holes)]
+        reads = signature_reads(reads_of(parts), parts, functions.fns)
         # Admission is kept by signature, unless it depends on more than the pod.
         self._admission = Dependencies.of(reads) if all(each.startswith("pod.") for each in reads) else None
         self._admitted: dict[Hashable, Status | None] = {}

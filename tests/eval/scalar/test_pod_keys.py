@@ -104,6 +104,29 @@ def test_the_pod_key_holds_the_fields_that_are_read(body: str, fields: tuple[str
         assert is_alike is (field not in fields), field
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        'p.labels[?"app"] == pod.labels[?"app"]',
+        '"app" in p.labels && p.labels["app"] == "x" && p.namespace == pod.namespace',
+        'has(p.labels.app) && p.labels.app.startsWith("x")',
+        '"app" in p.labels && pod.requiredAffinity.all(t, t.weight > p.priority)',
+        'p.labels[?"app"].orValue("") == "" || p.annotations.size() > 1',
+    ],
+)
+def test_of_a_map_that_is_read_at_constant_keys_the_pod_key_holds_these_keys(body: str) -> None:
+    other = POD.with_fields(labels=FrozenMap({"tier": "z", "app": "x"}))
+    assert pod_key(body, other) == pod_key(body, POD)
+    for labels in ({"app": "z", "tier": "y"}, {"tier": "y"}):
+        assert pod_key(body, POD.with_fields(labels=FrozenMap(labels))) != pod_key(body, POD)
+
+
+def test_a_map_that_is_also_read_as_a_whole_is_in_the_pod_key() -> None:
+    body = 'p.labels[?"app"] == pod.labels[?"app"] && p.labels.size() > 1'
+    other = POD.with_fields(labels=FrozenMap({"app": "x"}))
+    assert pod_key(body, other) != pod_key(body, POD)
+
+
 def test_the_pod_key_holds_the_order_of_maps_that_a_loop_shows() -> None:
     turned = POD.with_fields(labels=FrozenMap({"tier": "y", "app": "x"}))
     assert pod_key("p.labels.exists(k, k == 'app')", turned) != pod_key("p.labels.exists(k, k == 'app')", POD)

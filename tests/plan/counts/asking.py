@@ -19,7 +19,7 @@ from kdsl.cluster.objects.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.meter import Meter
-from kdsl.eval.scalar.pod_keys import PodKey
+from kdsl.eval.scalar.pod_keys import PodFact, PodFacts, PodKey
 from kdsl.eval.values import Value
 
 KEYS: Final = ("zone", "host")
@@ -157,6 +157,34 @@ class ClassQuestion(SelectingQuestion):
     @property
     def pod_key(self) -> PodKey | None:
         return class_of
+
+
+class FactsQuestion(Question):
+    """Asks for the priority of the pods of an app, as if for the first time if it `is_new`; other pods take
+    steps by their app.
+    """
+
+    numbers = count()
+
+    def __init__(self, app: str, is_new: bool) -> None:
+        super().__init__(f"priority of {app} {next(self.numbers) if is_new else 0}")
+        self.app, self.asked = app, 0
+
+    def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
+        for value in values:
+            self.asked += 1
+            amount, steps = self.answer_to(value)
+            meter.spend(steps)
+            yield amount
+
+    def answer_to(self, pod: PodInfo) -> tuple[int, int]:
+        """Return the amount and the steps."""
+        app = pod.labels.get("app", "")
+        return (pod.priority, 1) if app == self.app else (0, 3 if app == "c" else 2)
+
+    @property
+    def pod_key(self) -> PodKey | None:
+        return PodFacts((PodFact("labels", "app"), PodFact("priority")))
 
 
 class MatchingQuestion(Question):

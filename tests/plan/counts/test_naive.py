@@ -20,7 +20,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import Value
-from kdsl.plan.counts import pod_index, store, tally
+from kdsl.plan.counts import measures, pod_index, store, tally
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import PodTerms, Topology
@@ -35,6 +35,7 @@ from tests.plan.counts.asking import (
     SELECTORS,
     TERMS,
     ClassQuestion,
+    FactsQuestion,
     MatchingQuestion,
     Question,
     SelectingQuestion,
@@ -146,6 +147,22 @@ def check(snapshot: Snapshot) -> None:
                 found = Topology(snapshot, key).sum(selecting, Meter.of(1000))
                 assert found.total() == sum(wanted.values())
                 assert ([found.here(node) for node in nodes], found.sums.steps) == (here, steps)
+        for question in (FactsQuestion("a", False), FactsQuestion("c", True)):
+            answers = [[question.answer_to(pod) for pod in node.pods] for node in nodes]
+            found = Topology(snapshot, key).sum(question, Meter.of(1000))
+            sums: dict[str, int] = {}
+            for node, each in zip(nodes, answers, strict=True):
+                domain = node.labels.get(key, "")
+                sums[domain] = sums.get(domain, 0) + sum(amount for amount, _ in each)
+            here = [sums[node.labels[key]] if key in node.labels else 0 for node in nodes]
+            assert [found.here(node) for node in nodes] == here
+            steps = [
+                steps
+                for node, each in zip(nodes, answers, strict=True)
+                if key in node.labels
+                for _, steps in each
+            ]
+            assert found.sums.steps == sum(steps)
     check_terms(snapshot, Question("weight"), lambda term: True)
     for pod in (ASKING, ASKING_ELSEWHERE):
         check_terms(snapshot, MatchingQuestion(pod), lambda term, pod=pod: term.matches(pod))
@@ -274,6 +291,8 @@ def test_counts_are_those_of_counting_anew(
     with pytest.MonkeyPatch.context() as patch:
         # Few pods are enough to look for those of a namespace.
         patch.setattr(pod_index, "MANY", 2)
+        # Few pods are enough to ask one of each key.
+        patch.setattr(measures, "_SHARING", 1)
         # Few nodes are enough for updated sums.
         patch.setattr(tally, "_REBUILD", 0)
         forget(patch)

@@ -21,6 +21,7 @@ from tests.plan.counts.asking import (
     ASKING,
     SELECTORS,
     TERMS,
+    FactsQuestion,
     MatchingQuestion,
     NotingQuestion,
     Question,
@@ -95,6 +96,19 @@ def test_pods_of_one_key_are_asked_about_once() -> None:
     count = first.renewed(Meter.of(100))
     assert (count.total(), count.sums.steps) == (10, 5)
     assert asked[3:] == ["p6"]
+
+
+def test_one_pod_is_asked_about_for_each_combination_of_facts() -> None:
+    cache = ClusterCache()
+    add_zone(cache, *"abcdefgh")
+    for number in range(400):
+        labels = FrozenMap({"app": "abcde"[number % 5], "pod": str(number)})
+        cache.add_pod(PodInfo(f"p{number}", node_name="abcdefgh"[number % 8], priority=1, labels=labels))
+    question = FactsQuestion("a", True)
+    first = Topology(cache.snapshot(), "zone").sum(question, Meter.of(1000))
+    # The five apps, again the two that count or take other steps, and one of the others.
+    assert (first.total(), question.asked) == (80, 8)
+    assert first.sums.steps == 80 + 240 * 2 + 80 * 3
 
 
 def test_answers_for_few_pod_keys_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

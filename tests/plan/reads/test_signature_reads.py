@@ -1,4 +1,4 @@
-"""Labels that no selector names are not part of the signature of a rule that reads labels by selectors only."""
+"""A signature has the parts of labels and annotations that a rule reads by selectors and at constant keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.reads.selected_labels import BY_SELECTORS, LABELS, SELECTED_LABELS
+from kdsl.plan.reads.signature_reads import BY_SELECTORS, LABELS, SELECTED_LABELS
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, predicate, score
 from tests.plan.memo.test_joined import joined_answers
@@ -48,9 +48,9 @@ def test_labels_that_only_selectors_read_are_the_selected_ones(condition: str) -
     "body",
     [
         'require pod.labels.size() > 0 || node.unschedulable else "no"',
-        'require has(pod.labels.a) || node.unschedulable else "no"',
-        'require pod.requiredAffinity.exists(t, t.matches(pod)) && "a" in pod.labels else "no"',
-        'applies when "a" in pod.labels\nrequire node.unschedulable else "no"',
+        'require has(pod.labels.a) && pod.labels.size() > 0 || node.unschedulable else "no"',
+        'require pod.requiredAffinity.exists(t, t.matches(pod)) && pod.name in pod.labels else "no"',
+        'applies when pod.labels.size() > 1\nrequire node.unschedulable else "no"',
         'let own = pod.labels\napplies when own.size() > 0\nrequire node.unschedulable else "no"',
         'require node.unschedulable else "no: ${pod.labels.size()}"',
         'require cluster.pods.exists(p, p.labels == pod.labels) || node.unschedulable else "no"',
@@ -62,6 +62,62 @@ def test_labels_that_a_rule_reads_itself_are_all_of_them(body: str) -> None:
     assert SELECTED_LABELS not in plugin.parts[0].reads
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('require "a" in pod.labels || node.unschedulable else "no"', "pod.labels[a]"),
+        (
+            'let own = pod.labels[?"a"]\napplies when own.hasValue()\nrequire node.unschedulable else "no"',
+            "pod.labels[a]",
+        ),
+        (
+            'require has(pod.labels.a) && pod.labels.a == "x" || pod.labels[?"b]"].orValue("") == "" else "no"',
+            "pod.labels[a] pod.labels[b]]",
+        ),
+        (
+            'require pod.annotations[?"a"].orValue("") == "" || node.unschedulable else "no"',
+            "pod.annotations[a]",
+        ),
+        (
+            'require pod.requiredAffinity.exists(t, t.matches(pod)) && "a" in pod.labels else "no"',
+            "pod.labels[a] pod.selectedLabels",
+        ),
+    ],
+)
+def test_maps_that_are_read_at_constant_keys_are_their_values_there(body: str, words: str) -> None:
+    reads = predicate(body).parts[0].reads
+    assert {word for word in reads if word.startswith(("pod.l", "pod.a", "pod.s"))} == set(words.split())
+
+
+@pytest.mark.parametrize("others", ["", "pod.priority", "pod.labels", "pod.selectedLabels pod.annotations"])
+def test_a_signature_has_the_value_at_a_key(keys: SelectedKeys, others: str) -> None:
+    dependencies = Dependencies.of(frozenset({"pod.labels[team]", *others.split()}))
+    assert dependencies is not None
+    signature = dependencies.signature
+    one, same, other, without = (
+        PodInfo("p", labels=FrozenMap({"job": job} | ({"team": team} if team else {})))
+        for job, team in (("1", "a"), ("2", "a"), ("1", "b"), ("1", ""))
+    )
+    assert (signature(one) == signature(same)) is ("pod.labels" not in others.split())
+    assert len({signature(one), signature(other), signature(without)}) == 3
+
+
+def test_pods_that_differ_in_other_labels_share_an_admission() -> None:
+    text = """
+queue Q {
+  order by pod.priority desc
+  admit when !("held" in pod.labels) else "held"
+}
+profile p { scheduler "t" queue Q predicates { P } }
+predicate P { require node.unschedulable else "no" }
+"""
+    queue = compile_rules(text).queue
+    for job in "ab":
+        assert queue.pre_enqueue(PodInfo(job, labels=FrozenMap({"job": job}))) is None
+    assert queue.pre_enqueue(PodInfo("c", labels=FrozenMap({"held": ""}))) is not None
+    assert len(queue._admitted) == 2
+
+
 def test_labels_are_followed_into_functions() -> None:
     text = """
 fn own(p: Pod): bool = "a" in p.labels
@@ -71,7 +127,7 @@ predicate Selected { require selected(pod) || node.unschedulable else "no" }
 profile p { scheduler "s" queue Q predicates { Own Selected } }
 """
     own, selected = compile_rules(f"{DEFAULT_QUEUE}{text}").predicates
-    assert LABELS in own.parts[0].reads
+    assert "pod.labels[a]" in own.parts[0].reads
     assert SELECTED_LABELS in selected.parts[0].reads
 
 
