@@ -47,7 +47,13 @@ from kdsl.eval.scalar.fast import fast_call, is_total
 from kdsl.eval.scalar.frame import PENDING, Closure, Frame, failing, lazy_reader
 from kdsl.eval.scalar.logic import LAZY, checked_optional
 from kdsl.eval.scalar.meter import has_weight, metered, paying, spending
-from kdsl.eval.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
+from kdsl.eval.scalar.over_nodes import (
+    QUANTIFIERS,
+    Lower,
+    compile_over_nodes,
+    compile_quantifier,
+    is_over_nodes,
+)
 from kdsl.eval.scalar.program import MOST_NESTED, Lines, NamedObjects
 from kdsl.eval.scalar.searches import SEARCHES, compile_search
 from kdsl.eval.values import NONE, Optional, UInt, Value
@@ -177,6 +183,11 @@ class Compiler:
                 return paying(map_text(expr, self), expr.type, self)
             case Comprehension() if self._lower is not None and is_over_nodes(expr):
                 slot = None if self.answer_slot is None else self.answer_slot(expr)
+                if expr.macro in QUANTIFIERS:
+                    other = self._program(lambda: [f"return {comprehension_text(expr, self)}"])
+                    return self.call(
+                        compile_quantifier(expr, self.compile, self.needs, self._lower, slot, other)
+                    )
                 over = self.call(compile_over_nodes(expr, self.compile, self.needs, self._lower, slot))
                 return paying(over, expr.type, self)
             case Comprehension():

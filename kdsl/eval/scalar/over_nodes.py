@@ -1,10 +1,11 @@
-"""`filter` and `map` over nodes: all nodes at once if possible, else one by one."""
+"""Macros over nodes: all nodes at once if possible, else one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr
+from kdsl.check.model.typed import Aggregate, Comprehension, FieldOf, Macro, TypedExpr, Var
 from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar.frame import Closure, Compile, Frame
 from kdsl.eval.scalar.logic import checked_truth
@@ -20,22 +21,33 @@ Needs = Callable[[TypedExpr], frozenset[int]]
 
 Lower = Callable[[Comprehension | Aggregate, Compile, Needs, int | None], AtOnce]
 """Compiles a macro for all nodes at once; values that the nodes share are compiled by the compiler that it is
-given. A macro of a view is compiled as a `filter`. The number is the slot in which the answer that all nodes
-give to a filter is kept, if any.
+given. A macro of a view and a quantifier are compiled as a `filter`. The number is the slot in which the
+answer that all nodes give to a filter is kept, if any.
 """
+
+QUANTIFIERS: Final[Mapping[Macro, Callable[[int, int], bool]]] = {
+    Macro.ALL: lambda chosen, all_: chosen == all_,
+    Macro.EXISTS: lambda chosen, _: chosen > 0,
+    Macro.EXISTS_ONE: lambda chosen, _: chosen == 1,
+}
+"""Whether a macro holds, by the number of nodes for which its condition does, and the number of all."""
 
 
 def is_over_nodes(expr: Comprehension) -> bool:
     """Return whether a macro may be evaluated for all nodes at once."""
-    is_plain = expr.macro is Macro.FILTER or (expr.macro is Macro.MAP and expr.where is None)
     item = expr.iterable.type.args[:1]
-    return is_plain and bool(item) and item[0].name in ("Node", "AnyNode") and len(expr.variables) == 1
+    if not item or item[0].name not in ("Node", "AnyNode") or len(expr.variables) != 1:
+        return False
+    if expr.macro in QUANTIFIERS:
+        # If some node fails, the list is evaluated again.
+        return isinstance(expr.iterable, (FieldOf, Var))
+    return expr.macro is Macro.FILTER or (expr.macro is Macro.MAP and expr.where is None)
 
 
 def compile_over_nodes(
     expr: Comprehension, compile: Compile, needs: Needs, lower: Lower, answer_slot: int | None
 ) -> Closure:
-    """Compile a macro over nodes."""
+    """Compile `filter` or `map` over nodes."""
     iterable, slot = compile(expr.iterable), expr.variables[0].slot
     is_filter = expr.macro is Macro.FILTER
     body = compile(expr.body)
@@ -59,5 +71,31 @@ def compile_over_nodes(
             elif checked_truth(body(frame)):
                 results.append(node)
         return tuple(results)
+
+    return evaluate
+
+
+def compile_quantifier(
+    expr: Comprehension,
+    compile: Compile,
+    needs: Needs,
+    lower: Lower,
+    answer_slot: int | None,
+    one_by_one: Closure,
+) -> Closure:
+    """Compile one of `QUANTIFIERS` over nodes; `one_by_one` is the macro over any list."""
+    iterable, holds = compile(expr.iterable), QUANTIFIERS[expr.macro]
+    at_once: AtOnce | None = None
+
+    def evaluate(frame: Frame) -> Value:
+        nonlocal at_once
+        nodes = iterable(frame)
+        if nodes.__class__ is NodeList:
+            if at_once is None:
+                at_once = lower(expr, compile, needs, answer_slot)
+            chosen = at_once(frame, nodes)
+            if chosen is not None:
+                return holds(len(chosen), len(nodes))
+        return one_by_one(frame)
 
     return evaluate

@@ -39,7 +39,7 @@ def lower_macro(
     needs: Needs,
     answer_slot: int | None,
 ) -> AtOnce:
-    """Lower `filter` or `map` over nodes, or a macro of a view that chooses nodes."""
+    """Lower a macro over nodes, or one of a view that chooses nodes; all but `map` as `filter`."""
     is_of_view = isinstance(expr, Aggregate)
     variable = expr.variable if isinstance(expr, Aggregate) else expr.variables[0]
     node = variable.slot
@@ -47,7 +47,7 @@ def lower_macro(
     inner = frozenset(part.slot for part in read) - free_slots(expr.body) | {node}
     scope = BodyColumns(functions, node, inner, compile, needs)
     body = Lowering(scope).lower(expr.body)
-    is_filter = is_of_view or expr.macro is Macro.FILTER
+    is_filter = is_of_view or expr.macro is not Macro.MAP
     result = _filtered if is_filter else _listed
     # A hoisted part may hide that it reads the node.
     may_be_equal = is_filter and not any(part.slot != node and node in needs(part) for part in read)

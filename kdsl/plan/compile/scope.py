@@ -274,7 +274,7 @@ class RuleScope:
         node, condition = expr.variables[0], expr.body
         others = [part for part in walk(condition) if isinstance(part, Var) and part.slot != node.slot]
         is_kept = is_static(condition, node, others) and free_slots(*others) <= self.lasting
-        return self.kept_slot() if expr.macro is Macro.FILTER and is_kept else None
+        return self.kept_slot() if expr.macro is not Macro.MAP and is_kept else None
 
     def is_fixed(self, expr: TypedExpr) -> bool:
         """Return whether an expression stays the same from one attempt of a signature to the next, or is one

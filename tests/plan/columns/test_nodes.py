@@ -130,6 +130,42 @@ def test_all_at_once_is_one_after_the_other(
     assert scores(body, pod, nodes, at_once=True) == scores(body, pod, nodes, at_once=False)
 
 
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(["feasible", "cluster.nodes", "some"]),
+    st.sampled_from(["all", "exists", "exists_one"]),
+    CONDITIONS,
+    CONDITIONS,
+    st.lists(NODES, min_size=12, max_size=14),
+    st.lists(PODS, max_size=4),
+    PODS,
+)
+def test_a_quantifier_at_once_is_one_after_the_other(
+    source: str,
+    quantifier: str,
+    condition: str,
+    other: str,
+    facts: list[NodeFacts],
+    pods: list[PodInfo],
+    pod: PodInfo,
+) -> None:
+    named = [replace(each, name=f"n{at}") for at, each in enumerate(facts)]
+    nodes = NodeSet.all(cluster(named, pods).snapshot())
+    body = f"""
+      let some = feasible.filter(n, {other})
+      value {source}.{quantifier}(n, {condition}) ? 2 : 1
+    """
+    assert scores(body, pod, nodes, at_once=True) == scores(body, pod, nodes, at_once=False)
+
+
+def test_a_quantifier_visits_no_node_if_columns_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = nodes_of(*[node(f"n{number}", labels={"k": str(number)}) for number in range(20)])
+    monkeypatch.setattr(NodeList, "__iter__", lambda self: pytest.fail("visited"))
+    for quantifier, most in (("all", 1), ("exists", 0), ("exists_one", 0)):
+        body = f'value cluster.nodes.{quantifier}(n, n.labels[?"k"].orValue("") == "7") ? 0 : 1'
+        assert set(scores(body, PodInfo("p"), nodes, at_once=True)) == {most}
+
+
 def test_a_key_of_an_item_of_the_nodes_own_list() -> None:
     taint = Taint("k", "", "NoSchedule")
     named = [NodeFacts(f"n{at}", labels=FrozenMap({"jk"[at % 2]: ""}), taints=(taint,)) for at in range(12)]
