@@ -111,14 +111,18 @@ class Measure:
         """Return the pods that count, or that take other steps than most pods; None if a count fails."""
         answers: list[tuple[int, int]] = []
         zeros: Counter[int] = Counter()
+        meter = self.question.meter()
         for posting in by_key.values():
             _, pod = next(iter(posting.values()))
-            answer = self.count_pods((pod,), 0)
-            if answer is None:
+            meter.left = meter.limit
+            try:
+                amount = int(self.question.answer(pod, meter))
+            except EvalError:
                 return None
-            answers.append(answer)
-            if not answer[0]:
-                zeros[answer[1]] += len(posting)
+            steps = meter.limit - meter.left
+            answers.append((amount, steps))
+            if not amount:
+                zeros[steps] += len(posting)
         most = (0, max(zeros, key=zeros.__getitem__, default=0))
         kept = [answer != most for answer in answers]
         return [each for posting in compress(by_key.values(), kept) for each in posting.values()]
