@@ -179,7 +179,9 @@ class _Reads:
         if not isinstance(expr, Var) and may_select(expr.type):
             self.has_captured_selectors = False
         match looked_up(expr):
-            case FieldOf(operand=Var() as pod) as table, Const(value=str(key)) if pod.slot == slot:
+            case FieldOf(operand=Var() as pod) as table, Const(value=str(key)) if (
+                pod.slot == slot and table.type.name == "map"
+            ):
                 self.by_key.add(PodFact(attribute_of(table.field), key))
                 return
         match expr:

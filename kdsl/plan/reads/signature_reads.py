@@ -27,6 +27,7 @@ BY_SELECTORS: Final = frozenset(
 """The methods that read the labels of a pod by selectors."""
 
 _FIELDS: Final = {LABELS: "labels", "pod.annotations": "annotations"}
+"""The maps that no other method reads, by their words."""
 
 
 def word_at(word: str, key: str) -> str:
@@ -84,7 +85,7 @@ class _MapParts:
                 if name not in self._known:
                     self._known.add(name)
                     parts.append(fn.body)
-            case CallOf(function=function) if function in BY_SELECTORS:
+            case CallOf(function=function) if word == LABELS and function in BY_SELECTORS:
                 self.words.add(SELECTED_LABELS)
             case _ if not any(word in part.reads for part in parts):
                 return False
