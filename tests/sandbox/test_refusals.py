@@ -18,6 +18,7 @@ QUALIFIED = (
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+SPREAD = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "ScheduleAnyway"}
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -63,6 +64,22 @@ def causes(answer: Any) -> list[str]:
         (container(resources={"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "2"}}), ['spec.containers[0].resources.requests: Invalid value: "1": must be equal to nvidia.com/gpu limit of 2']),
         (container(volumeMounts=[{"name": "v", "mountPath": "/"}]), ['spec.containers[0].volumeMounts[0].name: Not found: "v"']),
         ({"volumes": [{"name": "v"}, {"name": "v"}]}, ['spec.volumes[1].name: Duplicate value: "v"']),
+        ({"resources": {"requests": {"cpu": "3"}, "limits": {"cpu": "2"}}}, ['spec.resources.requests: Invalid value: "3": must be less than or equal to cpu limit of 2']),
+        ({**container(resources={"requests": {"cpu": "3"}}), "resources": {"requests": {"cpu": "2"}}}, [
+            'spec.resources.requests[cpu]: Invalid value: "2": must be greater than or equal to aggregate container requests of 3',
+        ]),
+        ({"resources": {"requests": {"a.b/c": "1"}}}, ['spec.resources.requests[a.b/c]: Unsupported value: "a.b/c": supported values: "cpu", "hugepages-", "memory"']),
+        (container(resources={"claims": [{"name": "n"}]}), [
+            'spec.containers[0].resources.claims[0]: Not found: "n": must be one of the names in pod.spec.resourceClaims which is empty',
+        ]),
+        ({"tolerations": [{"key": "k", "operator": "Gt", "value": "1"}]}, ['spec.tolerations[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists"']),
+        ({"topologySpreadConstraints": [{**SPREAD, "matchLabelKeys": ["k"]}]}, [
+            "spec.topologySpreadConstraints[0].matchLabelKeys: Forbidden: must not be specified when labelSelector is not set",
+        ]),
+        ({"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "z", "labelSelector": {"matchLabels": {"app": "x"}}, "matchLabelKeys": ["app", "k"], "mismatchLabelKeys": ["k"]}]}}}, [
+            f'spec.affinity.podAffinity.{REQUIRED}[0][0]: Invalid value: "app": exists in both matchLabelKeys and labelSelector',
+            f'spec.affinity.podAffinity.{REQUIRED}[0].matchLabelKeys[1]: Invalid value: "k": exists in both matchLabelKeys and mismatchLabelKeys',
+        ]),
         ({"dnsPolicy": "x"}, ['spec.dnsPolicy: Unsupported value: "x": supported values: "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"']),
         ({"activeDeadlineSeconds": 0}, ["spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"]),
         ({"schedulingGates": [{"name": "g"}, {"name": "g"}], "nodeName": "n"}, [
@@ -89,7 +106,7 @@ def causes(answer: Any) -> list[str]:
     ],
 )  # fmt: skip
 def test_pods_that_are_not_valid(spec: dict[str, Any], wanted: list[str]) -> None:
-    [(status, answer)] = ask(("POST", PODS, pod(spec)))
+    [(status, answer)] = ask(("POST", PODS, pod(spec, labels={"app": "x"})))
     assert (status, causes(answer)) == (422, wanted)
 
 
