@@ -249,3 +249,45 @@ def test_a_node_whose_parts_lack_fields_is_printed() -> None:
 
     (row,) = json.loads(asyncio.run(scenario()))["rows"]
     assert row["cells"][:2] == ["n", "NotReady"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "code", "wanted"),
+    [
+        (PODS, {"resourceVersionMatch": "Exact", "resourceVersion": "0"}, 422, 'resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'),
+        (PODS, {"resourceVersionMatch": "Exact", "resourceVersion": "1", "continue": "x"}, 422, "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided"),
+        ("/api/v1/persistentvolumes", {"fieldSelector": "spec.x=y"}, 400, '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"'),
+        (PODS, {"fieldSelector": "spec.x=y"}, 400, "field label not supported: spec.x"),
+    ],
+)  # fmt: skip
+def test_lists_with_wrong_parameters(path: str, query: dict[str, str], code: int, wanted: str) -> None:
+    [(status, answer)] = ask(("GET", path, None, "application/json", query))
+    assert status == code
+    assert answer["message"].removeprefix('ListOptions.meta.k8s.io "" is invalid: ') == wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ({"force": "true"}, "force: Forbidden: may not be specified for non-apply patch"),
+        ({"fieldManager": "m" * 129}, "fieldManager: Too long: may not be more than 128 bytes"),
+        (
+            {"fieldManager": "a\n"},
+            'fieldManager: Invalid value: "a\\n": should only contain printable characters',
+        ),
+    ],
+)
+def test_patches_with_wrong_options(query: dict[str, str], wanted: str) -> None:
+    _, (status, answer) = ask(("POST", PODS, pod({})), ("PATCH", f"{PODS}/a", {"metadata": {}}, MERGE, query))
+    assert (status, answer["message"]) == (422, f'PatchOptions.meta.k8s.io "" is invalid: {wanted}')
+
+
+def test_a_patch_does_not_rename_an_object() -> None:
+    _, (status, answer), (code, other) = ask(
+        ("POST", PODS, pod({})),
+        ("PATCH", f"{PODS}/a", {"metadata": {"name": "b"}}, MERGE),
+        ("PATCH", f"{PODS}/a", {"metadata": {"namespace": "b"}}, MERGE),
+    )
+    wanted = 'Pod "b" is invalid: metadata.name: Invalid value: "b": field is immutable'
+    assert (status, answer["message"]) == (422, wanted)
+    assert (code, "does not match the namespace sent" in other["message"]) == (400, True)
