@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.talk import MERGE, PODS, talking
+from tests.sandbox.talk import MERGE, PODS, Talk, talking
 
 CONTAINER = {"name": "c", "image": "i"}
 NODE = {"kind": "Node", "name": "n1"}
@@ -291,3 +291,14 @@ def test_a_patch_does_not_rename_an_object() -> None:
     wanted = 'Pod "b" is invalid: metadata.name: Invalid value: "b": field is immutable'
     assert (status, answer["message"]) == (422, wanted)
     assert (code, "does not match the namespace sent" in other["message"]) == (400, True)
+
+
+def test_single_checks_of_health_need_a_right() -> None:
+    async def scenario() -> list[int]:
+        async with talking() as talk:
+            team = Talk(talk.sandbox, "team")
+            codes = [(await team("GET", path))[0] for path in ("/livez", "/livez/ping", "/api/v1")]
+            await team.close()
+            return [*codes, (await talk("GET", "/livez/ping"))[0]]
+
+    assert asyncio.run(scenario()) == [200, 403, 200, 200]
