@@ -98,7 +98,7 @@ _POD_PARTS: Final = (
     Subresource("log", "Pod", ("get",), handled=False),
     Subresource("portforward", "PodPortForwardOptions", ("create", "get"), handled=False),
     _proxy("Pod"),
-    Subresource("resize", "Pod", _READ_WRITE, handled=False),
+    Subresource("resize", "Pod", _READ_WRITE),
     _status("Pod"),
 )
 

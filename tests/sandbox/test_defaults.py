@@ -127,3 +127,25 @@ def test_times_of_leases_are_stored_in_microseconds_of_utc() -> None:
     bad = {"metadata": {"name": "m"}, "spec": {"renewTime": "2026-13-01T02:00:00.123456Z"}}
     (_, answer), (status, _) = ask(("POST", leases, body), ("POST", leases, bad))
     assert (answer["spec"]["renewTime"], status) == ("2026-01-01T00:00:00.123456Z", 400)
+
+
+def test_a_resize_changes_resources_only() -> None:
+    def sized(cpu: str, **fields: Any) -> dict[str, Any]:
+        return container(resources={"requests": {"cpu": cpu}}, **fields)
+
+    media, path = "application/strategic-merge-patch+json", f"{PODS}/a/resize"
+    other = {"metadata": {"labels": {"a": "b"}}, "spec": {**sized("2", image="j"), "nodeName": "n"}}
+    less = {"spec": {"containers": [{"name": "c", "resources": {"$patch": "replace"}}]}}
+    _, (status, answer), (refused, why), (_, kept) = ask(
+        ("POST", PODS, pod(sized("1"))),
+        ("PATCH", path, other, media),
+        ("PATCH", path, less, media),
+        ("GET", path, None),
+    )
+    spec, metadata = answer["spec"], answer["metadata"]
+    assert (status, spec["containers"][0]["resources"]) == (200, {"requests": {"cpu": "2"}})
+    assert spec["containers"][0]["image"] == CONTAINER["image"]
+    assert ("labels" in metadata, "nodeName" in spec, metadata["generation"]) == (False, False, 2)
+    wanted = 'Pod "a" is invalid: spec: Invalid value: "BestEffort": Pod QOS Class may not change as a result of resizing'
+    assert (refused, why["message"]) == (422, wanted)
+    assert kept["spec"] == spec
