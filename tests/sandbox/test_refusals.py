@@ -302,3 +302,15 @@ def test_single_checks_of_health_need_a_right() -> None:
             return [*codes, (await talk("GET", "/livez/ping"))[0]]
 
     assert asyncio.run(scenario()) == [200, 403, 200, 200]
+
+
+def test_the_old_path_watches_one_object() -> None:
+    async def scenario() -> list[tuple[str, str]]:
+        async with talking() as talk:
+            for name in ("a", "b"):
+                await talk("POST", PODS, {**pod({}), "metadata": {"name": name}})
+            path = "/api/v1/watch/namespaces/default/pods/a"
+            frames = [frame async for frame in talk.frames(path, timeoutSeconds="1")]
+            return [(frame["type"], frame["object"]["metadata"]["name"]) for frame in frames]
+
+    assert asyncio.run(scenario()) == [("ADDED", "a")]
