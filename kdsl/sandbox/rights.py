@@ -68,7 +68,10 @@ _SCHEDULER_RULES: Final = (
     _rule("authorization.k8s.io", "subjectaccessreviews", ("create",)),
 )
 _SCHEDULER_HOME_RULES: Final = (_rule("", "configmaps", _READ, "extension-apiserver-authentication"),)
-_SELF_RULES: Final = (_rule("authorization.k8s.io", "selfsubjectaccessreviews", ("create",)),)
+_SELF_RULES: Final = (
+    _rule("authorization.k8s.io", "selfsubjectaccessreviews", ("create",)),
+    _rule("authentication.k8s.io", "selfsubjectreviews", ("create",)),
+)
 
 
 @dataclass(slots=True)
