@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -149,7 +150,7 @@ class _Endpoints:
             "kdsl statusz",
             "Warning: This endpoint is not meant to be machine parseable.",
             "",
-            f"Started: {int(shown.started)}",
+            f"Started: {datetime.fromtimestamp(shown.started, UTC):%a %b %e %H:%M:%S UTC %Y}",
             f"Up: {up // 3600} hr {up // 60 % 60:02d} min {up % 60:02d} sec",
             f"Binary version: {__version__}",
             "",

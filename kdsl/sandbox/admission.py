@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kdsl.sandbox.errors import Json, forbidden, not_found
+from kdsl.sandbox.label_keys import merge_label_keys
 from kdsl.sandbox.pod_defaults import quality_of_service
 from kdsl.sandbox.resources import NAMESPACES, Resource, named
 from kdsl.sandbox.store import Store
@@ -39,7 +40,7 @@ def admit_namespace(store: Store, resource: Resource, namespace: str, name: str)
 
 
 def admit_create(store: Store, resource: Resource, body: Json) -> None:
-    """Change or reject a new object, before its defaults are written."""
+    """Change or reject a new object that has its defaults."""
     collection = resource.collection
     if collection == "pods":
         _resolve_priority(store, resource, body)
@@ -56,9 +57,10 @@ def admit_create(store: Store, resource: Resource, body: Json) -> None:
 
 
 def finish_pod(body: Json, chance: Chance) -> None:
-    """Write the tolerations and the status of a new pod."""
+    """Write the tolerations, the conditions of label keys and the status of a new pod."""
     spec = body["spec"]
     add_tolerations(spec)
+    merge_label_keys(body)
     status: Json = {"phase": "Pending"}
     if spec.get("schedulingGates"):
         status["conditions"] = [
@@ -157,14 +159,15 @@ def _limit(store: Store, body: Json) -> None:
     for limits in store.bodies(_LIMIT_RANGES, body["metadata"]["namespace"]):
         for limit in limits.get("spec", {}).get("limits", ()):
             if limit.get("type") == "Container":
-                for container in body["spec"].get("containers", ()):
-                    said.extend(_limit_container(container, limit))
+                for listed, what in (("containers", "container"), ("initContainers", "init container")):
+                    for container in body["spec"].get(listed, ()):
+                        said.extend(_limit_container(container, limit, what))
     if said:
         text = f"LimitRanger plugin set: {'; '.join(said)}"
         body["metadata"].setdefault("annotations", {})["kubernetes.io/limit-ranger"] = text
 
 
-def _limit_container(container: Json, limit: Json) -> list[str]:
+def _limit_container(container: Json, limit: Json, what: str) -> list[str]:
     said: list[str] = []
     resources = container.setdefault("resources", {})
     for field, defaults, word in (("requests", "defaultRequest", "request"), ("limits", "default", "limit")):
@@ -176,7 +179,7 @@ def _limit_container(container: Json, limit: Json) -> list[str]:
         if missing:
             resources.setdefault(field, {}).update(missing)
             names = ", ".join(sorted(missing))
-            said.append(f"{names} {word} for container {container.get('name', '')}")
+            said.append(f"{names} {word} for {what} {container.get('name', '')}")
     return said
 
 

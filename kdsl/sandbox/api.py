@@ -79,6 +79,8 @@ class Api:
                     raise refuse(user, ask, None)
                 return plain(method, path, query, headers.get("accept", ""), self.requests)
             found = route(method, path, query)
+            if found.verb == "watch" and found.name:
+                query = {**query, "fieldSelector": f"metadata.name={found.name}"}
             call = Call(
                 user, method, path, found.verb, found.resource, found.namespace, found.name,
                 found.subresource, query, headers.get("content-type", ""), headers.get("accept", ""), body,

@@ -6,6 +6,7 @@ other writes have no owner.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -14,7 +15,7 @@ from kdsl.sandbox.errors import ApiError, Causes, Json, invalid, status
 from kdsl.sandbox.strategic import merge_key
 
 Path: TypeAlias = tuple[str, ...]
-"""The names on the path to a leaf; an item of a keyed list is `[key=value]`."""
+"""The names on the path to a leaf; an item of a keyed list is `[key=value]`, the value as JSON."""
 
 _IDENTITY = frozenset({"apiVersion", "kind"})
 
@@ -76,9 +77,16 @@ def _conflict(taken: list[tuple[str, Path]]) -> ApiError:
         }
         for other, path in taken
     ]
-    said = "; ".join(f'conflict with "{other}": {_written(path)}' for other, path in taken)
-    plural = "" if len(taken) == 1 else "s"
-    message = f"Apply failed with {len(taken)} conflict{plural}: {said}"
+    if len(taken) == 1:
+        ((other, path),) = taken
+        message = f'Apply failed with 1 conflict: conflict with "{other}": {_written(path)}'
+    else:
+        # A line for each manager, and one for each of its fields.
+        lines: dict[str, list[str]] = {}
+        for other, path in taken:
+            lines.setdefault(other, [f'conflicts with "{other}":']).append(f"- {_written(path)}")
+        said = "\n".join(line for each in lines.values() for line in each)
+        message = f"Apply failed with {len(taken)} conflicts: {said}"
     return ApiError(status(409, message, "Conflict", {"causes": causes}), 409)
 
 
@@ -100,7 +108,7 @@ def _leaf(name: str, item: Any, path: Path) -> Iterator[tuple[Path, Any]]:
         yield from _leaves(item, path)
     elif isinstance(item, list) and (key := _key(name, item)):
         for one in item:
-            yield from _leaves(one, (*path, f'[{key}="{one[key]}"]'))
+            yield from _leaves(one, (*path, f"[{key}={json.dumps(one[key])}]"))
     else:
         yield path, item
 

@@ -69,8 +69,8 @@ def complete(world: World, resource: Resource, namespace: str, body: Json) -> No
     admit_namespace(world.store, resource, namespace, name)
     if resource.subresource("status") is not None and not resource.keeps_status:
         body.pop("status", None)
-    admit_create(world.store, resource, body)
     apply_defaults(resource, body)
+    admit_create(world.store, resource, body)
     if resource is PODS:
         finish_pod(body, world.chance)
     elif resource is SERVICES:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -256,11 +257,22 @@ def _special(item: Any, node: Node, name: str, path: str, owner: Node) -> Any:
         return item or None
     if shape is Shape.QUANTITY:
         return canonical(item)
-    if shape is Shape.MICRO_TIME and not _MICRO_TIME.fullmatch(str(item)):
-        raise _TypeError(_time_error(str(item), "2006-01-02T15:04:05.000000Z07:00"))
-    if shape is Shape.TIME and not _TIME.fullmatch(str(item)):
-        raise _TypeError(_time_error(str(item), "2006-01-02T15:04:05Z07:00"))
+    if shape is Shape.MICRO_TIME:
+        return _time(str(item), _MICRO_TIME, "2006-01-02T15:04:05.000000Z07:00", "microseconds")
+    if shape is Shape.TIME:
+        return _time(str(item), _TIME, "2006-01-02T15:04:05Z07:00", "seconds")
     return item
+
+
+def _time(text: str, form: re.Pattern[str], layout: str, precision: str) -> str:
+    """Return a time as it is stored: of UTC, to the second or microsecond."""
+    if not form.fullmatch(text):
+        raise _TypeError(_time_error(text, layout))
+    try:
+        moment = datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise _TypeError(f'parsing time "{text}": time out of range') from None
+    return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
 def canonical(value: Any) -> str:

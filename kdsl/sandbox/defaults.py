@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kdsl.sandbox.errors import Json
-from kdsl.sandbox.pod_defaults import default_pod_spec
+from kdsl.sandbox.pod_defaults import default_pod, default_pod_spec, default_volume_source
 from kdsl.sandbox.resources import Resource
 
 _JOB: Final = "batch.kubernetes.io/"
@@ -21,8 +21,7 @@ def apply_defaults(resource: Resource, body: Json) -> None:
 
 
 def _pod(body: Json) -> None:
-    default_pod_spec(body.setdefault("spec", {}))
-    body["spec"].setdefault("enableServiceLinks", True)
+    default_pod(body.setdefault("spec", {}))
     for item in body.get("status", {}).get("conditions", ()):
         item.setdefault("lastProbeTime", None)
         item.setdefault("lastTransitionTime", None)
@@ -205,6 +204,7 @@ def _volume(body: Json) -> None:
     spec = body.setdefault("spec", {})
     spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
     spec.setdefault("volumeMode", "Filesystem")
+    default_volume_source(spec)
     body.setdefault("status", {}).setdefault("phase", "Pending")
 
 

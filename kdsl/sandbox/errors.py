@@ -38,6 +38,7 @@ class CauseReason(StrEnum):
     FORBIDDEN = "FieldValueForbidden"
     NOT_SUPPORTED = "FieldValueNotSupported"
     NOT_FOUND = "FieldValueNotFound"
+    TOO_LONG = "FieldValueTooLong"
 
 
 @dataclass(slots=True)
@@ -72,6 +73,10 @@ class Causes:
         """Add the error of a value that is not one of the supported ones."""
         known = ", ".join(f'"{item}"' for item in supported)
         self._add(CauseReason.NOT_SUPPORTED, path, f"Unsupported value: {value}: supported values: {known}")
+
+    def too_long(self, path: str, most: int) -> None:
+        """Add the error of a text with too many bytes."""
+        self._add(CauseReason.TOO_LONG, path, f"Too long: may not be more than {most} bytes")
 
     def twice(self) -> None:
         """Repeat the errors, as the server does for metadata that it validates twice."""

@@ -52,13 +52,7 @@ def check_marks(metadata: Json, causes: Causes) -> None:
         sum(len(name.encode()) + len(value.encode()) for name, value in annotations.items())
         > _MAX_ANNOTATIONS
     ):
-        causes.found.append(
-            {
-                "reason": "FieldValueTooLong",
-                "message": f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes",
-                "field": "metadata.annotations",
-            }
-        )
+        causes.too_long("metadata.annotations", _MAX_ANNOTATIONS)
 
 
 def check_labels(labels: Json, path: str, causes: Causes) -> None:

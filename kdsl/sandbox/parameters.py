@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +15,7 @@ from kdsl.sandbox.errors import ApiError, Causes, Json, bad_request, invalid, st
 _VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 _POLICIES: Final = ("Foreground", "Background", "Orphan", "nil")
 _META: Final = "meta.k8s.io"
+_MAX_MANAGER: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,9 @@ def write_options(call: Call, kind: str) -> WriteOptions:
     if not query:
         return _PLAIN
     causes = Causes()
+    if kind == "PatchOptions" and "force" in query and not is_apply(call):
+        causes.forbidden("force", "may not be specified for non-apply patch")
+    _check_manager(query.get("fieldManager", ""), causes)
     dry = query.get("dryRun", "")
     _check_dry([dry] if dry else [], causes)
     validation = query.get("fieldValidation", "")
@@ -70,6 +75,19 @@ def write_options(call: Call, kind: str) -> WriteOptions:
 
 
 _PLAIN: Final = WriteOptions()
+
+
+def is_apply(call: Call) -> bool:
+    """Return whether a patch is a server-side apply."""
+    return call.content_type.partition(";")[0].strip() == "application/apply-patch+yaml"
+
+
+def _check_manager(manager: str, causes: Causes) -> None:
+    if len(manager.encode()) > _MAX_MANAGER:
+        causes.too_long("fieldManager", _MAX_MANAGER)
+    if not manager.isprintable():
+        detail = "should only contain printable characters"
+        causes.invalid("fieldManager", json.dumps(manager, ensure_ascii=False), detail)
 
 
 def _check_dry(values: list[Any], causes: Causes) -> None:
@@ -140,10 +158,23 @@ def check_list_options(query: Mapping[str, str], is_watch: bool) -> None:
     elif match and is_watch and not initial:
         detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
         causes.forbidden("resourceVersionMatch", detail)
-    elif match and not is_watch and not query.get("resourceVersion"):
-        detail = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        causes.forbidden("resourceVersionMatch", detail)
+    elif match and not is_watch:
+        _check_list_match(query, match, causes)
     elif match not in ("", "Exact", "NotOlderThan"):
         causes.unsupported("resourceVersionMatch", f'"{match}"', ("Exact", "NotOlderThan", ""))
     if causes.found:
         raise invalid(_META, "ListOptions", "", causes)
+
+
+def _check_list_match(query: Mapping[str, str], match: str, causes: Causes) -> None:
+    if not query.get("resourceVersion"):
+        detail = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        causes.forbidden("resourceVersionMatch", detail)
+    if query.get("continue"):
+        detail = "resourceVersionMatch is forbidden when continue is provided"
+        causes.forbidden("resourceVersionMatch", detail)
+    if match not in ("Exact", "NotOlderThan"):
+        causes.unsupported("resourceVersionMatch", f'"{match}"', ("Exact", "NotOlderThan", ""))
+    if match == "Exact" and query.get("resourceVersion") == "0":
+        detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        causes.forbidden("resourceVersionMatch", detail)

@@ -14,7 +14,7 @@ from kdsl.sandbox.decoding import parse_patch
 from kdsl.sandbox.errors import ApiError, Causes, Json, bad_request, invalid, not_found, status
 from kdsl.sandbox.json_patch import apply_json_patch, merge_json
 from kdsl.sandbox.objects_in import conform, judge
-from kdsl.sandbox.parameters import WriteOptions, write_options
+from kdsl.sandbox.parameters import WriteOptions, is_apply, write_options
 from kdsl.sandbox.strategic import merge_strategic
 from kdsl.sandbox.updating import change
 
@@ -22,16 +22,15 @@ _JSON_PATCH: Final = "application/json-patch+json"
 _MERGE: Final = "application/merge-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 _OBJECT: Final = "map[string]interface {}"
-_APPLY: Final = frozenset({"application/apply-patch+yaml"})
 
 
 def patch(world: World, call: Call) -> Reply:
     """Answer a PATCH of an object or its status."""
     media = call.content_type.partition(";")[0].strip()
-    if media not in (_JSON_PATCH, _MERGE, _STRATEGIC, *_APPLY):
+    if media not in (_JSON_PATCH, _MERGE, _STRATEGIC) and not is_apply(call):
         raise ApiError(status(415, "415: Unsupported Media Type", "UnsupportedMediaType", {}), 415)
     options = write_options(call, "PatchOptions")
-    if media in _APPLY:
+    if is_apply(call):
         return _apply(world, call, options)
     old = world.store.get(call.resource, call.key)
     if old is None:
@@ -49,7 +48,22 @@ def patch(world: World, call: Call) -> Reply:
         if options.is_strict:
             raise _strict(patched, complaints)
         warnings = judge(call.resource.kind, "v1", complaints, False, options.validation)
+    _check_identity(call, body["metadata"])
     return change(world, call, old, body, options, warnings)
+
+
+def _check_identity(call: Call, metadata: Json) -> None:
+    """Reject a patch of the object's name or namespace."""
+    if metadata.get("namespace", call.namespace) != call.namespace:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    name = metadata.get("name", "")
+    if name != call.name:
+        causes = Causes()
+        causes.invalid("metadata.name", json.dumps(name), "field is immutable")
+        causes.twice()
+        raise invalid(call.resource.group, call.resource.kind, name, causes)
 
 
 def _strategic(data: bytes) -> Json:

@@ -7,6 +7,7 @@ from typing import Final
 
 from kdsl.sandbox import names
 from kdsl.sandbox.errors import Causes, Json
+from kdsl.sandbox.label_keys import check_label_keys
 from kdsl.sandbox.metadata_rules import check_key, check_requirement, check_selector, say_all
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -76,6 +77,7 @@ def _check_weight(term: Json, path: str, causes: Causes) -> None:
 def _check_pod_term(term: Json, path: str, causes: Causes) -> None:
     for name in ("labelSelector", "namespaceSelector"):
         check_selector(term.get(name, {}), f"{path}.{name}", causes)
+    check_label_keys(term, path, causes)
     for namespace in term.get("namespaces", ()):
         say_all(causes, f"{path}.namespace", namespace, names.label_name(namespace))
     key = term.get("topologyKey", "")
@@ -120,6 +122,7 @@ def check_spreading(constraints: list[Json], path: str, causes: Causes) -> None:
             if constraint.get(name, "Honor") not in ("Honor", "Ignore"):
                 given = json.dumps(constraint[name])
                 causes.unsupported(f"{where}.{name}", given, ("Honor", "Ignore"))
+        check_label_keys(constraint, where, causes)
         check_selector(constraint.get("labelSelector", {}), f"{where}.labelSelector", causes)
 
 
@@ -158,7 +161,7 @@ def check_tolerations(tolerations: list[Json], path: str, causes: Causes) -> Non
             if value:
                 detail = "value must be empty when `operator` is 'Exists'"
                 causes.invalid(f"{where}.operator", json.dumps(value), detail)
-        elif operator not in _NODE_OPERATORS:
+        else:
             causes.unsupported(f"{where}.operator", json.dumps(operator), ("Equal", "Exists"))
         if effect and effect not in EFFECTS:
             causes.unsupported(f"{where}.effect", json.dumps(effect), EFFECTS)

@@ -4,18 +4,46 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from kdsl.base.quantity import parse_quantity
+from kdsl.cluster.api.objects import PodSpec
+from kdsl.cluster.objects.requests import container_requests
 from kdsl.sandbox.errors import Json
 
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
+_SOURCES: Final[dict[str, Json]] = {
+    "hostPath": {"type": ""},
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+}
+"""The defaults of kinds of volumes."""
+
+
+def default_pod(spec: Json) -> None:
+    """Set the missing fields of a pod's spec to their defaults, and those that templates do not get."""
+    default_pod_spec(spec)
+    spec.setdefault("enableServiceLinks", True)
+    for listed in _CONTAINER_LISTS:
+        for container in spec.get(listed, ()):
+            _default_requests(container["resources"])
+            if spec.get("hostNetwork"):
+                for port in container.get("ports", ()):
+                    port.setdefault("hostPort", port.get("containerPort", 0))
+    if spec.get("resources", {}).get("limits"):
+        asked = container_requests(msgspec.convert(spec, PodSpec))
+        for name in ("cpu", "memory"):
+            if name in asked:
+                spec["resources"].setdefault("requests", {}).setdefault(name, asked[name])
+        _default_requests(spec["resources"])
 
 
 def default_pod_spec(spec: Json) -> None:
-    """Set the missing fields of a pod's spec to their defaults."""
+    """Set the missing fields of a pod's spec, or of a template's, to their defaults."""
     for listed in _CONTAINER_LISTS:
         for container in spec.get(listed, ()):
-            _default_container(container, bool(spec.get("hostNetwork")))
+            _default_container(container)
     for volume in spec.get("volumes", ()):
         _default_volume(volume)
     spec.setdefault("restartPolicy", "Always")
@@ -31,28 +59,40 @@ def default_pod_spec(spec: Json) -> None:
         spec.setdefault("serviceAccount", spec["serviceAccountName"])
 
 
-def _default_container(container: Json, is_host_network: bool) -> None:
-    resources = container.setdefault("resources", {})
-    limits = resources.get("limits")
-    if limits:
-        requests = resources.setdefault("requests", {})
-        for name, amount in limits.items():
-            requests.setdefault(name, amount)
+def _default_requests(resources: Json) -> None:
+    """Set a missing request to its limit."""
+    for name, amount in resources.get("limits", {}).items():
+        resources.setdefault("requests", {}).setdefault(name, amount)
+
+
+def _default_container(container: Json) -> None:
+    container.setdefault("resources", {})
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
     if "imagePullPolicy" not in container:
         container["imagePullPolicy"] = _pull_policy(container.get("image", ""))
     for port in container.get("ports", ()):
         port.setdefault("protocol", "TCP")
-        if is_host_network and port.get("containerPort"):
-            port.setdefault("hostPort", port["containerPort"])
     for variable in container.get("env", ()):
-        reference = variable.get("valueFrom", {}).get("fieldRef")
-        if reference is not None:
-            reference.setdefault("apiVersion", "v1")
+        _default_reference(variable.get("valueFrom", {}))
     for name in _PROBES:
         if name in container:
             _default_probe(container[name])
+    for handler in container.get("lifecycle", {}).values():
+        if isinstance(handler, dict):
+            _default_request(handler)
+
+
+def _default_reference(owner: Json) -> None:
+    """Set the API version of a reference to a field of the pod."""
+    if "fieldRef" in owner:
+        owner["fieldRef"].setdefault("apiVersion", "v1")
+
+
+def _default_request(handler: Json) -> None:
+    if "httpGet" in handler:
+        handler["httpGet"].setdefault("path", "/")
+        handler["httpGet"].setdefault("scheme", "HTTP")
 
 
 def _pull_policy(image: str) -> str:
@@ -62,9 +102,7 @@ def _pull_policy(image: str) -> str:
 
 
 def _default_probe(probe: Json) -> None:
-    if "httpGet" in probe:
-        probe["httpGet"].setdefault("path", "/")
-        probe["httpGet"].setdefault("scheme", "HTTP")
+    _default_request(probe)
     if "grpc" in probe:
         probe["grpc"].setdefault("service", "")
     for name, value in (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1)):
@@ -79,16 +117,33 @@ def _default_volume(volume: Json) -> None:
     for name in ("configMap", "secret", "downwardAPI", "projected"):
         if name in volume:
             volume[name].setdefault("defaultMode", 420)
-    if "hostPath" in volume:
-        volume["hostPath"].setdefault("type", "")
+    default_volume_source(volume)
+    projected = volume.get("projected", {}).get("sources", ())
+    for source in (volume, *projected):
+        for item in source.get("downwardAPI", {}).get("items", ()):
+            _default_reference(item)
+        if "serviceAccountToken" in source:
+            source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
     template = volume.get("ephemeral", {}).get("volumeClaimTemplate")
     if template is not None:
         template.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
 
+def default_volume_source(source: Json) -> None:
+    """Set the missing fields of a volume of a pod, or of a PersistentVolume's spec."""
+    for kind, defaults in _SOURCES.items():
+        if kind in source:
+            for name, value in defaults.items():
+                source[kind].setdefault(name, value)
+
+
 def quality_of_service(spec: Json) -> str:
-    """Return the QoS class of a pod, by the requests and limits of cpu and memory."""
+    """Return the QoS class of a pod, by the requests and limits of cpu and memory; its own come before those
+    of its containers.
+    """
     containers = [*spec.get("initContainers", ()), *spec.get("containers", ())]
+    if any(spec.get("resources", {}).get(name) for name in ("requests", "limits")):
+        containers = [spec]
     asked = False
     guaranteed = True
     for container in containers:

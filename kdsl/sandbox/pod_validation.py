@@ -8,8 +8,12 @@ from __future__ import annotations
 import json
 from typing import Final
 
+import msgspec
+
 from kdsl.base.quantity import parse_quantity
 from kdsl.base.resources import HUGE_PAGES, is_native
+from kdsl.cluster.api.objects import PodSpec
+from kdsl.cluster.objects.requests import container_requests, is_pod_level_resource
 from kdsl.sandbox import names
 from kdsl.sandbox.errors import Causes, Json
 from kdsl.sandbox.metadata_rules import check_labels, say_all
@@ -30,7 +34,9 @@ def check_pod(spec: Json, causes: Causes, path: str = "spec") -> None:
     """Add the errors in a pod's spec at `path` to `causes`."""
     volumes = _check_volumes(spec.get("volumes", ()), f"{path}.volumes", causes)
     _check_containers(spec, path, volumes, causes)
+    _check_used_claims(spec, path, causes)
     _check_claims(spec.get("resourceClaims", ()), f"{path}.resourceClaims", causes)
+    _check_pod_level(spec, path, causes)
     if spec.get("restartPolicy", "Always") not in _RESTART:
         causes.unsupported(f"{path}.restartPolicy", json.dumps(spec["restartPolicy"]), _RESTART)
     if spec.get("dnsPolicy", "Default") not in _DNS:
@@ -140,7 +146,9 @@ def _check_host_ports(
 ) -> None:
     for index, port in enumerate(container.get("ports", ())):
         number, where = port.get("hostPort", 0), f"{path}.ports[{index}]"
-        if is_host_network and number != port.get("containerPort"):
+        # A template may leave it to its pods.
+        is_left_out = not number and where.startswith("spec.template.")
+        if is_host_network and number != port.get("containerPort") and not is_left_out:
             detail = "must match `hostPort` when `hostNetwork` is true"
             causes.invalid(f"{where}.containerPort", str(port.get("containerPort", 0)), detail)
         if not number:
@@ -191,6 +199,36 @@ def _check_resources(resources: Json, path: str, causes: Causes) -> None:
         elif asked > most:
             detail = f"must be less than or equal to {resource} limit of {limit}"
             causes.invalid(f"{path}.requests", json.dumps(amount), detail)
+
+
+def _check_pod_level(spec: Json, path: str, causes: Causes) -> None:
+    """Add the errors in the pod's own requests and limits, which bound those of its containers."""
+    own = spec.get("resources", {})
+    for field in ("limits", "requests"):
+        for resource in own.get(field, {}):
+            if not is_pod_level_resource(resource):
+                where = f"{path}.resources.{field}[{resource}]"
+                causes.unsupported(where, json.dumps(resource), ("cpu", "hugepages-", "memory"))
+                return
+    _check_resources(own, f"{path}.resources", causes)
+    asked = container_requests(msgspec.convert(spec, PodSpec)) if own.get("requests") else {}
+    for resource, amount in own.get("requests", {}).items():
+        if resource in asked and parse_quantity(asked[resource]) > parse_quantity(amount):
+            detail = f"must be greater than or equal to aggregate container requests of {asked[resource]}"
+            causes.invalid(f"{path}.resources.requests[{resource}]", json.dumps(amount), detail)
+
+
+def _check_used_claims(spec: Json, path: str, causes: Causes) -> None:
+    """Add the device claims that containers use and the pod does not have to `causes`."""
+    known = sorted(claim.get("name", "") for claim in spec.get("resourceClaims", ()))
+    rest = f": {', '.join(known)}" if known else " which is empty"
+    for listed in ("containers", "initContainers"):
+        for number, container in enumerate(spec.get(listed, ())):
+            for index, claim in enumerate(container.get("resources", {}).get("claims", ())):
+                where, name = f"{path}.{listed}[{number}].resources.claims[{index}]", claim.get("name", "")
+                if name not in known:
+                    detail = f"{json.dumps(name)}: must be one of the names in pod.spec.resourceClaims{rest}"
+                    causes.missing(where, detail)
 
 
 def _check_amount(resource: str, amount: str, path: str, causes: Causes) -> None:

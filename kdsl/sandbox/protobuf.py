@@ -82,6 +82,9 @@ _FIELDS: Final = {
     ),
     "ServicePort": _numbered("1:name 2:protocol 3:port 4:targetPort 5:nodePort"),
     "SelfSubjectAccessReviewSpec": _numbered("1:resourceAttributes 2:nonResourceAttributes"),
+    "SelfSubjectReview": _numbered("1:metadata 2:status"),
+    "SelfSubjectReviewStatus": _numbered("1:userInfo"),
+    "UserInfo": _numbered("1:username 2:uid"),
     "ResourceAttributes": _numbered(
         "1:namespace 2:verb 3:group 4:version 5:resource 6:subresource 7:name"
     ),

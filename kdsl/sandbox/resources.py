@@ -98,7 +98,7 @@ _POD_PARTS: Final = (
     Subresource("log", "Pod", ("get",), handled=False),
     Subresource("portforward", "PodPortForwardOptions", ("create", "get"), handled=False),
     _proxy("Pod"),
-    Subresource("resize", "Pod", _READ_WRITE, handled=False),
+    Subresource("resize", "Pod", _READ_WRITE),
     _status("Pod"),
 )
 
@@ -158,6 +158,7 @@ _GROUPS: Final = (
     _workload("Deployment", ("deploy",)),
     _workload("ReplicaSet", ("rs",)),
     _workload("StatefulSet", ("sts",)),
+    Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False),
     Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", False),
     Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False),
     Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False),
@@ -230,7 +231,9 @@ GROUP_VERSIONS: Final = (
 )  # fmt: skip
 """All groups and their versions, in the order in which discovery lists them."""
 
-VIRTUAL: Final = frozenset({"bindings", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews"})
+VIRTUAL: Final = frozenset(
+    {"bindings", "tokenreviews", "selfsubjectreviews", "subjectaccessreviews", "selfsubjectaccessreviews"}
+)
 """Resources that are only posted and never stored."""
 
 

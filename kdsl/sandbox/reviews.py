@@ -1,4 +1,4 @@
-"""TokenReview and SubjectAccessReview: other servers identify users and check their rights with them."""
+"""Reviews: other servers identify users and check their rights with them, and users ask about themselves."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ def review(call: Call, rights: Rights, tokens: Tokens) -> Reply:
     spec = body.get("spec", {})
     if resource.plural == "tokenreviews":
         state = _token_state(tokens, spec.get("token", ""))
+    elif resource.plural == "selfsubjectreviews":
+        state = {"userInfo": _shown(call.user)}
     else:
         is_self = resource.plural.startswith("self")
         user = call.user if is_self else User(spec.get("user", ""), tuple(spec.get("groups", ())))
@@ -24,7 +26,7 @@ def review(call: Call, rights: Rights, tokens: Tokens) -> Reply:
         "kind": resource.kind,
         "apiVersion": resource.api_version,
         "metadata": body.get("metadata", {}),
-        "spec": spec,
+        **({"spec": spec} if "spec" in body else {}),
         "status": state,
     }
     return document(shown, 201)
@@ -34,10 +36,14 @@ def _token_state(tokens: Tokens, token: str) -> Json:
     user = tokens.user(token)
     if user is None:
         return {"user": {}, "error": "invalid bearer token"}
+    return {"authenticated": True, "user": _shown(user)}
+
+
+def _shown(user: User) -> Json:
     found: Json = {"username": user.name, "groups": list(user.groups)}
     if user.uid:
         found["uid"] = user.uid
-    return {"authenticated": True, "user": found}
+    return found
 
 
 def _ask(spec: Json) -> Ask:

@@ -15,7 +15,7 @@ MASTERS: Final = "system:masters"
 SCHEDULER: Final = "system:kube-scheduler"
 ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
 _ROLES: Final = "rbac.authorization.k8s.io"
-_OPEN_PATHS: Final = ("/healthz", "/livez", "/readyz", "/version")
+_OPEN_PATHS: Final = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY_PATHS: Final = ("/api", "/apis", "/openapi")
 _READ: Final = ("get", "list", "watch")
 
@@ -68,7 +68,10 @@ _SCHEDULER_RULES: Final = (
     _rule("authorization.k8s.io", "subjectaccessreviews", ("create",)),
 )
 _SCHEDULER_HOME_RULES: Final = (_rule("", "configmaps", _READ, "extension-apiserver-authentication"),)
-_SELF_RULES: Final = (_rule("authorization.k8s.io", "selfsubjectaccessreviews", ("create",)),)
+_SELF_RULES: Final = (
+    _rule("authorization.k8s.io", "selfsubjectaccessreviews", ("create",)),
+    _rule("authentication.k8s.io", "selfsubjectreviews", ("create",)),
+)
 
 
 @dataclass(slots=True)
@@ -96,7 +99,8 @@ class Rights:
         return any(_grants(rule, ask) for rule in self._bound_rules(user, ask.namespace))
 
     def _allows_path(self, user: User, ask: Ask) -> bool:
-        if ask.verb == "get" and _below(ask.path, _OPEN_PATHS):
+        # Single checks, such as /livez/ping, are not open.
+        if ask.verb == "get" and ask.path in _OPEN_PATHS:
             return True
         if user is not ANONYMOUS and ask.verb == "get" and _below(ask.path, _DISCOVERY_PATHS):
             return True

@@ -55,7 +55,8 @@ def route(method: str, path: str, query: Mapping[str, str]) -> Route:
         if group not in _GROUPS:
             raise no_page()
     is_watch = query.get("watch") in ("true", "1")
-    if rest[0] == "watch" and len(rest) > 1:
+    is_old_path = rest[0] == "watch" and len(rest) > 1
+    if is_old_path:
         rest, is_watch = rest[1:], True
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2 and (group or rest[2] not in ("status", "finalize")):
@@ -65,7 +66,10 @@ def route(method: str, path: str, query: Mapping[str, str]) -> Route:
         raise no_such_path()
     name = rest[1] if len(rest) > 1 else ""
     part = rest[2] if len(rest) > 2 else ""
-    return Route(_verb(method, resource, name, part, namespace, is_watch), resource, namespace, name, part)
+    verb = _verb(method, resource, name, part, namespace, is_watch)
+    # Only the old path watches an object by its name.
+    verb = "watch" if is_old_path and verb == "get" and not part else verb
+    return Route(verb, resource, namespace, name, part)
 
 
 def _verb(method: str, resource: Resource, name: str, part: str, namespace: str, is_watch: bool) -> str:

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 Json = dict[str, Any]
 
-_METADATA: Final = ("metadata.name", "metadata.namespace")
+METADATA: Final = ("metadata.name", "metadata.namespace")
+"""The fields that selectors of all kinds may name."""
 FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "pods": (
         "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
@@ -55,7 +56,7 @@ def names(collection: str, group: str) -> tuple[str, ...]:
     fields = FIELDS.get(collection, ())
     if collection == "events" and group:
         fields = tuple(_EVENT_ALIASES.get(name, name) for name in fields)
-    return _METADATA + fields
+    return METADATA + fields
 
 
 def value(body: Json, name: str) -> str:

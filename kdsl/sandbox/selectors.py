@@ -78,6 +78,10 @@ def parse_fields(text: str, known: tuple[str, ...]) -> tuple[FieldTerm, ...]:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
         name, operator, value = match.groups()
         if name not in known:
+            if known == selectable.METADATA:
+                raise bad_request(
+                    f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+                )
             raise bad_request(f"field label not supported: {name}")
         terms.append(FieldTerm(name, value, operator != "!="))
     return tuple(terms)

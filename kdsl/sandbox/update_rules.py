@@ -10,6 +10,7 @@ from kdsl.sandbox.errors import Causes, Json
 from kdsl.sandbox.go_forms import go_diff, go_text, pod_spec_form
 from kdsl.sandbox.metadata_rules import check_marks
 from kdsl.sandbox.placement_rules import check_taints
+from kdsl.sandbox.pod_defaults import quality_of_service
 from kdsl.sandbox.pod_validation import check_pod
 from kdsl.sandbox.resources import Resource
 
@@ -113,6 +114,14 @@ def _pod_status(old: Json, new: Json, causes: Causes) -> None:
         causes.forbidden("status.nominatedNodeName", detail)
 
 
+def _pod_resize(old: Json, new: Json, causes: Causes) -> None:
+    check_pod(new["spec"], causes)
+    quality = quality_of_service(new["spec"])
+    if quality != old["status"].get("qosClass"):
+        detail = "Pod QOS Class may not change as a result of resizing"
+        causes.invalid("spec", json.dumps(quality), detail)
+
+
 def _node(old: Json, new: Json, causes: Causes) -> None:
     check_taints(new["spec"].get("taints", []), "spec.taints", causes)
     before = old["spec"].get("podCIDRs")
@@ -194,6 +203,7 @@ def _event(old: Json, new: Json, causes: Causes) -> None:
 _CHECKS: Final[dict[tuple[str, str], Callable[[Json, Json, Causes], None]]] = {
     ("pods", ""): _pod,
     ("pods", "status"): _pod_status,
+    ("pods", "resize"): _pod_resize,
     ("nodes", ""): _node,
     ("priorityclasses.scheduling.k8s.io", ""): _priority_class,
     ("persistentvolumeclaims", ""): _claim,

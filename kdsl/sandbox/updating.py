@@ -57,7 +57,8 @@ def change(
     if wanted not in ("", str(old.number)):
         raise conflict(resource, call.name, STALE)
     new = _limited(before, body, call.subresource, resource)
-    new["metadata"] = _metadata(before["metadata"], body["metadata"])
+    given = before["metadata"] if call.subresource == "resize" else body["metadata"]
+    new["metadata"] = _metadata(before["metadata"], given)
     _admit(world, resource, before, new)
     apply_defaults(resource, new)
     causes = check_update(resource, before, new, call.subresource)
@@ -101,6 +102,8 @@ def _limited(before: Json, body: Json, subresource: str, resource: Resource) -> 
     if subresource == "ephemeralcontainers":
         added = body.get("spec", {}).get("ephemeralContainers", [])
         return {**before, "spec": {**before["spec"], "ephemeralContainers": added}}
+    if subresource == "resize":
+        return {**before, "spec": _resized(before["spec"], body.get("spec", {}))}
     new = dict(body)
     if resource.subresource("status") is not None:
         new.pop("status", None)
@@ -109,6 +112,25 @@ def _limited(before: Json, body: Json, subresource: str, resource: Resource) -> 
     if resource.plural == "namespaces" and "spec" in before:
         new["spec"] = before["spec"]
     return new
+
+
+def _resized(before: Json, given: Json) -> Json:
+    """Return a pod's spec with other resources of its containers, and of the pod itself; all else stays."""
+    spec = dict(before)
+    for listed in ("containers", "initContainers"):
+        present = before.get(listed, [])
+        wanted = {item.get("name"): item for item in (*present, *given.get(listed, ()))}
+        if present:
+            spec[listed] = [_with_resources(item, wanted[item["name"]]) for item in present]
+    return _with_resources(spec, given)
+
+
+def _with_resources(before: Json, given: Json) -> Json:
+    found = dict(before)
+    for name in ("resources", "resizePolicy"):
+        if name in given:
+            found[name] = given[name]
+    return found
 
 
 def _metadata(before: Json, given: Json) -> Json:

@@ -253,6 +253,11 @@ def test_lists_are_applied(kubectl: Kubectl) -> None:
 def test_rights_are_asked_of_oneself_and_of_others(kubectl: Kubectl) -> None:
     assert kubectl.run("auth", "can-i", "list", "pods") == "yes\n"
     assert kubectl.run("auth", "can-i", "list", "pods", "--as", "nobody", code=1) == "no\n"
+    known = kubectl.run("auth", "whoami", "--as", "nobody")
+    assert [line.split() for line in known.splitlines()[1:]] == [
+        ["Username", "nobody"],
+        ["Groups", "[system:authenticated]"],
+    ]
 
 
 def test_protobuf_that_is_not_read_is_refused_whole() -> None:

@@ -116,3 +116,17 @@ def test_applied_fields_have_owners() -> None:
     assert forced["data"] == {"a": "2", "b": "1"}
     dropped = merge_applied(forced, {"data": {"a": "2"}}, owned, "one", False)
     assert dropped["data"] == {"a": "2"}
+
+
+def test_conflicts_are_listed_by_manager() -> None:
+    owned: dict[str, frozenset[tuple[str, ...]]] = {}
+    ports = [{"containerPort": 80, "name": "x"}]
+    before = merge_applied({}, {"spec": {"ports": ports}}, owned, "one", False)
+    before = merge_applied(before, {"data": {"a": "1", "b": "1"}}, owned, "two", False)
+    changed = {"data": {"a": "2", "b": "2"}, "spec": {"ports": [{"containerPort": 80, "name": "y"}]}}
+    with pytest.raises(ApiError) as refused:
+        merge_applied(before, changed, owned, "three", False)
+    assert str(refused.value) == (
+        'Apply failed with 3 conflicts: conflicts with "one":\n- .spec.ports[containerPort=80].name\n'
+        'conflicts with "two":\n- .data.a\n- .data.b'
+    )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.talk import MERGE, PODS, talking
+from tests.sandbox.talk import MERGE, PODS, Talk, talking
 
 CONTAINER = {"name": "c", "image": "i"}
 NODE = {"kind": "Node", "name": "n1"}
@@ -18,6 +18,7 @@ QUALIFIED = (
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+SPREAD = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "ScheduleAnyway"}
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -63,6 +64,22 @@ def causes(answer: Any) -> list[str]:
         (container(resources={"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "2"}}), ['spec.containers[0].resources.requests: Invalid value: "1": must be equal to nvidia.com/gpu limit of 2']),
         (container(volumeMounts=[{"name": "v", "mountPath": "/"}]), ['spec.containers[0].volumeMounts[0].name: Not found: "v"']),
         ({"volumes": [{"name": "v"}, {"name": "v"}]}, ['spec.volumes[1].name: Duplicate value: "v"']),
+        ({"resources": {"requests": {"cpu": "3"}, "limits": {"cpu": "2"}}}, ['spec.resources.requests: Invalid value: "3": must be less than or equal to cpu limit of 2']),
+        ({**container(resources={"requests": {"cpu": "3"}}), "resources": {"requests": {"cpu": "2"}}}, [
+            'spec.resources.requests[cpu]: Invalid value: "2": must be greater than or equal to aggregate container requests of 3',
+        ]),
+        ({"resources": {"requests": {"a.b/c": "1"}}}, ['spec.resources.requests[a.b/c]: Unsupported value: "a.b/c": supported values: "cpu", "hugepages-", "memory"']),
+        (container(resources={"claims": [{"name": "n"}]}), [
+            'spec.containers[0].resources.claims[0]: Not found: "n": must be one of the names in pod.spec.resourceClaims which is empty',
+        ]),
+        ({"tolerations": [{"key": "k", "operator": "Gt", "value": "1"}]}, ['spec.tolerations[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists"']),
+        ({"topologySpreadConstraints": [{**SPREAD, "matchLabelKeys": ["k"]}]}, [
+            "spec.topologySpreadConstraints[0].matchLabelKeys: Forbidden: must not be specified when labelSelector is not set",
+        ]),
+        ({"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "z", "labelSelector": {"matchLabels": {"app": "x"}}, "matchLabelKeys": ["app", "k"], "mismatchLabelKeys": ["k"]}]}}}, [
+            f'spec.affinity.podAffinity.{REQUIRED}[0][0]: Invalid value: "app": exists in both matchLabelKeys and labelSelector',
+            f'spec.affinity.podAffinity.{REQUIRED}[0].matchLabelKeys[1]: Invalid value: "k": exists in both matchLabelKeys and mismatchLabelKeys',
+        ]),
         ({"dnsPolicy": "x"}, ['spec.dnsPolicy: Unsupported value: "x": supported values: "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"']),
         ({"activeDeadlineSeconds": 0}, ["spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"]),
         ({"schedulingGates": [{"name": "g"}, {"name": "g"}], "nodeName": "n"}, [
@@ -89,7 +106,7 @@ def causes(answer: Any) -> list[str]:
     ],
 )  # fmt: skip
 def test_pods_that_are_not_valid(spec: dict[str, Any], wanted: list[str]) -> None:
-    [(status, answer)] = ask(("POST", PODS, pod(spec)))
+    [(status, answer)] = ask(("POST", PODS, pod(spec, labels={"app": "x"})))
     assert (status, causes(answer)) == (422, wanted)
 
 
@@ -232,3 +249,68 @@ def test_a_node_whose_parts_lack_fields_is_printed() -> None:
 
     (row,) = json.loads(asyncio.run(scenario()))["rows"]
     assert row["cells"][:2] == ["n", "NotReady"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "code", "wanted"),
+    [
+        (PODS, {"resourceVersionMatch": "Exact", "resourceVersion": "0"}, 422, 'resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'),
+        (PODS, {"resourceVersionMatch": "Exact", "resourceVersion": "1", "continue": "x"}, 422, "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided"),
+        ("/api/v1/persistentvolumes", {"fieldSelector": "spec.x=y"}, 400, '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"'),
+        (PODS, {"fieldSelector": "spec.x=y"}, 400, "field label not supported: spec.x"),
+    ],
+)  # fmt: skip
+def test_lists_with_wrong_parameters(path: str, query: dict[str, str], code: int, wanted: str) -> None:
+    [(status, answer)] = ask(("GET", path, None, "application/json", query))
+    assert status == code
+    assert answer["message"].removeprefix('ListOptions.meta.k8s.io "" is invalid: ') == wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ({"force": "true"}, "force: Forbidden: may not be specified for non-apply patch"),
+        ({"fieldManager": "m" * 129}, "fieldManager: Too long: may not be more than 128 bytes"),
+        (
+            {"fieldManager": "a\n"},
+            'fieldManager: Invalid value: "a\\n": should only contain printable characters',
+        ),
+    ],
+)
+def test_patches_with_wrong_options(query: dict[str, str], wanted: str) -> None:
+    _, (status, answer) = ask(("POST", PODS, pod({})), ("PATCH", f"{PODS}/a", {"metadata": {}}, MERGE, query))
+    assert (status, answer["message"]) == (422, f'PatchOptions.meta.k8s.io "" is invalid: {wanted}')
+
+
+def test_a_patch_does_not_rename_an_object() -> None:
+    _, (status, answer), (code, other) = ask(
+        ("POST", PODS, pod({})),
+        ("PATCH", f"{PODS}/a", {"metadata": {"name": "b"}}, MERGE),
+        ("PATCH", f"{PODS}/a", {"metadata": {"namespace": "b"}}, MERGE),
+    )
+    wanted = 'Pod "b" is invalid: metadata.name: Invalid value: "b": field is immutable'
+    assert (status, answer["message"]) == (422, wanted)
+    assert (code, "does not match the namespace sent" in other["message"]) == (400, True)
+
+
+def test_single_checks_of_health_need_a_right() -> None:
+    async def scenario() -> list[int]:
+        async with talking() as talk:
+            team = Talk(talk.sandbox, "team")
+            codes = [(await team("GET", path))[0] for path in ("/livez", "/livez/ping", "/api/v1")]
+            await team.close()
+            return [*codes, (await talk("GET", "/livez/ping"))[0]]
+
+    assert asyncio.run(scenario()) == [200, 403, 200, 200]
+
+
+def test_the_old_path_watches_one_object() -> None:
+    async def scenario() -> list[tuple[str, str]]:
+        async with talking() as talk:
+            for name in ("a", "b"):
+                await talk("POST", PODS, {**pod({}), "metadata": {"name": name}})
+            path = "/api/v1/watch/namespaces/default/pods/a"
+            frames = [frame async for frame in talk.frames(path, timeoutSeconds="1")]
+            return [(frame["type"], frame["object"]["metadata"]["name"]) for frame in frames]
+
+    assert asyncio.run(scenario()) == [("ADDED", "a")]
