@@ -41,7 +41,7 @@ from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.choice import CardCharge
-from kdsl.plan.devices.demand import Settled
+from kdsl.plan.devices.demand import Outcome
 from kdsl.plan.devices.identity import IdentityAnswer
 from kdsl.plan.devices.section import FieldsProgram, Section, is_word
 
@@ -104,9 +104,9 @@ class _Outcomes:
         """Settle all open cards."""
         self.settle(np.ones(len(self.open), np.bool_), reason)
 
-    def settled(self, steps: int) -> list[Settled]:
+    def settled(self, steps: int) -> list[Outcome]:
         """Return the outcomes by number; each card took at most so many steps."""
-        return [Settled(reason, apart, steps) for reason, apart in self._found]
+        return [Outcome(reason, apart, steps) for reason, apart in self._found]
 
 
 class Step(Struct, frozen=True, eq=False):
@@ -171,7 +171,7 @@ class CardColumns(Struct, frozen=True, eq=False):
         different: DistinctObjects[Card],
         frames: tuple[Frame, Frame],
         live: LiveSnapshot,
-    ) -> tuple[list[Settled], NDArray[np.intp]]:
+    ) -> tuple[list[Outcome], NDArray[np.intp]]:
         """Return different outcomes, and the number of each card's; -1 for cards to be asked by themselves.
 
         `frames` are those of `charge` and `fit`, with all names but the card and its charge.
