@@ -212,7 +212,7 @@ class CardAnswers:
     ) -> NDArray[np.int32]:
         """Return the numbers of the outcomes of what-ifs: those of their classes."""
         numbers, live = [], snapshot.live
-        for row, key, at in zip(rows.tolist(), self._classes.what_ifs(demand, rows, ats), ats, strict=True):
+        for row, key, at in zip(rows.tolist(), self._classes.keys(demand, rows, ats), ats, strict=True):
             node = snapshot.info(row)
             # A node with other facts is of no class of the live snapshot.
             key = key if live.info(row).facts is node.facts else None
