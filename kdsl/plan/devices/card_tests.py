@@ -16,6 +16,7 @@ from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Frame
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value, equals
+from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.compile.template import text_in
 from kdsl.plan.devices.attempt import ContainerAttempt, Listener
 from kdsl.plan.devices.card_columns import CardColumns, Step
@@ -137,7 +138,10 @@ class CardTests:
     @cached_property
     def columns(self) -> CardColumns | None:
         """The tests for many cards at once, without quotas; None if they have no form over columns."""
-        return CardColumns.of(self.kind, self.charge, self.section, self.steps)
+        try:
+            return CardColumns(self.kind, self.charge, self.section, self.steps)
+        except NotColumnar:
+            return None
 
     def frames(self, attempt: ContainerAttempt) -> tuple[Frame, Frame]:
         """Return frames of `charge` and `fit`, without the card, its charge and the cards before it."""

@@ -131,8 +131,8 @@ class InventoryClasses:
     def keys(
         self, demand: Demand, rows: Rows, what_ifs: Sequence[NodeCards] | None = None
     ) -> list[ClassKey | None]:
-        """Return the classes of the nodes of some rows, or those that they would have as `what_ifs`, with other
-        cards and pods; None for a node without one.
+        """Return the classes of the nodes of some rows, or those that they would have as `what_ifs`, with
+        other cards and pods; None for a node without one.
         """
 
         def facts_of(part: Part) -> list[Fact]:
