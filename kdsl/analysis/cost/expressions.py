@@ -55,7 +55,7 @@ _CONDITIONS = frozenset((Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE))
 
 
 class Estimator:
-    """Estimates expressions that share variables; `shapes` are the shapes of the variables by slot.
+    """The estimates of expressions that share variables; `shapes` are the shapes of the variables by slot.
 
     The cost of parts that depend on `lasting` slots only goes to `per_pod`; they are one operation where they
     are used. `bodies` caches functions by the shapes of their arguments.

@@ -90,7 +90,7 @@ class _Memo:
 
 
 class CardAnswers:
-    """Asks nodes for cards, and keeps the answers of the live snapshot."""
+    """The answers of nodes that are asked for cards; those of the live snapshot are kept."""
 
     def __init__(self, inventories: Inventories) -> None:
         self._inventories = inventories

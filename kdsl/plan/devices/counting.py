@@ -32,7 +32,7 @@ _PLAIN: Final = frozenset((bool, int, str))
 
 
 class CardCounts:
-    """Counts the cards of nodes that fit a demand."""
+    """The numbers of cards of nodes that fit a demand."""
 
     def __init__(self, program: DeviceProgram, attempt: ContainerAttempt, at: NodeCards) -> None:
         self._program, self._fitting, self._attempt, self._at = program, program.fitting, attempt, at
