@@ -60,11 +60,13 @@ class CardCounts:
         """Return the reason against a node of each class, empty if the pod fits; None if only a choice of
         cards decides. `rows` has a node of each class.
         """
-        attempt = self._attempt
+        attempt, order, choosers = self._attempt, self._program.order, self._fitting.choosers
         request = attempt.request
         sizes, cards, places = classes.card_classes(keys)
+        tried = [each.card for each in (cards[:1] if order.is_total else cards)]
         try:
-            self._order([each.card for each in cards])
+            # A card that cannot be put in order is an error.
+            order.sort_keys(tried, attempt.demand, self._at, request, (request,))
             refused = self._fitting.cards.gated({**attempt.names, "devices": ()})
         except EvalError:
             return [None] * len(keys)
@@ -86,36 +88,27 @@ class CardCounts:
             counted.reshape(-1, width).tolist(),
             strict=True,
         ):
-            chooser = None if place is None else self._fitting.choosers[place]
+            reason: str | None = None
+            chooser = None if place is None else choosers[place]
             if place is None or chooser is None:
-                reasons.append(None)
+                pass
             elif request.count > size and not CHOOSER_FORMS[chooser.name].repeats:
-                reasons.append(INSUFFICIENT)
+                reason = INSUFFICIENT
             elif refused:
-                reasons.append(f"1/{size} {refused}")
+                reason = f"1/{size} {refused}"
             elif is_unclear:
-                reasons.append(None)
+                pass
             elif counts[0] >= request.count:
                 is_counted = chooser.is_counted and not self._program.has_value
-                is_known = is_counted and (
-                    not chooser.has_pairs or classes.knows_pairs(request.kind, place, row)
-                )
-                reasons.append("" if is_known else None)
-            elif not chooser.counts_refusals:
-                reasons.append(None)
-            else:
+                if is_counted and (not chooser.has_pairs or classes.knows_pairs(request.kind, place, row)):
+                    reason = ""
+            elif chooser.counts_refusals:
                 found_counts = (place, *counts)
-                text = texts.get(found_counts)
-                if text is None:
-                    text = texts[found_counts] = self._refusal(place, numbers, counts)
-                reasons.append(text)
+                reason = texts.get(found_counts)
+                if reason is None:
+                    reason = texts[found_counts] = self._refusal(place, numbers, counts)
+            reasons.append(reason)
         return reasons
-
-    def _order(self, cards: Sequence[Card]) -> None:
-        """Raise EvalError if a card cannot be put in order."""
-        request, order = self._attempt.request, self._program.order
-        tried = cards[:1] if order.is_total else cards
-        order.sort_keys(tried, self._attempt.demand, self._at, request, (request,))
 
     def _refusal(self, chooser: int, numbers: Mapping[str, int], counts: Sequence[int]) -> str:
         found = {reason: counts[number] for reason, number in numbers.items() if number and counts[number]}
