@@ -55,7 +55,7 @@ _CONDITIONS = frozenset((Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE))
 
 
 class Estimator:
-    """Estimates expressions that share variables; `shapes` are the shapes of the variables by slot.
+    """The estimates of expressions that share variables; `shapes` are the shapes of the variables by slot.
 
     The cost of parts that depend on `lasting` slots only goes to `per_pod`; they are one operation where they
     are used. `bodies` caches functions by the shapes of their arguments.
@@ -79,7 +79,12 @@ class Estimator:
         """Return the cost of an expression per evaluation, and the shape of its value."""
         # One frame for a level, and at most two for its kind: `MAX_DEPTH` levels have to fit Python's stack.
         outer = self._lasting
-        is_lasting = outer is not None and self._is_lasting(expr)
+        is_lasting = (
+            outer is not None
+            and not isinstance(expr, (Const, Var))
+            and expr.time.is_lasting
+            and free_slots(expr) <= outer
+        )
         if is_lasting:
             self._lasting = None
         match expr:
@@ -125,12 +130,6 @@ class Estimator:
         """Return the cost of an expression."""
         return self.measure(expr)[0]
 
-    def _is_lasting(self, expr: TypedExpr) -> bool:
-        assert self._lasting is not None
-        if isinstance(expr, (Const, Var)):
-            return False
-        return expr.time.is_lasting and free_slots(expr) <= self._lasting
-
     def _aggregate(self, expr: Aggregate) -> Measured:
         """Return the cost of a count: a look-up. Its body runs once for every pod, when counting begins."""
         cost, _ = self.measure(expr.target)
@@ -146,7 +145,8 @@ class Estimator:
             (test, _), (then, first), (otherwise, second) = map(self.measure, expr.args)
             return test + then.larger(otherwise) + 1, first.larger(second)
         cost, shapes = self._all(expr.args)
-        cost += self._own_cost(expr.function)
+        visited = self._views.costs.get(expr.function)
+        cost += ONE if visited is None else prod(map(Formula.size, visited), start=ONE)
         result = shape_of_result(expr, shapes)
         is_metered = expr.function not in LAZY and not is_total(expr)
         if is_metered and has_weight(expr.function, (arg.type for arg in expr.args)):
@@ -156,11 +156,6 @@ class Estimator:
         if expr.function in SEARCHES:
             cost += cost_of_search(expr, shapes)
         return cost, result
-
-    def _own_cost(self, function: str) -> Formula:
-        """Return the cost of a call without its arguments: one operation, or the items that it visits."""
-        sizes = self._views.costs.get(function)
-        return ONE if sizes is None else prod(map(Formula.size, sizes), start=ONE)
 
     def _call_fn(self, expr: CallFn) -> Measured:
         cost, shapes = self._all(expr.args)

@@ -75,15 +75,12 @@ def cost_of_search(expr: CallOf, args: Sequence[Shape]) -> Formula:
     """Return the cost of `matches`, `find` and `findAll`, beyond visiting their arguments: the steps for
     compiling a pattern that is no constant, and for looking for it in the text.
     """
-    instructions, compiling = _size_of_pattern(expr)
+    constant = pattern_of_rule(expr)
+    instructions, compiling = (
+        (MAX_PROGRAM, MAX_COMPILE + MAX_PROGRAM) if constant is None else (constant.size, 0)
+    )
     # A text that is just short of one more step is that long.
     characters = (args[0].size + 1) * CHARACTERS
     each = characters * -(-instructions * _UTF8 // PAIRS) + 1
     searches = characters + 1 if expr.function == "findAll" else ONE
     return searches * each + compiling
-
-
-def _size_of_pattern(expr: CallOf) -> tuple[int, int]:
-    """Return the most instructions of the pattern, and the most steps for compiling it."""
-    constant = pattern_of_rule(expr)
-    return (MAX_PROGRAM, MAX_COMPILE + MAX_PROGRAM) if constant is None else (constant.size, 0)

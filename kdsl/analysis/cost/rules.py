@@ -35,7 +35,7 @@ PODS_OF_A_NODE = "node.pods"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Operations in the worst case; `per_node` applies to every node that a rule visits."""
+    """The number of operations in the worst case; `per_node` applies to every node that a rule visits."""
 
     per_pod: Formula
     per_node: Formula
@@ -64,7 +64,7 @@ def cost_of(rule: Rule, fns: Fns, views: Views) -> Cost | None:
 
 
 class _Analysis:
-    """Visits a rule in the order of compilation; the cost per pod adds up separately."""
+    """A walk over a rule in the order of compilation; the cost per pod adds up separately."""
 
     def __init__(self, rule: Rule, fns: Fns, views: Views) -> None:
         self._scope = RuleScope(rule.scope, rule.params, rule.slots, CompiledFunctions(fns))

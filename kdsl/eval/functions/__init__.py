@@ -19,7 +19,6 @@ from kdsl.eval.functions import (
     numbers,
     operators,
     quantities,
-    sets,
     strings,
     times,
     urls,
@@ -30,7 +29,7 @@ from kdsl.eval.values import Value
 __all__ = ["BY_NAME", "IMPLEMENTATIONS"]
 
 _MODULES = (
-    *(operators, conversions, times, collections, sets, strings, encoders, numbers),
+    *(operators, conversions, times, collections, strings, encoders, numbers),
     *(quantities, versions, networks, urls, formats),
 )
 

@@ -1,4 +1,4 @@
-"""Lists, maps and optionals."""
+"""Lists, maps and optionals; lists as sets, CEL's set extension."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from itertools import chain
 from kdsl.base.quantity import ZERO
 from kdsl.base.resources import NOTHING
 from kdsl.eval.functions import quantities
+from kdsl.eval.functions.operators import in_list
 from kdsl.eval.nodelist import StringList
 from kdsl.eval.values import (
     INT_MAX,
@@ -122,7 +123,27 @@ def number_range(end: int) -> tuple[int, ...]:
     return tuple(range(end))
 
 
+MAX_COMPARISONS = 1 << 20
+"""The most pairs of items that one call on sets compares: items only have equality."""
+
+
+def _of_sets(compare: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:
+    def checked(left: Value, right: Value) -> bool:
+        if len(left) * len(right) > MAX_COMPARISONS:
+            raise EvalError("the lists are too long to be compared as sets")
+        return compare(left, right)
+
+    return checked
+
+
+def _contains(items: Value, wanted: Value) -> bool:
+    return all(in_list(item, items) for item in wanted)
+
+
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    "sets.contains": _of_sets(_contains),
+    "sets.equivalent": _of_sets(lambda left, right: _contains(left, right) and _contains(right, left)),
+    "sets.intersects": _of_sets(lambda left, right: any(in_list(item, right) for item in left)),
     "lists.range": number_range,
     "size": len,
     "list_sum_int": _sum_int,

@@ -13,8 +13,8 @@ from kdsl.eval.values import EvalError, Value, from_key, kind_of, kind_of_class
 
 
 def is_of(value: Value, declared: Type) -> bool:
-    """Return whether a value is of a declared type; `dyn` and type parameters take any value."""
-    if declared.name == "dyn" or declared.name.startswith("'"):
+    """Return whether a value is of a declared type."""
+    if _is_open(declared):
         return True
     if declared.name != kind_of(value):
         return False
@@ -33,20 +33,8 @@ def is_of(value: Value, declared: Type) -> bool:
 
 
 def _is_open(declared: Type) -> bool:
+    """Return whether a declared type takes any value: `dyn` and type parameters do."""
     return declared.name == "dyn" or declared.name.startswith("'")
-
-
-def _accepts(overload: Overload, args: tuple[Value, ...]) -> bool:
-    declared = _arguments(overload, len(args))
-    return len(declared) == len(args) and all(map(is_of, args, declared))
-
-
-def _may_accept(overload: Overload, kinds: tuple[str, ...]) -> bool:
-    """Return whether an overload takes some arguments of these kinds."""
-    declared = _arguments(overload, len(kinds))
-    return len(declared) == len(kinds) and all(
-        _is_open(each) or each.name == kind for each, kind in zip(declared, kinds, strict=True)
-    )
 
 
 def _arguments(overload: Overload, count: int) -> tuple[Type, ...]:
@@ -87,21 +75,24 @@ def dispatcher(function: str, member: bool) -> Callable[..., Value]:
     overloads = [(_at_run_time(function, each), IMPLEMENTATIONS[each.id]) for each in declared]
 
     @cache
-    def by_classes(*classes: type) -> Callable[..., Value] | None:
-        """Return the implementation for arguments of these classes, None if it depends on their items."""
-        kinds = tuple(map(kind_of_class, classes))
+    def candidates(*classes: type) -> list[tuple[tuple[Type, ...], Callable[..., Value]]]:
+        """Return the overloads that may take arguments of these classes: the types of the arguments, none if
+        their classes decide, and the implementation.
+        """
+        found = []
         for overload, implementation in overloads:
-            if _may_accept(overload, kinds):
-                is_sure = all(all(map(_is_open, declared.args)) for declared in overload.args)
-                return implementation if is_sure else None
-        return None
+            types = _arguments(overload, len(classes))
+            if len(types) == len(classes) and all(
+                _is_open(each) or each.name == kind_of_class(cls)
+                for each, cls in zip(types, classes, strict=True)
+            ):
+                is_sure = all(_is_open(part) for each in types for part in each.args)
+                found.append(((() if is_sure else types), implementation))
+        return found
 
     def call(*args: Value) -> Value:
-        known = by_classes(*map(type, args))
-        if known is not None:
-            return known(*args)
-        for overload, implementation in overloads:
-            if _accepts(overload, args):
+        for types, implementation in candidates(*map(type, args)):
+            if not types or all(map(is_of, args, types)):
                 return implementation(*args)
         raise EvalError(f"no such overload: {function}({', '.join(map(kind_of, args))})")
 

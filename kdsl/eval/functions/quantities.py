@@ -12,9 +12,6 @@ from kdsl.base.quantity import Quantity, parse_quantity
 from kdsl.base.resources import Resources
 from kdsl.eval.values import EvalError, Value, checked_int, succeeds
 
-QUANTITY_OVERFLOW = "quantity overflow"
-
-
 T = TypeVar("T")
 
 
@@ -25,7 +22,7 @@ def bounded(compute: Callable[[Value, Value], T]) -> Callable[[Value, Value], T]
         try:
             return compute(left, right)
         except OverflowError:
-            raise EvalError(QUANTITY_OVERFLOW) from None
+            raise EvalError("quantity overflow") from None
 
     return checked
 
@@ -86,9 +83,9 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "asApproximateFloat": lambda quantity: quantity.ratio(Quantity.of(1)),
     "sign": _sign,
     "add": add,
-    "quantity_add_int": lambda quantity, units: add(quantity, _units(units)),
+    "quantity_add_int": bounded(lambda quantity, units: quantity + Quantity.of(units)),
     "sub": subtract,
-    "quantity_sub_int": lambda quantity, units: subtract(quantity, _units(units)),
+    "quantity_sub_int": bounded(lambda quantity, units: quantity - Quantity.of(units)),
     # Those of semantic versions, too.
     "isGreaterThan": operator.gt,
     "isLessThan": operator.lt,
@@ -98,10 +95,3 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "less_equals_resources": less_equals_resources,
     "greater_equals_resources": lambda left, right: less_equals_resources(right, left),
 }
-
-
-def _units(units: int) -> Quantity:
-    try:
-        return Quantity.of(units)
-    except OverflowError:
-        raise EvalError(QUANTITY_OVERFLOW) from None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator
 
 from msgspec import Struct
 
 from kdsl.check.model.rule_set import Fns
-from kdsl.check.model.typed import Aggregate, TypedExpr, Var
+from kdsl.check.model.typed import Aggregate
 from kdsl.check.model.types import Type
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.ir import free_variables, shape
@@ -89,16 +88,6 @@ class Question(Struct, frozen=True, eq=False):
         return Meter.of(COUNTING_STEPS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Capture:
-    """A variable that a body reads and does not bind. `key` returns the key of a value."""
-
-    slot: int
-    read: Closure
-    key: Callable[[Value], Hashable]
-    has_key: bool
-
-
 def compile_aggregate(
     expr: Aggregate,
     compile: Compile,
@@ -116,9 +105,17 @@ def compile_aggregate(
     # Captured values, and the pod.
     free = free_variables(expr.body)
     captured = sorted((free[each] for each in free if each != slot), key=lambda each: places[each.slot])
-    captures = [_capture(variable, expr.body, compile, fns) for variable in captured]
+    # Each with its slot, and the key of its value if that is a pod; another value is its own key.
+    captures = [
+        (
+            each.slot,
+            compile(each),
+            captured_key_of(expr.body, each.slot, fns) if each.type.name == "Pod" else None,
+        )
+        for each in captured
+    ]
     on_facts = "cluster.pods" not in expr.body.reads
-    has_key = all(each.has_key for each in captures)
+    has_key = all(_has_key(each.type) for each in captured)
     asks_nodes = lower is not None and expr.variable.type.name == "AnyNode"
     at_once: AtOnce | None = None
     pod_key = pod_key_of(expr.body, slot, fns) if expr.variable.type.name == "PlacedPod" else None
@@ -134,10 +131,12 @@ def compile_aggregate(
         # Only what the body reads: a count must not keep the other values of an attempt alive.
         own: Frame = [UNSET] * len(frame)
         own[-1] = frame[-1]
-        for each in captures:
-            own[each.slot] = value_or_failure(each.read, frame)
-        keys = tuple([each.key(own[each.slot]) for each in captures]) if has_key else None
-        key = None if keys is None or not _is_hashable(keys) else (question, keys)
+        for at, read, _ in captures:
+            own[at] = value_or_failure(read, frame)
+        key: Hashable = None
+        if has_key:
+            keys = tuple([own[at] if key_of is None else key_of(own[at]) for at, _, key_of in captures])
+            key = (question, keys) if _is_hashable(keys) else None
         if asks_nodes and at_once is None:
             assert lower is not None
             at_once = lower(expr, compile, needs, None)
@@ -147,16 +146,6 @@ def compile_aggregate(
         return getattr(counted, macro)(asking, frame[-1])
 
     return ask
-
-
-def _capture(variable: Var, body: TypedExpr, compile: Compile, fns: Fns) -> _Capture:
-    key = captured_key_of(body, variable.slot, fns) if variable.type.name == "Pod" else _itself
-    return _Capture(variable.slot, compile(variable), key, _has_key(variable.type))
-
-
-def _itself(value: Value) -> Hashable:
-    key: Hashable = value
-    return key
 
 
 def _has_key(type_: Type) -> bool:

@@ -71,7 +71,7 @@ class _Deferred:
 
 
 class Compiler:
-    """Compiles the expressions of one rule or function, which share a frame.
+    """The compiler of the expressions of one rule or function, which share a frame.
 
     `lazy` fills the slots of lazy variables: `let`, `cel.bind` and hoisted parts. `by_item` reads variables
     that depend on the loop items in `follows`. `answer_slot` returns the slot for the answer of a macro over

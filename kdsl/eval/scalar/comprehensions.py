@@ -128,8 +128,11 @@ def paid(frame: Frame, values: Value) -> Value:
 
 def paid_elements(frame: Frame, values: Value) -> Iterable[Value]:
     """Return the elements of a macro of one variable, paid for."""
-    listed = elements(values)
+    kind = kind_of(values)
+    if kind not in ("list", "resources", "map"):
+        raise EvalError(f"no such overload: a macro over {kind}")
     spend(frame, len(values))
+    listed: Iterable[Value] = keys_of(values) if kind == "map" else values
     return listed
 
 
@@ -143,17 +146,6 @@ def paid_pairs(frame: Frame, values: Value) -> Iterable[tuple[Value, Value]]:
 def _is_plain(type_: Type) -> bool:
     """Return whether values of a type list their elements, or keys and values, as Python does."""
     return type_.name in ("list", "resources") or (type_.name == "map" and type_.args[:1] == (STRING,))
-
-
-def elements(value: Value) -> Iterable[Value]:
-    """Return the elements of a macro of one variable."""
-    match kind_of(value):
-        case "list" | "resources":
-            items: Iterable[Value] = value
-            return items
-        case "map":
-            return keys_of(value)
-    raise EvalError(f"no such overload: a macro over {kind_of(value)}")
 
 
 def pairs(value: Value) -> Iterable[tuple[Value, Value]]:

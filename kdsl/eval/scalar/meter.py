@@ -70,7 +70,7 @@ DEFAULT_STEPS = Steps()
 
 
 class Meter(Struct, eq=False, gc=False):
-    """Counts down; `left` is the rest of `limit`, which may be a share of a common budget.
+    """The steps that are left, of `limit`, which may be a share of a common budget.
 
     `is_of_each` holds for the share of each of many nodes: if one runs out, the answers of all are useless.
 

@@ -12,7 +12,7 @@ from kdsl.eval.scalar.frame import Closure
 
 
 class Probe(Protocol):
-    """Observes every expression of a rule that is compiled, parts included, after the passes.
+    """An observer of every expression of a rule that is compiled, parts included, after the passes.
 
     A hoisted or folded part keeps its span. A probe must not change values.
     """

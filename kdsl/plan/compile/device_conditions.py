@@ -73,7 +73,7 @@ class _Device(Struct, frozen=True):
 
 
 class CelConditions:
-    """Compiles conditions and keeps them compiled, the `DeviceConditions` of schedulers."""
+    """The conditions that were compiled, the `DeviceConditions` of schedulers."""
 
     def __init__(self) -> None:
         self._compiled: dict[str, DeviceCondition | str] = {}

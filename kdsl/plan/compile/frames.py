@@ -23,7 +23,7 @@ _FRAME_BYTES: Final = 1024
 """The approximate bytes of a frame with its values."""
 
 
-class _KeptFrame(Struct, eq=False):
+class _LatestFrame(Struct, eq=False):
     """The frame of the latest attempt of a signature, with the epoch of its values."""
 
     epoch: Epoch
@@ -43,7 +43,7 @@ class Frames:
         self._transient = (*scope.transient, *transient)
         self._of_cluster = (*self._transient, *scope.counts)
         self._steps = steps
-        self._kept: dict[Hashable, _KeptFrame] = {}
+        self._kept: dict[Hashable, _LatestFrame] = {}
         self._dependencies: Dependencies | None = None
         self._epochs = Epochs(lambda live: ())
 
@@ -110,7 +110,7 @@ class Frames:
         if len(self._kept) >= MAX_FRAMES:
             self._kept.clear()
         frame = self._of_pod(pod)
-        self._kept[signature] = _KeptFrame(epoch, frame)
+        self._kept[signature] = _LatestFrame(epoch, frame)
         return frame
 
 

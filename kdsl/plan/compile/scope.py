@@ -86,7 +86,7 @@ class _Source:
 
 
 class RuleScope:
-    """Compiles the expressions of one rule, in the order in which their variables are declared.
+    """The compiler of the expressions of one rule, in the order in which their variables are declared.
 
     `known` maps slots to constants. `lasting` are slots with one value for all nodes of a pod. `items` are
     slots of variables that range over the same items for each node, and of values that depend on those.

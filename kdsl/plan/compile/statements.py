@@ -41,7 +41,7 @@ expression, and `w` whether anything failed.
 
 
 class BlockCompiler:
-    """Compiles the statements of a block, in order. `on_error` makes the failure of an error in them.
+    """The compiler of the statements of a block, in order. `on_error` makes the failure of an error in them.
 
     The first failure ends a block, except that of a whole rule under `report all`.
     """

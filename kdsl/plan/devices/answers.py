@@ -90,7 +90,7 @@ class _Memo:
 
 
 class CardAnswers:
-    """Asks nodes for cards, and keeps the answers of the live snapshot."""
+    """The answers of nodes that are asked for cards; those of the live snapshot are kept."""
 
     def __init__(self, inventories: Inventories) -> None:
         self._inventories = inventories
@@ -212,7 +212,7 @@ class CardAnswers:
     ) -> NDArray[np.int32]:
         """Return the numbers of the outcomes of what-ifs: those of their classes."""
         numbers, live = [], snapshot.live
-        for row, key, at in zip(rows.tolist(), self._classes.what_ifs(demand, rows, ats), ats, strict=True):
+        for row, key, at in zip(rows.tolist(), self._classes.keys(demand, rows, ats), ats, strict=True):
             node = snapshot.info(row)
             # A node with other facts is of no class of the live snapshot.
             key = key if live.info(row).facts is node.facts else None

@@ -71,7 +71,7 @@ def names_of(demand: Demand, node: DeviceNode, request: DeviceRequest) -> dict[s
 
 
 class Listener(Protocol):
-    """Follows how the cards of a container are chosen, without a part in it."""
+    """A follower of the choice of cards for a container, without a part in it."""
 
     def begins(self, attempt: ContainerAttempt) -> None:
         """An attempt begins."""

@@ -6,7 +6,7 @@ cards. A card for which an expression has no value, or with a reason of its own,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -19,7 +19,7 @@ from kdsl.cluster.devices.cards import INT32_MAX, Card
 from kdsl.cluster.snapshot.fact_columns import FactColumns
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.eval.scalar import Closure, Frame
-from kdsl.eval.values import EvalError, Value
+from kdsl.eval.values import Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     AllBad,
@@ -41,7 +41,7 @@ from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.choice import CardCharge
-from kdsl.plan.devices.demand import Settled
+from kdsl.plan.devices.demand import Outcome
 from kdsl.plan.devices.identity import IdentityAnswer
 from kdsl.plan.devices.section import FieldsProgram, Section, is_word
 
@@ -104,9 +104,9 @@ class _Outcomes:
         """Settle all open cards."""
         self.settle(np.ones(len(self.open), np.bool_), reason)
 
-    def settled(self, steps: int) -> list[Settled]:
+    def settled(self, steps: int) -> list[Outcome]:
         """Return the outcomes by number; each card took at most so many steps."""
-        return [Settled(reason, apart, steps) for reason, apart in self._found]
+        return [Outcome(reason, apart, steps) for reason, apart in self._found]
 
 
 class Step(Struct, frozen=True, eq=False):
@@ -126,43 +126,20 @@ class Step(Struct, frozen=True, eq=False):
     span: Span
 
 
-class _ColumnStep(Struct, frozen=True, eq=False):
-    """A step over columns. `test` is None for an identity test, `reason` if it depends on the card."""
+class CardColumns:
+    """The tests of a device over columns; NotColumnar if one has no form over columns."""
 
-    test: Operand | None
-    identity: int | None
-    is_together: bool
-    reason: str | Text | None
-
-
-class CardColumns(Struct, frozen=True, eq=False):
-    """The tests of a device over columns. `charge` has the fields of that section. `slots` are those of the
-    card in `charge` and in `fit`, and that of the charge in `fit`.
-    """
-
-    kind: str
-    charge: Mapping[str, Operand]
-    steps: Sequence[_ColumnStep]
-    slots: tuple[int, ...]
-
-    @staticmethod
-    def of(kind: str, charge: FieldsProgram, fit: Section, steps: Iterable[Step]) -> CardColumns | None:
-        """Lower the sections of a device; None if a test has no form over columns."""
+    def __init__(self, kind: str, charge: FieldsProgram, fit: Section, steps: Iterable[Step]) -> None:
         of_charge, of_fit = charge.section.columns("device"), fit.columns("device", "charge")
-        try:
-            fields = {name: of_charge.lower(value) for name, value in charge.exprs.items()}
-            lowered = [
-                _ColumnStep(
-                    None if step.value is None else of_fit.lower(step.value),
-                    step.identity,
-                    step.is_together,
-                    None if of_fit.varies(*step.holes) else step.reason,
-                )
-                for step in steps
-            ]
-        except NotColumnar:
-            return None
-        return CardColumns(kind, fields, lowered, (*of_charge.slots, *of_fit.slots))
+        self._kind = kind
+        self._fields = {name: of_charge.lower(value) for name, value in charge.exprs.items()}
+        # Each step with its test, None for an identity test; and whether its reason differs by card.
+        self._steps = [
+            (step, None if step.value is None else of_fit.lower(step.value), of_fit.varies(*step.holes))
+            for step in steps
+        ]
+        # The slots of the card in `charge` and in `fit`, and that of the charge in `fit`.
+        self._slots = (*of_charge.slots, *of_fit.slots)
 
     @np.errstate(all="ignore")
     def outcomes(
@@ -171,13 +148,13 @@ class CardColumns(Struct, frozen=True, eq=False):
         different: DistinctObjects[Card],
         frames: tuple[Frame, Frame],
         live: LiveSnapshot,
-    ) -> tuple[list[Settled], NDArray[np.intp]]:
+    ) -> tuple[list[Outcome], NDArray[np.intp]]:
         """Return different outcomes, and the number of each card's; -1 for cards to be asked by themselves.
 
         `frames` are those of `charge` and `fit`, with all names but the card and its charge.
         NotColumnar if columns have no answer.
         """
-        in_charge, in_fit, of_charge = self.slots
+        in_charge, in_fit, of_charge = self._slots
         rows, facts = np.arange(len(cards)), live.kept[FactColumns]
         device = different.variable(np.array([each.number for each in cards], np.intp))
         charge, bad = self._charges(Batch(live, rows, frames[0], facts, {in_charge: device}))
@@ -185,57 +162,23 @@ class CardColumns(Struct, frozen=True, eq=False):
         found = _Outcomes(len(cards))
         if bad is not None:
             found.settle(bad, None)
-        for step in self.steps:
+        for step, test, shows_card in self._steps:
             if not len(found.open):
                 break
-            self._run(
-                step, batch.part(found.open), [cards[each].answer for each in found.open.tolist()], found
-            )
+            answers = [cards[each].answer for each in found.open.tolist()]
+            reason = None if shows_card else text_in(step.reason, frames[1])
+            _run(step, test, reason, batch.part(found.open), answers, found)
         found.settle_all("")
         steps = sum([frame[-1].limit - frame[-1].left for frame in frames])
         return found.settled(steps), found.numbers
-
-    def _run(
-        self, step: _ColumnStep, batch: Batch, answers: Sequence[IdentityAnswer], found: _Outcomes
-    ) -> None:
-        """Run a step for the open cards, which have these answers of identity tests."""
-        try:
-            value = _identity(answers, step.identity) if step.test is None else step.test(batch)
-        except AllBad:
-            found.settle_all(None)
-            return
-        bad = bad_of(value)
-        if bad is not None and bad.any():
-            found.settle(bad, None)
-            value = take(value, (~bad).nonzero()[0])
-        if step.is_together:
-            found.apart.add(value)
-        elif isinstance(value, Same):
-            if value.value is not True:
-                found.settle_all(self._reason(step, batch))
-        else:
-            passed, _ = spread(value, len(found.open), np.bool_)
-            if not passed.all():
-                found.settle(~passed, self._reason(step, batch))
-
-    @staticmethod
-    def _reason(step: _ColumnStep, batch: Batch) -> str | None:
-        try:
-            return None if step.reason is None else text_in(step.reason, batch.frame)
-        except EvalError:
-            return None
 
     def _charges(self, batch: Batch) -> tuple[ColumnValue, Bad]:
         """Return the charge of each card, and the cards for which it is an error."""
         bad: Bad = None
         found = _Tuples(len(batch))
-        for name, default in (*_AMOUNTS.items(), ("type", self.kind)):
+        for name, default in (*_AMOUNTS.items(), ("type", self._kind)):
             try:
-                value = (
-                    self.charge[name](batch)
-                    if name in self.charge
-                    else Same(self.kind if default is None else default)
-                )
+                value = self._fields[name](batch) if name in self._fields else Same(default)
             except AllBad:
                 raise NotColumnar from None
             is_fit = _is_word if name == "type" else _is_amount
@@ -248,6 +191,35 @@ class CardColumns(Struct, frozen=True, eq=False):
             found.add(value)
         charges = [CardCharge(*each) for each in found.values]
         return Same(charges[0]) if len(charges) == 1 else Coded(found.codes, charges), bad
+
+
+def _run(
+    step: Step,
+    test: Operand | None,
+    reason: str | None,
+    batch: Batch,
+    answers: Sequence[IdentityAnswer],
+    found: _Outcomes,
+) -> None:
+    """Run a step for the open cards, which have these answers of identity tests."""
+    try:
+        value = _identity(answers, step.identity) if test is None else test(batch)
+    except AllBad:
+        found.settle_all(None)
+        return
+    bad = bad_of(value)
+    if bad is not None and bad.any():
+        found.settle(bad, None)
+        value = take(value, (~bad).nonzero()[0])
+    if step.is_together:
+        found.apart.add(value)
+    elif isinstance(value, Same):
+        if value.value is not True:
+            found.settle_all(reason)
+    else:
+        passed, _ = spread(value, len(found.open), np.bool_)
+        if not passed.all():
+            found.settle(~passed, reason)
 
 
 def _is_amount(value: Value) -> bool:

@@ -48,7 +48,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class CardRefusal:
-    """No choice: `count` of `total` cards (None: of all) for the chooser's reason.
+    """The refusal to choose: `count` of `total` cards (None: of all) for the chooser's reason.
 
     `counts` replaces all counts by reason; an empty reason stands for the chooser's.
     """

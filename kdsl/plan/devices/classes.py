@@ -4,7 +4,7 @@ and in `facts`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
 from operator import add
@@ -128,30 +128,25 @@ class InventoryClasses:
         self._by_answers: Memo[ByRow] = Memo()
         self._by_facts = dict[tuple[Part, bool], ByRow]()
 
-    def keys(self, demand: Demand, rows: Rows) -> list[ClassKey | None]:
-        """Return the classes of the nodes of some rows; None for a node without one."""
-        facts = list(zip(*[self._facts_of_rows((kind, _ALL), rows) for kind in demand.kinds], strict=True))
+    def keys(
+        self, demand: Demand, rows: Rows, what_ifs: Sequence[NodeCards] | None = None
+    ) -> list[ClassKey | None]:
+        """Return the classes of the nodes of some rows, or those that they would have as `what_ifs`, with
+        other cards and pods; None for a node without one.
+        """
+
+        def facts_of(part: Part) -> list[Fact]:
+            if what_ifs is None:
+                return self._facts_of_rows(part, rows)
+            return [(part, self._facts_number(part, at)) for at in what_ifs]
+
+        facts = list(zip(*[facts_of((kind, _ALL)) for kind in demand.kinds], strict=True))
         choices = self._choices(demand, rows)
-        more = {part: self._facts_of_rows(part, rows) for part in set().union(*choices)}
+        more = {part: facts_of(part) for part in set().union(*choices)}
         if more:
             facts = [(*facts[at], *[more[part][at] for part in chosen]) for at, chosen in enumerate(choices)]
-        keys = zip(self._answers(demand, rows), facts, strict=True)
-        return [None if NO_CLASS in key[0] else key for key in keys]
-
-    def what_ifs(self, demand: Demand, rows: Rows, ats: Sequence[NodeCards]) -> list[ClassKey | None]:
-        """Return the classes that the nodes of some rows would have with other cards and pods."""
-        parts = [(kind, _ALL) for kind in demand.kinds]
-        found = zip(self._answers(demand, rows), self._choices(demand, rows), ats, strict=True)
-        return [
-            None
-            if NO_CLASS in answers
-            else (answers, tuple([(part, self._facts_number(part, at)) for part in (*parts, *chosen)]))
-            for answers, chosen, at in found
-        ]
-
-    def _answers(self, demand: Demand, rows: Rows) -> Iterator[AnswersKey]:
-        """Return the answers of identity tests about the cards of each row."""
-        return zip(*[self._answer_numbers(demand, kind, rows) for kind in demand.kinds], strict=True)
+        answers = zip(*[self._answer_numbers(demand, kind, rows) for kind in demand.kinds], strict=True)
+        return [None if NO_CLASS in key[0] else key for key in zip(answers, facts, strict=True)]
 
     def _choices(self, demand: Demand, rows: Rows) -> list[tuple[Part, ...]]:
         """Return for each row the choosers that may choose on its node and read facts."""
@@ -161,14 +156,13 @@ class InventoryClasses:
 
         def compute(idle: tuple[Fact, ...], row: int) -> tuple[Part, ...]:
             found = dict[Part, None]()
-            for asked in demand.requests:
-                for (kind, _), number in idle:
-                    if kind in asked:
-                        choosers = programs[kind].fitting.choosers
-                        place = self._chooser(demand, asked[kind], number, row)
-                        for each in range(len(choosers)) if place is None else (place,):
-                            if choosers[each].facts:
-                                found[kind, each] = None
+            for (kind, _), number in idle:
+                choosers = programs[kind].fitting.choosers
+                for request in [asked[kind] for asked in demand.requests if kind in asked]:
+                    place = self._chooser(demand, request, number, row)
+                    for each in range(len(choosers)) if place is None else (place,):
+                        if choosers[each].facts:
+                            found[kind, each] = None
             return tuple(found)
 
         idle = [self._facts_of_rows((kind, _ALL), rows, is_idle=True) for kind in demand.kinds]

@@ -22,7 +22,7 @@ from kdsl.plan.devices.attempt import ContainerAttempt, NodeCards
 from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED, AskedCard
 from kdsl.plan.devices.card_tests import Walker
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
-from kdsl.plan.devices.demand import CardClass, Demand, Settled
+from kdsl.plan.devices.demand import Demand, Outcome
 from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
 from kdsl.plan.devices.identity import IdentityAnswer
 from kdsl.plan.devices.program import DeviceProgram
@@ -32,13 +32,11 @@ _PLAIN: Final = frozenset((bool, int, str))
 
 
 class CardCounts:
-    """Counts the cards of nodes that fit a demand."""
+    """The numbers of cards of nodes that fit a demand."""
 
     def __init__(self, program: DeviceProgram, attempt: ContainerAttempt, at: NodeCards) -> None:
         self._program, self._fitting, self._attempt, self._at = program, program.fitting, attempt, at
-        tests = program.fitting.cards
-        self._key, self._verdicts = tests.facts.key, tests.verdicts(attempt)
-        self._walker, self._groups, self._limit = Walker(tests, attempt), tests.unlimited, tests.limit
+        self._walker = Walker(program.fitting.cards, attempt)
 
     @staticmethod
     def of(programs: Mapping[str, DeviceProgram], demand: Demand, at: NodeCards) -> CardCounts | None:
@@ -62,20 +60,22 @@ class CardCounts:
         """Return the reason against a node of each class, empty if the pod fits; None if only a choice of
         cards decides. `rows` has a node of each class.
         """
-        attempt = self._attempt
+        attempt, order, choosers = self._attempt, self._program.order, self._fitting.choosers
         request = attempt.request
         sizes, cards, places = classes.card_classes(keys)
+        tried = [each.card for each in (cards[:1] if order.is_total else cards)]
         try:
-            self._order([each.card for each in cards])
+            # A card that cannot be put in order is an error.
+            order.sort_keys(tried, attempt.demand, self._at, request, (request,))
             refused = self._fitting.cards.gated({**attempt.names, "devices": ()})
         except EvalError:
             return [None] * len(keys)
-        settled, numbers_of = self._outcomes(cards, classes)
+        outcomes, numbers_of = self._outcomes(cards, classes)
         places = numbers_of[places]
         of = np.repeat(np.arange(len(keys)), sizes)
-        is_open = self._open(settled, of, places, len(keys))
+        is_open = self._open(outcomes, of, places, len(keys))
         numbers = {"": 0}
-        found = [numbers.setdefault(each.reason, len(numbers)) if each else 0 for each in settled]
+        found = [numbers.setdefault(each.reason, len(numbers)) if each else 0 for each in outcomes]
         width = len(numbers)
         counted = np.bincount(of * width + np.array(found, np.intp)[places], minlength=len(keys) * width)
         texts: dict[tuple[int, ...], str] = {}
@@ -88,36 +88,27 @@ class CardCounts:
             counted.reshape(-1, width).tolist(),
             strict=True,
         ):
-            chooser = None if place is None else self._fitting.choosers[place]
+            reason: str | None = None
+            chooser = None if place is None else choosers[place]
             if place is None or chooser is None:
-                reasons.append(None)
+                pass
             elif request.count > size and not CHOOSER_FORMS[chooser.name].repeats:
-                reasons.append(INSUFFICIENT)
+                reason = INSUFFICIENT
             elif refused:
-                reasons.append(f"1/{size} {refused}")
+                reason = f"1/{size} {refused}"
             elif is_unclear:
-                reasons.append(None)
+                pass
             elif counts[0] >= request.count:
                 is_counted = chooser.is_counted and not self._program.has_value
-                is_known = is_counted and (
-                    not chooser.has_pairs or classes.knows_pairs(request.kind, place, row)
-                )
-                reasons.append("" if is_known else None)
-            elif not chooser.counts_refusals:
-                reasons.append(None)
-            else:
+                if is_counted and (not chooser.has_pairs or classes.knows_pairs(request.kind, place, row)):
+                    reason = ""
+            elif chooser.counts_refusals:
                 found_counts = (place, *counts)
-                text = texts.get(found_counts)
-                if text is None:
-                    text = texts[found_counts] = self._refusal(place, numbers, counts)
-                reasons.append(text)
+                reason = texts.get(found_counts)
+                if reason is None:
+                    reason = texts[found_counts] = self._refusal(place, numbers, counts)
+            reasons.append(reason)
         return reasons
-
-    def _order(self, cards: Sequence[Card]) -> None:
-        """Raise EvalError if a card cannot be put in order."""
-        request, order = self._attempt.request, self._program.order
-        tried = cards[:1] if order.is_total else cards
-        order.sort_keys(tried, self._attempt.demand, self._at, request, (request,))
 
     def _refusal(self, chooser: int, numbers: Mapping[str, int], counts: Sequence[int]) -> str:
         found = {reason: counts[number] for reason, number in numbers.items() if number and counts[number]}
@@ -128,45 +119,38 @@ class CardCounts:
 
     def _outcomes(
         self, cards: Sequence[AskedCard], classes: InventoryClasses
-    ) -> tuple[list[Settled | None], NDArray[np.intp]]:
+    ) -> tuple[list[Outcome | None], NDArray[np.intp]]:
         """Return different outcomes of cards, None if a test fails, and the number of each card's."""
-        found: list[Settled | None] = []
+        found: list[Outcome | None] = []
         numbers = np.full(len(cards), NOT_ASKED)
         new = np.arange(len(cards))
-        if self._verdicts:
-            known = self._verdicts
-            new = np.array([self._class(each.card, each.answer) not in known for each in cards]).nonzero()[0]
+        known, class_of = self._walker.verdicts, self._walker.card_class
+        if known:
+            new = np.array([class_of(each.card, each.answer) not in known for each in cards]).nonzero()[0]
         columns = self._fitting.cards.columns if len(new) >= MIN_CARDS else None
         if columns is not None:
-            asked, frames = (
-                [cards[place] for place in new.tolist()],
-                self._fitting.cards.frames(self._attempt),
-            )
+            asked = [cards[place] for place in new.tolist()]
+            frames = self._fitting.cards.frames(self._attempt)
             with suppress(NotColumnar):
                 outcomes, numbers[new] = columns.outcomes(asked, classes.cards, frames, classes.live)
                 found += outcomes
         for place in (numbers == NOT_ASKED).nonzero()[0].tolist():
             numbers[place] = len(found)
-            found.append(self._settled(cards[place].card, cards[place].answer))
+            found.append(self._outcome(cards[place].card, cards[place].answer))
         return found, numbers
 
-    def _class(self, card: Card, identity: IdentityAnswer) -> CardClass:
-        return self._key(card), identity, self._groups.number
-
-    def _settled(self, card: Card, identity: IdentityAnswer) -> Settled | None:
+    def _outcome(self, card: Card, identity: IdentityAnswer) -> Outcome | None:
         """Return the outcome of cards of one class; None if a test fails."""
-        card_class = self._class(card, identity)
+        walker = self._walker
+        card_class = walker.card_class(card, identity)
         try:
-            verdict = self._verdicts.get(card_class)
-            if verdict is None:
-                verdict = self._verdicts[card_class] = self._walker.verdict(card, self._groups)
-            return verdict.settled or self._walker.settled(card, verdict, identity, self._groups)
+            return walker.verdicts.get(card_class) or walker.judge(card, identity, card_class)
         except EvalError:
             return None
 
     def _open(
         self,
-        settled: Sequence[Settled | None],
+        outcomes: Sequence[Outcome | None],
         nodes: NDArray[np.intp],
         places: NDArray[np.intp],
         count: int,
@@ -174,10 +158,11 @@ class CardCounts:
         """Return the nodes for which the order of trying may decide: a test fails, all tests together take
         too many steps, or cards are not to be together.
         """
-        steps = np.array([self._limit + 1 if each is None else each.steps for each in settled], np.int64)
-        is_open = np.bincount(nodes, steps[places], count) > self._limit
+        limit = self._fitting.cards.limit
+        steps = np.array([limit + 1 if each is None else each.steps for each in outcomes], np.int64)
+        is_open = np.bincount(nodes, steps[places], count) > limit
         numbers = dict[object, int]()
-        of_class = [_number(each, numbers) for each in settled]
+        of_class = [_number(each, numbers) for each in outcomes]
         if len(numbers) > 1:
             values = np.array(of_class, np.intp)[places]
             one = np.zeros(count, np.intp)
@@ -187,12 +172,12 @@ class CardCounts:
         return is_open
 
 
-def _number(settled: Settled | None, numbers: dict[object, int]) -> int:
+def _number(outcome: Outcome | None, numbers: dict[object, int]) -> int:
     """Return the number of the values of `together by`, -1 without one. Equal values have one number if they
     are whole numbers or texts.
     """
-    if settled is None or not settled.apart:
+    if outcome is None or not outcome.apart:
         return -1
-    types = tuple(map(type, settled.apart))
-    key = (types, settled.apart) if _PLAIN.issuperset(types) else len(numbers)
+    types = tuple(map(type, outcome.apart))
+    key = (types, outcome.apart) if _PLAIN.issuperset(types) else len(numbers)
     return numbers.setdefault(key, len(numbers))

@@ -21,16 +21,16 @@ from kdsl.plan.devices.requests import DeviceRequest, Requests
 CardKey = tuple[Hashable, ...]
 """`Facts.key` of a card."""
 CardClass = tuple[CardKey, IdentityAnswer, int]
-"""The key of a card, the answers of identity tests about it, and the number of `Groups`."""
+"""The key of a card, the answers of identity tests about it, and the number of steps with one answer."""
 SortKeys = dict[CardKey, tuple[Any, ...]]
 _MEMO_BYTES: Final = 800
 """About the size of a memo entry: one card class and one request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """The outcome of cards of one class that does not depend on other cards: the reason against them, empty
-    if they fit; the value of each `together by` until then; and the steps of all of it.
+class Outcome:
+    """The outcome of steps that have one answer for all cards of a class: the reason against the cards, empty
+    if they fit; the value of each `together by` until then; and the number of steps of the meter.
     """
 
     reason: str
@@ -38,17 +38,14 @@ class Settled:
     steps: int
 
 
-@dataclass(slots=True)
-class ClassVerdict:
-    """The verdict on cards of one class: the charge, the answer of each group of tests, and their steps."""
+@dataclass(frozen=True, slots=True)
+class Verdict(Outcome):
+    """The outcome for cards of a class, with their charge."""
 
     charge: CardCharge
-    steps: int
-    answers: list[tuple[Value, int] | None]
-    settled: Settled | None = None
 
 
-Verdicts = dict[CardClass, ClassVerdict]
+Verdicts = dict[CardClass, Verdict]
 
 
 @dataclass(slots=True)

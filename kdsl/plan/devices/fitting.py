@@ -151,7 +151,7 @@ class FitProgram:
     def fit(
         self, attempt: ContainerAttempt, listener: Listener | None = None
     ) -> tuple[DeviceGrant, ...] | Unplaced:
-        """Return the cards of the container, or the reason against the node; see `CardTests.walk`."""
+        """Return the cards of the container, or the reason against the node; see `Walker.walk`."""
         total = len(attempt.cards)
         about = {**attempt.names, "devices": tuple(attempt.cards)}
         try:
@@ -163,8 +163,9 @@ class FitProgram:
             refused = self.cards.gated(about)
             if refused:
                 return Unplaced(f"1/{total} {refused}")
-            walk = self.cards.walk(attempt, chooser.name in GREEDY, listener)
-            return self._choose(attempt, about, chooser, walk)
+            walker = Walker(self.cards, attempt)
+            walker.walk(chooser.name in GREEDY, listener)
+            return self._choose(attempt, about, chooser, walker)
         except EvalError as error:
             fault = fault_of(located(error, self._span), self._kind)
             return Unplaced(fault.message, fault)

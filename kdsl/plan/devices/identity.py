@@ -7,7 +7,7 @@ in which nodes may differ: their answers are.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeGuard
 
@@ -30,21 +30,20 @@ from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.eval.ir import free_slots
-from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.devices.facts import (
     ANY,
     NAMES,
     NODE_FIELDS,
     VIEWS,
-    Parts,
     fields_read,
     hands_over,
     pod_parts,
     values_of,
 )
 from kdsl.plan.devices.reads import POD_FIELDS, needs, parts
-from kdsl.plan.devices.section import DeviceSource, Section
+from kdsl.plan.devices.section import DeviceSource
 
 IdentityAnswer = tuple[bool | str, ...]
 """The answers of the identity tests about a card; a text is an error."""
@@ -61,59 +60,43 @@ FIXED_FIELDS: Final = EQUAL_FIELDS | {"attributes"}
 _NAMES: Final = NAMES.union(NODE_FIELDS) - {"DeviceNode.requested"}
 
 
-@dataclass(frozen=True, slots=True)
 class IdentityGroup:
-    """Compiled identity tests. `part` is the part of a pod that they read, `fields` those of a card.
+    """Compiled identity tests. `fields` are those of a card that they read."""
 
-    `lists` are the lists of the pod in which they look for the name of a card; None if they do more with it,
-    or read the node.
-    """
-
-    section: Section
-    tests: tuple[Closure, ...]
-    part: Parts
-    fields: tuple[str, ...]
-    lists: tuple[Closure, ...] | None
-    reads_policy: bool
-    reads_node: bool
-
-    @staticmethod
-    def of(tests: Sequence[CheckedTest], source: DeviceSource) -> IdentityGroup:
-        """Compile tests."""
+    def __init__(self, tests: Sequence[CheckedTest], source: DeviceSource) -> None:
         scope = source.device.fit.scope
         read = needs([test.condition for test in tests], {})
-        reads_node = scope["node"].slot in read
-        names = {**scope, "node": replace(scope["node"], time=BindingTime.POD)} if reads_node else scope
-        section = source.section(names)
-        compiled = tuple([section.compile(test.condition) for test in tests])
-        exprs = tuple(section.exprs)
+        self.reads_node, self._reads_policy = (scope[name].slot in read for name in ("node", "policy"))
+        names = {**scope, "node": replace(scope["node"], time=BindingTime.POD)} if self.reads_node else scope
+        self.section = source.section(names)
+        self._tests = [self.section.compile(test.condition) for test in tests]
+        exprs = tuple(self.section.exprs)
+        self._part = pod_parts(exprs)
+        self.fields = tuple(sorted({part.field for part in parts(*exprs) if _is_of_card(part)} - {"id"}))
         of_pod = frozenset((scope["pod"].slot, scope["policy"].slot))
         lists = [each for expr in exprs for each in _lists(expr, of_pod)]
-        known = [section.compile(each) for each in lists if each is not None]
-        return IdentityGroup(
-            section,
-            compiled,
-            pod_parts(exprs),
-            tuple(sorted({part.field for part in parts(*exprs) if _is_of_card(part)} - {"id"})),
-            None if reads_node or None in lists else tuple(known),
-            scope["policy"].slot in read,
-            reads_node,
-        )
+        known = [self.section.compile(each) for each in lists if each is not None]
+        # The lists of the pod in which tests look for the name of a card; None if they do more with it.
+        self._lists = None if self.reads_node or None in lists else known
 
     def sought(self, frame: Frame) -> list[Iterable[Value]] | None:
-        """Return the `lists` of a pod; None where they do not decide, or one has no value."""
+        """Return the lists of a pod in which tests look for the names of cards; None where these do not
+        decide, or one has no value.
+        """
+        if self._lists is None:
+            return None
         found: list[Iterable[Value]] = []
         try:
-            for each in self.lists or ():
+            for each in self._lists:
                 self.section.rewind(frame)
                 found.append(each(frame))
         except EvalError:
             return None
-        return None if self.lists is None else found
+        return found
 
     def signature(self, pod: DevicePod, policy: Policy) -> Hashable:
         """Return the values of the pod that decide about the answers."""
-        return values_of(pod, self.part), policy if self.reads_policy else None
+        return values_of(pod, self._part), policy if self._reads_policy else None
 
     def frame(self, pod: DevicePod, policy: Policy) -> Frame:
         """Return a frame for all cards of one pod."""
@@ -121,7 +104,7 @@ class IdentityGroup:
 
     def answers(self, frame: Frame, node: DeviceNode, cards: Sequence[Card]) -> tuple[IdentityAnswer, ...]:
         """Run the tests on each card of a node."""
-        if not self.tests:
+        if not self._tests:
             return ((),) * len(cards)
         if self.reads_node:
             # Values that do not depend on the card are computed once per node.
@@ -133,7 +116,7 @@ class IdentityGroup:
         answer: list[bool | str] = []
         self.section.fill(frame, device=card)
         meter = frame[-1]
-        for test in self.tests:
+        for test in self._tests:
             meter.left = meter.limit
             try:
                 answer.append(bool(test(frame)))
@@ -158,8 +141,8 @@ class IdentityTests:
         own = [test for test in tests if needs([test.condition], {}).isdisjoint(of_pod)]
         asked = [test for test in tests if test not in own]
         self._numbers = {id(test): number for number, test in enumerate((*own, *asked))}
-        self.own = IdentityGroup.of(own, source)
-        self.asked = IdentityGroup.of(asked, source)
+        self.own = IdentityGroup(own, source)
+        self.asked = IdentityGroup(asked, source)
 
     def number(self, step: FitStep) -> int | None:
         """Return the place of a step among the answers; None for a step that is no identity test."""

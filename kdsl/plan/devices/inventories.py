@@ -27,7 +27,7 @@ from kdsl.plan.devices.device_error import DeviceError, fault_of
 from kdsl.plan.devices.handshakes import Handshake
 from kdsl.plan.devices.inventory import MAPS
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.devices.records import Records
+from kdsl.plan.devices.records import CardRecords
 
 SPARE_NODES: Final = 1_024
 """The nodes that are remembered beside twice as many as there are rows."""
@@ -45,7 +45,7 @@ class Inventories:
 
     def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
         self.programs = programs
-        self.records = Records({kind: program.record for kind, program in programs.items()})
+        self.records = CardRecords({kind: program.record for kind, program in programs.items()})
         self._needed = {kind: program.inventory.needed for kind, program in programs.items()}
         self._idle: dict[str, tuple[NodeFacts, NodeCards]] = {}
         self._used: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}

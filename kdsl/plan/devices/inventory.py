@@ -99,8 +99,8 @@ class InventoryProgram:
 
 
 class _Registration:
-    """Explains the errors of an inventory in the words of the node's registration: its annotations, its
-    entries and their keys. `compiled` are its rows, `let`s and fields, functions inlined.
+    """The words for errors of an inventory, from the node's registration: its annotations, its entries and
+    their keys. `compiled` are its rows, `let`s and fields, functions inlined.
     """
 
     def __init__(self, checked: CheckedInventory, compiled: Sequence[TypedExpr]) -> None:

@@ -31,7 +31,7 @@ class NodeLock:
 
 
 class Locks:
-    """Takes and gives back locks of nodes."""
+    """The locks of nodes: taken, and given back."""
 
     def __init__(self, nodes: NodeAnnotator, clock: Clock) -> None:
         self._nodes, self._clock = nodes, clock

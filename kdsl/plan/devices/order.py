@@ -12,15 +12,13 @@ from kdsl.check.rules.totality import Totality
 from kdsl.cluster.devices.cards import Card
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Frame
-from kdsl.eval.values import EvalError
 from kdsl.plan.devices.attempt import NodeCards, names_of
 from kdsl.plan.devices.demand import Demand
-from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.facts import Facts
 from kdsl.plan.devices.fullness import card_score
 from kdsl.plan.devices.identity import reads_only
 from kdsl.plan.devices.requests import DeviceRequest
-from kdsl.plan.devices.section import DeviceSource
+from kdsl.plan.devices.section import DeviceSource, value_of
 
 _NUMBERS: Final = frozenset(
     ("index", "numa", "slots", "used", "memory", "usedMemory", "cores", "usedCores", "healthy")
@@ -96,20 +94,11 @@ class CardOrder:
                 fullness = card_score(card, asked, demand.policy.weights) if self._reads_fullness else 0.0
                 self.section.fill(frame, device=card, fullness=float(fullness))
                 self.section.rewind(frame)
-                keys = self._sort_keys(frame)
+                keys = tuple([value_of(key, frame, span) for key, _, span in self._keys])
                 if self._is_shared:
                     known[key] = keys
             found.append(keys)
         return found
-
-    def _sort_keys(self, frame: Frame) -> tuple[Any, ...]:
-        found = []
-        for key, _, span in self._keys:
-            try:
-                found.append(key(frame))
-            except EvalError as error:
-                raise located(error, span) from error
-        return tuple(found)
 
 
 def _is_even(expr: TypedExpr, slots: frozenset[int]) -> bool:

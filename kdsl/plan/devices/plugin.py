@@ -6,7 +6,8 @@ what-if without a pod has its cards free, and nothing needs a repair after a fai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,6 @@ from kdsl.check.model.sharing import ASKED, CHOSEN, DEVICES, CheckedSharing
 from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy, Weights
-from kdsl.cluster.devices.quota import Quota
 from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
@@ -62,10 +62,17 @@ _SKIP: Final = Status(Code.SKIP)
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A pod that requests cards, on the snapshot of its attempt."""
+    """A pod that requests cards, on the snapshot of its attempt.
+
+    `nominated` are the keys of pods that are nominated to nodes: they have no cards yet, and must find some.
+    A reserved pod has the annotations in `written`, a pod that is being bound holds `locks`.
+    """
 
     demand: Demand
     snapshot: Snapshot
+    nominated: frozenset[str] = frozenset()
+    written: Mapping[str, str] | None = None
+    locks: tuple[NodeLock, ...] = ()
 
 
 class DevicesPlugin:
@@ -115,20 +122,14 @@ class DevicesPlugin:
         try:
             quota = self.inventories.quota(snapshot, pod.namespace)
             reviewed = self._reviews.review(device_pod(pod), quota, is_admitted)
-            return self._demand(reviewed, quota) if reviewed.refusal is None else reviewed.refusal
-        except (EvalError, ValueError) as error:
-            return _unresolvable(error)
-
-    def review(self, pod: DevicePod, snapshot: Snapshot) -> Reviewed:
-        """Return the pod after admission; EvalError if a device fails."""
-        return self._reviews.review(pod, self.inventories.quota(snapshot, pod.namespace))
-
-    def _demand(self, reviewed: Reviewed, quota: Quota) -> Demand | None:
-        """Return the demand of a reviewed pod; ValueError if its weights are unreadable."""
-        if not reviewed.asks:
-            return None
+            if reviewed.refusal is not None or not reviewed.asks:
+                return reviewed.refusal
+            policy = self._default.of(reviewed.pod.annotations)
+        except EvalError as error:
+            return rejection(Code.UNRESOLVABLE, fault_of(error))
+        except ValueError as error:
+            return Status(Code.UNRESOLVABLE, (str(error),))
         admitted = reviewed.pod
-        policy = self._default.of(admitted.annotations)
         kinds = dict.fromkeys(kind for asked in reviewed.requests for kind in asked)
         parts = tuple([(kind, values_of(admitted, self._programs[kind].pod_parts)) for kind in kinds])
         pod_signature = (policy, parts)
@@ -136,6 +137,14 @@ class DevicesPlugin:
         key = (pod_signature, requests, admitted.containers)
         memo = self.answers.memo(pod_signature)
         return Demand(admitted, reviewed.requests, policy, quota, key, memo)
+
+    def review(self, pod: DevicePod, snapshot: Snapshot) -> Reviewed:
+        """Return the pod after admission; EvalError if a device fails."""
+        return self._reviews.review(pod, self.inventories.quota(snapshot, pod.namespace))
+
+    def _attempt(self, state: CycleState) -> _Attempt | None:
+        attempt = state.values.get(self.key)
+        return attempt if isinstance(attempt, _Attempt) else None
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
@@ -149,24 +158,22 @@ class DevicesPlugin:
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
-        attempt = state.values.get(self.key)
-        if not isinstance(attempt, _Attempt) or self._asks_chosen:
+        attempt = self._attempt(state)
+        if attempt is None or self._asks_chosen:
             return None
-        snapshot, demand = nodes.snapshot, attempt.demand
-        column = self.answers.column(demand, snapshot, nodes.rows, self._what_ifs(state, nodes))
+        snapshot = nodes.snapshot
+        column = self.answers.column(attempt.demand, snapshot, nodes.rows, self._what_ifs(attempt, nodes))
         if not snapshot.is_overlay:
             self._report(state, snapshot)
         return column
 
-    def _what_ifs(self, state: CycleState, nodes: NodeSet) -> list[NodeCards] | None:
+    def _what_ifs(self, attempt: _Attempt, nodes: NodeSet) -> list[NodeCards] | None:
         """Return the nodes of a what-if with their cards, None for nodes as they are."""
         snapshot = nodes.snapshot
         if not snapshot.is_overlay:
             return None
-        nominated = self._nominated(state)
-        return [
-            self.node_cards(node, nominated, snapshot) for node in map(snapshot.info, nodes.rows.tolist())
-        ]
+        infos = map(snapshot.info, nodes.rows.tolist())
+        return [self.node_cards(node, attempt.nominated, snapshot) for node in infos]
 
     def _report(self, state: CycleState, snapshot: Snapshot) -> None:
         """Report the unreadable records of cards; they change no outcome by themselves."""
@@ -175,20 +182,16 @@ class DevicesPlugin:
 
     @hookimpl
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Note a pod that is nominated to the node: it has no cards yet, and must find some."""
-        state.values[self._nominations] = self._nominated(state) | {added.key}
+        """Note a pod that is nominated to the node."""
+        attempt = self._attempt(state)
+        if attempt is not None:
+            state.values[self.key] = replace(attempt, nominated=attempt.nominated | {added.key})
 
     @hookimpl
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        state.values[self._nominations] = self._nominated(state) - {removed.key}
-
-    @property
-    def _nominations(self) -> str:
-        return f"{self.key}/nominated"
-
-    def _nominated(self, state: CycleState) -> frozenset[str]:
-        nominated = state.values.get(self._nominations)
-        return nominated if isinstance(nominated, frozenset) else frozenset()
+        attempt = self._attempt(state)
+        if attempt is not None:
+            state.values[self.key] = replace(attempt, nominated=attempt.nominated - {removed.key})
 
     def node_cards(self, node: NodeInfo, nominated: frozenset[str], snapshot: Snapshot) -> NodeCards:
         """Return a node with its cards after its nominated pods, by key, have got theirs."""
@@ -213,25 +216,23 @@ class DevicesPlugin:
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
-        is_asked = isinstance(state.values.get(self.key), _Attempt) and not self._asks_chosen
-        return None if is_asked else _SKIP
+        return _SKIP if self._asks_chosen or self._attempt(state) is None else None
 
     @hookimpl
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Scores:
         """Return the fill level of the cards of each node, plus the `value` of devices."""
-        attempt = state.values.get(self.key)
-        if not isinstance(attempt, _Attempt):
+        attempt = self._attempt(state)
+        if attempt is None:
             return np.zeros(len(nodes), np.int64)
-        return self.answers.scores(attempt.demand, nodes.snapshot, nodes.rows, self._what_ifs(state, nodes))
+        return self.answers.scores(attempt.demand, nodes.snapshot, nodes.rows, self._what_ifs(attempt, nodes))
 
     @hookimpl
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, scores: Scores
     ) -> NDArray[np.int64]:
         """Map scores to 0..100; only the best nodes by the pod's policy have 100."""
-        attempt = state.values.get(self.key)
-        is_spread = isinstance(attempt, _Attempt) and attempt.demand.policy.spreads_nodes
-        values = -scores if is_spread else scores
+        attempt = self._attempt(state)
+        values = -scores if attempt is not None and attempt.demand.policy.spreads_nodes else scores
         least, best = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
         if least == best:
             return np.full(len(values), _BEST, np.int64)
@@ -243,8 +244,8 @@ class DevicesPlugin:
     @hookimpl
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Give the pod its cards: the assumed pod gets their annotations."""
-        attempt = state.values.get(self.key)
-        if not isinstance(attempt, _Attempt):
+        attempt = self._attempt(state)
+        if attempt is None:
             return None
         row = attempt.snapshot.row_of(node)
         if row is None:
@@ -257,40 +258,41 @@ class DevicesPlugin:
             written = self.annotations_for(attempt.demand, info, found)
         except EvalError as error:
             return rejection(Code.UNSCHEDULABLE, fault_of(error))
-        state.values[f"{self.key}/written"] = written
+        state.values[self.key] = replace(attempt, written=written)
         self._annotator.assume(pod, written)
         return None
 
     @hookimpl
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        if not isinstance(state.values.get(self.key), _Attempt):
+        attempt = self._attempt(state)
+        if attempt is None:
             return
         self._annotator.forget(pod)
-        held = state.values.get(f"{self.key}/locked")
-        if self._locks is not None and isinstance(held, tuple):
-            problem = self._locks.release(held, node, pod.key)
+        if self._locks is not None:
+            problem = self._locks.release(attempt.locks, node, pod.key)
             if problem is not None:
                 raise KdslError(problem.message)
 
     @hookimpl
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Skip pods without cards."""
-        return None if isinstance(state.values.get(f"{self.key}/written"), dict) else _SKIP
+        attempt = self._attempt(state)
+        return _SKIP if attempt is None or attempt.written is None else None
 
     @hookimpl
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Lock the node and write the annotations, which its device plugin reads once the pod is bound."""
-        attempt, written = state.values.get(self.key), state.values.get(f"{self.key}/written")
-        if not isinstance(attempt, _Attempt) or not isinstance(written, dict):
+        attempt = self._attempt(state)
+        if attempt is None or attempt.written is None:
             return None
         if self._locks is not None:
             locks = self.locks_for(attempt.demand)
             problem = self._locks.acquire(locks, node, pod.key)
             if problem is not None:
                 return problem
-            state.values[f"{self.key}/locked"] = locks
+            state.values[self.key] = replace(attempt, locks=locks)
         seconds = str(self._clock.now() // _SECOND)
-        return self._annotator.write(pod, {**written, BIND_PHASE: ALLOCATING, BIND_TIME: seconds})
+        return self._annotator.write(pod, {**attempt.written, BIND_PHASE: ALLOCATING, BIND_TIME: seconds})
 
     def locks_for(self, demand: Demand) -> tuple[NodeLock, ...]:
         """Return the locks of the kinds that the pod's containers request; init containers need no lock."""
@@ -348,13 +350,6 @@ class DevicesPlugin:
     def hint_signature(self, pod: PodInfo) -> tuple[()]:
         """Return nothing: the hint does not read the pod."""
         return ()
-
-
-def _unresolvable(error: EvalError | ValueError) -> Status:
-    """Return the rejection of a pod whose demand cannot be computed."""
-    if isinstance(error, EvalError):
-        return rejection(Code.UNRESOLVABLE, fault_of(error))
-    return Status(Code.UNRESOLVABLE, (str(error),))
 
 
 def compile_devices(

@@ -42,8 +42,8 @@ def device_pod(pod: PodInfo) -> DevicePod:
     )
 
 
-class Records:
-    """Reads records; `keys` are their annotations by kind of device."""
+class CardRecords:
+    """The reader of records of cards; `keys` are their annotations by kind of device."""
 
     def __init__(self, keys: Mapping[str, str]) -> None:
         self._keys = keys

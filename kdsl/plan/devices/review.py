@@ -44,7 +44,7 @@ class Reviewed:
 
 
 class Reviews:
-    """Reviews pods, once for all pods of one signature."""
+    """The reviews of pods, one for all pods of a signature."""
 
     def __init__(self, programs: Sequence[DeviceProgram]) -> None:
         self._programs = programs

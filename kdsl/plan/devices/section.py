@@ -54,7 +54,7 @@ class DeviceSource:
 
 
 class Section:
-    """Compiles the expressions of one section; its names are filled in frames."""
+    """The compiler of the expressions of one section; its names are filled in frames."""
 
     def __init__(self, names: Mapping[str, Var], device: CheckedDevice, functions: CompiledFunctions) -> None:
         self._scope = RuleScope(names, device.params, device.slots, functions)
@@ -150,7 +150,7 @@ class Section:
 
 
 class CardLowering:
-    """Compiles the expressions of a section of which some slots, in `varying`, differ from card to card."""
+    """The compiler over columns of a section: the slots in `varying` differ from card to card."""
 
     def __init__(self, scope: RuleScope, functions: CompiledFunctions, varying: Iterable[int]) -> None:
         self.slots = tuple(varying)

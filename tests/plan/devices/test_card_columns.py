@@ -18,7 +18,7 @@ from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.attempt import ContainerAttempt
 from kdsl.plan.devices.card_columns import AskedCard
 from kdsl.plan.devices.card_tests import CardTests, Walker
-from kdsl.plan.devices.demand import Demand, Settled
+from kdsl.plan.devices.demand import Demand, Outcome
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.requests import DeviceRequest
 
@@ -102,11 +102,10 @@ def asked(
     return found, different
 
 
-def one_by_one(tests: CardTests, attempt: ContainerAttempt, card: AskedCard) -> Settled | None:
+def one_by_one(tests: CardTests, attempt: ContainerAttempt, card: AskedCard) -> Outcome | None:
     walker = Walker(tests, attempt)
     try:
-        verdict = walker.verdict(card.card, tests.unlimited)
-        return walker.settled(card.card, verdict, card.answer, tests.unlimited)
+        return walker.judge(card.card, card.answer, walker.card_class(card.card, card.answer))
     except EvalError:
         return None
 
