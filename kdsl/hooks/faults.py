@@ -71,6 +71,10 @@ class Fault(Struct, frozen=True):
         """Return the fault for `count` nodes, of which `names` are the first."""
         return replace(self, nodes=len(names) if count is None else count, first=tuple(names[:MOST_NAMED]))
 
+    def saying(self, message: str) -> Fault:
+        """Return the fault with another message."""
+        return replace(self, message=message)
+
 
 def merged(faults: Iterable[Fault]) -> tuple[Fault, ...]:
     """Return one fault for each `key`, in its first form, with the nodes of all equal ones."""

@@ -121,13 +121,15 @@ class _Run:
             at = self._advance()
             if at is None:
                 break
+            problem = self._problem(at)
             # A second error at the place where the parser continued has the same cause.
             if at != reported:
-                self._report(at)
+                self._report(problem)
             reported = at
             if self._start == "expression" or len(self.diagnostics) >= MAX_ERRORS:
                 return None
-            if not self._resume(at):
+            swallowed = problem.swallowed
+            if not self._resume(at if swallowed is None else swallowed.start_pos or 0):
                 break
         if self._is_too_deep or not self._fits(self._parser.parser_state, END):
             return None
@@ -171,8 +173,8 @@ class _Run:
 
     # ---- errors --------------------------------------------------------------------------------------------
 
-    def _report(self, at: int) -> None:
-        problem = Problem(
+    def _problem(self, at: int) -> Problem:
+        return Problem(
             text=self._text,
             locate=self._locate,
             at=at,
@@ -182,6 +184,8 @@ class _Run:
             stack=self._half_read(),
             whole=self._start,
         )
+
+    def _report(self, problem: Problem) -> None:
         self.diagnostics.append(diagnose(problem))
         if len(self.diagnostics) == MAX_ERRORS:
             title = f"more than {MAX_ERRORS - 1} syntax errors; the rest of the file was not read"

@@ -45,6 +45,16 @@ class Problem:
         return self.tokens[-1] if self.tokens else None
 
     @property
+    def swallowed(self) -> Token | None:
+        """Return the keyword before the token if it was read as a name, for want of one on the line above."""
+        if len(self.tokens) < 2:
+            return None
+        before, last = self.tokens[-2:]
+        if last.type != "IDENT" or last not in TERMINAL_OF_STARTER or before.type in ("_COMMA", "_LPAR"):
+            return None
+        return last if is_first_on_line(self.text, last.start_pos or 0) else None
+
+    @property
     def word(self) -> str:
         """Return the token's word, if it is one."""
         return self.found.text if self.found and self.found.kind is PieceKind.WORD else ""

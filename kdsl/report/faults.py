@@ -5,10 +5,15 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kdsl.cycle.decision import Decision
 from kdsl.hooks.faults import Fault
 from kdsl.report.tables import plural, table
+
+MOST_MESSAGES: Final = 3
+"""The largest number of messages that are told apart at one place, which may hold a value of each pod."""
+OTHER_MESSAGES: Final = "other errors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +30,24 @@ class GoneWrong:
 
 
 class FaultTally:
-    """Counts the faults of a run, decision by decision."""
+    """Counts the faults of a run, decision by decision: those with different messages at one place apart."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], GoneWrong] = {}
+        self._found: dict[tuple[str, str], dict[str, GoneWrong]] = {}
 
     def observe(self, decision: Decision) -> None:
         """Count the faults of one decision."""
         for fault in decision.faults:
-            known = self._found.get(fault.key)
-            self._found[fault.key] = GoneWrong(fault) if known is None else known.again(fault)
+            here = self._found.setdefault(fault.key, {})
+            if fault.message not in here and len(here) >= MOST_MESSAGES:
+                fault = fault.saying(OTHER_MESSAGES)
+            known = here.get(fault.message)
+            here[fault.message] = GoneWrong(fault) if known is None else known.again(fault)
 
     def found(self) -> tuple[GoneWrong, ...]:
         """Return the faults, the most frequent first."""
-        return tuple(sorted(self._found.values(), key=lambda each: -each.attempts))
+        found = (each for here in self._found.values() for each in here.values())
+        return tuple(sorted(found, key=lambda each: -each.attempts))
 
 
 def who(found: Sequence[GoneWrong]) -> str:
