@@ -5,15 +5,10 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from kdsl.cycle.decision import Decision
-from kdsl.hooks.faults import Fault
+from kdsl.hooks.faults import Fault, ToldApart
 from kdsl.report.tables import plural, table
-
-MOST_MESSAGES: Final = 3
-"""The largest number of messages that are told apart at one place, which may hold a value of each pod."""
-OTHER_MESSAGES: Final = "other errors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +28,19 @@ class FaultTally:
     """Counts the faults of a run, decision by decision: those with different messages at one place apart."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], dict[str, GoneWrong]] = {}
+        self._told_apart = ToldApart()
+        self._found: dict[tuple[tuple[str, str], str], GoneWrong] = {}
 
     def observe(self, decision: Decision) -> None:
         """Count the faults of one decision."""
-        for fault in decision.faults:
-            here = self._found.setdefault(fault.key, {})
-            if fault.message not in here and len(here) >= MOST_MESSAGES:
-                fault = fault.saying(OTHER_MESSAGES)
-            known = here.get(fault.message)
-            here[fault.message] = GoneWrong(fault) if known is None else known.again(fault)
+        for fault in map(self._told_apart, decision.faults):
+            key = fault.key, fault.message
+            known = self._found.get(key)
+            self._found[key] = GoneWrong(fault) if known is None else known.again(fault)
 
     def found(self) -> tuple[GoneWrong, ...]:
         """Return the faults, the most frequent first."""
-        found = (each for here in self._found.values() for each in here.values())
-        return tuple(sorted(found, key=lambda each: -each.attempts))
+        return tuple(sorted(self._found.values(), key=lambda each: -each.attempts))
 
 
 def who(found: Sequence[GoneWrong]) -> str:
