@@ -79,8 +79,8 @@ class Fixtures:
     """All fixtures of a test file by kind and name. `broken` are those with diagnostics.
 
     `catalog` are the objects that are neither node nor pod; they have no short form, and every case has them.
-    `classes` are the priority classes that pods may name. `recorded` is the decision that was recorded on this cluster, if any. They are not `whole` where a file
-    was not read: its content is unknown.
+    `classes` are the priority classes that pods may name. `recorded` is the decision that was recorded on
+    this cluster, if any. They are not `whole` where a file was not read: its content is unknown.
     """
 
     of: dict[Kind, dict[str, Fixture]] = field(default_factory=lambda: {kind: {} for kind in Kind})
@@ -128,8 +128,9 @@ class Fixtures:
     def admitted(self, fixture: Fixture) -> Manifest:
         """Return the manifest as the API server would store it: a pod has the priority of its class."""
         spec = fixture.manifest.get("spec")
-        fields = self.classes.rank_of(spec) if fixture.kind is Kind.PODS and isinstance(spec, dict) else {}
-        return {**fixture.manifest, "spec": {**spec, **fields}} if fields else fixture.manifest
+        if fixture.kind is Kind.NODES or not isinstance(spec, dict):
+            return fixture.manifest
+        return {**fixture.manifest, "spec": {**spec, **self.classes.rank_of(spec)}}
 
     def running(self, nodes: Iterable[str]) -> Iterator[Fixture]:
         """Yield the fixtures of pods that run on `nodes`."""

@@ -76,8 +76,8 @@ def read_objects(
 ) -> ReadResult:
     """Read YAML, JSON and JSON lines from files, folders and `-` (`stdin`), packed with gzip or not.
 
-    Lists as `kubectl get -o json` writes them count as their items. Pods may name `classes`, to which those of
-    the input are added. No input raises an exception.
+    Lists as `kubectl get -o json` writes them count as their items. Pods may name `classes`, to which the
+    reader adds those of the input. No input raises an exception.
     """
     reader = _Reader(keeps_sources, classes=classes or PodClasses())
     for file in read_files(paths, stdin, reader.found):
