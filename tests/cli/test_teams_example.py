@@ -108,5 +108,7 @@ def test_no_import_of_a_team_is_suggested_to_others(folder: Path, file: str, nam
     assert (result.exit_code, f"unknown score `{name}`" in result.stdout) == (1, True)
     assert "import teams.ml" not in result.stdout
     ml = folder / "teams/ml/other.kdsl"
-    ml.write_text(f"kdsl 1\npackage teams.ml.other\nprofile b extends x {{\n  add score {name} weight 1\n}}\n")
+    ml.write_text(
+        f"kdsl 1\npackage teams.ml.other\nprofile b extends x {{\n  add score {name} weight 1\n}}\n"
+    )
     assert "add the line `import teams.ml`" in kdsl("check", *GOOD).stdout
