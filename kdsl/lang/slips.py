@@ -16,7 +16,14 @@ from kdsl.lang.operators import wrong_operator
 from kdsl.lang.problem import OPENERS, Problem
 from kdsl.lang.scan import CLOSER, PieceKind, scan
 from kdsl.lang.templates import Hole, cut_template, unclosed_hole
-from kdsl.lang.unexpected import CHOICE, FOREIGN_DECLARATIONS, FOREIGN_WORDS, percent, unexpected
+from kdsl.lang.unexpected import (
+    CHOICE,
+    FOREIGN_DECLARATIONS,
+    FOREIGN_WORDS,
+    INSTEAD_OF_REQUIRE,
+    percent,
+    unexpected,
+)
 from kdsl.lang.words import DECLARATIONS, HEADER, STARTERS, STATEMENTS, TERMINAL_OF_STARTER, word_of
 
 RESERVED_WORDS = """
@@ -272,6 +279,8 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
             homes.append("the file itself")
         title = f"`{problem.word}` cannot stand {where}"
         help_lines: tuple[str, ...] = (f"it belongs in: {', '.join(homes)}",) if homes else ()
+        if problem.word == "require" and problem.block in INSTEAD_OF_REQUIRE:
+            help_lines = (INSTEAD_OF_REQUIRE[problem.block],)
     else:
         kind = "statement" if problem.block else "declaration"
         title = f"`{problem.word}` starts no {kind}"

@@ -25,8 +25,20 @@ FOREIGN_WORDS = {
         ("deny", "reject", "allow", "assert", "filter"), '`require C else "reason"` says what must hold'
     ),
     "return": "a predicate has `require`, a score has `value`",
+    "weight": "the profile gives a score its weight: `add score S weight 3`, `reweight S 3`",
+    **dict.fromkeys(
+        ("remove", "delete", "without"), "`disable predicate P` or `disable score S` takes a rule out"
+    ),
+    **dict.fromkeys(("sort", "orderby"), "`order by E` says the order"),
 }
 """Words of other languages that stand for statements, and their replacements in kdsl."""
+INSTEAD_OF_REQUIRE = {
+    "preemption": "a preemption says who may be evicted: `victim when C`; `choose by K` prefers nodes",
+    "queue": 'a queue keeps pods out by `admit when C else "reason"`',
+    "score": "a score leaves nodes out by `ignore when C`; a predicate rejects them",
+    "profile": "a profile has rules; one that it inherits gets conditions by `tighten P { require … }`",
+}
+"""What other blocks have in place of `require`."""
 FOREIGN_DECLARATIONS = {
     **dict.fromkeys(
         ("filter", "rule", "constraint", "deny", "allow"),
@@ -110,6 +122,10 @@ def _hints(problem: Problem) -> Iterator[str]:
         yield from _hints_beside(str(previous), previous.type, problem)
     if problem.word == "if":
         yield CHOICE
+    if problem.accepts >= {"_PREDICATE", "_SCORE"} and problem.statement and problem.word[:1].isupper():
+        yield f"name the kind of the rule: `{problem.statement} predicate {problem.word}`"
+    if problem.statement == "set" and problem.word == "to":
+        yield "a parameter gets its value by `=`"
     if problem.word in ("where", "for") and problem.opener is not None and problem.opener.type == "_LPAR":
         yield "`list.exists(x, C)` holds if C holds for an item, `list.filter(x, C)` returns those items"
     if previous is not None and previous.type == "FIELD" and problem.found.kind is PieceKind.STRING:
