@@ -38,6 +38,7 @@ MAX_ERRORS = 25
 """The largest number of syntax errors of one file that are reported."""
 _MAX_STACK = 8 * MAX_DEPTH
 _HEADER_SIZE = 2
+_HEADS = frozenset({"predicate", "score", "queue", "preemption", "profile", "device", "team"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +129,10 @@ class _Run:
             reported = at
             if self._start == "expression" or len(self.diagnostics) >= MAX_ERRORS:
                 return None
-            swallowed = problem.swallowed
-            if not self._resume(at if swallowed is None else swallowed.start_pos or 0):
+            swallowed, block = problem.swallowed, _block_behind(problem)
+            if block > self._resumed_at and self._rewind("_LBRACE"):
+                self._go_to(block)
+            elif not self._resume(at if swallowed is None else swallowed.start_pos or 0):
                 break
         if self._is_too_deep or not self._fits(self._parser.parser_state, END):
             return None
@@ -292,6 +295,15 @@ class _Run:
                 help=("name parts of it with `let` or `fn`; a long chain of operators counts each of them",),
             )
         )
+
+
+def _block_behind(problem: Problem) -> int:
+    """Return the offset of the `{` on the line of a broken head, such as `profile p: q {`; -1 without one."""
+    if problem.statement not in _HEADS or problem.block or problem.is_at_line_start:
+        return -1
+    end = problem.text.find("\n", problem.at)
+    braces = (each.start for each in scan(problem.text, problem.at, max(end, 0) or None) if each.text == "{")
+    return next(braces, -1)
 
 
 def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str]]:

@@ -13,6 +13,7 @@ from kdsl.lang.scan import CLOSER, Piece, PieceKind, is_first_on_line
 from kdsl.lang.words import STARTERS, STATEMENTS, SYMBOLS, TERMINAL_OF_STARTER, describe_expected
 
 _UNQUOTED = re.compile(r"""[^\s"'{}]*""")
+_REST = re.compile(r"""(?:(?!//)[^\n"'{}])*(?<!\s)""")
 OPENERS = {terminal: symbol for terminal, symbol in SYMBOLS.items() if symbol in CLOSER}
 
 
@@ -69,6 +70,13 @@ class Problem:
         """Return the place of the token and of its rest up to a space, quote or brace, such as `a-b.c`."""
         start = self.found.start if self.found else self.at
         rest = _UNQUOTED.match(self.text, start)
+        return self.locate(start, rest.end() if rest else start)
+
+    @property
+    def rest_of_line(self) -> Span:
+        """Return the place of the token and of what follows on its line, up to a quote, brace or comment."""
+        start = self.found.start if self.found else self.at
+        rest = _REST.match(self.text, start)
         return self.locate(start, rest.end() if rest else start)
 
     @property

@@ -75,6 +75,9 @@ def unexpected(problem: Problem) -> Diagnostic:
         bare = problem.unquoted
         quoted = f'"{bare.text}"'
         fixes = (Fix(f"write `{quoted}`", (Edit(bare, quoted),), Applicability.CERTAIN),)
+    if previous is not None and previous.type == "_ELSE" and problem.word and not fixes:
+        reason = problem.rest_of_line
+        fixes = (Fix(f'write `"{reason.text}"`', (Edit(reason, f'"{reason.text}"'),)),)
     return Diagnostic(
         LangCode.UNEXPECTED,
         f"expected {problem.expected}, found {problem.described}",
@@ -124,6 +127,12 @@ def _hints(problem: Problem) -> Iterator[str]:
         yield CHOICE
     if problem.accepts >= {"_PREDICATE", "_SCORE"} and problem.statement and problem.word[:1].isupper():
         yield f"name the kind of the rule: `{problem.statement} predicate {problem.word}`"
+    if (
+        problem.statement in ("profile", "device")
+        and "_EXTENDS" in problem.accepts
+        and problem.found.text == ":"
+    ):
+        yield f"`{problem.statement} NAME extends OTHER` takes over what another one has"
     if problem.statement == "set" and problem.word == "to":
         yield "a parameter gets its value by `=`"
     if problem.word in ("where", "for") and problem.opener is not None and problem.opener.type == "_LPAR":

@@ -214,7 +214,10 @@ class Inference:
                 help_, fixes = suggest(span, name, visible)
             if not fixes and not help_:
                 quoted = f'a text is written in quotes: `"{name}"`'
-                help_ = mismatch.listing("in scope", sorted(visible)) or (quoted,)
+                listed = mismatch.listing("in scope", sorted(visible))
+                # A constant reads no pod and no node: the name is more likely a text.
+                is_constant = not tuple(self.scope.visible())
+                help_ = (quoted, *listed) if is_constant else listed or (quoted,)
         return Diagnostic(
             CheckCode.UNKNOWN_NAME,
             f"unknown name `{name}`",
