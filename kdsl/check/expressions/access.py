@@ -234,8 +234,8 @@ def unknown_field(inf: Inference, operand: TypedExpr, expr: Select) -> Diagnosti
     else:
         known = inf.views.members(type_)
         near, fixes = suggest(span, expr.field, known)
-        if hint := foreign.field_hint(part.view if isinstance(part, Part) else type_.name, expr.field):
-            near, fixes = hint, ()
+        hint = foreign.field_hint(part.view if isinstance(part, Part) else type_.name, expr.field)
+        near = hint if hint and not fixes else near
         most = 0 if near or fixes else 24
         help_ = (*near, *mismatch.listing(f"`{type_}` has", sorted(known), most))
         if not (help_ or fixes or isinstance(part, Part)):

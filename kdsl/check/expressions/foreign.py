@@ -58,7 +58,6 @@ _OF_PODS: Final[Mapping[str, str]] = {
     ),
     "resources": "`pod.requests` has the requests, `pod.containers` the limits of each container",
     "limits": "`pod.containers.map(c, c.limits[name]).sum()` adds the limits of all containers",
-    "image": "`pod.images` has the images of all containers",
     "node": "`pod.nodeName` is the name of the pod's node",
 }
 _OF_NODES: Final[Mapping[str, str]] = {
