@@ -125,6 +125,8 @@ def qualified_profile(profiles: Collection[str], name: str, where: str = "--prof
     else:
         known = [*profiles, *(each.rpartition(".")[2] for each in profiles)]
         help_ = (*did_you_mean(name, known), f"profiles: {', '.join(profiles)}")
+        if "/" in name or name.endswith(".kdsl"):
+            help_ = (f"this is a path: write the name of a profile, and the path as `--rules {name}`", *help_)
         problem = Diagnostic(CheckCode.UNKNOWN_NAME, f"there is no profile `{name}`", where=where, help=help_)
     raise InvalidInputError([problem])
 

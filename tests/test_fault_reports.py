@@ -62,6 +62,20 @@ def test_simulate_lists_the_rules_that_went_wrong() -> None:
     ) in result.stdout
 
 
+def test_different_errors_at_one_place_are_told_apart_but_for_the_fourth() -> None:
+    texts = ("one", "two", "three", "four", "five")
+    write(RULES.replace('node.labels[?"gpus"]', 'pod.annotations[?"gpus"]'), {"n1": "a: b"})
+    pods = [POD.replace("NAME", f"{each}, annotations: {{gpus: {each}}}") for each in texts]
+    Path("p.yaml").write_text("---\n".join(pods))
+    lines = kdsl("simulate", *OPTIONS, "--pods", "p.yaml").stdout.split("\n")
+    rows = [line.split("  ") for line in lines if line.startswith("Gpu ")]
+    told = {next(cell for cell in row[2:] if " " in cell.strip()).strip() for row in rows}
+    assert told == {*(f"cannot convert '{each}' to int" for each in texts[:3]), "other errors"}
+    assert sorted(row for line in lines if line.startswith("Gpu ") for row in line.split()[1:2]) == list(
+        "1112"
+    )
+
+
 @pytest.mark.parametrize("command", [("simulate",), ("explain", "a")])
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_the_exit_code_tells_of_faults_where_it_is_asked_to(command: tuple[str, ...], output: str) -> None:

@@ -19,6 +19,7 @@ from kdsl.cli.output import emit, print_diagnostics, print_document
 if TYPE_CHECKING:
     from kdsl.check.names.externals import Externals
     from kdsl.cluster.objects.node import NodeFacts
+    from kdsl.cluster.read.pod_classes import PodClasses
     from kdsl.cluster.read.reader import ReadResult
     from kdsl.cluster.snapshot.snapshot import Snapshot
     from kdsl.eval.values import Value
@@ -128,14 +129,17 @@ class _Inputs:
         """Return the objects by their names in expressions."""
         from kdsl.cluster.objects.node import NodeFacts, NodeInfo
         from kdsl.cluster.objects.pod import PodInfo
+        from kdsl.cluster.read.pod_classes import PodClasses
         from kdsl.plan.cluster_view import ClusterView
 
         if [pod, node, cluster].count("-") > 1:
             raise KdslError("only one of --pod, --node and --cluster can be `-`")
         values: dict[str, Value] = {}
-        around = None if cluster is None else self._read(cluster)
+        classes = PodClasses()
+        around = None if cluster is None else self._read(cluster, classes)
         if pod is not None:
-            values["pod"] = PodInfo.of(self._only(self._read(pod).pods, "pod", pod))
+            read = self._read(pod, PodClasses(classes.known))
+            values["pod"] = PodInfo.of(self._only(read.pods, "pod", pod))
         facts = None
         if node is not None:
             facts = NodeFacts.of(self._only(self._read(node).nodes, "node", node))
@@ -171,10 +175,10 @@ class _Inputs:
             cache.put(thing)
         return cache.snapshot()
 
-    def _read(self, path: str) -> ReadResult:
+    def _read(self, path: str, classes: PodClasses | None = None) -> ReadResult:
         from kdsl.cluster.read.reader import read_objects
 
-        read = read_objects([path], sys.stdin.buffer)
+        read = read_objects([path], sys.stdin.buffer, classes=classes)
         self.found.extend(read.diagnostics)
         return read
 

@@ -22,7 +22,6 @@ from kdsl.config.codes import ConfigCode
 from kdsl.config.documents import not_one
 from kdsl.config.misfits import fitting_part, misfits, place_of
 from kdsl.config.schema_files import read_schema
-from kdsl.lang.codes import LangCode
 from kdsl.lang.yaml_tree import MAX_BYTES, YamlMapping, YamlNode, read_yaml, to_plain
 
 _CONVERTED = ("KubeSchedulerConfiguration", "Policy")
@@ -156,9 +155,7 @@ def load_configuration(path: Path) -> ConfigurationResult:
 def read_configuration(source: Source, folder: Path = Path()) -> ConfigurationResult:
     """Read the text of a configuration, whose paths are relative to `folder`. Never raises."""
     read = read_yaml(source)
-    # Only the first of two equal keys is checked, so that the other errors are still reported.
-    is_whole = all(each.code == LangCode.YAML_DUPLICATE_KEY for each in read.diagnostics)
-    if has_errors(read.diagnostics) and not (is_whole and len(read.documents) == 1):
+    if has_errors(read.diagnostics) and not (read.is_readable and len(read.documents) == 1):
         return ConfigurationResult(None, read.diagnostics)
     if len(read.documents) != 1:
         return _refused(not_one(source, read.documents, "a configuration", _KIND))

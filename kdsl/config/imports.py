@@ -57,15 +57,17 @@ def import_configuration(source: Source, *, skips_unknown: bool = False) -> Impo
     in the rules.
     """
     read = read_yaml(source)
-    if has_errors(read.diagnostics):
+    if not read.is_readable:
         return ImportResult(None, read.diagnostics)
     root = read.documents[0] if read.documents else None
     if isinstance(root, YamlMapping) and is_device_configuration(root):
-        return ImportResult(*convert_device_configuration(source, root))
+        converted, found = convert_device_configuration(source, root)
+        both = sorted((*read.diagnostics, *found), key=lambda each: each.span.start if each.span else 0)
+        return ImportResult(None if has_errors(both) else converted, tuple(both))
     kind = _kind(read.documents)
-    found = IMPORTERS.get(kind)
-    if found is not None:
-        result = found(source, skips_unknown)
+    importer = IMPORTERS.get(kind)
+    if importer is not None:
+        result = importer(source, skips_unknown)
         return _with_comments(result) if skips_unknown else result
     title = f"`{source.path}` is no scheduler configuration: its kind is `{kind}`"
     if not kind:

@@ -107,12 +107,12 @@ def fitting_document(
 ) -> tuple[YamlNode | None, tuple[Diagnostic, ...]]:
     """Read the one document of a text; return the part that fits the schema, None without one, and errors."""
     read = read_yaml(source)
-    if has_errors(read.diagnostics):
+    if not read.is_readable:
         return None, read.diagnostics
     if len(read.documents) != 1:
         return None, (not_one(source, read.documents, f"a {noun}"),)
     root = without_nulls(read.documents[0])
-    found = misfits(root, schema)
+    found = (*read.diagnostics, *misfits(root, schema))
     return fitting_part(root, schema) if found else root, found
 
 

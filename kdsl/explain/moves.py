@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome, Rejection
-from kdsl.hooks.faults import merged
+from kdsl.hooks.faults import ToldApart, merged
 
 
 class MoveKind(StrEnum):
@@ -179,10 +179,9 @@ def _faults(old: Sequence[Decision], new: Sequence[Decision]) -> tuple[RunFault,
 
 
 def _counted(run: Sequence[Decision]) -> Iterator[tuple[str, int]]:
-    faults = [fault for each in run for fault in merged(each.faults)]
-    counts = Counter(fault.key for fault in faults)
-    texts = {fault.key: str(fault.on(())) for fault in reversed(faults)}
-    return ((texts[key], count) for key, count in counts.most_common())
+    faults = (fault for each in run for fault in merged(each.faults))
+    counts = Counter(str(fault.on(())) for fault in map(ToldApart(), faults))
+    yield from counts.most_common()
 
 
 def _move(pod: str, before: str, after: str, old: Ends, new: Ends) -> Move:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from kdsl.base import paths
 from kdsl.base.containment import describe
-from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.installed import GROUP, InstalledPlugin, package_folder
 from kdsl.base.span import Span
 from kdsl.hooks.codes import PluginCode
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 SCHEMA_FILE = "args.schema.json"
 _NO_ARGUMENTS = {"type": "object", "additionalProperties": False}
@@ -53,16 +56,44 @@ def check_args(
         return (_unusable(plugin, str(cause)),)
     except Exception as cause:  # noqa: BLE001 - a schema may break its reader in any way
         return (_unusable(plugin, describe(cause)),)
-    where = f"plugins.{plugin.name}"
+    if schema is _NO_ARGUMENTS:
+        return tuple(_without_schema(plugin, args, placed))
     return tuple(
-        Diagnostic(
-            PluginCode.BAD_ARGUMENT,
-            f"argument does not fit plugin `{plugin.name}`: {error.message}",
-            placed(tuple(error.absolute_path)),
-            where=where + error.json_path.removeprefix("$"),
-        )
+        each
         for error in sorted(errors, key=lambda error: (error.json_path, error.message))
+        for each in _misfits(plugin, error, placed)
     )
+
+
+def _misfits(plugin: InstalledPlugin, error: ValidationError, placed: Placed) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of an error: one for each argument that the schema does not have."""
+    path, where = tuple(error.absolute_path), f"plugins.{plugin.name}{error.json_path.removeprefix('$')}"
+    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    instance = error.instance
+    is_named = error.validator == "additionalProperties" and "patternProperties" not in schema
+    if not is_named or not isinstance(instance, Mapping):
+        title = f"argument does not fit plugin `{plugin.name}`: {error.message}"
+        yield Diagnostic(PluginCode.BAD_ARGUMENT, title, placed(path), where=where)
+        return
+    known = list(schema.get("properties", {}))
+    listed = (f"known here: {', '.join(f'`{name}`' for name in known)}",) if known else ()
+    for name in instance:
+        if name not in known:
+            title = f"plugin `{plugin.name}` has no argument `{name}`"
+            help_ = did_you_mean(name, known) or listed
+            span = placed((*path, name))
+            yield Diagnostic(PluginCode.BAD_ARGUMENT, title, span, where=f"{where}.{name}", help=help_)
+
+
+def _without_schema(plugin: InstalledPlugin, args: Mapping[str, Any], placed: Placed) -> Iterator[Diagnostic]:
+    for name in args:
+        yield Diagnostic(
+            PluginCode.BAD_ARGUMENT,
+            f"plugin `{plugin.name}` takes no arguments, such as `{name}`",
+            placed((name,)),
+            where=f"plugins.{plugin.name}.{name}",
+            help=(f"the author of a plugin lists its arguments in `{SCHEMA_FILE}` beside its module",),
+        )
 
 
 def _unusable(plugin: InstalledPlugin, reason: str) -> Diagnostic:

@@ -18,6 +18,9 @@ from kdsl.base import containment
 
 MOST_NAMED: Final = 3
 """The largest number of nodes that are named; the others are counted."""
+MOST_MESSAGES: Final = 3
+"""The largest number of messages that a run tells apart at one place: each pod or node may have its own."""
+OTHER_MESSAGES: Final = "other errors"
 MOST_FRAMES: Final = 32
 """The largest number of frames of a plugin's traceback, the innermost ones."""
 
@@ -70,6 +73,21 @@ class Fault(Struct, frozen=True):
     def on(self, names: Sequence[str], count: int | None = None) -> Fault:
         """Return the fault for `count` nodes, of which `names` are the first."""
         return replace(self, nodes=len(names) if count is None else count, first=tuple(names[:MOST_NAMED]))
+
+
+class ToldApart:
+    """The messages at each place of a run: the first few are kept, later ones become `OTHER_MESSAGES`."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], set[str]] = {}
+
+    def __call__(self, fault: Fault) -> Fault:
+        """Return the fault, with its own message if it is one of the first at its place."""
+        seen = self._seen.setdefault(fault.key, set())
+        if fault.message not in seen and len(seen) >= MOST_MESSAGES:
+            return replace(fault, message=OTHER_MESSAGES)
+        seen.add(fault.message)
+        return fault
 
 
 def merged(faults: Iterable[Fault]) -> tuple[Fault, ...]:

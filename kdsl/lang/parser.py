@@ -38,6 +38,7 @@ MAX_ERRORS = 25
 """The largest number of syntax errors of one file that are reported."""
 _MAX_STACK = 8 * MAX_DEPTH
 _HEADER_SIZE = 2
+_HEADS = frozenset({"predicate", "score", "queue", "preemption", "profile", "device", "team"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +122,17 @@ class _Run:
             at = self._advance()
             if at is None:
                 break
+            problem = self._problem(at)
             # A second error at the place where the parser continued has the same cause.
             if at != reported:
-                self._report(at)
+                self._report(problem)
             reported = at
             if self._start == "expression" or len(self.diagnostics) >= MAX_ERRORS:
                 return None
-            if not self._resume(at):
+            swallowed, block = problem.swallowed, _block_behind(problem)
+            if block > self._resumed_at and self._rewind("_LBRACE"):
+                self._go_to(block)
+            elif not self._resume(at if swallowed is None else swallowed.start_pos or 0):
                 break
         if self._is_too_deep or not self._fits(self._parser.parser_state, END):
             return None
@@ -171,8 +176,8 @@ class _Run:
 
     # ---- errors --------------------------------------------------------------------------------------------
 
-    def _report(self, at: int) -> None:
-        problem = Problem(
+    def _problem(self, at: int) -> Problem:
+        return Problem(
             text=self._text,
             locate=self._locate,
             at=at,
@@ -182,6 +187,8 @@ class _Run:
             stack=self._half_read(),
             whole=self._start,
         )
+
+    def _report(self, problem: Problem) -> None:
         self.diagnostics.append(diagnose(problem))
         if len(self.diagnostics) == MAX_ERRORS:
             title = f"more than {MAX_ERRORS - 1} syntax errors; the rest of the file was not read"
@@ -288,6 +295,15 @@ class _Run:
                 help=("name parts of it with `let` or `fn`; a long chain of operators counts each of them",),
             )
         )
+
+
+def _block_behind(problem: Problem) -> int:
+    """Return the offset of the `{` on the line of a broken head, such as `profile p: q {`; -1 without one."""
+    if problem.statement not in _HEADS or problem.block or problem.is_at_line_start:
+        return -1
+    end = problem.text.find("\n", problem.at)
+    braces = (each.start for each in scan(problem.text, problem.at, max(end, 0) or None) if each.text == "{")
+    return next(braces, -1)
 
 
 def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str]]:

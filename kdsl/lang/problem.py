@@ -13,6 +13,7 @@ from kdsl.lang.scan import CLOSER, Piece, PieceKind, is_first_on_line
 from kdsl.lang.words import STARTERS, STATEMENTS, SYMBOLS, TERMINAL_OF_STARTER, describe_expected
 
 _UNQUOTED = re.compile(r"""[^\s"'{}]*""")
+_REST = re.compile(r"""(?:(?!//)[^\n"'{}])*(?<!\s)""")
 OPENERS = {terminal: symbol for terminal, symbol in SYMBOLS.items() if symbol in CLOSER}
 
 
@@ -45,6 +46,16 @@ class Problem:
         return self.tokens[-1] if self.tokens else None
 
     @property
+    def swallowed(self) -> Token | None:
+        """Return the keyword before the token if it was read as a name, for want of one on the line above."""
+        if len(self.tokens) < 2:
+            return None
+        before, last = self.tokens[-2:]
+        if last.type != "IDENT" or last not in TERMINAL_OF_STARTER or before.type in ("_COMMA", "_LPAR"):
+            return None
+        return last if is_first_on_line(self.text, last.start_pos or 0) else None
+
+    @property
     def word(self) -> str:
         """Return the token's word, if it is one."""
         return self.found.text if self.found and self.found.kind is PieceKind.WORD else ""
@@ -59,6 +70,13 @@ class Problem:
         """Return the place of the token and of its rest up to a space, quote or brace, such as `a-b.c`."""
         start = self.found.start if self.found else self.at
         rest = _UNQUOTED.match(self.text, start)
+        return self.locate(start, rest.end() if rest else start)
+
+    @property
+    def rest_of_line(self) -> Span:
+        """Return the place of the token and of what follows on its line, up to a quote, brace or comment."""
+        start = self.found.start if self.found else self.at
+        rest = _REST.match(self.text, start)
         return self.locate(start, rest.end() if rest else start)
 
     @property

@@ -10,13 +10,20 @@ import re
 from collections.abc import Callable
 
 from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, suggest
-from kdsl.base.span import Span
 from kdsl.lang.characters import CHARACTER_SLIPS, bad_character
 from kdsl.lang.codes import LangCode
+from kdsl.lang.operators import wrong_operator
 from kdsl.lang.problem import OPENERS, Problem
-from kdsl.lang.scan import CLOSER, PieceKind, is_first_on_line
+from kdsl.lang.scan import CLOSER, PieceKind, scan
 from kdsl.lang.templates import Hole, cut_template, unclosed_hole
-from kdsl.lang.unexpected import CHOICE, FOREIGN_DECLARATIONS, FOREIGN_WORDS, unexpected
+from kdsl.lang.unexpected import (
+    CHOICE,
+    FOREIGN_DECLARATIONS,
+    FOREIGN_WORDS,
+    INSTEAD_OF_REQUIRE,
+    percent,
+    unexpected,
+)
 from kdsl.lang.words import DECLARATIONS, HEADER, STARTERS, STATEMENTS, TERMINAL_OF_STARTER, word_of
 
 RESERVED_WORDS = """
@@ -24,29 +31,11 @@ RESERVED_WORDS = """
     in true false null
 """
 RESERVED = frozenset(RESERVED_WORDS.split())
-_OPERATOR_SLIPS = {
-    "=": ("==", "`=` gives a name its value, `==` compares"),
-    "&": ("&&", "CEL has no bitwise operators"),
-    "|": ("||", "CEL has no bitwise operators"),
-    "and": ("&&", ""),
-    "or": ("||", ""),
-    "is": ("==", ""),
-}
 _RESERVED_SLIPS = {
     "if": CHOICE,
     "function": "a function is declared with `fn`",
     "var": "`let name = E` names a value",
     "const": "`let name = E` names a value",
-}
-_DOUBLED_SLIPS = {
-    ("==", "="): ("==", "there is one equality, `==`"),
-    ("!=", "="): ("!=", "there is one inequality, `!=`"),
-    ("<", ">"): ("!=", ""),
-    ("=", "=="): ("==", "there is one equality, `==`"),
-    ("*", "*"): ("", "there is no power operator"),
-    ("?", "?"): ("", "for a default write `m[?key].orValue(default)`"),
-    ("?", ":"): ("", "for a default write `m[?key].orValue(default)`"),
-    ("+", "+"): ("", "a name keeps its value; write `+ 1`"),
 }
 _REASON = ('write `else "…"`: the reason that `kubectl describe pod` shows',)
 _HEADER = re.compile(r"^kdsl\s+\d", re.MULTILINE)
@@ -183,46 +172,6 @@ def _quote_in_hole(problem: Problem) -> Diagnostic | None:
     return None
 
 
-def _wrong_operator(problem: Problem) -> Diagnostic | None:
-    found, previous = problem.found, problem.previous
-    if found is None or previous is None:
-        return None
-    adjacent = previous.end_pos == found.start
-    if adjacent and (slip := _DOUBLED_SLIPS.get((str(previous), found.text))):
-        right, help_line = slip
-        return _replace_operator(
-            problem, problem.span_of(previous).to(problem.span), f"{previous}{found.text}", right, help_line
-        )
-    if previous == "not" and previous.type == "IDENT" and not problem.is_at_line_start:
-        return _replace_operator(
-            problem,
-            problem.span_of(previous),
-            "not",
-            "!",
-            "it stands before its operand: `!a`, `!(a in b)`",
-        )
-    if "AND" not in problem.accepts or (problem.word and problem.is_at_line_start):
-        return None
-    if problem.word == "not":
-        help_line = "write `!(a in b)`"
-        return Diagnostic(
-            LangCode.WRONG_OPERATOR, "`not` is not an operator", problem.span, help=(help_line,)
-        )
-    if problem.text.startswith("=~", problem.at):
-        help_line = "write `text.matches(pattern)`"
-        return _replace_operator(problem, problem.locate(problem.at, problem.at + 2), "=~", "", help_line)
-    if slip := _OPERATOR_SLIPS.get(found.text):
-        return _replace_operator(problem, problem.span, found.text, *slip)
-    return None
-
-
-def _replace_operator(problem: Problem, span: Span, wrong: str, right: str, help_line: str) -> Diagnostic:
-    fixes = (Fix(f"write `{right}`", (Edit(span, right),), Applicability.CERTAIN),) if right else ()
-    title = f"`{wrong}` is not an operator"
-    help_lines = (help_line,) if help_line else ()
-    return Diagnostic(LangCode.WRONG_OPERATOR, title, span, help=help_lines, fixes=fixes)
-
-
 def _missing_else(problem: Problem) -> Diagnostic | None:
     statement = problem.statement
     if "_ELSE" not in problem.accepts or statement is None or problem.previous is None:
@@ -231,6 +180,8 @@ def _missing_else(problem: Problem) -> Diagnostic | None:
     reason_follows = found is not None and (
         found.kind is PieceKind.STRING or found.text in ("unschedulable", "unresolvable", "pending")
     )
+    if found is not None and found.kind is PieceKind.STRING and _has_else(problem, found.end):
+        return None
     if not reason_follows and not (problem.is_at_line_start and problem.starts_something):
         return None
     title = f"`{statement}` has no `else`"
@@ -244,21 +195,22 @@ def _missing_else(problem: Problem) -> Diagnostic | None:
     )
 
 
+def _has_else(problem: Problem, start: int) -> bool:
+    """Return whether an `else` follows on the line: the text before it is no reason."""
+    end = problem.text.find("\n", start)
+    rest = scan(problem.text, start, end if end >= 0 else None)
+    return any(piece.text == "else" for piece in rest)
+
+
 def _swallowed_keyword(problem: Problem) -> Diagnostic | None:
     """A keyword that was read as a name, because a name is missing at the end of the line above."""
-    if len(problem.tokens) < 2:
+    swallowed = problem.swallowed
+    if swallowed is None:
         return None
-    before, swallowed = problem.tokens[-2:]
-    if (
-        swallowed.type != "IDENT"
-        or swallowed not in TERMINAL_OF_STARTER
-        or before.type in ("_COMMA", "_LPAR")
-    ):
-        return None
-    if not is_first_on_line(problem.text, swallowed.start_pos or 0):
-        return None
+    *_, before, _ = problem.tokens
     title = f"expected a name or an expression after `{before}`, found `{swallowed}`"
-    return Diagnostic(LangCode.UNEXPECTED, title, problem.span_of(swallowed))
+    help_lines = tuple(percent(problem.tokens[:-1]))
+    return Diagnostic(LangCode.UNEXPECTED, title, problem.span_of(swallowed), help=help_lines)
 
 
 def _set_without_rule(problem: Problem) -> Diagnostic | None:
@@ -327,6 +279,8 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
             homes.append("the file itself")
         title = f"`{problem.word}` cannot stand {where}"
         help_lines: tuple[str, ...] = (f"it belongs in: {', '.join(homes)}",) if homes else ()
+        if problem.word == "require" and problem.block in INSTEAD_OF_REQUIRE:
+            help_lines = (INSTEAD_OF_REQUIRE[problem.block],)
     else:
         kind = "statement" if problem.block else "declaration"
         title = f"`{problem.word}` starts no {kind}"
@@ -351,7 +305,7 @@ SLIPS: tuple[Callable[[Problem], Diagnostic | None], ...] = (
     _colon,
     _swallowed_keyword,
     _quote_in_hole,
-    _wrong_operator,
+    wrong_operator,
     _message_construction,
     _stray_closer,
     _missing_else,

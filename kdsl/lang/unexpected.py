@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from lark import Token
 
 from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, suggest
 from kdsl.base.quantity import meant_quantity
@@ -23,8 +25,20 @@ FOREIGN_WORDS = {
         ("deny", "reject", "allow", "assert", "filter"), '`require C else "reason"` says what must hold'
     ),
     "return": "a predicate has `require`, a score has `value`",
+    "weight": "the profile gives a score its weight: `add score S weight 3`, `reweight S 3`",
+    **dict.fromkeys(
+        ("remove", "delete", "without"), "`disable predicate P` or `disable score S` takes a rule out"
+    ),
+    **dict.fromkeys(("sort", "orderby"), "`order by E` says the order"),
 }
 """Words of other languages that stand for statements, and their replacements in kdsl."""
+INSTEAD_OF_REQUIRE = {
+    "preemption": "a preemption says who may be evicted: `victim when C`; `choose by K` prefers nodes",
+    "queue": 'a queue keeps pods out by `admit when C else "reason"`',
+    "score": "a score leaves nodes out by `ignore when C`; a predicate rejects them",
+    "profile": "a profile has rules; one that it inherits gets conditions by `tighten P { require … }`",
+}
+"""What other blocks have in place of `require`."""
 FOREIGN_DECLARATIONS = {
     **dict.fromkeys(
         ("filter", "rule", "constraint", "deny", "allow"),
@@ -52,7 +66,7 @@ def unexpected(problem: Problem) -> Diagnostic:
     if previous is not None and problem.is_at_line_start and problem.starts_something:
         end = problem.locate(problem.end_of_previous, problem.end_of_previous)
         title = f"expected {problem.expected} after `{_shown(str(previous))}`"
-        help_ = _EXAMPLES.get(_missing(problem), ())
+        help_ = tuple(percent(problem.tokens)) or _EXAMPLES.get(_missing(problem), ())
         return Diagnostic(LangCode.UNEXPECTED, title, end, help=help_)
     words = [word_of(name) for name in problem.accepts if name not in {*KINDS, *SYMBOLS, END}]
     hints = tuple(_hints(problem))
@@ -61,6 +75,9 @@ def unexpected(problem: Problem) -> Diagnostic:
         bare = problem.unquoted
         quoted = f'"{bare.text}"'
         fixes = (Fix(f"write `{quoted}`", (Edit(bare, quoted),), Applicability.CERTAIN),)
+    if previous is not None and previous.type == "_ELSE" and problem.word and not fixes:
+        reason = problem.rest_of_line
+        fixes = (Fix(f'write `"{reason.text}"`', (Edit(reason, f'"{reason.text}"'),)),)
     return Diagnostic(
         LangCode.UNEXPECTED,
         f"expected {problem.expected}, found {problem.described}",
@@ -82,6 +99,16 @@ def _string_before(problem: Problem) -> Iterator[Label]:
         yield Label(problem.span_of(previous), "this string ends here: is a quote missing in it?")
 
 
+def percent(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield a hint where the last token is a `%` right behind a number, which was to mean per cent."""
+    match tokens[-2:]:
+        case [Token(type="INT" | "FLOAT") as number, Token(type="PERCENT") as sign] if (
+            number.end_pos == sign.start_pos
+        ):
+            part = f"whole * {number} / 100"
+            yield f"`%` is the remainder of a division; {number} per cent of a whole is `{part}`"
+
+
 def _missing(problem: Problem) -> str:
     """Return the statement that is not complete, or the one clause that it must have."""
     return "weight" if problem.accepts == {"_WEIGHT"} else str(problem.statement)
@@ -93,10 +120,25 @@ def _hints(problem: Problem) -> Iterator[str]:
         return
     if problem.block == "score" and "_VALUE" in problem.accepts and not problem.word:
         yield "a score says `value E`"
+    yield from percent(problem.tokens)
     if previous is not None and previous.end_pos == problem.at:
         yield from _hints_beside(str(previous), previous.type, problem)
     if problem.word == "if":
         yield CHOICE
+    if problem.accepts >= {"_PREDICATE", "_SCORE"} and problem.statement and problem.word[:1].isupper():
+        yield f"name the kind of the rule: `{problem.statement} predicate {problem.word}`"
+    if (
+        problem.statement in ("profile", "device")
+        and "_EXTENDS" in problem.accepts
+        and problem.found.text == ":"
+    ):
+        yield f"`{problem.statement} NAME extends OTHER` takes over what another one has"
+    if problem.statement == "set" and problem.word == "to":
+        yield "a parameter gets its value by `=`"
+    if problem.word in ("where", "for") and problem.opener is not None and problem.opener.type == "_LPAR":
+        yield "`list.exists(x, C)` holds if C holds for an item, `list.filter(x, C)` returns those items"
+    if previous is not None and previous.type == "FIELD" and problem.found.kind is PieceKind.STRING:
+        yield f"an argument stands in parentheses: `{previous}({_shown(problem.found.text)})`"
     if problem.statement == "fn" and problem.accepts & {"_COLON", "_ASSIGN"}:
         yield "a function names the types of its arguments and of its result: `fn name(x: int): int = E`"
     if problem.word == "extends" and problem.statement in _BLOCKS:

@@ -105,6 +105,11 @@ class YamlResult:
     documents: tuple[YamlNode, ...]
     diagnostics: tuple[Diagnostic, ...]
 
+    @property
+    def is_readable(self) -> bool:
+        """Return whether the documents are whole, but for repeated keys: of those the first counts."""
+        return all(each.code == LangCode.YAML_DUPLICATE_KEY for each in self.diagnostics)
+
 
 def read_yaml(source: Source) -> YamlResult:
     """Read a YAML text. Never raises: each error in it is a diagnostic."""

@@ -28,6 +28,8 @@ MOST_FITS = 3
 _MOST_COLUMNS = 6
 _INDENT = "    "
 _TOTAL = ("TOTAL", "")
+_EVICTS = "preemption: "
+_BY_NODE = " nodes are available: "
 
 _WHEN = {
     Code.UNRESOLVABLE: "never",
@@ -111,9 +113,12 @@ def choice_text(decision: Decision) -> str:
 
 
 def _room(decision: Decision) -> list[str]:
-    """Describe where the pod can run, and after which evictions."""
+    """Describe where the pod can run, and after which evictions, or why it may evict nobody."""
     if not decision.nominated:
-        return []
+        reasons = () if decision.postfilter is None else decision.postfilter.reasons
+        # Other reasons count the nodes where no eviction helps.
+        refusals = (each for each in reasons if each.startswith(_EVICTS) and _BY_NODE not in each)
+        return [f"it evicts nobody: {each.removeprefix(_EVICTS)}" for each in refusals]
     victims = ", ".join(victim.pod for victim in decision.victims)
     return [
         f"nominated to {decision.nominated}" + (f", once these pods are gone: {victims}" if victims else "")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kdsl.cycle.decision import Decision
-from kdsl.hooks.faults import Fault
+from kdsl.hooks.faults import Fault, ToldApart
 from kdsl.report.tables import plural, table
 
 
@@ -25,16 +25,18 @@ class GoneWrong:
 
 
 class FaultTally:
-    """Counts the faults of a run, decision by decision."""
+    """Counts the faults of a run, decision by decision: those with different messages at one place apart."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], GoneWrong] = {}
+        self._told_apart = ToldApart()
+        self._found: dict[tuple[tuple[str, str], str], GoneWrong] = {}
 
     def observe(self, decision: Decision) -> None:
         """Count the faults of one decision."""
-        for fault in decision.faults:
-            known = self._found.get(fault.key)
-            self._found[fault.key] = GoneWrong(fault) if known is None else known.again(fault)
+        for fault in map(self._told_apart, decision.faults):
+            key = fault.key, fault.message
+            known = self._found.get(key)
+            self._found[key] = GoneWrong(fault) if known is None else known.again(fault)
 
     def found(self) -> tuple[GoneWrong, ...]:
         """Return the faults, the most frequent first."""

@@ -37,7 +37,10 @@ _OF_DECLARATIONS: Final = _OF_STATEMENTS | {
 }
 """Errors that depend on their own rule only."""
 _LINE: Final = re.compile(r"^[ \t]*(\w*)", re.MULTILINE)
-_NAMING: Final = re.compile(r"\s*(let|param|for)\b")
+_NAMING: Final = re.compile(r"\s*(?:let|param)\s+(\w+)")
+_LOOP: Final = re.compile(r"\s*for\b|\s*(?:let|param)\b(?!\s+\w)")
+"""A `for`, or a `let` without a name: every later statement may use what it names."""
+_WORD: Final = re.compile(r"\w+")
 
 
 def certain_errors(
@@ -65,9 +68,23 @@ class _Regions:
         self._damaged = {bisect(self._declarations, place) for place in places}
         self._unsure = {bisect(self._statements, place) for place in places}
         for at in sorted(self._unsure):
-            # The name of a broken value has an unknown type in the rest of the rule.
-            if at and _NAMING.match(source.text, self._statements[at - 1]):
-                self._unsure.update(range(at, bisect(self._statements, self._end(self._statements[at - 1]))))
+            self._unsure.update(self._followers(source.text, at) if at else ())
+
+    def _followers(self, text: str, broken: int) -> Iterator[int]:
+        """Yield the statements of the rule after a broken one that use the value which it names.
+
+        A broken value has an unknown type, and so have the values that are made of it.
+        """
+        starts = (*self._statements, len(text))
+        end = bisect(self._statements, self._end(starts[broken - 1]))
+        if _LOOP.match(text, starts[broken - 1]):
+            yield from range(broken, end)
+        unknown = {name[1] for name in (_NAMING.match(text, starts[broken - 1]),) if name}
+        for at in range(broken + 1, end + 1) if unknown else ():
+            if not unknown.isdisjoint(_WORD.findall(text, starts[at - 1], starts[at])):
+                yield at
+                if named := _NAMING.match(text, starts[at - 1]):
+                    unknown.add(named[1])
 
     def _end(self, place: int) -> float:
         after = bisect(self._declarations, place)

@@ -9,6 +9,8 @@ from dataclasses import replace
 from kdsl.base.diagnostic import Diagnostic, Edit, Fix
 from kdsl.base.span import Source, Span
 from kdsl.check.model.codes import CheckCode
+from kdsl.check.names.declarations import Declarations
+from kdsl.check.profiles.teams import Teams
 from kdsl.lang.loader import load_sources
 from kdsl.lang.program import Package, Program
 from kdsl.lang.tree import File
@@ -25,10 +27,12 @@ def with_imports(
 ) -> tuple[Diagnostic, ...]:
     """Add the missing import to diagnostics of unknown names such as `kubernetes.default`.
 
+    The package of a team is suggested to this team only: files of the platform may not import it.
     `libraries` is only called if there is such a diagnostic.
     """
     files = {file.span.source: file for file in program.files}
     packages: Mapping[str, Package] | None = None
+    teams: Mapping[str, str] = {}
     found: list[Diagnostic] = []
     for diagnostic in diagnostics:
         name = _dotted_name(diagnostic)
@@ -38,7 +42,10 @@ def with_imports(
             continue
         if packages is None:
             packages = _packages(program, libraries())
-        fixes = _fixes(name, diagnostic.span.start, file, packages)
+            teams = Teams(program, Declarations(program), []).packages
+        team = teams.get(file.package.text) if file.package is not None else None
+        allowed = {each: package for each, package in packages.items() if teams.get(each, team) == team}
+        fixes = _fixes(name, diagnostic.span.start, file, allowed)
         found.append(replace(diagnostic, fixes=fixes, help=()) if fixes else diagnostic)
     return tuple(found)
 

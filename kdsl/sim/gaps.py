@@ -43,6 +43,8 @@ def gaps(workload: Workload, unread: Sequence[tuple[str, int]] = ()) -> Iterator
     if not workload.pending:
         if any(kind in _MAKERS for kind, _ in unread):
             help_ = (*help_, "no pods are made of workloads here: write their pods, or try `kdsl sandbox`")
+        if workload.placed:
+            help_ = (*help_, "pods on nodes stay there: give pods without a node, for example with `--pods`")
         yield _warning("no pod in the input waits for a node: there is nothing to schedule", *help_)
     nodes = {node.name for node in workload.nodes}
     lost = [pod for pod in workload.placed if not pod.is_finished and pod.node_name not in nodes]

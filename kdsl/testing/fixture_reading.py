@@ -41,7 +41,6 @@ from kdsl.testing.recorded import (
 )
 
 _INSTEAD: Final = {
-    PRIORITY_CLASS: "write `priority` in the pods",
     TEMPLATE: "write the ResourceClaim that a controller makes of it",
 }
 """The cure for an object in a test file from which others would be made, by its API version and kind."""
@@ -52,20 +51,31 @@ def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) ->
     fixtures = Fixtures()
     if place is None:
         return fixtures
-    sources = place.get("from")
+    before, sources = len(found), place.get("from")
+    manifests: list[tuple[Manifest, Span]] = []
     for pattern in sources.each() if sources is not None else ():
-        known = len(found)
-        add = _add_recorded if is_cycle(pattern.text) else _add_manifests
-        add(pattern, folder, fixtures, found)
-        fixtures.whole = fixtures.whole and not has_errors(found[known:])
+        if is_cycle(pattern.text):
+            _add_recorded(pattern, folder, fixtures, found)
+        else:
+            manifests += ((each, pattern.span) for each in _manifests(pattern, folder, found))
+    objects = place.get("objects")
+    others = [(each.value, each.span) for each in objects.each()] if objects is not None else []
+    for manifest, span in (*manifests, *others):
+        assert isinstance(manifest, dict)
+        if _is_class(manifest):
+            _add_object(manifest, span, fixtures, found)
+    for manifest, span in manifests:
+        if not _is_class(manifest):
+            _add(manifest, span, fixtures, found)
+    fixtures.whole = not has_errors(found[before:])
     for kind in Kind:
         written = place.get(kind)
         if written is not None:
             _Resolver(kind, written, fixtures, found).run()
-    objects = place.get("objects")
-    for each in objects.each() if objects is not None else ():
-        assert isinstance(each.value, dict)
-        _add_object(each.value, each.span, fixtures, found)
+    for manifest, span in others:
+        assert isinstance(manifest, dict)
+        if not _is_class(manifest):
+            _add_object(manifest, span, fixtures, found)
     _check_hosts(fixtures, found)
     _check_copies(fixtures, found)
     return fixtures
@@ -110,7 +120,7 @@ class _Resolver:
         manifest_of(manifest, self._kind.edits, place.value)
         fixture = self._finished(name, place, manifest)
         known[name] = fixture
-        check_fixture(fixture, self._found)
+        check_fixture(self._fixtures, fixture, self._found)
         return fixture
 
     def _finished(self, name: str, place: Place, manifest: Manifest) -> Fixture:
@@ -154,9 +164,11 @@ class _Resolver:
         return manifest
 
 
-def check_fixture(fixture: Fixture, found: list[Diagnostic], at: Span | None = None) -> bool:
+def check_fixture(
+    fixtures: Fixtures, fixture: Fixture, found: list[Diagnostic], at: Span | None = None
+) -> bool:
     """Report the errors in the object of a fixture, at the place `at` or at the key that caused them."""
-    problems = read_values([fixture.manifest], fixture.name).diagnostics
+    problems = read_values([fixtures.admitted(fixture)], fixture.name).diagnostics
     for problem in problems:
         where = problem.where.partition(": ")[2]
         span = at or _origin(fixture, where)
@@ -245,8 +257,8 @@ def _check_copies(fixtures: Fixtures, found: list[Diagnostic]) -> None:
                 )
 
 
-def _add_manifests(pattern: Place, folder: Path, fixtures: Fixtures, found: list[Diagnostic]) -> None:
-    """Add the objects of the files that a glob matches."""
+def _manifests(pattern: Place, folder: Path, found: list[Diagnostic]) -> Iterator[Manifest]:
+    """Yield the objects of the files that a glob matches."""
     glob = pattern.text
     refused: list[OSError] = []
     try:
@@ -272,8 +284,7 @@ def _add_manifests(pattern: Place, folder: Path, fixtures: Fixtures, found: list
             if is_record(document.value):
                 found.append(no_cycle(file.path, pattern))
                 break
-            for manifest in objects_in(document.value):
-                _add(manifest, pattern.span, fixtures, found)
+            yield from objects_in(document.value)
 
 
 def _unreadable(path: Path, error: OSError, pattern: Place) -> Diagnostic:
@@ -302,9 +313,14 @@ def _add(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnos
         _add_object(manifest, span, fixtures, found)
 
 
+def _is_class(manifest: Manifest) -> bool:
+    """Return whether an object is a PriorityClass, which pods read after it may name."""
+    return (manifest.get("apiVersion"), manifest.get("kind")) == PRIORITY_CLASS
+
+
 def _add_object(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnostic]) -> None:
     """Add an object of the catalog, and report the errors in it."""
-    read = read_values([manifest], "object")
+    read = read_values([manifest], "object", fixtures.classes)
     for problem in read.diagnostics:
         where = problem.where.partition(": ")[2]
         notes = (f"in the object: {where}",) if where else ()
@@ -343,7 +359,7 @@ def _add_manifest(
     if kind is Kind.PODS:
         on = next((pod.spec.node_name for pod in read.objects if isinstance(pod, Pod)), "")
     fixture = Fixture(kind, name, manifest, span, on=on)
-    if not check_fixture(fixture, found):
+    if not check_fixture(fixtures, fixture, found):
         return
     if name in fixtures.of[kind]:
         title = f"the manifests hold a second {kind.noun} `{name}`"

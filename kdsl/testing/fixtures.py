@@ -16,6 +16,7 @@ from kdsl.base.span import Span
 from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.pod_classes import PodClasses
 from kdsl.cluster.read.reader import read_values
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place
@@ -78,13 +79,14 @@ class Fixtures:
     """All fixtures of a test file by kind and name. `broken` are those with diagnostics.
 
     `catalog` are the objects that are neither node nor pod; they have no short form, and every case has them.
-    `recorded` is the decision that was recorded on this cluster, if any. They are not `whole` where a file
-    was not read: its content is unknown.
+    `classes` are the priority classes that pods may name. `recorded` is the decision that was recorded on
+    this cluster, if any. They are not `whole` where a file was not read: its content is unknown.
     """
 
     of: dict[Kind, dict[str, Fixture]] = field(default_factory=lambda: {kind: {} for kind in Kind})
     broken: set[str] = field(default_factory=set)
     catalog: dict[tuple[str, str], CatalogObject] = field(default_factory=dict)
+    classes: PodClasses = field(default_factory=PodClasses)
     recorded: Recorded | None = None
     whole: bool = True
 
@@ -120,8 +122,15 @@ class Fixtures:
 
     def pod(self, name: str) -> PodInfo:
         """Build a pod that is not bound. Only for valid fixtures."""
-        (pod,) = read_values([self.of[Kind.PODS][name].manifest]).pods
+        (pod,) = read_values([self.admitted(self.of[Kind.PODS][name])]).pods
         return PodInfo.of(pod)
+
+    def admitted(self, fixture: Fixture) -> Manifest:
+        """Return the manifest as the API server would store it: a pod has the priority of its class."""
+        spec = fixture.manifest.get("spec")
+        if fixture.kind is Kind.NODES or not isinstance(spec, dict):
+            return fixture.manifest
+        return {**fixture.manifest, "spec": {**spec, **self.classes.rank_of(spec)}}
 
     def running(self, nodes: Iterable[str]) -> Iterator[Fixture]:
         """Yield the fixtures of pods that run on `nodes`."""

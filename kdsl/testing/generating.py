@@ -9,8 +9,8 @@ from random import Random
 from typing import Any, Final
 
 from kdsl.testing.drawing import IMAGE, Drawing
-from kdsl.testing.fixtures import Fixture, Fixtures, Kind
-from kdsl.testing.manifest import merge
+from kdsl.testing.fixtures import Fixtures, Kind
+from kdsl.testing.manifest import Manifest, merge
 from kdsl.testing.object_drawing import draw_objects
 from kdsl.testing.pod_drawing import PodDrawing
 from kdsl.testing.vocabulary import ZONE, Vocabulary
@@ -66,10 +66,16 @@ class Generator:
         )
         self._focus = 0
         self._is_plain = False
-        self._pods = [_raw(each) for each in fixtures.of[Kind.PODS].values() if not each.on]
-        self._nodes = {name: _raw(each) for name, each in fixtures.of[Kind.NODES].items()}
+        self._pods = [
+            _raw(fixtures.admitted(each)) for each in fixtures.of[Kind.PODS].values() if not each.on
+        ]
+        self._nodes = {name: _raw(each.manifest) for name, each in fixtures.of[Kind.NODES].items()}
         self._running = {
-            name: {**_raw(each), "on": each.on, **({"count": each.count} if each.count > 1 else {})}
+            name: {
+                **_raw(fixtures.admitted(each)),
+                "on": each.on,
+                **({"count": each.count} if each.count > 1 else {}),
+            }
             for name, each in fixtures.of[Kind.PODS].items()
             if each.on
         }
@@ -294,9 +300,9 @@ def _free_name(world: World) -> str:
     return next(name for name in names if name not in world.bound)
 
 
-def _raw(fixture: Fixture) -> Short:
-    """Return a fixture without the name that its copy gets."""
-    short: Short = {key: deepcopy(value) for key, value in fixture.manifest.items() if key in _PARTS}
+def _raw(manifest: Manifest) -> Short:
+    """Return a fixture's manifest without the name that its copy gets."""
+    short: Short = {key: deepcopy(value) for key, value in manifest.items() if key in _PARTS}
     for unique in ("name", "uid"):
         short.get("metadata", {}).pop(unique, None)
     return {key: value for key, value in short.items() if value}

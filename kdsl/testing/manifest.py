@@ -13,6 +13,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 from kdsl.cluster.api.kinds import KINDS
+from kdsl.cluster.read.pod_classes import PRIORITY_CLASS
 
 Manifest = dict[str, Any]
 Edit = Callable[[Manifest, Any], None]
@@ -197,5 +198,5 @@ def objects_in(value: Any) -> Iterator[Manifest]:
                 api = value.get("apiVersion")
                 implied = {"apiVersion": api, "kind": kind.removesuffix("List")} if kind != "List" else {}
                 yield from objects_in({**implied, **item})
-    elif (value.get("apiVersion"), kind) in KINDS:
+    elif (value.get("apiVersion"), kind) in (*KINDS, PRIORITY_CLASS):
         yield value

@@ -67,7 +67,7 @@ def read_matrix(place: Place, fixtures: Fixtures, found: list[Diagnostic]) -> It
         )
         problems: list[Diagnostic] = []
         for target, value in zip(known, values, strict=True):
-            check_fixture(changed.of[target.kind][target.name], problems, at=value.span)
+            check_fixture(changed, changed.of[target.kind][target.name], problems, at=value.span)
         new = [each for each in problems if (each.title, str(each.span)) not in reported]
         reported.update((each.title, str(each.span)) for each in new)
         found.extend(new)

@@ -353,7 +353,7 @@ class _CaseReader:
             return
         fixture = self.fixtures.of[Kind.PODS].get(pod)
         # The errors of a fixture are reported already.
-        if fixture is not None and check_fixture(fixture, []):
+        if fixture is not None and check_fixture(self.fixtures, fixture, []):
             known = [each.name for each in self.fixtures.pod(pod).device_containers]
             for container, _ in _entries(place):
                 self._in_case("container", container, known)

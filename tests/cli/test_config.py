@@ -73,8 +73,8 @@ def test_plugins_that_are_not_listed_are_not_active(tmp_path: Path) -> None:
         ("plugins:\n- name: default-bindr\n", "4:9", "plugin `default-bindr` is not installed"),
         (
             "plugins:\n- name: default-binder\n  args: {x: 1}\n",
-            "5:9",
-            "argument does not fit plugin `default-binder`",
+            "5:13",
+            "plugin `default-binder` has no argument `x`",
         ),
         ("sed: 1\n", "3:1", "unknown key `sed`"),
     ],

@@ -259,3 +259,11 @@ def test_as_a_document(changed: Path) -> None:
 @pytest.mark.parametrize("args", [(TEAMS, "default"), (TEAMS, TEAMS, "--rules", TEAMS)])
 def test_wrong_usage(args: tuple[str, ...]) -> None:
     assert kdsl("diff", *args).exit_code == 2
+
+
+def test_a_path_for_a_profile_is_told_where_paths_go() -> None:
+    for command in (("show",), ("diff", "default")):
+        with pytest.raises(InvalidInputError) as caught:
+            CliRunner().invoke(cli, [*command, "some/path"], catch_exceptions=False)
+        help_ = caught.value.diagnostics[0].help
+        assert help_[0] == "this is a path: write the name of a profile, and the path as `--rules some/path`"

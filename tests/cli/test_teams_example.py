@@ -96,3 +96,19 @@ def test_commands_that_are_shown_work(path: Path, folder: Path) -> None:
 def test_there_are_enough_broken_files() -> None:
     assert len(BROKEN) >= 10
     assert {path.stem for path in (EXAMPLE / "broken").rglob("*.txt")} == {path.stem for path in BROKEN}
+
+
+@pytest.mark.parametrize("name", ["ml.SpotLast", "SpotLast"])
+@pytest.mark.parametrize("file", ["platform/profiles.kdsl", "teams/web/web.kdsl"])
+def test_no_import_of_a_team_is_suggested_to_others(folder: Path, file: str, name: str) -> None:
+    path = folder / file
+    text = path.read_text()
+    path.write_text(text[: text.rindex("}")] + f"  add score {name} weight 1\n}}\n")
+    result = kdsl("check", *GOOD)
+    assert (result.exit_code, f"unknown score `{name}`" in result.stdout) == (1, True)
+    assert "import teams.ml" not in result.stdout
+    ml = folder / "teams/ml/other.kdsl"
+    ml.write_text(
+        f"kdsl 1\npackage teams.ml.other\nprofile b extends x {{\n  add score {name} weight 1\n}}\n"
+    )
+    assert "add the line `import teams.ml`" in kdsl("check", *GOOD).stdout

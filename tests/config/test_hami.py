@@ -119,3 +119,28 @@ def test_old_keys_whose_effect_would_be_lost_are_errors(text: str, instead: str)
     (found,) = result.diagnostics
     assert (found.code, found.severity) == (ConfigCode.OLD_KEY, Severity.ERROR)
     assert found.help[0].startswith(instead)
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        (
+            "nvidia:\n  defaultMemory: 1\n  defaultMemory: 2\n  defaultMemry: 3\nvnpu: {}\n",
+            [
+                "3: the key `defaultMemory` is there twice",
+                "4: HAMi's device configuration has no key `defaultMemry` here",
+                "5: HAMi's device configuration has no key `vnpu` here",
+            ],
+        ),
+        (
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+            "parallelism: 1\nparallelism: 2\nparalelism: 3\n",
+            ["4: the key `parallelism` is there twice", "5: unknown key `paralelism`"],
+        ),
+    ],
+)
+def test_a_repeated_key_is_reported_beside_the_other_mistakes(text: str, titles: list[str]) -> None:
+    result = import_configuration(Source("c.yaml", text))
+    assert result.converted is None
+    found = [each for each in result.diagnostics if each.severity is Severity.ERROR]
+    assert [f"{each.span.line}: {each.title}" for each in found if each.span is not None] == titles

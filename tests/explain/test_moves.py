@@ -74,3 +74,16 @@ def test_the_last_decision_counts_and_faults_are_counted() -> None:
     moves = moves_of([placed("a")], [first, again], {})
     assert moves == Moves((), (), (RunFault("S: division by zero (a.kdsl:1:1)", 2, True),), 1, 0)
     assert not moves.is_any
+
+
+def test_faults_at_one_place_with_different_messages_are_told_apart_but_for_the_fourth() -> None:
+    run = [
+        placed("a", pod=f"n/{name}").with_fields(faults=(Fault("S", f"no '{name}'", "a.kdsl:1:1"),))
+        for name in ("one", "two", "three", "four", "five", "one")
+    ]
+    assert [(each.text, each.decisions) for each in moves_of([], run, {}).faults] == [
+        ("S: no 'one' (a.kdsl:1:1)", 2),
+        ("S: other errors (a.kdsl:1:1)", 2),
+        ("S: no 'two' (a.kdsl:1:1)", 1),
+        ("S: no 'three' (a.kdsl:1:1)", 1),
+    ]

@@ -165,8 +165,7 @@ def test_two_distributions_may_not_offer_one_name(site: Site) -> None:
             {},
             {"size": 3},
             "K1004",
-            "argument does not fit plugin `here`: "
-            "Additional properties are not allowed ('size' was unexpected)",
+            "plugin `here` has no argument `size`",
         ),
         (
             {"args.schema.json": '{"$ref": "#"}'},
@@ -261,7 +260,21 @@ def test_without_a_schema_no_arguments_fit(site: Site) -> None:
     site.install("here")
     (site.root / "kdsl_here" / "args.schema.json").unlink()
     assert load("here") == ()
-    assert [one.code for one in load("here", sizes=[])] == ["K1004"]
+    found = load("here", sizes=[], other=1)
+    assert [(one.code, one.title, one.where) for one in found] == [
+        ("K1004", f"plugin `here` takes no arguments, such as `{name}`", f"plugins.here.{name}")
+        for name in ("sizes", "other")
+    ]
+    assert "args.schema.json" in found[0].help[0]
+
+
+def test_an_unknown_argument_is_told_with_the_known_ones(site: Site) -> None:
+    site.install("here")
+    found = load("here", size=[], other=1)
+    assert [(one.title, one.where) for one in found] == [
+        (f"plugin `here` has no argument `{name}`", f"plugins.here.{name}") for name in ("size", "other")
+    ]
+    assert found[0].help == ("did you mean `sizes`?",) and found[1].help[0].startswith("known here: ")
 
 
 def test_the_schemas_of_kdsl_are_sound_and_take_no_arguments_unless_some_are_required() -> None:

@@ -175,3 +175,12 @@ def test_a_rejection_before_any_node() -> None:
 def test_an_error_ends_the_search() -> None:
     failed = PLACED.with_fields(outcome=Outcome.ERROR, message="no", node="", total=None, feasible=0)
     assert text_of(failed).endswith("1 node not evaluated: the error ended the search")
+
+
+def test_a_pod_that_may_evict_nobody() -> None:
+    reasons = ("no new claims to deallocate", "preemption: not eligible due to preemptionPolicy=Never.")
+    refused = text_of(PENDING.with_fields(postfilter=Status(Code.UNSCHEDULABLE, reasons)))
+    assert refused.splitlines()[1] == "it evicts nobody: not eligible due to preemptionPolicy=Never."
+    counted = ("preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod.",)
+    nobody = text_of(PENDING.with_fields(postfilter=Status(Code.UNSCHEDULABLE, counted)))
+    assert "evicts" not in nobody

@@ -94,6 +94,18 @@ def _check(folder: Path) -> tuple[Diagnostic, ...]:
             predicate R { require f(1) > 1 && node.foo else "2" }""",
             ["4 K0101", "7 K0101", "8 K0302"],
         ),
+        # Its value and what is made of it are unknown, everything else is known.
+        (
+            """\
+            predicate P {
+              param share = 50%
+              let twice = share * 2
+              applies when pod.lables.size() > 0
+              require twice < 1 || twice > "a" else "1"
+              require node.podCount > "a" else "2"
+            }""",
+            ["4 K0101", "6 K0302", "8 K0201"],
+        ),
         ("profile p { schedulr 1 scores { S weight 0 } sample 0 }", ["3 K0104"]),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from kdsl.base.diagnostic import Severity
 from kdsl.base.errors import KdslError
 from kdsl.cluster.read.codes import InputCode
+from kdsl.sim.gaps import gaps
 from kdsl.sim.workload import Workload, read_kubernetes, read_openb_trace
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
@@ -56,6 +57,15 @@ def test_gaps(tmp_path: Path) -> None:
     assert read(tmp_path, NODE)[1] == ["no pod in the input waits for a node: there is nothing to schedule"]
     lost = [pod("waits"), pod("a", "n2", "Running"), pod("b", "n3", "Running"), pod("c", "n4", "Failed")]
     assert read(tmp_path, NODE, *lost)[1] == ["2 pods run on nodes that are not in the input"]
+
+
+def test_a_cluster_whose_pods_all_run_is_told_how_to_give_others(tmp_path: Path) -> None:
+    workload, said = read(tmp_path, NODE, pod("runs", "n1", "Running"))
+    assert said == ["no pod in the input waits for a node: there is nothing to schedule"]
+    (found,) = gaps(workload)
+    assert found.help == ("pods on nodes stay there: give pods without a node, for example with `--pods`",)
+    (found,) = gaps(read(tmp_path, NODE)[0])
+    assert found.help == ()
 
 
 def test_workloads_make_no_pods(tmp_path: Path) -> None:

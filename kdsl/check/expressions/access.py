@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, suggest
 from kdsl.base.span import Span
-from kdsl.check.expressions import mismatch
+from kdsl.check.expressions import foreign, mismatch
 from kdsl.check.library import LIBRARY
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.typed import Bind, CallFn, CallOf, FieldOf, HasField, KeyOf, TypedExpr
@@ -234,6 +234,8 @@ def unknown_field(inf: Inference, operand: TypedExpr, expr: Select) -> Diagnosti
     else:
         known = inf.views.members(type_)
         near, fixes = suggest(span, expr.field, known)
+        hint = foreign.field_hint(part.view if isinstance(part, Part) else type_.name, expr.field)
+        near = hint if hint and not fixes else near
         most = 0 if near or fixes else 24
         help_ = (*near, *mismatch.listing(f"`{type_}` has", sorted(known), most))
         if not (help_ or fixes or isinstance(part, Part)):
@@ -264,7 +266,7 @@ def _no_fields(operand: TypedExpr, expr: Select) -> Diagnostic:
             title,
             span,
             f"`{expr.field}` cannot be selected",
-            help=_called(operand, expr.field),
+            help=_called(operand, expr.field) or foreign.value_hint(str(operand.type), expr.field),
         )
     indexed = f'["{expr.field}"]'
     dot = Span(span.source, operand.span.end, span.end)

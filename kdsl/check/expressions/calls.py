@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, suggest
 from kdsl.base.span import Span
-from kdsl.check.expressions import access, literals, mismatch
+from kdsl.check.expressions import access, foreign, literals, mismatch
 from kdsl.check.expressions.environment import FnSignature
 from kdsl.check.library import LIBRARY, Function, Overload
 from kdsl.check.model.codes import CheckCode
@@ -81,8 +81,9 @@ def _global(inf: Inference, expr: Call, name: str, rooted: bool) -> TypedExpr:
 
 
 def _member(inf: Inference, expr: Call, target: TypedExpr) -> TypedExpr:
-    args = [inf.infer(arg) for arg in expr.args]
     name, name_span = expr.function, expr.name_span or expr.span
+    is_macro = inf.strict and name in foreign.MACROS and inf.names.function(name, rooted=True) is None
+    args = [] if is_macro else [inf.infer(arg) for arg in expr.args]
     if target.type == ERROR:
         return inf.error(expr.span, target, *args)
     view = inf.views.types.get(target.type.name)
@@ -255,21 +256,12 @@ def _view_in(inf: Inference, type_: Type) -> Type | None:
     return next(filter(None, (_view_in(inf, arg) for arg in type_.args)), None)
 
 
-_FOREIGN_FUNCTIONS = {
-    **dict.fromkeys(("len", "length", "count"), "`x.size()` is the number of elements or characters"),
-    "str": "`string(x)` makes text of a value",
-    "float": "`double(x)` makes a number with a fraction",
-    **dict.fromkeys(("any", "exists"), "`list.exists(x, C)` holds if C holds for an element"),
-    "all": "`list.all(x, C)` holds if C holds for every element",
-}
-
-
 def _unknown_function(inf: Inference, name: str, span: Span) -> Diagnostic:
     known = [*inf.names.functions(), *inf.views.functions]
     callable_ = [each for each in known if each.replace(".", "").isidentifier()]
     help_, fixes = suggest(span, name, callable_)
-    if name in _FOREIGN_FUNCTIONS:
-        help_, fixes = (_FOREIGN_FUNCTIONS[name],), ()
+    if name in foreign.FUNCTIONS:
+        help_, fixes = (foreign.FUNCTIONS[name],), ()
     return Diagnostic(
         CheckCode.UNKNOWN_FUNCTION,
         f"unknown function `{name}`",

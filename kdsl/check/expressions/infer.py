@@ -15,7 +15,7 @@ from typing import TypedDict
 
 from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, suggest
 from kdsl.base.span import Span
-from kdsl.check.expressions import access, calls, dynamic, macros, mismatch
+from kdsl.check.expressions import access, calls, dynamic, foreign, macros, mismatch
 from kdsl.check.expressions.environment import Environment, EnvironmentNames, Names
 from kdsl.check.expressions.scope import Frame, Scope
 from kdsl.check.expressions.unify import Unifier, settle
@@ -204,6 +204,8 @@ class Inference:
         if name.lower() in _LITERAL_WORDS:
             help_: tuple[str, ...] = ()
             fixes = (Fix(f"write `{name.lower()}`", (Edit(span, name.lower()),), Applicability.CERTAIN),)
+        elif name in foreign.NAMES:
+            help_ = (foreign.NAMES[name],)
         elif is_global or self.names.fn(name, rooted=False) is not None:
             help_ = (f"`{name}` is a function: call it as `{name}(…)`",)
         else:
@@ -212,7 +214,10 @@ class Inference:
                 help_, fixes = suggest(span, name, visible)
             if not fixes and not help_:
                 quoted = f'a text is written in quotes: `"{name}"`'
-                help_ = mismatch.listing("in scope", sorted(visible)) or (quoted,)
+                listed = mismatch.listing("in scope", sorted(visible))
+                # A constant reads no pod and no node: the name is more likely a text.
+                is_constant = not tuple(self.scope.visible())
+                help_ = (quoted, *listed) if is_constant else listed or (quoted,)
         return Diagnostic(
             CheckCode.UNKNOWN_NAME,
             f"unknown name `{name}`",

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from kdsl.base.diagnostic import Applicability, Diagnostic, Fix, Label, suggest
 from kdsl.base.span import Span
+from kdsl.check.expressions import foreign
 from kdsl.check.expressions.unify import Unifier
 from kdsl.check.library import LIBRARY, Function, Overload
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.typed import Const, TypedExpr
-from kdsl.check.model.types import BOOL, DOUBLE, ERROR, INT, Type
+from kdsl.check.model.types import BOOL, DOUBLE, ERROR, INT, STRING, Type
 from kdsl.check.views.view import View
 
 if TYPE_CHECKING:
@@ -49,21 +50,13 @@ _AS_CONDITION = {
 }
 """Conditions on a value, by its type."""
 
-_FOREIGN_METHODS = {
-    **dict.fromkeys(("len", "length"), "`x.size()` is the number of elements or characters"),
-    "count": "`list.filter(x, C).size()` counts the elements for which C holds, `list.size()` all",
-    **dict.fromkeys(("has", "includes"), "`x in list` tests for an item, `key in map` for a key"),
-    "any": "`list.exists(x, C)` holds if C holds for an element",
-}
-"""Methods of other languages, with those of this one."""
-
 
 def unexpected(expr: TypedExpr, wanted: Type, what: str) -> Diagnostic:
     """Return the error for an expression of a type that its place, named `what`, does not accept."""
     fixes = conversion_fixes(expr, wanted) or default_fixes(expr, wanted)
     title = f"{what} must be `{wanted}`, not `{expr.type}`"
     hint = _AS_CONDITION.get(expr.type.name) if wanted == BOOL and not fixes else None
-    label, help_ = f"this is `{expr.type}`", (hint,) if hint else ()
+    label, help_ = f"this is `{expr.type}`", (hint,) if hint else foreign.maker_hint(str(wanted))
     return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, label, help=help_, fixes=fixes)
 
 
@@ -183,8 +176,8 @@ def unknown_member(
     else:
         known = sorted(view.methods if view is not None else members(target.type))
         near, fixes = suggest(span, name, known)
-        if name in _FOREIGN_METHODS and name not in known:
-            near, fixes = (_FOREIGN_METHODS[name],), ()
+        if name in foreign.METHODS and name not in known:
+            near, fixes = (foreign.METHODS[name],), ()
         elif is_function:
             near, fixes = (f"`{name}` is not a member: call it as `{name}({target.span.text})`",), ()
         help_ = near or (() if fixes else listing(f"`{target.type}` has", known, most=24))
@@ -292,7 +285,11 @@ def _index(args: Sequence[TypedExpr], span: Span) -> Diagnostic:
             f"this is `{target.type}`",
         )
     title = f"an index of `{target.type}` is `{wanted}`, not `{index.type}`"
-    return Diagnostic(CheckCode.NO_OVERLOAD, title, index.span, f"this is `{index.type}`")
+    found = (target.type.name, index.type) == ("list", STRING)
+    help_ = ("`list.exists(x, C)` looks for an item, `list.filter(x, C)` returns those for which C holds",)
+    return Diagnostic(
+        CheckCode.NO_OVERLOAD, title, index.span, f"this is `{index.type}`", help=help_ if found else ()
+    )
 
 
 def _branches(inf: Inference, args: Sequence[TypedExpr]) -> Iterator[Diagnostic]:

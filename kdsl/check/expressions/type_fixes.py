@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 from kdsl.base.diagnostic import Applicability, Edit, Fix
 from kdsl.check.model.typed import CallOf, Const, TypedExpr
-from kdsl.check.model.types import BOOL, DOUBLE, DYN, INT, QUANTITY, STRING, UINT, Type, optional_of
+from kdsl.check.model.types import (
+    BOOL,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    QUANTITY,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    Type,
+    optional_of,
+)
 
+_DECIMAL = re.compile(r"\d+\.\d+")
 _NUMBERS = (INT, UINT, DOUBLE)
 # The most likely default of each type.
 _EMPTY = {STRING: '""', INT: "0", DOUBLE: "0.0", BOOL: "false", QUANTITY: 'quantity("0")'}
@@ -16,6 +31,12 @@ def align_fixes(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
     for one, other in ((left, right), (right, left)):
         if other.type == QUANTITY and (one.type == STRING or (one.type == INT and isinstance(one, Const))):
             return conversion_fixes(one, QUANTITY)
+        if other.type == QUANTITY and one.type == DOUBLE and isinstance(one, Const):
+            return conversion_fixes(one, QUANTITY)
+        if other.type in (DURATION, TIMESTAMP) and one.type == STRING and isinstance(one, Const):
+            return conversion_fixes(one, other.type)
+        if other.type == BOOL and isinstance(one, Const) and one.value in ("true", "false"):
+            return _replaced(one, str(one.value))
         if one.type == INT and other.type == QUANTITY:
             return conversion_fixes(other, INT)
     if left.type in _NUMBERS and right.type in _NUMBERS and left.type != right.type:
@@ -32,10 +53,10 @@ def conversion_fixes(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
         new = f"{text}.0"
     elif wanted in _NUMBERS and expr.type in _NUMBERS and wanted != expr.type:
         new = f"{wanted}({text})"
-    elif wanted == QUANTITY and number:
+    elif wanted == QUANTITY and (number or (expr.type == DOUBLE and _DECIMAL.fullmatch(text))):
         new = f'quantity("{text}")'
-    elif wanted == QUANTITY and expr.type == STRING:
-        new = f"quantity({text})"
+    elif wanted in (QUANTITY, DURATION, TIMESTAMP) and expr.type == STRING:
+        new = f"{wanted}({text})"
     elif wanted == INT and expr.type == QUANTITY:
         new = f"{_target(expr)}.asInteger()"
     elif wanted == STRING and number:

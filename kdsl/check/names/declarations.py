@@ -51,11 +51,14 @@ class Located(Generic[D]):
 class Declarations:
     """All declarations of a program, and the rules of active plugins.
 
+    `teams` has the team of each package that belongs to one: no suggestion names it to others.
+
     The rules of plugins are found as `plugins.X` everywhere, without an import; `all` leaves them out.
     """
 
     def __init__(self, program: Program, externals: Externals = NO_EXTERNALS) -> None:
         self.externals = externals
+        self.teams: Mapping[str, str] = {}
         kinds = ((RuleKind.PREDICATE, Predicate), (RuleKind.SCORE, Score))
         self._placeable = [
             Located(_without_body(rule, tree), Home(PLUGINS, {}))
@@ -130,6 +133,8 @@ class Declarations:
     def _not_imported(self, kind: type[Declaration], name: str, home: Home) -> tuple[str, ...]:
         """Return the help where a loaded package that the file does not import declares the name."""
         others = self._packages.keys() - {home.package, *home.imports.values()}
+        team = self.teams.get(home.package)
+        others = {each for each in others if self.teams.get(each, team) == team}
         owners = sorted(each for each in others if self._named(kind, each, name) is not None)
         return tuple(
             f"add the line `import {package}` and write `{package.rpartition('.')[2]}.{name}`"

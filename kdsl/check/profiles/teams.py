@@ -22,7 +22,10 @@ S = TypeVar("S", bound=TeamStatement)
 
 
 class Teams:
-    """The teams of a program. Its construction reports errors in the ownership of files."""
+    """The teams of a program. Its construction reports errors in the ownership of files.
+
+    `packages` has the names of teams by those of their packages.
+    """
 
     def __init__(self, program: Program, declarations: Declarations, diagnostics: list[Diagnostic]) -> None:
         self.all = tuple(declarations.all(Team))
@@ -40,6 +43,12 @@ class Teams:
                 claims, strays = self._strays(file, used)
                 diagnostics.extend(strays)
             self._owners[file.span.source] = claims[0] if claims else None
+        declarations.teams = self.packages = {
+            name: team.name
+            for name, package in program.packages.items()
+            for team in (self.of(file.span) for file in package.files)
+            if team is not None
+        }
         diagnostics.extend(self._unmatched(program))
         diagnostics.extend(self._same_names())
         diagnostics.extend(self._blocks_of_teams())

@@ -39,6 +39,7 @@ def check_sort_keys(
 
 
 _CERTAIN_KEYS = ("look a text up in a map, `ranks[?text].orValue(100)`, or use a field that every pod has",)
+_NUMBER_KEYS = ("texts of digits sort by value with two keys, the length first: `order by n.size(), n`",)
 
 
 def _sort_key(
@@ -69,6 +70,8 @@ def _unfit(value: TypedExpr, totality: Totality | None) -> Diagnostic | None:
         part, why = failing
         title = "a sort key must have a value for every pod"
         # Other reasons end with their own advice.
-        help_ = _CERTAIN_KEYS if why.endswith("may fail") else ()
+        help_: tuple[str, ...] = _CERTAIN_KEYS if why.endswith("may fail") else ()
+        if why.endswith("`int` may fail"):
+            help_ = (*help_, *_NUMBER_KEYS)
         return Diagnostic(CheckCode.UNFIT_SORT_KEY, title, part.span, why, help=help_)
     return Diagnostic(CheckCode.UNFIT_SORT_KEY, "a sort key needs a total order", value.span, why)

@@ -95,13 +95,19 @@ class PodClasses(Struct):
                     del rank["preemptionPolicy"]
                 yield at, rank
 
+    def rank_of(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields that the API server would set in this spec; empty if it would set none."""
+        lone = PodClasses(self.known)
+        lone.note(0, spec)
+        return next((fields for _, fields in lone.priorities()), {})
+
     def problems(self) -> Iterator[Diagnostic]:
         """Warn about pods whose classes have no effect."""
         unknown = [each.priority for each in self.newcomers.values() if each.priority]
         unknown = [name for name in unknown if name not in self.known]
         if unknown:
             title = f"{_pods(len(unknown))} `priorityClassName` and no `priority`, which counts as 0"
-            add = f"`kdsl simulate` takes it from the PriorityClass `{unknown[0]}`, if the input holds it"
+            add = f"or add the PriorityClass `{unknown[0]}` to the input: the priority is taken from it"
             yield _warning(title, "write `priority` in the pod", add)
         runtimes = sum(1 for each in self.newcomers.values() if each.runtime)
         if runtimes:

@@ -68,30 +68,40 @@ class ReadResult:
 
 
 def read_objects(
-    paths: Sequence[str | FilePath], stdin: BinaryIO | None = None, *, keeps_sources: bool = False
+    paths: Sequence[str | FilePath],
+    stdin: BinaryIO | None = None,
+    *,
+    keeps_sources: bool = False,
+    classes: PodClasses | None = None,
 ) -> ReadResult:
     """Read YAML, JSON and JSON lines from files, folders and `-` (`stdin`), packed with gzip or not.
 
-    Lists as `kubectl get -o json` writes them count as their items. No input raises an exception.
+    Lists as `kubectl get -o json` writes them count as their items. Pods may name `classes`, to which the
+    reader adds those of the input. No input raises an exception.
     """
-    reader = _Reader(keeps_sources)
+    reader = _Reader(keeps_sources, classes=classes or PodClasses())
     for file in read_files(paths, stdin, reader.found):
         for document in read_documents(file.name, file.data, reader.found):
             reader.take(document)
     return reader.result()
 
 
-def read_all(documents: Iterable[Document], *, keeps_sources: bool = False) -> ReadResult:
+def read_all(
+    documents: Iterable[Document], *, keeps_sources: bool = False, classes: PodClasses | None = None
+) -> ReadResult:
     """Read documents that were taken from inputs of another form, with the checks of `read_objects`."""
-    reader = _Reader(keeps_sources)
+    reader = _Reader(keeps_sources, classes=classes or PodClasses())
     for document in documents:
         reader.take(document)
     return reader.result()
 
 
-def read_values(values: Iterable[object], name: str = "<values>") -> ReadResult:
+def read_values(
+    values: Iterable[object], name: str = "<values>", classes: PodClasses | None = None
+) -> ReadResult:
     """Read objects given as plain JSON values, with the checks of `read_objects`."""
-    return read_all(Document(f"{name}#{number}", value) for number, value in enumerate(values, start=1))
+    documents = (Document(f"{name}#{number}", value) for number, value in enumerate(values, start=1))
+    return read_all(documents, classes=classes)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,95 @@
+"""Words of other languages and of the API, with what stands for them here: hints of diagnostics.
+
+`access.py` asks for fields, `calls.py` for functions, `mismatch.py` for methods, `infer.py` for names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_SIZE: Final = "`x.size()` is the number of elements or characters"
+_IN: Final = "`x in list` tests for an item, `key in map` for a key"
+_EXISTS: Final = "`list.exists(x, C)` holds if C holds for an element"
+_READY: Final = '`node.conditions.exists(c, c.type == "Ready" && c.status == "True")` says whether it is'
+_GPUS: Final = '`node.allocatable["nvidia.com/gpu"]` is the amount of such a resource'
+_NOTHING: Final = 'no value is ever null: a field that is not set reads as its empty value, such as `""`'
+_POD: Final = "`pod` is the pod that waits, `node` the node in question"
+
+FUNCTIONS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("len", "length", "count"), _SIZE),
+    "str": "`string(x)` makes text of a value",
+    "float": "`double(x)` makes a number with a fraction",
+    **dict.fromkeys(("any", "exists", "some"), _EXISTS),
+    "all": "`list.all(x, C)` holds if C holds for every element",
+}
+
+METHODS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("len", "length"), _SIZE),
+    "count": "`list.filter(x, C).size()` counts the elements for which C holds, `list.size()` all",
+    **dict.fromkeys(("has", "includes", "containsKey"), _IN),
+    **dict.fromkeys(("any", "some", "anyMatch"), _EXISTS),
+    **dict.fromkeys(("every", "allMatch"), "`list.all(x, C)` holds if C holds for every element"),
+    **dict.fromkeys(("get", "getOrDefault"), '`map[?key].orValue("")` reads a key that may be missing'),
+    **dict.fromkeys(("hasPrefix", "HasPrefix"), "`text.startsWith(prefix)` tests the beginning of a text"),
+    **dict.fromkeys(("hasSuffix", "HasSuffix"), "`text.endsWith(suffix)` tests the end of a text"),
+    **dict.fromkeys(("toLower", "lower", "toLowerCase"), "`text.lowerAscii()` has lower case letters"),
+    **dict.fromkeys(("toUpper", "upper", "toUpperCase"), "`text.upperAscii()` has upper case letters"),
+    **dict.fromkeys(("toInt", "parseInt", "asInt"), "`int(text)` reads a whole number"),
+    **dict.fromkeys(("toString", "str"), "`string(x)` makes text of a value"),
+}
+"""Methods of other languages, with those of this one."""
+
+MACROS: Final = frozenset({"any", "some", "anyMatch", "every", "allMatch"})
+"""Methods of other languages whose argument names an item: no value of this name is missing."""
+
+NAMES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("nil", "None", "NULL", "Null", "undefined"), _NOTHING),
+    **dict.fromkeys(("input", "self", "this", "object", "obj"), _POD),
+}
+
+_OF_PODS: Final[Mapping[str, str]] = {
+    "age": "`pod.createdAt` is the time when the pod was created; a queue may order by `now - pod.createdAt`",
+    **dict.fromkeys(
+        ("priorityClassName", "priorityClass"), "`pod.priority` is the number that the class stands for"
+    ),
+    **dict.fromkeys(
+        ("owner", "owners", "controller"), "`pod.ownerReferences` has the owners, each with `kind` and `name`"
+    ),
+    "resources": "`pod.requests` has the requests, `pod.containers` the limits of each container",
+    "limits": "`pod.containers.map(c, c.limits[name]).sum()` adds the limits of all containers",
+    "node": "`pod.nodeName` is the name of the pod's node",
+}
+_OF_NODES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("ready", "isReady"), _READY),
+    **dict.fromkeys(("gpu", "gpus"), _GPUS),
+    "zone": '`node.labels[?"topology.kubernetes.io/zone"].orValue("")` is the zone of the node',
+    "region": '`node.labels[?"topology.kubernetes.io/region"].orValue("")` is the region of the node',
+    **dict.fromkeys(
+        ("free", "available"), "`node.allocatable - node.requested` is what the pods on the node leave"
+    ),
+    **dict.fromkeys(("used", "usage"), "`node.requested` is the sum of the requests of the pods on the node"),
+    **dict.fromkeys(("cpu", "memory"), '`node.allocatable["cpu"]` is the amount of a resource'),
+}
+_OF_VIEWS: Final = {
+    **dict.fromkeys(("Pod", "QueuedPod", "PlacedPod"), _OF_PODS),
+    **dict.fromkeys(("Node", "AnyNode"), _OF_NODES),
+}
+
+
+def field_hint(view: str, field: str) -> tuple[str, ...]:
+    """Return the hint for a field that a view does not have; empty where none is known."""
+    hint = _OF_VIEWS.get(view, {}).get(field)
+    return () if hint is None else (hint,)
+
+
+def value_hint(type_: str, field: str) -> tuple[str, ...]:
+    """Return the hint for a field of a value that has none: a list, a text."""
+    if type_ == "list(Condition)":
+        return (f'`node.conditions.exists(c, c.type == "{field}" && c.status == "True")` tests a condition',)
+    return (METHODS[field],) if type_.startswith("list(") and field in ("len", "length", "count") else ()
+
+
+def maker_hint(type_: str) -> tuple[str, ...]:
+    """Return the hint that names the function which makes a value of the type."""
+    return ('`taint("key", "value", "NoSchedule")` makes one',) if type_ == "Taint" else ()

@@ -1,0 +1,125 @@
+"""Describes operators that the language does not have, with those that were meant. `slips.py` asks first."""
+
+from __future__ import annotations
+
+from lark import Token
+
+from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix
+from kdsl.base.span import Span
+from kdsl.lang.codes import LangCode
+from kdsl.lang.problem import Problem
+from kdsl.lang.scan import scan
+
+_OPERATOR_SLIPS = {
+    "=": ("==", "`=` gives a name its value, `==` compares"),
+    "&": ("&&", "CEL has no bitwise operators"),
+    "|": ("||", "CEL has no bitwise operators"),
+    "and": ("&&", ""),
+    "or": ("||", ""),
+    "AND": ("&&", ""),
+    "OR": ("||", ""),
+    "is": ("==", ""),
+}
+_LONG_SLIPS = {
+    "=~": ("", "write `text.matches(pattern)`"),
+    "=<": ("<=", ""),
+    "=>": (">=", ""),
+}
+_ITEM = "the name of an item ends with a comma: `list.exists(x, C)`"
+_DEFAULT = "for a default write `m[?key].orValue(default)`"
+_DOUBLED_SLIPS = {
+    ("==", "="): ("==", "there is one equality, `==`"),
+    ("!=", "="): ("!=", "there is one inequality, `!=`"),
+    ("<", ">"): ("!=", ""),
+    ("=", "=="): ("==", "there is one equality, `==`"),
+    ("*", "*"): ("", "there is no power operator"),
+    ("?", "?"): ("", _DEFAULT),
+    ("?", ":"): ("", _DEFAULT),
+    ("+", "+"): ("", "a name keeps its value; write `+ 1`"),
+}
+
+
+def wrong_operator(problem: Problem) -> Diagnostic | None:
+    """Describe an operator of another language, or one that is written twice."""
+    found, previous = problem.found, problem.previous
+    if found is None or previous is None:
+        return None
+    if diagnostic := _colon(problem) or _arrow(problem) or _chain(problem):
+        return diagnostic
+    adjacent = previous.end_pos == found.start
+    if adjacent and (slip := _DOUBLED_SLIPS.get((str(previous), found.text))):
+        right, help_line = slip
+        return _replace_operator(
+            problem, problem.span_of(previous).to(problem.span), f"{previous}{found.text}", right, help_line
+        )
+    if previous == "not" and previous.type == "IDENT" and not problem.is_at_line_start:
+        return _replace_operator(
+            problem,
+            problem.span_of(previous),
+            "not",
+            "!",
+            "it stands before its operand: `!a`, `!(a in b)`",
+        )
+    if "AND" not in problem.accepts or (problem.word and problem.is_at_line_start):
+        return None
+    if problem.word == "not":
+        help_line = "write `!(a in b)`"
+        return Diagnostic(
+            LangCode.WRONG_OPERATOR, "`not` is not an operator", problem.span, help=(help_line,)
+        )
+    long = problem.text[problem.at : problem.at + 2]
+    if slip := _LONG_SLIPS.get(long):
+        return _replace_operator(problem, problem.locate(problem.at, problem.at + 2), long, *slip)
+    if slip := _OPERATOR_SLIPS.get(found.text):
+        return _replace_operator(problem, problem.span, found.text, *slip)
+    return None
+
+
+def _colon(problem: Problem) -> Diagnostic | None:
+    """A `=` between a key and its value."""
+    match problem.tokens[-2:]:
+        case [Token(type="_LBRACE" | "_COMMA" | "_ANNOTATE"), Token()]:
+            if problem.described == "`=`" and "_COLON" in problem.accepts:
+                return _replace_operator(problem, problem.span, "=", ":", "a key ends with `:`")
+    return None
+
+
+def _arrow(problem: Problem) -> Diagnostic | None:
+    """A `=>`, `->` or `:` behind the name of an item, as in lambdas of other languages."""
+    match problem.tokens[-3:]:
+        case [Token(type="_LPAR"), Token(type="IDENT") as item, Token(type="MINUS") as minus]:
+            start, sign = minus.start_pos or 0, "->"
+        case [_, Token(type="_LPAR"), Token(type="IDENT") as item]:
+            start, sign = problem.at, "=>"
+            if problem.described == "`:`" and "_COLON" not in problem.accepts:
+                sign = ":"
+        case _:
+            return None
+    if not problem.text.startswith(sign, start):
+        return None
+    end = start + len(sign)
+    edit = Edit(problem.locate(item.end_pos or 0, end), ",")
+    fix = Fix(f"write `{item},`", (edit,), Applicability.CERTAIN)
+    title = f"`{sign}` does not follow the name of an item"
+    return Diagnostic(LangCode.WRONG_OPERATOR, title, problem.locate(start, end), help=(_ITEM,), fixes=(fix,))
+
+
+def _chain(problem: Problem) -> Diagnostic | None:
+    """A `?.` that was read as the `?` of a choice, which then has no `:`."""
+    statement = problem.statement
+    if "_COLON" not in problem.accepts or statement is None:
+        return None
+    before = None
+    for piece in scan(problem.text, statement.end_pos or 0, problem.at):
+        if before is not None and (before.text, piece.text, before.end) == ("?", ".", piece.start):
+            span = problem.locate(before.start, piece.end)
+            return Diagnostic(LangCode.WRONG_OPERATOR, "`?.` is not an operator", span, help=(_DEFAULT,))
+        before = piece
+    return None
+
+
+def _replace_operator(problem: Problem, span: Span, wrong: str, right: str, help_line: str) -> Diagnostic:
+    fixes = (Fix(f"write `{right}`", (Edit(span, right),), Applicability.CERTAIN),) if right else ()
+    title = f"`{wrong}` is not an operator"
+    help_lines = (help_line,) if help_line else ()
+    return Diagnostic(LangCode.WRONG_OPERATOR, title, span, help=help_lines, fixes=fixes)
