@@ -49,7 +49,7 @@ class CheckCode(StrEnum):
     TEAM_BASE = "K0413"  # a team's profile that extends no active profile of the platform
     TEAM_FILES = "K0414"  # a file or package of two teams, or a file in a team's folder of no team
     PLATFORM_ONLY = "K0415"  # a `team` block or a library's profiles in a team's file
-    DEPENDS_ON_TEAM = "K0416"  # a file of the platform that imports a team's package
+    DEPENDS_ON_TEAM = "K0416"  # an import of a team's package by the platform or another team
     OWNS_READS = "K0417"  # an `owns` that reads more than namespace, labels and service account
     TEAM_PROFILE = "K0418"  # a team with several profiles of which none is the default
     LOST_ADMIT = "K0419"  # a team's queue that admits pods that the platform's rejects

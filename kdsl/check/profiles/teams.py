@@ -165,21 +165,21 @@ class Teams:
         return "" if claim is None else claim.team.name
 
     def _dependencies(self, program: Program) -> Iterator[Diagnostic]:
-        """Report files of the platform that import a team's package."""
+        """Report files of the platform, or of another team, that import a team's package."""
         for file in program.files:
-            if self._owners[file.span.source] is not None:
-                continue
+            own = self._owner(file.span.source)
             for statement in file.imports:
                 package = program.packages.get(statement.package.text)
                 owners = [self._owners[each.span.source] for each in package.files] if package else []
                 claim = next((each for each in owners if each is not None), None)
-                if claim is not None:
+                if claim is not None and claim.team.name != own:
+                    importer = f"team `{own}`" if own else "the platform"
                     yield Diagnostic(
                         CheckCode.DEPENDS_ON_TEAM,
-                        f"the platform cannot import `{statement.package.text}`, which is "
+                        f"{importer} cannot import `{statement.package.text}`, which is "
                         f"team `{claim.team.name}`'s",
                         statement.package.span,
-                        "the team could change the platform's rules",
+                        f"the team could change the rules of {importer}",
                         secondary=(Label(claim.span, "the team's files are these"),),
                         help=("move the shared declarations into a package of the platform",),
                     )
