@@ -24,7 +24,7 @@ from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
 if TYPE_CHECKING:
-    from kdsl.check.analyses.change import Change
+    from kdsl.check.analyses.change import PropertyChange
     from kdsl.explain.moves import Moves
     from kdsl.sim.comparison import Side
 
@@ -184,7 +184,7 @@ def _side(new: str, rules: tuple[Path, ...], config: Path | None, profile: str |
 
 def _between_folders(
     old: Path, new: Path, config: Path | None, profile: str | None
-) -> tuple[tuple[Change, ...], Sides]:
+) -> tuple[tuple[PropertyChange, ...], Sides]:
     from kdsl.check.analyses.changes import Version, compare_versions
     from kdsl.configured import configured
     from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX, find_rule_files
@@ -206,7 +206,7 @@ def _between_folders(
 
 def _between_profiles(
     old: str, new: str, paths: tuple[Path, ...], config: Path | None
-) -> tuple[tuple[Change, ...], Sides]:
+) -> tuple[tuple[PropertyChange, ...], Sides]:
     from kdsl.app import find_profile
     from kdsl.check.analyses.changes import compare_profiles
     from kdsl.configured import configured

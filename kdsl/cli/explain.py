@@ -173,12 +173,12 @@ def _print(wanted: _Wanted, explanation: Explanation, source: str) -> None:
 def _ask(wanted: _Wanted, cluster: LiveCluster) -> None:
     """Request the explanation from the running scheduler, and print it."""
     from kdsl.base.errors import KdslError
-    from kdsl.live.questions import Form, Question
+    from kdsl.live.questions import Question, ReportForm
 
     output = wanted.output
-    forms = {"text": Form.TEXT, "wide": Form.WIDE, "name": Form.NAME}
+    forms = {"text": ReportForm.TEXT, "wide": ReportForm.WIDE, "name": ReportForm.NAME}
     question = Question(
-        forms.get(output, Form.DOCUMENT),
+        forms.get(output, ReportForm.DOCUMENT),
         wanted.node or "",
         wanted.what_if,
         wanted.everything,

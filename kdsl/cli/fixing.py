@@ -34,7 +34,7 @@ _STOPS_THE_CHECK = ("K01", "K035")
 """Errors that hide all others, because the rules cannot be loaded."""
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """A file before and after."""
 
     before: bytes
@@ -55,7 +55,7 @@ class Fixed:
     """
 
     findings: tuple[Diagnostic, ...]
-    changes: Mapping[Path, Change] = field(default_factory=dict)
+    changes: Mapping[Path, FileChange] = field(default_factory=dict)
     left: tuple[Left, ...] = ()
 
 
@@ -67,7 +67,7 @@ def fix(check: Check, tries: int | None = None) -> Fixed:
     return _Fixing(check, MAX_TRIES if tries is None else tries).run()
 
 
-def write(changes: Mapping[Path, Change]) -> None:
+def write(changes: Mapping[Path, FileChange]) -> None:
     """Replace the files, each atomically: a reader sees the old text or the new one.
 
     Raises OSError if that fails.
@@ -110,7 +110,7 @@ def _print_left(left: Iterable[Left]) -> None:
         emit(f"left {visible(place)}: {each.why}", to_stderr=True)
 
 
-def show(changes: Mapping[Path, Change]) -> None:
+def show(changes: Mapping[Path, FileChange]) -> None:
     """Print the changes as a unified diff."""
     for path, change in changes.items():
         before, after = (text.decode().splitlines(keepends=True) for text in change)
@@ -152,8 +152,8 @@ class _Attempt:
             return None
         return (_BOM if data.startswith(_BOM) else b"") + text.encode()
 
-    def changes(self) -> Mapping[Path, Change]:
-        return {path: Change(read_named(path, MAX_BYTES), text) for path, text in self.texts.items()}
+    def changes(self) -> Mapping[Path, FileChange]:
+        return {path: FileChange(read_named(path, MAX_BYTES), text) for path, text in self.texts.items()}
 
 
 def _badness(findings: Iterable[Diagnostic]) -> tuple[int, int, int]:

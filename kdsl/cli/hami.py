@@ -162,7 +162,7 @@ def command(
     The exit code is 0 after SIGTERM or SIGINT, 2 for unusable files, access or devices.
     """
     from kdsl.config.hami import DeviceProfile
-    from kdsl.extender.behaviours import Kind
+    from kdsl.extender.behaviours import BehaviourKind
     from kdsl.extender.hami.behaviour import HamiBehaviour
     from kdsl.extender.hami.flags import DeviceSources, own_namespace
     from kdsl.extender.hami.options import HamiOptions
@@ -213,5 +213,5 @@ def command(
         qps=kube_qps,
         burst=kube_burst,
     )
-    service = ExtenderService(ExtenderOptions(), Kind(lambda host: HamiBehaviour(host, options)))
+    service = ExtenderService(ExtenderOptions(), BehaviourKind(lambda host: HamiBehaviour(host, options)))
     run_process(running, service)

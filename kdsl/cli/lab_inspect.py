@@ -34,9 +34,9 @@ def command(trace: Path, form: str) -> None:
 
     Exits with 2 if the trace has mistakes; then it prints the tables alone.
     """
-    from kdsl.lab.inputs.sources import Form, OtherTrace, read_timed
+    from kdsl.lab.inputs.sources import OtherTrace, TraceForm, read_timed
 
-    reading = read_timed(OtherTrace(Form(form), trace))
+    reading = read_timed(OtherTrace(TraceForm(form), trace))
     if reading.diagnostics:
         print_diagnostics(reading.diagnostics, to_stderr=True)
     if has_errors(reading.diagnostics):

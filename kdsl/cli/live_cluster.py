@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kdsl.check.model.rule_set import RuleSet
     from kdsl.live.access import Access
     from kdsl.live.connection import Connection
-    from kdsl.live.listing import Listed
+    from kdsl.live.listing import ListedObjects
     from kdsl.live.questions import Explained, Question
     from kdsl.sim.workload import Workload
 
@@ -120,7 +120,7 @@ class LiveCluster:
 
         wanted = needs(rules, idle_tables(rules, settings), keeps_raw=settings.shows_manifests)
 
-        async def read(connection: Connection) -> tuple[Listed, Access]:
+        async def read(connection: Connection) -> tuple[ListedObjects, Access]:
             access = connection.access
             listed = await list_cluster(connection.client(part="explain"), wanted, str(access.place))
             return listed, access
@@ -144,7 +144,7 @@ class LiveCluster:
         return asyncio.run(run())
 
 
-def _workload(listed: Listed) -> Workload:
+def _workload(listed: ListedObjects) -> Workload:
     from kdsl.sim.workload import Workload
 
     return Workload(

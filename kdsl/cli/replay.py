@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kdsl.base.diagnostic import Diagnostic
-    from kdsl.check.analyses.change import Change
+    from kdsl.check.analyses.change import PropertyChange
     from kdsl.explain.differences import Counts, Mode
     from kdsl.sim.comparison import Side
     from kdsl.sim.replay.thresholds import Threshold
@@ -51,7 +51,7 @@ def replay(
     options: ReplayOptions,
     sides: tuple[Side | None, Side],
     names: tuple[str, str],
-    changes: Sequence[Change] | None,
+    changes: Sequence[PropertyChange] | None,
     output: str,
 ) -> NoReturn:
     """Decide a record under both sides, print the differences, and exit.

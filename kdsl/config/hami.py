@@ -12,7 +12,7 @@ from typing import Final
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.base.span import Source
 from kdsl.config.codes import ConfigCode
-from kdsl.config.hami_tables import ASCEND, ILUVATAR, OF_NODES, OLD_KEYS, SECTIONS, Family
+from kdsl.config.hami_tables import ASCEND, ILUVATAR, OF_NODES, OLD_KEYS, SECTIONS, ChipFamily
 from kdsl.config.kube_rules import Converted
 from kdsl.lang.formatter import format_source
 from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_plain
@@ -131,7 +131,7 @@ class _Run:
         if configs is not None:
             self._family(configs, ASCEND, shared)
 
-    def _family(self, node: YamlNode, family: Family, shared: dict[str, str]) -> None:
+    def _family(self, node: YamlNode, family: ChipFamily, shared: dict[str, str]) -> None:
         if not isinstance(node, YamlSequence):
             self._wrong(node, "the chips", "a list")
             return
@@ -143,7 +143,7 @@ class _Run:
                 continue
             self._chip(item, word.text, family, shared)
 
-    def _chip(self, item: YamlMapping, word: str, family: Family, shared: dict[str, str]) -> None:
+    def _chip(self, item: YamlMapping, word: str, family: ChipFamily, shared: dict[str, str]) -> None:
         base = family.known.get(word, family.base)
         name = base.rpartition(".")[2] if word in family.known else _name(word)
         sets = self.devices.setdefault((base, name), {})

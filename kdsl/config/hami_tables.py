@@ -20,7 +20,7 @@ Keys = Mapping[str, Target]
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ChipFamily:
     """A list of chips: `known` devices by their common word, the device that others extend, and its word."""
 
     known: Mapping[str, str]
@@ -143,7 +143,7 @@ OLD_KEYS: Final[Mapping[tuple[str, str], OldKey]] = {
 }
 """Keys of older versions, by section ("" for the sections themselves)."""
 
-ILUVATAR: Final = Family(
+ILUVATAR: Final = ChipFamily(
     known={
         "MR-V100": "iluvatar.MrV100",
         "MR-V50": "iluvatar.MrV50",
@@ -159,7 +159,7 @@ ILUVATAR: Final = Family(
     },
     without=frozenset({"chipName"}),
 )
-ASCEND: Final = Family(
+ASCEND: Final = ChipFamily(
     known={
         "Ascend910A": "ascend.Ascend910A",
         "Ascend910B2": "ascend.Ascend910B2",

@@ -10,18 +10,21 @@ from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
 from kdsl.config.kube_arguments import Arguments, seconds
-from kdsl.config.kube_plugins import MULTI_POINT_KEY, PLUGINS, WITHOUT_RULES, Point
+from kdsl.config.kube_plugins import MULTI_POINT_KEY, PLUGINS, WITHOUT_RULES, ExtensionPoint
 from kdsl.config.kube_points import Enabled, PluginSet
 
 _HALVES: Final = (
-    (Point.PRE_FILTER, Point.FILTER, attrgetter("predicate")),
-    (Point.FILTER, Point.PRE_FILTER, attrgetter("predicate")),
-    (Point.SCORE, Point.PRE_SCORE, attrgetter("score")),
+    (ExtensionPoint.PRE_FILTER, ExtensionPoint.FILTER, attrgetter("predicate")),
+    (ExtensionPoint.FILTER, ExtensionPoint.PRE_FILTER, attrgetter("predicate")),
+    (ExtensionPoint.SCORE, ExtensionPoint.PRE_SCORE, attrgetter("score")),
 )
 """Points of which the first makes little sense without the second, and the rule that implements both.
 `preScore` alone has no effect.
 """
-_WHOLE: Final[Mapping[str, Point]] = {"VolumeBinding": Point.FILTER, "DynamicResources": Point.FILTER}
+_WHOLE: Final[Mapping[str, ExtensionPoint]] = {
+    "VolumeBinding": ExtensionPoint.FILTER,
+    "DynamicResources": ExtensionPoint.FILTER,
+}
 """Plugins of kdsl that run at all their points if they run at this one."""
 _TIMEOUTS: Final[Mapping[tuple[str, str], float]] = {
     ("VolumeBinding", "bindTimeoutSeconds"): 600,
@@ -46,7 +49,7 @@ def check_gaps(
             and not enabled.has(plugin.name, other)
         ]
         if halves:
-            done = "left out" if point is Point.PRE_FILTER else "used whole"
+            done = "left out" if point is ExtensionPoint.PRE_FILTER else "used whole"
             which = ", ".join(halves)
             title = f"enabled at `{point}` and not at `{other}`: {which}; one rule does both and is {done}"
             yield _warning(title, place, sets, other)
@@ -64,19 +67,19 @@ def check_gaps(
 
 
 def _parts(
-    enabled: Enabled, sets: Mapping[str, PluginSet], name: str, point: Point, place: Span
+    enabled: Enabled, sets: Mapping[str, PluginSet], name: str, point: ExtensionPoint, place: Span
 ) -> Iterator[Diagnostic]:
     """Yield a warning for each point at which a plugin runs in only one of kdsl and kube-scheduler."""
     runs = enabled.has(name, point)
-    skipped = (Point.PRE_FILTER, Point.PRE_SCORE, Point.SCORE, point)
-    others = [each for each in Point if each in PLUGINS[name].points and each not in skipped]
+    skipped = (ExtensionPoint.PRE_FILTER, ExtensionPoint.PRE_SCORE, ExtensionPoint.SCORE, point)
+    others = [each for each in ExtensionPoint if each in PLUGINS[name].points and each not in skipped]
     for other in others:
         if enabled.has(name, other) != runs:
             what = "runs at" if runs else "does not run at"
             yield _warning(f"in kdsl `{name}` {what} `{other}` as it does at `{point}`", place, sets, other)
 
 
-def _warning(title: str, place: Span, sets: Mapping[str, PluginSet], point: Point) -> Diagnostic:
+def _warning(title: str, place: Span, sets: Mapping[str, PluginSet], point: ExtensionPoint) -> Diagnostic:
     """Return a warning at the lists of the point, if there are some, else at `place`."""
     for key in (point, MULTI_POINT_KEY):
         own = sets.get(key)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class Point(StrEnum):
+class ExtensionPoint(StrEnum):
     """The extension points at which a plugin can be enabled, in the order of kube-scheduler."""
 
     PRE_ENQUEUE = "preEnqueue"
@@ -36,8 +36,8 @@ MULTI_POINT_KEY: Final = "multiPoint"
 ALL: Final = "*"
 """The name that disables every plugin."""
 
-_FILTERING: Final = frozenset({Point.PRE_FILTER, Point.FILTER})
-_SCORING: Final = frozenset({Point.PRE_SCORE, Point.SCORE})
+_FILTERING: Final = frozenset({ExtensionPoint.PRE_FILTER, ExtensionPoint.FILTER})
+_SCORING: Final = frozenset({ExtensionPoint.PRE_SCORE, ExtensionPoint.SCORE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,36 +49,40 @@ class KubePlugin:
     """
 
     name: str
-    points: frozenset[Point]
+    points: frozenset[ExtensionPoint]
     weight: int = 0
     predicate: str = ""
     score: str = ""
 
 
-def _rule(name: str, points: Iterable[Point], weight: int = 0) -> KubePlugin:
+def _rule(name: str, points: Iterable[ExtensionPoint], weight: int = 0) -> KubePlugin:
     """Return a plugin that is implemented by rules of its own name."""
     has = frozenset(points)
     rule = f"kubernetes.{name}"
     return KubePlugin(
-        name, has, weight, rule if Point.FILTER in has else "", rule if Point.SCORE in has else ""
+        name,
+        has,
+        weight,
+        rule if ExtensionPoint.FILTER in has else "",
+        rule if ExtensionPoint.SCORE in has else "",
     )
 
 
 MULTI_POINT: Final = (
-    KubePlugin("SchedulingGates", frozenset({Point.PRE_ENQUEUE})),
-    KubePlugin("PrioritySort", frozenset({Point.QUEUE_SORT})),
-    _rule("NodeUnschedulable", {Point.FILTER}),
-    _rule("NodeName", {Point.FILTER}),
-    _rule("TaintToleration", {Point.FILTER, *_SCORING}, weight=3),
+    KubePlugin("SchedulingGates", frozenset({ExtensionPoint.PRE_ENQUEUE})),
+    KubePlugin("PrioritySort", frozenset({ExtensionPoint.QUEUE_SORT})),
+    _rule("NodeUnschedulable", {ExtensionPoint.FILTER}),
+    _rule("NodeName", {ExtensionPoint.FILTER}),
+    _rule("TaintToleration", {ExtensionPoint.FILTER, *_SCORING}, weight=3),
     _rule("NodeAffinity", _FILTERING | _SCORING, weight=2),
     _rule("NodePorts", _FILTERING),
-    _rule("NodeResourcesFit", _FILTERING | _SCORING | {Point.PLACEMENT_SCORE}, weight=1),
+    _rule("NodeResourcesFit", _FILTERING | _SCORING | {ExtensionPoint.PLACEMENT_SCORE}, weight=1),
     _rule("VolumeRestrictions", _FILTERING),
     _rule("NodeVolumeLimits", _FILTERING),
     # It scores with the feature gate StorageCapacityScoring only, which is off.
     KubePlugin(
         "VolumeBinding",
-        _FILTERING | _SCORING | {Point.RESERVE, Point.PRE_BIND},
+        _FILTERING | _SCORING | {ExtensionPoint.RESERVE, ExtensionPoint.PRE_BIND},
         predicate="plugins.VolumeBinding",
     ),
     _rule("VolumeZone", _FILTERING),
@@ -86,15 +90,22 @@ MULTI_POINT: Final = (
     _rule("InterPodAffinity", _FILTERING | _SCORING, weight=2),
     KubePlugin(
         "DynamicResources",
-        _FILTERING | {Point.PRE_ENQUEUE, Point.POST_FILTER, Point.SCORE, Point.RESERVE, Point.PRE_BIND},
+        _FILTERING
+        | {
+            ExtensionPoint.PRE_ENQUEUE,
+            ExtensionPoint.POST_FILTER,
+            ExtensionPoint.SCORE,
+            ExtensionPoint.RESERVE,
+            ExtensionPoint.PRE_BIND,
+        },
         weight=2,
         predicate="plugins.DynamicResources",
         score="plugins.DynamicResources",
     ),
-    KubePlugin("DefaultPreemption", frozenset({Point.PRE_ENQUEUE, Point.POST_FILTER})),
+    KubePlugin("DefaultPreemption", frozenset({ExtensionPoint.PRE_ENQUEUE, ExtensionPoint.POST_FILTER})),
     _rule("NodeResourcesBalancedAllocation", _SCORING, weight=1),
-    _rule("ImageLocality", {Point.SCORE}, weight=1),
-    KubePlugin("DefaultBinder", frozenset({Point.BIND})),
+    _rule("ImageLocality", {ExtensionPoint.SCORE}, weight=1),
+    KubePlugin("DefaultBinder", frozenset({ExtensionPoint.BIND})),
     KubePlugin("NodeDeclaredFeatures", _FILTERING),
 )
 """The default set, in the order of every point."""

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
-from kdsl.config.kube_plugins import ALL, MULTI_POINT, MULTI_POINT_KEY, PLUGINS, Point
+from kdsl.config.kube_plugins import ALL, MULTI_POINT, MULTI_POINT_KEY, PLUGINS, ExtensionPoint
 
 MAX_TOTAL_SCORE = 2**63 - 1
 MAX_NODE_SCORE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedPlugin:
     """A plugin in a list of a profile; `span` is None for one of the default set."""
 
     name: str
@@ -33,8 +33,8 @@ class Listed:
 class PluginSet:
     """The plugins that a profile enables and disables at a point."""
 
-    enabled: tuple[Listed, ...] = ()
-    disabled: tuple[Listed, ...] = ()
+    enabled: tuple[ListedPlugin, ...] = ()
+    disabled: tuple[ListedPlugin, ...] = ()
 
     def disables(self, name: str) -> bool:
         return any(each.name in (name, ALL) for each in self.disabled)
@@ -49,10 +49,10 @@ class Enabled:
     score.
     """
 
-    points: Mapping[Point, tuple[str, ...]]
+    points: Mapping[ExtensionPoint, tuple[str, ...]]
     weights: Mapping[str, int]
 
-    def has(self, plugin: str, point: Point) -> bool:
+    def has(self, plugin: str, point: ExtensionPoint) -> bool:
         """Return whether the plugin runs at the point."""
         return plugin in self.points[point]
 
@@ -65,13 +65,13 @@ def expand(sets: Mapping[str, PluginSet], found: list[Diagnostic]) -> Enabled:
     everywhere = merged(sets.get(MULTI_POINT_KEY, NOTHING))
     _report_twice(everywhere, MULTI_POINT_KEY, found)
     points = {}
-    for point in Point:
+    for point in ExtensionPoint:
         own = sets.get(point, NOTHING)
         _report_twice(own.enabled, point, found)
         found.extend(_without_point(own, point))
         points[point] = _at(point, everywhere, own)
-    listed = (*sets.get(Point.SCORE, NOTHING).enabled, *everywhere)
-    weights = {name: _weight(name, listed) for name in points[Point.SCORE]}
+    listed = (*sets.get(ExtensionPoint.SCORE, NOTHING).enabled, *everywhere)
+    weights = {name: _weight(name, listed) for name in points[ExtensionPoint.SCORE]}
     enabled = Enabled(points, weights)
     if sum(weights.values()) * MAX_NODE_SCORE > MAX_TOTAL_SCORE:
         span = next((each.span for each in listed if each.span and each.weight), None)
@@ -81,24 +81,24 @@ def expand(sets: Mapping[str, PluginSet], found: list[Diagnostic]) -> Enabled:
     return enabled
 
 
-def merged(own: PluginSet) -> tuple[Listed, ...]:
+def merged(own: PluginSet) -> tuple[ListedPlugin, ...]:
     """Return the default set with the changes of a profile's `multiPoint`."""
     last = {each.name: index for index, each in enumerate(own.enabled)}
     replaced: set[int] = set()
-    plugins: list[Listed] = []
+    plugins: list[ListedPlugin] = []
     for plugin in MULTI_POINT:
         if own.disables(plugin.name):
             continue
         index = last.get(plugin.name)
         if index is None:
-            plugins.append(Listed(plugin.name, plugin.weight))
+            plugins.append(ListedPlugin(plugin.name, plugin.weight))
         else:
             plugins.append(own.enabled[index])
             replaced.add(index)
     return (*plugins, *(each for index, each in enumerate(own.enabled) if index not in replaced))
 
 
-def _at(point: Point, everywhere: Sequence[Listed], own: PluginSet) -> tuple[str, ...]:
+def _at(point: ExtensionPoint, everywhere: Sequence[ListedPlugin], own: PluginSet) -> tuple[str, ...]:
     """Return the plugins of one point, in order."""
     listed = [each.name for each in own.enabled if point in PLUGINS[each.name].points]
     expanded = [
@@ -109,13 +109,13 @@ def _at(point: Point, everywhere: Sequence[Listed], own: PluginSet) -> tuple[str
     return tuple(dict.fromkeys((*overriding, *(name for name in expanded if name not in listed), *listed)))
 
 
-def _weight(name: str, listed: Sequence[Listed]) -> int:
+def _weight(name: str, listed: Sequence[ListedPlugin]) -> int:
     """Return the weight that counts: the first weight found, in the point's own list before multiPoint's."""
     return next(each.weight for each in listed if each.name == name) or 1
 
 
-def _report_twice(enabled: Sequence[Listed], point: str, found: list[Diagnostic]) -> None:
-    first: dict[str, Listed] = {}
+def _report_twice(enabled: Sequence[ListedPlugin], point: str, found: list[Diagnostic]) -> None:
+    first: dict[str, ListedPlugin] = {}
     for each in enabled:
         earlier = first.setdefault(each.name, each)
         if earlier is not each:
@@ -126,9 +126,9 @@ def _report_twice(enabled: Sequence[Listed], point: str, found: list[Diagnostic]
             found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, span, secondary=labels))
 
 
-def _without_point(own: PluginSet, point: Point) -> Iterator[Diagnostic]:
+def _without_point(own: PluginSet, point: ExtensionPoint) -> Iterator[Diagnostic]:
     for each in own.enabled:
         if point not in PLUGINS[each.name].points:
             title = f"plugin `{each.name}` has nothing to do at `{point}`"
-            has = ", ".join(f"`{other}`" for other in Point if other in PLUGINS[each.name].points)
+            has = ", ".join(f"`{other}`" for other in ExtensionPoint if other in PLUGINS[each.name].points)
             yield Diagnostic(ConfigCode.WRONG_VALUE, title, each.span, help=(f"it runs at {has}",))

@@ -17,7 +17,7 @@ import yaml
 from kdsl.base.span import Source
 from kdsl.config.kube_extenders import extender_settings
 from kdsl.config.kube_parameters import parameters
-from kdsl.config.kube_plugins import MULTI_POINT, PLUGINS, Point
+from kdsl.config.kube_plugins import MULTI_POINT, PLUGINS, ExtensionPoint
 from kdsl.config.kube_scheduler import KubeProfile, KubeSchedulerConfiguration
 from kdsl.lang.formatter import format_source
 
@@ -151,7 +151,7 @@ class _Queues:
 
     def name_for(self, profile: KubeProfile) -> str:
         """Return the name of a profile's queue; empty where it uses the inherited one."""
-        gated = profile.enabled.has("SchedulingGates", Point.PRE_ENQUEUE)
+        gated = profile.enabled.has("SchedulingGates", ExtensionPoint.PRE_ENQUEUE)
         if gated and self._waits == (1, 10):
             return ""
         return self._names.setdefault(gated, "PrioritySort" if gated else "UngatedPrioritySort")
@@ -176,10 +176,10 @@ def _profile(name: str, profile: KubeProfile, queue: str, origin: str, samples: 
     lines = [f"scheduler {json.dumps(profile.scheduler, ensure_ascii=False)}"]
     if samples and profile.percentage:
         lines.append(f"sample kubernetes.enoughNodes(nodes, {profile.percentage})")
-    if queue and not profile.enabled.has("SchedulingGates", Point.PRE_ENQUEUE):
+    if queue and not profile.enabled.has("SchedulingGates", ExtensionPoint.PRE_ENQUEUE):
         lines.append("// kdsl: ignore[K0708] the configuration does not run SchedulingGates")
     lines += [f"queue {queue}"] if queue else []
-    if not profile.enabled.has("DefaultPreemption", Point.POST_FILTER):
+    if not profile.enabled.has("DefaultPreemption", ExtensionPoint.POST_FILTER):
         lines.append("disable preemption LowerPriority")
     lines += _predicate_changes(_predicates(profile))
     lines += _score_changes(profile)
@@ -187,9 +187,9 @@ def _profile(name: str, profile: KubeProfile, queue: str, origin: str, samples: 
         f"set {rule}.{param} = {value}"
         for (rule, param), value in parameters(
             profile.arguments,
-            filters=profile.enabled.points[Point.FILTER],
-            scores=profile.enabled.points[Point.SCORE],
-            preempts=profile.enabled.has("DefaultPreemption", Point.POST_FILTER),
+            filters=profile.enabled.points[ExtensionPoint.FILTER],
+            scores=profile.enabled.points[ExtensionPoint.SCORE],
+            preempts=profile.enabled.has("DefaultPreemption", ExtensionPoint.POST_FILTER),
         ).items()
     )
     body = "".join(f"  {line}\n" for line in lines)
@@ -199,11 +199,11 @@ def _profile(name: str, profile: KubeProfile, queue: str, origin: str, samples: 
 
 def _predicates(profile: KubeProfile) -> list[str]:
     """Return the plugins that filter and have a rule, in order."""
-    return [name for name in profile.enabled.points[Point.FILTER] if PLUGINS[name].predicate]
+    return [name for name in profile.enabled.points[ExtensionPoint.FILTER] if PLUGINS[name].predicate]
 
 
 def _scores(profile: KubeProfile, plugin: str) -> bool:
-    return bool(PLUGINS[plugin].score) and profile.enabled.has(plugin, Point.SCORE)
+    return bool(PLUGINS[plugin].score) and profile.enabled.has(plugin, ExtensionPoint.SCORE)
 
 
 def _predicate_changes(wanted: Sequence[str]) -> Iterator[str]:

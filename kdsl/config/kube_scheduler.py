@@ -20,8 +20,8 @@ from kdsl.config.documents import not_one
 from kdsl.config.kube_arguments import Arguments, check_arguments
 from kdsl.config.kube_extenders import check_extenders, extender_arguments, ignored_by_scheduler
 from kdsl.config.kube_gaps import check_gaps
-from kdsl.config.kube_plugins import ALL, GATED, MULTI_POINT_KEY, PLUGINS, REMOVED, Point
-from kdsl.config.kube_points import Enabled, Listed, PluginSet, expand
+from kdsl.config.kube_plugins import ALL, GATED, MULTI_POINT_KEY, PLUGINS, REMOVED, ExtensionPoint
+from kdsl.config.kube_points import Enabled, ListedPlugin, PluginSet, expand
 from kdsl.config.misfits import fitting_part, misfits, place_of
 from kdsl.config.schema_files import read_schema
 from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, read_yaml, to_plain
@@ -186,7 +186,7 @@ class _Reader:
 
     def _profile(self, index: int, values: Mapping[str, Any], ignored: Sequence[str]) -> KubeProfile:
         plugins = values.get("plugins", {})
-        keys = (MULTI_POINT_KEY, *Point)
+        keys = (MULTI_POINT_KEY, *ExtensionPoint)
         sets = {key: self._plugin_set(index, key, plugins[key]) for key in keys if key in plugins}
         enabled = expand(sets, self.found)
         place = self._place("profiles", index)
@@ -203,10 +203,10 @@ class _Reader:
     def _plugin_set(self, index: int, point: str, values: Mapping[str, Any]) -> PluginSet:
         """Read the lists of a point; report and leave out enabled plugins that kdsl does not have."""
 
-        def listed(key: str) -> Iterator[Listed]:
+        def listed(key: str) -> Iterator[ListedPlugin]:
             for number, each in enumerate(values.get(key, ())):
                 span = self._place("profiles", index, "plugins", point, key, number, "name")
-                yield Listed(each["name"], each.get("weight", 0), span)
+                yield ListedPlugin(each["name"], each.get("weight", 0), span)
 
         disabled = tuple(listed("disabled"))
         for each in disabled:
@@ -226,12 +226,12 @@ class _Reader:
 
     def _check_needed(self, enabled: Enabled, place: Span) -> None:
         """Report a profile without the plugins that kube-scheduler needs."""
-        if not enabled.points[Point.QUEUE_SORT]:
+        if not enabled.points[ExtensionPoint.QUEUE_SORT]:
             title = "the profile has no plugin at `queueSort`: exactly one is needed"
             self.found.append(
                 Diagnostic(ConfigCode.MISSING_KEY, title, _head(place), help=("enable PrioritySort",))
             )
-        if not enabled.points[Point.BIND]:
+        if not enabled.points[ExtensionPoint.BIND]:
             title = "the profile has no plugin at `bind`: at least one is needed"
             self.found.append(
                 Diagnostic(ConfigCode.MISSING_KEY, title, _head(place), help=("enable DefaultBinder",))

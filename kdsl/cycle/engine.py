@@ -31,7 +31,7 @@ from kdsl.cycle.pending import rejectors_of
 from kdsl.cycle.placing import Placer
 from kdsl.cycle.ports import AttemptState, ClusterSource, DecisionSink, Evictor, Router, Tracer
 from kdsl.cycle.queue import SchedulingQueue
-from kdsl.cycle.record import Record
+from kdsl.cycle.record import AttemptRecord
 from kdsl.cycle.routing import Routes
 from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.search import SearchSettings, rivals_by_row, search
@@ -273,7 +273,9 @@ class Engine:
         if table is None:
             return None
         attempt = Attempt(table, pod, self._cluster.snapshot())
-        record = Record(attempt, Detail.FULL, self._options.tie_break, table.rules or self._options.rules)
+        record = AttemptRecord(
+            attempt, Detail.FULL, self._options.tie_break, table.rules or self._options.rules
+        )
         if not len(attempt.snapshot.order):
             return record.decision(Outcome.UNSCHEDULABLE, message=NO_NODES)
         try:
@@ -295,7 +297,9 @@ class Engine:
         self._begin(pod)
         attempt, contested = found
         options = self._options
-        record = Record(attempt, options.detail, options.tie_break, attempt.table.rules or options.rules)
+        record = AttemptRecord(
+            attempt, options.detail, options.tie_break, attempt.table.rules or options.rules
+        )
         try:
             rejection = fit_on(attempt, contested, node)
         except PluginError as error:
@@ -336,7 +340,7 @@ class Engine:
         if table is None or reason:
             return Decision(pod.key, profile, Outcome.SKIPPED, message=reason, rules=options.rules)
         attempt = Attempt(table, pod, self._cluster.snapshot())
-        record = Record(attempt, detail, options.tie_break, table.rules or options.rules)
+        record = AttemptRecord(attempt, detail, options.tie_break, table.rules or options.rules)
         if not len(attempt.snapshot.order):
             self.nominator.clear(pod)
             return record.decision(Outcome.UNSCHEDULABLE, message=NO_NODES)
@@ -358,7 +362,7 @@ class Engine:
             return f"skip schedule placed pod: {pod.key}"
         return ""
 
-    def _find(self, attempt: Attempt, record: Record) -> str:
+    def _find(self, attempt: Attempt, record: AttemptRecord) -> str:
         """Search, score and choose a node; return an empty string where none is feasible."""
         pod = attempt.pod
         found = search(

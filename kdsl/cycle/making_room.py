@@ -15,7 +15,7 @@ from kdsl.cycle.ports import ClusterSource, Evictor
 from kdsl.cycle.postfilter import MakeRoom, run_post_filters
 from kdsl.cycle.preemption.budgets import DisruptionBudgets
 from kdsl.cycle.preemption.preempt import Preemption
-from kdsl.cycle.record import Record
+from kdsl.cycle.record import AttemptRecord
 from kdsl.cycle.search import rivals_by_row
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.table import Calls
@@ -31,7 +31,7 @@ class RoomMaker:
     draws: Callable[[], Random]
     evictor: Evictor | None = None
 
-    def make_room(self, attempt: Attempt, record: Record) -> Decision:
+    def make_room(self, attempt: Attempt, record: AttemptRecord) -> Decision:
         """Run PostFilter for a pod without a feasible node; the pod stays unschedulable, perhaps
         nominated.
         """

@@ -29,7 +29,7 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import Code
 
 
-class Record(Struct, eq=False):
+class AttemptRecord(Struct, eq=False):
     """The results of an attempt so far; the field of a phase that did not run is empty."""
 
     attempt: Attempt

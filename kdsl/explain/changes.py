@@ -73,7 +73,7 @@ class Operation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WhatIfChange:
     """One change: `on` is `pod`, `pods` or the name of a node; `key` is that of a map field, else empty."""
 
     on: str
@@ -173,27 +173,27 @@ def with_request(pod: PodInfo, name: str, amount: int) -> PodInfo:
     )
 
 
-def request(name: str, amount: int) -> Change:
-    return Change(POD, "requests", Operation.SET, name, quantity_of(name, amount).written)
+def request(name: str, amount: int) -> WhatIfChange:
+    return WhatIfChange(POD, "requests", Operation.SET, name, quantity_of(name, amount).written)
 
 
-def allocatable(node: str, name: str, amount: int) -> Change:
-    return Change(node, "allocatable", Operation.SET, name, quantity_of(name, amount).written)
+def allocatable(node: str, name: str, amount: int) -> WhatIfChange:
+    return WhatIfChange(node, "allocatable", Operation.SET, name, quantity_of(name, amount).written)
 
 
-def toleration_of(taint: Taint) -> Change:
-    return Change(POD, "tolerations", Operation.ADD, "", _taint_text(taint))
+def toleration_of(taint: Taint) -> WhatIfChange:
+    return WhatIfChange(POD, "tolerations", Operation.ADD, "", _taint_text(taint))
 
 
-def without_taint(node: str, taint: Taint) -> Change:
-    return Change(node, "taints", Operation.TAKE, "", _taint_text(taint))
+def without_taint(node: str, taint: Taint) -> WhatIfChange:
+    return WhatIfChange(node, "taints", Operation.TAKE, "", _taint_text(taint))
 
 
 def _taint_text(taint: Taint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
-def parse_change(text: str, nodes: Iterable[str]) -> Change:
+def parse_change(text: str, nodes: Iterable[str]) -> WhatIfChange:
     """Read a change. `nodes` are the names of the nodes. Raises ChangeError."""
     place, operation, value = _split(text)
     if place == PODS:
@@ -201,7 +201,7 @@ def parse_change(text: str, nodes: Iterable[str]) -> Change:
             is_taken = operation is Operation.TAKE and value
             why = f"`{value}` has no namespace" if is_taken else "pods can only be taken away"
             raise ChangeError(why, "write `pods-=NAMESPACE/NAME`")
-        return Change(PODS, "", operation, "", value)
+        return WhatIfChange(PODS, "", operation, "", value)
     if place.startswith("pod."):
         return _checked(POD, place.removeprefix("pod."), operation, value)
     if place.startswith("node."):
@@ -240,22 +240,22 @@ def _node_of(rest: str, names: set[str]) -> tuple[str, str]:
     raise ChangeError(f"there is no node `{meant}`", *did_you_mean(meant, names))
 
 
-def _checked(on: str, rest: str, operation: Operation, value: str | None) -> Change:
+def _checked(on: str, rest: str, operation: Operation, value: str | None) -> WhatIfChange:
     name, _, key = rest.partition(".")
     known = POD_FIELDS if on == POD else NODE_FIELDS
     if name not in known:
         help_ = did_you_mean(name, known) or (f"fields that can be changed: {', '.join(known)}",)
         raise ChangeError(f"`{name}` of a {'pod' if on == POD else 'node'} cannot be changed", *help_)
     if value is None:
-        raise ChangeError("there is no value", _ways(Change(on, name, operation, key)))
-    change = Change(on, name, operation, key, value)
+        raise ChangeError("there is no value", _ways(WhatIfChange(on, name, operation, key)))
+    change = WhatIfChange(on, name, operation, key, value)
     problem = _problem(change)
     if problem is not None:
         raise ChangeError(*problem)
     return change
 
 
-def _ways(bare: Change) -> str:
+def _ways(bare: WhatIfChange) -> str:
     """Return the help for a field without a value: the ways to change it."""
     place = bare.text.removesuffix(bare.operation.value)
     if not bare.key and bare.field in (*_POD_MAPS, *_NODE_MAPS, *_AMOUNTS):
@@ -270,7 +270,7 @@ def _ways(bare: Change) -> str:
     return "write " + ", or ".join(way for way, change in ways.items() if _problem(change) is None)
 
 
-def _problem(change: Change) -> tuple[str, ...] | None:
+def _problem(change: WhatIfChange) -> tuple[str, ...] | None:
     """Return the error in a change of a known field, with help; None where it is valid."""
     name, operation = change.field, change.operation
     place = change.text.partition(operation.value)[0] if operation is not Operation.DROP else change.text[:-1]
@@ -300,7 +300,7 @@ def _problem(change: Change) -> tuple[str, ...] | None:
     return f"`{operation.value}` cannot be done to `{name}`", "docs/explain.md lists the possible changes"
 
 
-def _problem_of_amount(change: Change, place: str) -> tuple[str, ...] | None:
+def _problem_of_amount(change: WhatIfChange, place: str) -> tuple[str, ...] | None:
     if not change.key:
         return f"`{change.field}` is a map", f"write `{place}.RESOURCE=QUANTITY`"
     known = (*CONTAINER_RESOURCES, PODS) if change.is_of_node else CONTAINER_RESOURCES
@@ -316,7 +316,7 @@ def _problem_of_amount(change: Change, place: str) -> tuple[str, ...] | None:
     return None
 
 
-def _problem_of_text(change: Change) -> tuple[str, ...] | None:
+def _problem_of_text(change: WhatIfChange) -> tuple[str, ...] | None:
     """Return the error in an entry of labels, annotations or a node selector that the API server rejects."""
     if not is_label_key(change.key):
         what = "annotation" if change.field == "annotations" else "label"
@@ -326,7 +326,7 @@ def _problem_of_text(change: Change) -> tuple[str, ...] | None:
     return None
 
 
-def _problem_of_taint(change: Change) -> tuple[str, ...] | None:
+def _problem_of_taint(change: WhatIfChange) -> tuple[str, ...] | None:
     _, _, effect = _split_taint(change.value)
     if effect and effect not in EFFECTS:
         return f"`{effect}` is no effect of a taint", *did_you_mean(effect, EFFECTS)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdsl.explain.atoms import Atom
-from kdsl.explain.judgement import Rule
-from kdsl.explain.levers import Amount, Family, Kind, families
+from kdsl.explain.judgement import FilterHooks
+from kdsl.explain.levers import Amount, ChangedObject, LeverFamily, families
 from kdsl.explain.patience import Patience
-from kdsl.explain.worlds import World, WorldChange
+from kdsl.explain.worlds import RunInput, WorldChange
 
 MAX_QUESTIONS = 400
 """The largest number of rule runs in one search; a search that needs more finds nothing."""
@@ -27,7 +27,7 @@ class Cure:
 
     rule: str
     node: str
-    kind: Kind
+    kind: ChangedObject
     steps: tuple[WorldChange, ...]
 
 
@@ -38,32 +38,32 @@ class _TooManyQuestionsError(Exception):
 class CureFinder:
     """Finds cures over one world; the search stops when `patience` is over."""
 
-    def __init__(self, world: World, patience: Patience) -> None:
+    def __init__(self, world: RunInput, patience: Patience) -> None:
         self._world = world
         self._patience = patience
 
     def cures(
-        self, rule: Rule, row: int, atoms: Iterable[Atom], reads: frozenset[str] | None
+        self, rule: FilterHooks, row: int, atoms: Iterable[Atom], reads: frozenset[str] | None
     ) -> tuple[Cure, ...]:
         """Return the smallest cure of each kind of change, if any; of freed resources both the amounts and
         the pods to evict.
         """
         node = self._world.snapshot.info(row)
-        found: dict[tuple[Kind, bool], Cure] = {}
+        found: dict[tuple[ChangedObject, bool], Cure] = {}
         for family in families(self._world, node, tuple(atoms), reads):
-            key = family.kind, bool(family.amounts) and family.kind is Kind.FREED
+            key = family.kind, bool(family.amounts) and family.kind is ChangedObject.FREED
             if key not in found:
                 steps = self._smallest(family, self._asking(rule, row))
                 if steps:
                     found[key] = Cure(rule.name, node.name, family.kind, steps)
         return tuple(sorted(found.values(), key=lambda cure: _KINDS.index(cure.kind)))
 
-    def passes(self, rules: Iterable[Rule], row: int, steps: Sequence[WorldChange]) -> bool:
+    def passes(self, rules: Iterable[FilterHooks], row: int, steps: Sequence[WorldChange]) -> bool:
         """Return whether all `rules` let the pod onto a node after some steps."""
         world, rows = self._world.after(steps), np.array([row], dtype=np.intp)
         return all(not rule.judge(world.pod, world.snapshot, rows).ids[0] for rule in rules)
 
-    def _asking(self, rule: Rule, row: int) -> Passes:
+    def _asking(self, rule: FilterHooks, row: int) -> Passes:
         left = MAX_QUESTIONS
 
         def passes(steps: Sequence[WorldChange]) -> bool:
@@ -76,7 +76,7 @@ class CureFinder:
         return passes
 
     @staticmethod
-    def _smallest(family: Family, passes: Passes) -> tuple[WorldChange, ...]:
+    def _smallest(family: LeverFamily, passes: Passes) -> tuple[WorldChange, ...]:
         """Return the steps of a family that are needed; empty where it does not help."""
         try:
             if family.amounts:
@@ -86,7 +86,7 @@ class CureFinder:
             return ()
 
 
-_KINDS = tuple(Kind)
+_KINDS = tuple(ChangedObject)
 
 
 def _fewest(steps: tuple[WorldChange, ...], passes: Passes) -> tuple[WorldChange, ...]:

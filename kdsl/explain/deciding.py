@@ -15,7 +15,7 @@ from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.comprehensions import each_of
 from kdsl.eval.values import EvalError, Value
 from kdsl.explain.atoms import Atom, Handle, Shown
-from kdsl.explain.places import Place, Places
+from kdsl.explain.places import FactPlace, Places
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 
 Why = Callable[[Frame], tuple[Atom, ...]]
@@ -185,7 +185,7 @@ class Deciding:
         found = Places(self.functions, self.lets).of(expr)
         if found is None or operator == "!=":
             return lambda frame, value: iter(())
-        place: Place = found
+        place: FactPlace = found
         key = None if place.key is None else self.scope.compile(place.key)
 
         def handles(frame: Frame, value: Value) -> Iterator[Handle]:
@@ -211,7 +211,7 @@ def _candidates(operator: str, value: Value) -> Iterator[Value]:
         yield from (value + 1, value - 1)
 
 
-def _switch(place: Place | None, holds: bool) -> tuple[Handle, ...]:
+def _switch(place: FactPlace | None, holds: bool) -> tuple[Handle, ...]:
     return () if place is None or place.key is not None else (Handle(place.on, place.field, "", not holds),)
 
 

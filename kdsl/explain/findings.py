@@ -50,7 +50,7 @@ class JudgedNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RejectionGroup:
     """The number of nodes that a rule rejects for one reason, and the number of those that it `alone`
     rejects.
 
@@ -70,7 +70,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class NodeFit:
     """Steps after which every rule lets the pod onto `node`: verified by running the rules."""
 
     node: str
@@ -94,11 +94,11 @@ class Findings:
     passing: int
     never: int
     rules: tuple[str, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[RejectionGroup, ...]
     nodes: tuple[JudgedNode, ...]
     asked: JudgedNode | None
     cures: tuple[Cure, ...]
-    fits: tuple[Fit, ...]
+    fits: tuple[NodeFit, ...]
     cards: tuple[RefusedCards, ...] = ()
     home: JudgedNode | None = None
     errors: int = 0

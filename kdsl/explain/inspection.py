@@ -18,11 +18,11 @@ from kdsl.explain.cards import READS as CARD_READS
 from kdsl.explain.cards import CardExplainer, CardsOfNode, RefusedCards, count_refused
 from kdsl.explain.cures import Cure, CureFinder
 from kdsl.explain.failed_requires import ExplainedPredicates, FailedRequire
-from kdsl.explain.findings import Findings, Fit, Group, JudgedNode, Rejected
-from kdsl.explain.judgement import Contested, Judgement, Rule, judge_all, rules_of, with_pods
-from kdsl.explain.levers import Kind
+from kdsl.explain.findings import Findings, JudgedNode, NodeFit, Rejected, RejectionGroup
+from kdsl.explain.judgement import Contested, FilterHooks, Judgement, judge_all, rules_of, with_pods
+from kdsl.explain.levers import ChangedObject
 from kdsl.explain.patience import Patience
-from kdsl.explain.worlds import World, WorldChange
+from kdsl.explain.worlds import RunInput, WorldChange
 from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import HookTable
 from kdsl.plan.compile.scope import CompiledFunctions
@@ -79,7 +79,7 @@ def inspect(
 
 @dataclass(frozen=True, slots=True)
 class _Inspector:
-    rules: tuple[Rule, ...]
+    rules: tuple[FilterHooks, ...]
     predicates: ExplainedPredicates
     pod: PodInfo
     snapshot: Snapshot
@@ -95,7 +95,7 @@ class _Inspector:
         nearest = self._nearest(counts, inspection.everything)
         is_stuck = len(rejected) == len(counts)
         cures: tuple[Cure, ...] = ()
-        fits: tuple[Fit, ...] = ()
+        fits: tuple[NodeFit, ...] = ()
         if asked is not None:
             cures, fits = self._help({each.rule: asked for each in asked.rejected}, [asked])
         elif is_stuck and nearest:
@@ -131,7 +131,7 @@ class _Inspector:
             found |= np.array([matches(status) for status in column.table])[column.ids]
         return found
 
-    def _groups(self, counts: NDArray[np.int64], nearest: Sequence[JudgedNode]) -> tuple[Group, ...]:
+    def _groups(self, counts: NDArray[np.int64], nearest: Sequence[JudgedNode]) -> tuple[RejectionGroup, ...]:
         nodes: Counter[tuple[int, str, str, Code, bool]] = Counter()
         alone: Counter[tuple[int, str, str, Code, bool]] = Counter()
         first: dict[tuple[int, str, str, Code, bool], int] = {}
@@ -149,7 +149,9 @@ class _Inspector:
         names = tuple(self.judgement.columns)
         groups = [
             (
-                Group(names[key[0]], key[3], key[1], key[2], nodes[key], alone[key], is_error=key[4]),
+                RejectionGroup(
+                    names[key[0]], key[3], key[1], key[2], nodes[key], alone[key], is_error=key[4]
+                ),
                 first[key],
             )
             for key in sorted(nodes, key=lambda key: (-nodes[key], key))
@@ -157,7 +159,9 @@ class _Inspector:
         shown = (self._with_nearest(group, at, nearest) for group, at in groups[:SHOWN])
         return (*shown, *(group for group, _ in groups[SHOWN:]))
 
-    def _with_nearest(self, group: Group, first: int, nearest: Sequence[JudgedNode]) -> Group:
+    def _with_nearest(
+        self, group: RejectionGroup, first: int, nearest: Sequence[JudgedNode]
+    ) -> RejectionGroup:
         """Return a group with its nearest node: the first of the listed nodes in it, else its first node."""
         key = group.reason, group.site
 
@@ -247,11 +251,11 @@ class _Inspector:
 
     def _help(
         self, by_rule: Mapping[str, JudgedNode], nearest: Iterable[JudgedNode]
-    ) -> tuple[tuple[Cure, ...], tuple[Fit, ...]]:
+    ) -> tuple[tuple[Cure, ...], tuple[NodeFit, ...]]:
         """Find changes that make each rule pass on its node, and all of them on the nearest nodes."""
         known: dict[tuple[str, str], tuple[Cure, ...]] = {}
         found: list[Cure] = []
-        fits: list[Fit] = []
+        fits: list[NodeFit] = []
         for rule, node in by_rule.items():
             found += self._cures(known, node.node, next(each for each in node.rejected if each.rule == rule))
         for node in nearest:
@@ -267,13 +271,13 @@ class _Inspector:
             row = self.snapshot.row_of(node)
             assert row is not None
             rule = next(rule for rule in self.rules if rule.name == rejected.rule)
-            finder = CureFinder(World.of(self.pod, self._around(row)), self.patience)
+            finder = CureFinder(RunInput.of(self.pod, self._around(row)), self.patience)
             atoms = [atom for failed in rejected.failed for atom in failed.atoms]
             reads = CARD_READS if rule.name == DEVICES else self.predicates.reads(rule.name)
             known[key] = finder.cures(rule, row, atoms, reads)
         return known[key]
 
-    def _fits(self, node: str, cures: Sequence[tuple[Cure, ...]]) -> Iterable[Fit]:
+    def _fits(self, node: str, cures: Sequence[tuple[Cure, ...]]) -> Iterable[NodeFit]:
         """Yield combinations of the cures of all failing rules: of one kind where possible, else the first of
         each.
         """
@@ -281,13 +285,13 @@ class _Inspector:
         # A node without rejections needs no changes.
         if row is None or not cures or not all(cures):
             return
-        finder = CureFinder(World.of(self.pod, self._around(row)), self.patience)
+        finder = CureFinder(RunInput.of(self.pod, self._around(row)), self.patience)
         tried: set[tuple[WorldChange, ...]] = set()
-        for kind in Kind:
+        for kind in ChangedObject:
             chosen = [next((cure for cure in each if cure.kind is kind), each[0]) for each in cures]
             steps = tuple(dict.fromkeys(step for cure in chosen for step in cure.steps))
             if steps not in tried and not self.patience.is_over() and finder.passes(self.rules, row, steps):
-                yield Fit(node, steps)
+                yield NodeFit(node, steps)
             tried.add(steps)
 
 

@@ -32,7 +32,7 @@ MAX_ERRORS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FilterHooks:
     """The hooks of one predicate or plugin in the filter phase; any of them may be missing."""
 
     name: str
@@ -95,12 +95,12 @@ class Rule:
         )
 
 
-def rules_of(table: HookTable) -> tuple[Rule, ...]:
+def rules_of(table: HookTable) -> tuple[FilterHooks, ...]:
     """Return the rules of a profile in its order."""
     pre_filters, filters = dict(table.pre_filters), dict(table.filters)
     names = dict.fromkeys((*pre_filters, *filters))
     return tuple(
-        Rule(
+        FilterHooks(
             name,
             pre_filters.get(name),
             filters.get(name),
@@ -143,7 +143,9 @@ class Judgement:
         return counts
 
 
-def judge_all(rules: Iterable[Rule], pod: PodInfo, snapshot: Snapshot, contested: Contested) -> Judgement:
+def judge_all(
+    rules: Iterable[FilterHooks], pod: PodInfo, snapshot: Snapshot, contested: Contested
+) -> Judgement:
     """Run all `rules` on all nodes; nodes with nominated pods are judged with and without them."""
     rows = snapshot.order
     columns: dict[str, StatusColumn] = {}
@@ -157,7 +159,7 @@ def judge_all(rules: Iterable[Rule], pod: PodInfo, snapshot: Snapshot, contested
 
 
 def _crowd(
-    rule: Rule,
+    rule: FilterHooks,
     pod: PodInfo,
     snapshot: Snapshot,
     column: StatusColumn,

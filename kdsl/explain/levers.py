@@ -22,14 +22,14 @@ from kdsl.explain.changes import (
     DROPPABLE,
     POD,
     PODS,
-    Change,
     Operation,
+    WhatIfChange,
     allocatable,
     request,
     toleration_of,
     without_taint,
 )
-from kdsl.explain.worlds import Freed, World, WorldChange
+from kdsl.explain.worlds import Freed, RunInput, WorldChange
 
 MAX_PODS = 256
 """The largest number of placed pods that are tried as evictions."""
@@ -43,7 +43,7 @@ _MAP_FIELDS = ("labels", "annotations", "nodeSelector")
 _MOST = 2**62
 
 
-class Kind(StrEnum):
+class ChangedObject(StrEnum):
     """The object of a change: the pod, the usage of other pods, or the node."""
 
     POD = "pod"
@@ -65,19 +65,19 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class LeverFamily:
     """Changes that may cure a rule together. Either `steps`, of which as few as possible are used, the first
     dropped first, or `amounts`, each as close to its present value as possible.
     """
 
-    kind: Kind
+    kind: ChangedObject
     steps: tuple[WorldChange, ...] = ()
     amounts: tuple[Amount, ...] = ()
 
 
 def families(
-    world: World, node: NodeInfo, atoms: Iterable[Atom], reads: frozenset[str] | None
-) -> Iterator[Family]:
+    world: RunInput, node: NodeInfo, atoms: Iterable[Atom], reads: frozenset[str] | None
+) -> Iterator[LeverFamily]:
     """Yield the families for a rule with these reads (None: unknown), the mildest families of a kind
     first.
     """
@@ -92,31 +92,35 @@ def families(
     if is_read("pod.devices"):
         yield from _device_requests(pod)
     if is_read("pod.requests"):
-        yield Family(Kind.POD, amounts=tuple(_requests(pod)))
+        yield LeverFamily(ChangedObject.POD, amounts=tuple(_requests(pod)))
     if is_read("pod.tolerations"):
         taints = (*node.taints, *((_CORDON,) if node.unschedulable else ()))
-        yield Family(Kind.POD, tuple(toleration_of(taint) for taint in dict.fromkeys(taints)))
-    yield from _singles(Kind.POD, _pod_changes(handles))
-    yield from _singles(Kind.POD, _annotation_drops(POD, pod.annotations, is_read("pod.annotations")))
+        yield LeverFamily(ChangedObject.POD, tuple(toleration_of(taint) for taint in dict.fromkeys(taints)))
+    yield from _singles(ChangedObject.POD, _pod_changes(handles))
+    yield from _singles(
+        ChangedObject.POD, _annotation_drops(POD, pod.annotations, is_read("pod.annotations"))
+    )
     if is_read("pod"):
-        yield from _singles(Kind.POD, _selector_changes(pod, node))
-        yield Family(Kind.POD, tuple(_drops(pod, is_read)))
+        yield from _singles(ChangedObject.POD, _selector_changes(pod, node))
+        yield LeverFamily(ChangedObject.POD, tuple(_drops(pod, is_read)))
     if is_read("node.usage"):
-        yield Family(Kind.FREED, amounts=tuple(_freed(node)))
+        yield LeverFamily(ChangedObject.FREED, amounts=tuple(_freed(node)))
     yield from _evictions(world, node, is_read)
     if is_read("node.static"):
-        yield from _singles(Kind.NODE, _node_changes(handles, name))
-        yield from _singles(Kind.NODE, _annotation_drops(name, node.annotations, is_read("node.annotations")))
+        yield from _singles(ChangedObject.NODE, _node_changes(handles, name))
+        yield from _singles(
+            ChangedObject.NODE, _annotation_drops(name, node.annotations, is_read("node.annotations"))
+        )
         marks = [without_taint(name, taint) for taint in dict.fromkeys(node.taints)]
         if node.unschedulable:
-            marks.append(Change(name, "unschedulable", Operation.SET, "", "false"))
-        yield Family(Kind.NODE, tuple(marks))
-        yield Family(Kind.NODE, tuple(_wanted_labels(pod, name)))
-        yield Family(Kind.NODE, amounts=tuple(_allocatable(pod, node)))
+            marks.append(WhatIfChange(name, "unschedulable", Operation.SET, "", "false"))
+        yield LeverFamily(ChangedObject.NODE, tuple(marks))
+        yield LeverFamily(ChangedObject.NODE, tuple(_wanted_labels(pod, name)))
+        yield LeverFamily(ChangedObject.NODE, amounts=tuple(_allocatable(pod, node)))
 
 
-def _singles(kind: Kind, steps: Iterable[WorldChange]) -> Iterator[Family]:
-    return (Family(kind, (step,)) for step in steps)
+def _singles(kind: ChangedObject, steps: Iterable[WorldChange]) -> Iterator[LeverFamily]:
+    return (LeverFamily(kind, (step,)) for step in steps)
 
 
 def _unit(name: str, amount: int) -> int:
@@ -140,7 +144,7 @@ def _requests(pod: PodInfo) -> Iterator[Amount]:
         yield Amount(step, 0, _units(amount, unit))
 
 
-def _device_requests(pod: PodInfo) -> Iterator[Family]:
+def _device_requests(pod: PodInfo) -> Iterator[LeverFamily]:
     """Offer less of each extended resource, then of all: memory before compute before the number of cards, by
     the size of the amounts. At least 1 of each is left, since without a request a pod may get a whole card.
     """
@@ -152,14 +156,14 @@ def _device_requests(pod: PodInfo) -> Iterator[Family]:
         if amount > 1
     ]
     for each in offers:
-        yield Family(Kind.POD, amounts=(each,))
-    yield Family(Kind.POD, amounts=tuple(offers))
+        yield LeverFamily(ChangedObject.POD, amounts=(each,))
+    yield LeverFamily(ChangedObject.POD, amounts=tuple(offers))
 
 
 def _annotation_drops(on: str, annotations: Mapping[str, str], is_wanted: bool) -> Iterator[WorldChange]:
     """Offer to drop each annotation."""
     for key in annotations if is_wanted else ():
-        yield Change(on, "annotations", Operation.DROP, key)
+        yield WhatIfChange(on, "annotations", Operation.DROP, key)
 
 
 def _freed(node: NodeInfo) -> Iterator[Amount]:
@@ -194,44 +198,44 @@ def _drops(pod: PodInfo, is_read: Callable[..., bool]) -> Iterator[WorldChange]:
         if not is_read(f"pod.{name}"):
             continue
         if name == "nodeSelector":
-            yield from (Change(POD, name, Operation.DROP, key) for key in pod.node_selector)
+            yield from (WhatIfChange(POD, name, Operation.DROP, key) for key in pod.node_selector)
         else:
-            yield Change(POD, name, Operation.DROP)
+            yield WhatIfChange(POD, name, Operation.DROP)
 
 
 def _selector_changes(pod: PodInfo, node: NodeInfo) -> Iterator[WorldChange]:
     """Offer to set the values in the pod's nodeSelector to those of the node's labels."""
     for key, value in pod.node_selector.items():
         if key in node.labels and node.labels[key] != value:
-            yield Change(POD, "nodeSelector", Operation.SET, key, node.labels[key])
+            yield WhatIfChange(POD, "nodeSelector", Operation.SET, key, node.labels[key])
 
 
 def _wanted_labels(pod: PodInfo, name: str) -> Iterator[WorldChange]:
     """Offer to add the labels that the pod's selector and required affinity ask for: the first that fit."""
     for key, value in pod.node_selector.items():
-        yield Change(name, "labels", Operation.SET, key, value)
+        yield WhatIfChange(name, "labels", Operation.SET, key, value)
     affinity = pod.required_node_affinity
     for term in () if affinity is None else affinity.terms[:1]:
         for one in term.labels:
             match one.operator:
                 case Operator.IN:
-                    yield Change(name, "labels", Operation.SET, one.key, min(one.values, default=""))
+                    yield WhatIfChange(name, "labels", Operation.SET, one.key, min(one.values, default=""))
                 case Operator.EXISTS:
-                    yield Change(name, "labels", Operation.SET, one.key, "true")
+                    yield WhatIfChange(name, "labels", Operation.SET, one.key, "true")
                 case Operator.GT | Operator.LT:
                     bound = one.bound + (1 if one.operator is Operator.GT else -1)
-                    yield Change(name, "labels", Operation.SET, one.key, str(bound))
+                    yield WhatIfChange(name, "labels", Operation.SET, one.key, str(bound))
                 case _:
-                    yield Change(name, "labels", Operation.DROP, one.key)
+                    yield WhatIfChange(name, "labels", Operation.DROP, one.key)
 
 
 def _pod_changes(handles: Iterable[Handle]) -> Iterator[WorldChange]:
     for handle in handles:
         if handle.on == POD and (text := _text(handle.value)) is not None:
             if handle.field in _MAP_FIELDS and handle.key:
-                yield Change(POD, handle.field, Operation.SET, handle.key, text)
+                yield WhatIfChange(POD, handle.field, Operation.SET, handle.key, text)
             elif handle.field in ("priority", "serviceAccount", "schedulerName"):
-                yield Change(POD, handle.field, Operation.SET, "", text)
+                yield WhatIfChange(POD, handle.field, Operation.SET, "", text)
 
 
 def _node_changes(handles: Iterable[Handle], name: str) -> Iterator[WorldChange]:
@@ -239,7 +243,7 @@ def _node_changes(handles: Iterable[Handle], name: str) -> Iterator[WorldChange]
         if handle.on == "node" and (text := _text(handle.value)) is not None:
             is_map = handle.field in ("labels", "annotations", "allocatable") and handle.key
             if is_map or handle.field == "unschedulable":
-                yield Change(name, handle.field, Operation.SET, handle.key, text)
+                yield WhatIfChange(name, handle.field, Operation.SET, handle.key, text)
 
 
 def _text(value: Value) -> str | None:
@@ -253,16 +257,16 @@ def _text(value: Value) -> str | None:
     return str(value) if isinstance(value, (str, int)) else None
 
 
-def _evictions(world: World, node: NodeInfo, is_read: Callable[..., bool]) -> Iterator[Family]:
+def _evictions(world: RunInput, node: NodeInfo, is_read: Callable[..., bool]) -> Iterator[LeverFamily]:
     """Offer to evict the pods of the node, then all pods; the more important are spared first."""
     if is_read("node.usage", "cluster.pods"):
-        yield Family(Kind.FREED, tuple(_gone(node.pods)))
+        yield LeverFamily(ChangedObject.FREED, tuple(_gone(node.pods)))
     if is_read("cluster.pods"):
         placed = [pod for row in sorted(set(world.homes.values())) for pod in world.snapshot.info(row).pods]
         if len(placed) <= MAX_PODS:
-            yield Family(Kind.FREED, tuple(_gone(placed)))
+            yield LeverFamily(ChangedObject.FREED, tuple(_gone(placed)))
 
 
 def _gone(pods: Iterable[PodInfo]) -> Iterator[WorldChange]:
     for pod in sorted(pods, key=lambda each: (-each.priority, each.started_at, each.key)):
-        yield Change(PODS, "", Operation.TAKE, "", pod.key)
+        yield WhatIfChange(PODS, "", Operation.TAKE, "", pod.key)

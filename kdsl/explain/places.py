@@ -16,7 +16,7 @@ _SAME_TEXT = ("int", "double", "quantity", "string", "orValue", "value")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FactPlace:
     """A field of the pod or node (`on`); `key` is the expression of the key of a map field."""
 
     on: str
@@ -33,13 +33,13 @@ class Places:
     functions: CompiledFunctions
     lets: Mapping[int, TypedExpr]
 
-    def of(self, expr: TypedExpr) -> Place | None:
+    def of(self, expr: TypedExpr) -> FactPlace | None:
         """Return the place whose value the expression is; None for any other expression."""
         match expr:
             case Var(slot=slot) if slot in self.lets:
                 return self.of(self.lets[slot])
             case FieldOf(operand=Var(name="pod" | "node" as on), field=name):
-                return Place(on, name)
+                return FactPlace(on, name)
             case CallOf(function=function, args=(operand, key)) if function in _INDEX:
                 return self._entry(self.of(operand), key)
             case KeyOf(operand=operand, key=name, test=False):
@@ -54,10 +54,10 @@ class Places:
         return None
 
     @staticmethod
-    def _entry(place: Place | None, key: TypedExpr) -> Place | None:
+    def _entry(place: FactPlace | None, key: TypedExpr) -> FactPlace | None:
         return None if place is None or place.key is not None else replace(place, key=key)
 
-    def _in_body(self, fn: object, args: tuple[TypedExpr, ...]) -> Place | None:
+    def _in_body(self, fn: object, args: tuple[TypedExpr, ...]) -> FactPlace | None:
         """Return the place in the body of a function; a key that depends on its arguments has no meaning
         outside.
         """
@@ -75,7 +75,7 @@ class _Body(Places):
     args: Mapping[int, TypedExpr]
     caller: Places
 
-    def of(self, expr: TypedExpr) -> Place | None:
+    def of(self, expr: TypedExpr) -> FactPlace | None:
         if isinstance(expr, Var) and expr.slot in self.args:
             return self.caller.of(self.args[expr.slot])
         return Places.of(self, expr)

@@ -7,17 +7,17 @@ from collections.abc import Collection, Iterable
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.errors import InvalidInputError
 from kdsl.cluster.read.codes import InputCode
-from kdsl.explain.changes import PODS, Change, ChangeError, parse_change
+from kdsl.explain.changes import PODS, ChangeError, WhatIfChange, parse_change
 
 
 def parse_changes(
     texts: Iterable[str], nodes: Collection[str], placed: Collection[str]
-) -> tuple[Change, ...]:
+) -> tuple[WhatIfChange, ...]:
     """Read changes to a cluster with these nodes and these placed pods (`namespace/name`).
 
     Raises InvalidInputError with all errors.
     """
-    found: list[Change] = []
+    found: list[WhatIfChange] = []
     problems: list[Diagnostic] = []
     for text in texts:
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
-from kdsl.explain.changes import PODS, Change, with_amount
+from kdsl.explain.changes import PODS, WhatIfChange, with_amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +19,11 @@ class Freed:
     amount: int
 
 
-WorldChange = Change | Freed
+WorldChange = WhatIfChange | Freed
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class RunInput:
     """The input of a run: a pod over a snapshot. `homes` are the rows of placed pods, by key."""
 
     pod: PodInfo
@@ -31,12 +31,12 @@ class World:
     homes: Mapping[str, int]
 
     @classmethod
-    def of(cls, pod: PodInfo, snapshot: Snapshot) -> World:
+    def of(cls, pod: PodInfo, snapshot: Snapshot) -> RunInput:
         """Return the present world."""
         rows = snapshot.order.tolist()
         return cls(pod, snapshot, {placed.key: row for row in rows for placed in snapshot.info(row).pods})
 
-    def after(self, steps: Iterable[WorldChange]) -> World:
+    def after(self, steps: Iterable[WorldChange]) -> RunInput:
         """Return the world after some steps; this one does not change."""
         pod, snapshot = self.pod, self.snapshot
         gone: dict[int, list[str]] = {}
@@ -55,10 +55,10 @@ class World:
             for key in keys:
                 node = node.without_pod(next(placed for placed in node.pods if placed.key == key))
             snapshot = snapshot.overlay(row, node)
-        return World(pod, snapshot, self.homes)
+        return RunInput(pod, snapshot, self.homes)
 
 
-def _changed(snapshot: Snapshot, change: Change) -> Snapshot:
+def _changed(snapshot: Snapshot, change: WhatIfChange) -> Snapshot:
     row = snapshot.row_of(change.on)
     if row is None:
         return snapshot

@@ -28,7 +28,7 @@ MOST_POINTS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class AskedNodes:
     """The feasible nodes, and the reasons of the others: `failed` for now, `never` whatever is evicted."""
 
     left: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Judged:
     never: Mapping[str, str] = field(default_factory=dict)
 
 
-def judge(engine: Engine, pod: PodInfo, names: Sequence[str]) -> Judged:
+def judge(engine: Engine, pod: PodInfo, names: Sequence[str]) -> AskedNodes:
     """Evaluate the predicates on nodes; unknown nodes are rejected for now. Raises RefusedError."""
     attempt, contested = _attempt(engine, pod)
     rows, known = _rows(attempt.snapshot, names)
@@ -53,10 +53,10 @@ def judge(engine: Engine, pod: PodInfo, names: Sequence[str]) -> Judged:
         names = known
     out = column.ids.nonzero()[0]
     if not len(out):
-        return Judged(tuple(names), failed, never)
+        return AskedNodes(tuple(names), failed, never)
     for at, number in zip(out.tolist(), column.ids[out].tolist(), strict=True):
         (never if is_never[number] else failed)[names[at]] = texts[number]
-    return Judged(tuple(compress(names, column.passed.tolist())), failed, never)
+    return AskedNodes(tuple(compress(names, column.passed.tolist())), failed, never)
 
 
 def score(engine: Engine, pod: PodInfo, names: Sequence[str]) -> list[int]:

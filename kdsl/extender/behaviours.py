@@ -18,7 +18,7 @@ NO_NEEDS: Final = Needs(())
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class BehaviourKind:
     """A behaviour: its factory, and the resources it watches besides those of the rules."""
 
     make: Callable[[Host], Behaviour]
@@ -30,4 +30,6 @@ def _hami(host: Host) -> Behaviour:
     return HamiBehaviour(host, HamiOptions(host.made().tables[0].scheduler))
 
 
-BEHAVIOURS: Final[Mapping[str, Kind]] = MappingProxyType({"rules": Kind(RulesBehaviour), "hami": Kind(_hami)})
+BEHAVIOURS: Final[Mapping[str, BehaviourKind]] = MappingProxyType(
+    {"rules": BehaviourKind(RulesBehaviour), "hami": BehaviourKind(_hami)}
+)

@@ -15,7 +15,7 @@ from kdsl.extender.asking import no_profile
 from kdsl.extender.ports import NotReadyError
 from kdsl.extender.protocol import ExtenderBindingArgs
 from kdsl.hooks.specs import QueuedPod
-from kdsl.live.changes import Change, LivePod, Verb
+from kdsl.live.changes import LivePod, ObjectChange, Verb
 from kdsl.live.services import Host
 
 ATTEMPTS: Final = 20
@@ -115,7 +115,7 @@ class Binding:
         else:
             on_end("" if decision.outcome is Outcome.PLACED else _why(decision))
 
-    def _on_change(self, change: Change) -> None:
+    def _on_change(self, change: ObjectChange) -> None:
         """Handle the watch events of pods that were bound or deleted before the answer to the binding."""
         thing = change.object
         if change.uid not in self._waiting or not isinstance(thing, LivePod):

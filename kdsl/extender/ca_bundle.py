@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec import Struct
 
-from kdsl.live.http import Answer, NoAnswerError, Request, Sender
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError, Sender
 from kdsl.live.services import Served
 
 EVERY: Final = 60.0
@@ -75,7 +75,7 @@ class CaBundle:
 
     async def check(self, certificate: bytes) -> None:
         """Check the configuration once, and add the certificate to its bundles."""
-        answer = await self._sender.send(Request("GET", self._path))
+        answer = await self._sender.send(HttpRequest("GET", self._path))
         if not answer.is_success:
             self._note(f"it cannot be read: {_said(answer)}")
             return
@@ -94,7 +94,7 @@ class CaBundle:
                 "value": known.metadata.resource_version,
             }
             body = msgspec.json.encode([test, *steps])
-            answer = await self._sender.send(Request("PATCH", self._path, body, JSON_PATCH))
+            answer = await self._sender.send(HttpRequest("PATCH", self._path, body, JSON_PATCH))
             if not answer.is_success:
                 self._note(f"it cannot be patched: {_said(answer)}")
                 return
@@ -125,5 +125,5 @@ def _read(bundle: str) -> Iterable[x509.Certificate]:
         return []
 
 
-def _said(answer: Answer) -> str:
+def _said(answer: HttpAnswer) -> str:
     return f"{answer.status} {answer.body[:200].decode('utf-8', 'replace')}"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp
 
-from kdsl.extender.behaviours import BEHAVIOURS, Kind
+from kdsl.extender.behaviours import BEHAVIOURS, BehaviourKind
 from kdsl.extender.ca_bundle import CaBundle
 from kdsl.extender.gate import Gate, Limits
 from kdsl.extender.ports import Behaviour
@@ -40,10 +40,10 @@ class ExtenderOptions:
 class ExtenderService:
     """A `Service` that answers by the cluster and the rules of its process."""
 
-    def __init__(self, options: ExtenderOptions, kind: Kind | None = None) -> None:
+    def __init__(self, options: ExtenderOptions, kind: BehaviourKind | None = None) -> None:
         """`kind` is given if the behaviour has its own settings."""
         self._options = options
-        self._kind: Kind = kind or BEHAVIOURS[options.behaviour]
+        self._kind: BehaviourKind = kind or BEHAVIOURS[options.behaviour]
         self.needs = self._kind.needs
         self.bounds = Bounds(2 * options.limits.calls + SPARE_CONNECTIONS, IDLE)
         self._host: Host | None = None

@@ -18,7 +18,7 @@ from kdsl.config.documents import one_document
 from kdsl.config.misfits import misfits, place_of
 from kdsl.config.schema_files import read_schema
 from kdsl.cycle.decision import TieBreak
-from kdsl.lab.inputs.sources import Form, OtherTrace
+from kdsl.lab.inputs.sources import OtherTrace, TraceForm
 from kdsl.lab.orders import OrderFiles
 from kdsl.lab.rules import Value
 from kdsl.lab.time.generating import Generation
@@ -212,8 +212,8 @@ def trace_misfits(root: YamlNode) -> tuple[Diagnostic, ...]:
     found: list[Diagnostic] = []
     for name, trace in traces.entries if isinstance(traces, YamlMapping) else ():
         keys = {key.text for key, _ in trace.entries} if isinstance(trace, YamlMapping) else set()
-        if keys - {"generate"} != {"nodes", "pods"} and not (len(keys) == 1 and keys <= set(Form)):
-            forms = f"`nodes` and `pods`, or one of {', '.join(f'`{form}`' for form in Form)}"
+        if keys - {"generate"} != {"nodes", "pods"} and not (len(keys) == 1 and keys <= set(TraceForm)):
+            forms = f"`nodes` and `pods`, or one of {', '.join(f'`{form}`' for form in TraceForm)}"
             title = (
                 f"the trace `{name.text}` has {' and '.join(f'`{key}`' for key in sorted(keys)) or 'no keys'}"
             )
@@ -225,7 +225,7 @@ def _source(files: Mapping[str, str], folder: Path, generation: Generation | Non
     if "nodes" in files:
         return TraceFiles(folder / files["nodes"], folder / files["pods"], generation)
     ((form, path),) = files.items()
-    return OtherTrace(Form(form), folder / path)
+    return OtherTrace(TraceForm(form), folder / path)
 
 
 def _contender(values: Mapping[str, Any], node: YamlNode) -> Contender:

@@ -78,7 +78,9 @@ class DeviceBuilder(ExpressionBuilder):
         return device_tree.Assign(name, value, span=self._span(meta))
 
     def admit(
-        self, meta: Meta, block: Block[tree.AppliesWhen | tree.Let | tree.Require | device_tree.Change]
+        self,
+        meta: Meta,
+        block: Block[tree.AppliesWhen | tree.Let | tree.Require | device_tree.AdmissionChange],
     ) -> device_tree.Admit:
         return device_tree.Admit(block.statements, dangling=block.dangling, span=self._span(meta))
 
@@ -89,8 +91,8 @@ class DeviceBuilder(ExpressionBuilder):
         key: expression_tree.Expr | None,
         value: expression_tree.Expr,
         where: expression_tree.Expr | None,
-    ) -> device_tree.Change:
-        return device_tree.Change(target, key, value, where, span=self._span(meta))
+    ) -> device_tree.AdmissionChange:
+        return device_tree.AdmissionChange(target, key, value, where, span=self._span(meta))
 
     def fit(
         self, meta: Meta, block: Block[tree.Let | tree.Require | device_tree.Together]

@@ -59,7 +59,7 @@ class Inventory(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Statement):
+class AdmissionChange(Statement):
     """`set target[key] = value [where condition]`: a field that admission writes into a pod."""
 
     target: Name
@@ -72,7 +72,7 @@ class Change(Statement):
 class Admit(Statement):
     """`admit { … }`: the rejections and changes of admission, container by container."""
 
-    body: tuple[AppliesWhen | Let | Require | Change, ...]
+    body: tuple[AppliesWhen | Let | Require | AdmissionChange, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ def _device_line(statement: tree.Statement) -> Doc:
             return Text("charge")
         case device_tree.Fit():
             return Text("fit")
-        case device_tree.Change(target, key, value, where):
+        case device_tree.AdmissionChange(target, key, value, where):
             item = target.text if key is None else f"{target.text}[{format_expr(key)}]"
             return _where(_line(f"set {item} =", value), where)
         case device_tree.Together(by, reason):

@@ -22,7 +22,7 @@ from kdsl.lang.parser import LANGUAGE_VERSION, MAX_ERRORS, ParseResult, parse_fi
 from kdsl.lang.printer import format_file
 from kdsl.lang.twin_forms import Findings, MisfitError, Schema
 from kdsl.lang.twin_records import Group, Part, read_parts_of, schema_of, write_parts_of
-from kdsl.lang.twin_table import BLOCKS, KINDS, PACKAGE, PACKAGE_METADATA, PACKAGE_SPEC, Kind
+from kdsl.lang.twin_table import BLOCKS, KINDS, PACKAGE, PACKAGE_METADATA, PACKAGE_SPEC, DocumentKind
 from kdsl.lang.yaml_tree import Plain, YamlMapping, YamlNode, YamlScalar, read_yaml, resolve_plain
 
 API_VERSION: Final = f"kdsl.dev/v{LANGUAGE_VERSION}"
@@ -141,7 +141,7 @@ def _kind_of(document: YamlNode, found: Findings) -> str:
     return kind.text
 
 
-def _declaration(document: YamlNode, kind: Kind, found: Findings) -> tree.Declaration:
+def _declaration(document: YamlNode, kind: DocumentKind, found: Findings) -> tree.Declaration:
     return kind.make(**_read(document, kind.metadata, kind.spec, found), span=document.span)
 
 

@@ -193,7 +193,7 @@ def schema_of(parts: Iterable[Part]) -> Schema:
 # ---- classes of the tree -----------------------------------------------------------------------------------
 
 
-class Shape(Form, Protocol):
+class RecordShape(Form, Protocol):
     """The form of one class of the tree."""
 
     @property
@@ -271,7 +271,7 @@ class Statements:
     """
 
     name: str
-    shapes: Callable[[], Mapping[str, Shape]]
+    shapes: Callable[[], Mapping[str, RecordShape]]
 
     def read(self, node: YamlNode, found: Findings) -> tree.Statement:
         shapes = self.shapes()

@@ -26,7 +26,7 @@ from kdsl.lang.twin_forms import (
     TypeForm,
     member_of,
 )
-from kdsl.lang.twin_records import Either, Field, Group, Part, Record, Shape, Sole, Statements, WordOr
+from kdsl.lang.twin_records import Either, Field, Group, Part, Record, RecordShape, Sole, Statements, WordOr
 
 EXPRESSION: Final = Expression()
 REASON: Final = Reason()
@@ -66,7 +66,7 @@ _KEYS = Many(
     least=1,
 )
 
-_RULE: Mapping[str, Shape] = {
+_RULE: Mapping[str, RecordShape] = {
     "appliesWhen": Sole(tree.AppliesWhen, "condition", EXPRESSION),
     "let": Record(tree.Let, _NAMED_VALUE),
     "require": Record(tree.Require, (Field("that", "condition", EXPRESSION), _ELSE)),
@@ -91,7 +91,7 @@ _RULE: Mapping[str, Shape] = {
     "param": Record(tree.Param, (Field("name", "name", WORD), *_PARAM_VALUE)),
 }
 _VALUE = Sole(tree.Value, "value", EXPRESSION)
-_SCORE: Mapping[str, Shape] = {
+_SCORE: Mapping[str, RecordShape] = {
     **{key: _RULE[key] for key in ("appliesWhen", "let", "param", "onError")},
     "ignoreWhen": Sole(tree.IgnoreWhen, "condition", EXPRESSION),
     "value": _VALUE,
@@ -103,7 +103,7 @@ _SCORE: Mapping[str, Shape] = {
         Field("by", "by", EXPRESSION),
     ),
 }
-_QUEUE: Mapping[str, Shape] = {
+_QUEUE: Mapping[str, RecordShape] = {
     **{key: _RULE[key] for key in ("let", "param")},
     "admitWhen": Record(
         tree.AdmitWhen,
@@ -114,7 +114,7 @@ _QUEUE: Mapping[str, Shape] = {
         tree.Backoff, (Field("initial", "initial", EXPRESSION), Field("maximum", "maximum", EXPRESSION))
     ),
 }
-_PREEMPTION: Mapping[str, Shape] = {
+_PREEMPTION: Mapping[str, RecordShape] = {
     **{key: _RULE[key] for key in ("let", "param")},
     "eligibleWhen": Record(
         tree.EligibleWhen,
@@ -125,7 +125,7 @@ _PREEMPTION: Mapping[str, Shape] = {
     "candidates": Sole(tree.Candidates, "count", EXPRESSION),
     "chooseBy": Sole(tree.ChooseBy, "keys", _KEYS),
 }
-_DEVICE: Mapping[str, Shape] = {
+_DEVICE: Mapping[str, RecordShape] = {
     **{key: _RULE[key] for key in ("param", "require")},
     "value": _VALUE,
     "orderBy": _QUEUE["orderBy"],
@@ -159,24 +159,24 @@ _DEVICE: Mapping[str, Shape] = {
     ),
     "annotate": Record(device_tree.Annotate, (Field("key", "key", EXPRESSION), *_VALUE_WHERE)),
 }
-_FIELDS: Mapping[str, Shape] = {
+_FIELDS: Mapping[str, RecordShape] = {
     "let": _RULE["let"],
     "set": Record(device_tree.Assign, _NAMED_VALUE),
 }
-_ADMIT: Mapping[str, Shape] = {
+_ADMIT: Mapping[str, RecordShape] = {
     **{key: _RULE[key] for key in ("appliesWhen", "let", "require")},
     "set": Record(
-        device_tree.Change,
+        device_tree.AdmissionChange,
         (Field("name", "target", WORD), Field("key", "key", EXPRESSION, None), *_VALUE_WHERE),
     ),
 }
-_FIT: Mapping[str, Shape] = {
+_FIT: Mapping[str, RecordShape] = {
     **{key: _RULE[key] for key in ("let", "require")},
     "together": Record(
         device_tree.Together, (Field("by", "by", EXPRESSION), Field("else", "reason", REASON))
     ),
 }
-_PROFILE: Mapping[str, Shape] = {
+_PROFILE: Mapping[str, RecordShape] = {
     "scheduler": Sole(profile_tree.SchedulerName, "name", TEXT),
     "check": Sole(profile_tree.CheckPredicates, "all", OneOf({"all": True, "first": False})),
     "sample": Sole(profile_tree.SampleSize, "count", EXPRESSION),
@@ -213,7 +213,7 @@ _RIGHTS = (
     "disable predicates",
     "disable scores",
 )
-_TEAM: Mapping[str, Shape] = {
+_TEAM: Mapping[str, RecordShape] = {
     "owns": Sole(profile_tree.Owns, "condition", EXPRESSION),
     "files": Sole(profile_tree.Files, "pattern", TEXT),
     "contact": Sole(profile_tree.Contact, "address", TEXT),
@@ -236,7 +236,7 @@ _TEAM: Mapping[str, Shape] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class DocumentKind:
     """One kind of document: its class, and the parts of its `metadata` and its `spec`."""
 
     make: Callable[..., tree.Declaration]
@@ -248,9 +248,9 @@ _NAMED = (Field("name", "name", WORD),)
 _DECLARED = (*_NAMED, Field("doc", "doc", Doc(), ()))
 _FN_PARAM = Record(tree.FnParam, (Field("name", "name", WORD), Field("type", "type", TYPE)))
 
-KINDS: Mapping[str, Kind] = {
-    "Param": Kind(tree.Param, _NAMED, _PARAM_VALUE),
-    "Fn": Kind(
+KINDS: Mapping[str, DocumentKind] = {
+    "Param": DocumentKind(tree.Param, _NAMED, _PARAM_VALUE),
+    "Fn": DocumentKind(
         tree.Fn,
         _DECLARED,
         (
@@ -260,7 +260,7 @@ KINDS: Mapping[str, Kind] = {
             Field("value", "body", EXPRESSION),
         ),
     ),
-    "Predicate": Kind(
+    "Predicate": DocumentKind(
         tree.Predicate,
         _DECLARED,
         (
@@ -268,20 +268,22 @@ KINDS: Mapping[str, Kind] = {
             Field("body", "body", Many(RULE, block=True)),
         ),
     ),
-    "Score": Kind(tree.Score, _DECLARED, (Field("body", "body", Many(SCORE, block=True)),)),
-    "Queue": Kind(tree.Queue, _DECLARED, (Field("body", "body", Many(QUEUE, block=True)),)),
-    "Preemption": Kind(tree.Preemption, _DECLARED, (Field("body", "body", Many(PREEMPTION, block=True)),)),
-    "Device": Kind(
+    "Score": DocumentKind(tree.Score, _DECLARED, (Field("body", "body", Many(SCORE, block=True)),)),
+    "Queue": DocumentKind(tree.Queue, _DECLARED, (Field("body", "body", Many(QUEUE, block=True)),)),
+    "Preemption": DocumentKind(
+        tree.Preemption, _DECLARED, (Field("body", "body", Many(PREEMPTION, block=True)),)
+    ),
+    "Device": DocumentKind(
         tree.Device,
         _DECLARED,
         (Field("extends", "extends", NAME, None), Field("body", "body", Many(DEVICE, block=True))),
     ),
-    "Profile": Kind(
+    "Profile": DocumentKind(
         tree.Profile,
         _DECLARED,
         (Field("extends", "extends", NAME, None), Field("body", "body", Many(PROFILE, block=True))),
     ),
-    "Team": Kind(tree.Team, _DECLARED, (Field("body", "body", Many(TEAM, block=True)),)),
+    "Team": DocumentKind(tree.Team, _DECLARED, (Field("body", "body", Many(TEAM, block=True)),)),
 }
 PACKAGE: Final = "Package"
 PACKAGE_METADATA: tuple[Part, ...] = (Field("name", "package", NAME, None),)

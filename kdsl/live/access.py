@@ -19,7 +19,7 @@ from kdsl.live.codes import AccessCode
 from kdsl.live.credentials import FixedCredentials, TokenFile, basic, bearer
 from kdsl.live.kubeconfig import Chosen, choose
 from kdsl.live.plugin_credentials import PluginCredentials
-from kdsl.live.pool import Place
+from kdsl.live.pool import ServerAddress
 from kdsl.live.tls import ClientCertificate, Pem, Tls, Trust
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -50,7 +50,7 @@ class Access:
     `where` is the source of this access, for messages; `namespace` is that of the context, if it names one.
     """
 
-    place: Place
+    place: ServerAddress
     prefix: str
     tls: Tls | None
     credentials: Credentials
@@ -95,7 +95,7 @@ def _inside(options: AccessOptions, clock: Callable[[], float]) -> Access:
         raise _no_cluster(f"{_PORT} is no port: `{port}`", "it is set by the kubelet")
     folder = options.service_account
     tls = Tls(Trust(folder / "ca.crt"), lambda: None, clock)
-    return Access(Place(host, int(port)), "", tls, TokenFile(folder / "token", clock), f"{folder}")
+    return Access(ServerAddress(host, int(port)), "", tls, TokenFile(folder / "token", clock), f"{folder}")
 
 
 async def _outside(
@@ -121,7 +121,7 @@ async def _outside(
     return Access(place, prefix, tls, credentials, chosen.where, chosen.namespace)
 
 
-def _server(chosen: Chosen) -> tuple[Place, str, bool]:
+def _server(chosen: Chosen) -> tuple[ServerAddress, str, bool]:
     server = chosen.cluster.server
     try:
         parts = urlsplit(server)
@@ -133,7 +133,7 @@ def _server(chosen: Chosen) -> tuple[Place, str, bool]:
         help_ = "write it as https://HOST:PORT"
         raise _problem(chosen, AccessCode.KUBECONFIG, f"`{server}` is no address of a server", help_)
     is_secure = parts.scheme == "https"
-    place = Place(host, port or (443 if is_secure else 80), chosen.cluster.tls_server_name)
+    place = ServerAddress(host, port or (443 if is_secure else 80), chosen.cluster.tls_server_name)
     return place, parts.path.rstrip("/"), is_secure
 
 

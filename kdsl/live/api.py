@@ -20,7 +20,7 @@ from kdsl.live import bodies
 from kdsl.live.bodies import JsonObject
 from kdsl.live.changes import PodCondition
 from kdsl.live.events import EventsApi
-from kdsl.live.http import MERGE_PATCH, STRATEGIC_PATCH, NoAnswerError, Request, Sender, always
+from kdsl.live.http import MERGE_PATCH, STRATEGIC_PATCH, HttpRequest, NoAnswerError, Sender, always
 from kdsl.live.lanes import Lane, Lanes
 from kdsl.live.object_paths import (
     EVENTS_GROUP,
@@ -133,12 +133,12 @@ class Api:
     async def bind(self, pod: PodInfo, node: str) -> Result[None]:
         """Bind the pod to a node. The server does not check that the node exists."""
         path = pod_path(pod.namespace, pod.name, "binding")
-        request = Request("POST", path, bodies.binding(pod, node), is_wanted=self._leads)
+        request = HttpRequest("POST", path, bodies.binding(pod, node), is_wanted=self._leads)
         return await self._send(Lane.BIND, Write.BIND, request, _nothing)
 
     async def read_pod(self, namespace: str, name: str) -> Result[SeenPod]:
         """Read the current pod."""
-        request = Request("GET", pod_path(namespace, name))
+        request = HttpRequest("GET", pod_path(namespace, name))
         return await self._send(Lane.BIND, Write.READ, request, _seen_pod)
 
     async def patch_status(
@@ -150,13 +150,13 @@ class Api:
     ) -> Result[SeenPod]:
         """Change a pod's status by a strategic merge patch."""
         path = pod_path(pod.namespace, pod.name, "status")
-        request = Request("PATCH", path, patch, STRATEGIC_PATCH, is_wanted=is_wanted)
+        request = HttpRequest("PATCH", path, patch, STRATEGIC_PATCH, is_wanted=is_wanted)
         return await self._send(lane, Write.STATUS, request, _seen_pod)
 
     async def delete_pod(self, pod: PodInfo) -> Result[None]:
         """Delete the pod with its own grace period; a new pod of the same name stays."""
         path, body = pod_path(pod.namespace, pod.name), bodies.delete_options(pod.uid)
-        request = Request("DELETE", path, body, is_wanted=self._leads)
+        request = HttpRequest("DELETE", path, body, is_wanted=self._leads)
         return await self._send(Lane.EVICT, Write.DELETE, request, _nothing)
 
     async def annotate_pod(
@@ -164,88 +164,88 @@ class Api:
     ) -> Result[None]:
         """Annotate and label the pod; a new pod of the same name is not changed."""
         body = bodies.annotation_patch(annotations, labels=labels, uid=pod.uid)
-        request = Request("PATCH", pod_path(pod.namespace, pod.name), body, MERGE_PATCH)
+        request = HttpRequest("PATCH", pod_path(pod.namespace, pod.name), body, MERGE_PATCH)
         return await self._send(Lane.BIND, Write.POD_ANNOTATIONS, request, _nothing)
 
     async def read_node(self, name: str) -> Result[SeenNode]:
         """Read the current annotations of a node."""
-        return await self._send(Lane.BIND, Write.READ, Request("GET", node_path(name)), _seen_node)
+        return await self._send(Lane.BIND, Write.READ, HttpRequest("GET", node_path(name)), _seen_node)
 
     async def annotate_node(
         self, name: str, annotations: Mapping[str, str], version: str
     ) -> Result[SeenNode]:
         """Annotate a node, if its version is still `version`."""
         body = bodies.annotation_patch(annotations, version=version)
-        request = Request("PATCH", node_path(name), body, MERGE_PATCH)
+        request = HttpRequest("PATCH", node_path(name), body, MERGE_PATCH)
         return await self._send(Lane.BIND, Write.NODE_ANNOTATIONS, request, _seen_node)
 
     async def read_claim(self, namespace: str, name: str) -> Result[JsonObject]:
         """Read a complete PersistentVolumeClaim."""
-        request = Request("GET", claim_path(namespace, name))
+        request = HttpRequest("GET", claim_path(namespace, name))
         return await self._send(Lane.BIND, Write.READ, request, _whole)
 
     async def update_claim(self, claim: JsonObject) -> Result[JsonObject]:
         """Replace a PersistentVolumeClaim that was read before."""
         meta = claim["metadata"]
-        request = Request("PUT", claim_path(meta["namespace"], meta["name"]), encode(claim))
+        request = HttpRequest("PUT", claim_path(meta["namespace"], meta["name"]), encode(claim))
         return await self._send(Lane.BIND, Write.CLAIM, request, _whole)
 
     async def read_device_claim(self, namespace: str, name: str) -> Result[JsonObject]:
         """Read a complete ResourceClaim."""
-        request = Request("GET", device_claim_path(namespace, name))
+        request = HttpRequest("GET", device_claim_path(namespace, name))
         return await self._send(Lane.BIND, Write.READ, request, _device_claim)
 
     async def update_device_claim(self, claim: JsonObject, subresource: str = "") -> Result[JsonObject]:
         """Replace a ResourceClaim that was read before, or its status."""
         meta = claim["metadata"]
         path = device_claim_path(meta["namespace"], meta["name"], subresource)
-        request = Request("PUT", path, bodies.escaped(encode(claim)))
+        request = HttpRequest("PUT", path, bodies.escaped(encode(claim)))
         return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _device_claim)
 
     async def create_device_claim(self, namespace: str, body: bytes) -> Result[JsonObject]:
         """Create a ResourceClaim; return it with its name."""
-        request = Request("POST", device_claims_path(namespace), body)
+        request = HttpRequest("POST", device_claims_path(namespace), body)
         return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _device_claim)
 
     async def delete_device_claim(self, namespace: str, name: str, uid: str) -> Result[None]:
         """Delete the ResourceClaim with this uid."""
-        request = Request("DELETE", device_claim_path(namespace, name), bodies.delete_options(uid))
+        request = HttpRequest("DELETE", device_claim_path(namespace, name), bodies.delete_options(uid))
         return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _nothing)
 
     async def patch_device_claim(self, namespace: str, name: str, patch: bytes) -> Result[None]:
         """Change the status of a ResourceClaim by a strategic merge patch."""
-        request = Request("PATCH", device_claim_path(namespace, name, "status"), patch, STRATEGIC_PATCH)
+        request = HttpRequest("PATCH", device_claim_path(namespace, name, "status"), patch, STRATEGIC_PATCH)
         return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _nothing)
 
     async def read_volume(self, name: str) -> Result[JsonObject]:
         """Read a complete PersistentVolume."""
-        return await self._send(Lane.BIND, Write.READ, Request("GET", volume_path(name)), _whole)
+        return await self._send(Lane.BIND, Write.READ, HttpRequest("GET", volume_path(name)), _whole)
 
     async def update_volume(self, volume: JsonObject) -> Result[JsonObject]:
         """Replace a PersistentVolume that was read before."""
-        request = Request("PUT", volume_path(volume["metadata"]["name"]), encode(volume))
+        request = HttpRequest("PUT", volume_path(volume["metadata"]["name"]), encode(volume))
         return await self._send(Lane.BIND, Write.VOLUME, request, _whole)
 
     async def events_api(self) -> Result[EventsApi]:
         """Return the API that events are written to; asks the server."""
-        asked = await self._send(Lane.EVENT, Write.READ, Request("GET", EVENTS_GROUP), _nothing)
+        asked = await self._send(Lane.EVENT, Write.READ, HttpRequest("GET", EVENTS_GROUP), _nothing)
         if isinstance(asked, Refused) and asked.is_gone:
             return Done(EventsApi.CORE)
         return Done(EventsApi.EVENTS) if isinstance(asked, Done) else asked
 
     async def post_event(self, namespace: str, body: bytes, api: EventsApi) -> Result[None]:
         """Create an event."""
-        request = Request("POST", events_path(namespace, is_core=api is EventsApi.CORE), body)
+        request = HttpRequest("POST", events_path(namespace, is_core=api is EventsApi.CORE), body)
         return await self._send(Lane.EVENT, Write.EVENT, request, _nothing)
 
     async def patch_event(self, namespace: str, name: str, body: bytes, api: EventsApi) -> Result[None]:
         """Update the count of an event that happened again."""
         path = events_path(namespace, name, is_core=api is EventsApi.CORE)
-        request = Request("PATCH", path, body, STRATEGIC_PATCH)
+        request = HttpRequest("PATCH", path, body, STRATEGIC_PATCH)
         return await self._send(Lane.EVENT, Write.SERIES, request, _nothing)
 
     async def _send(
-        self, lane: Lane, write: Write, request: Request, read: Callable[[bytes], T]
+        self, lane: Lane, write: Write, request: HttpRequest, read: Callable[[bytes], T]
     ) -> Result[T]:
         if not has_names(request.path):
             return Refused(400, "BadRequest", f"there is no name to ask for in {visible(request.path)}")

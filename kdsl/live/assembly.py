@@ -32,7 +32,7 @@ from kdsl.live.cache_feed import CacheFeed, FeedListeners
 from kdsl.live.claim_waits import Waits
 from kdsl.live.clocks import SteadyClock
 from kdsl.live.events import Event, EventsApi
-from kdsl.live.evictions import Evictions, Preemption
+from kdsl.live.evictions import Evictions, PlannedPreemption
 from kdsl.live.handshakes import HandshakeKeeper
 from kdsl.live.http import Sender
 from kdsl.live.inbox import Inbox
@@ -50,7 +50,7 @@ from kdsl.live.ports import (
     PortVolumes,
     Victims,
 )
-from kdsl.live.recorder import Recorder
+from kdsl.live.recorder import EventRecorder
 from kdsl.live.reporter import Reporter
 from kdsl.live.run_record import RunRecord
 from kdsl.live.runner import DRAIN, LoopThread
@@ -239,7 +239,7 @@ class LiveScheduler:
     def _note_gated(self, decision: Decision, pod: PodInfo) -> None:
         self.outlets.publish(decision, pod, "")
 
-    def _room_is_made(self, preemption: Preemption, problem: str) -> None:
+    def _room_is_made(self, preemption: PlannedPreemption, problem: str) -> None:
         self._inbox.post(partial(self.loop.room_is_made, preemption, problem))
 
 
@@ -253,7 +253,7 @@ class _Writers:
         observer: WriteObserver,
         waits: Waits,
         known: KnownObjects,
-        ended: Callable[[Preemption, str], None],
+        ended: Callable[[PlannedPreemption, str], None],
         leads: Callable[[], bool],
     ) -> None:
         api = Api(sender, Lanes(), observer, leads)
@@ -261,8 +261,8 @@ class _Writers:
         self.requests = BindingRequests(api)
         self.annotations, self.volumes = Annotations(api), Volumes(api, waits, known.node)
         self.status = StatusWriter(api, options.wall, observer)
-        self.recorder = Recorder(api, options.wall, options.events_api, observer)
-        self.plain_recorder = Recorder(api, options.wall, EventsApi.CORE, observer)
+        self.recorder = EventRecorder(api, options.wall, options.events_api, observer)
+        self.plain_recorder = EventRecorder(api, options.wall, EventsApi.CORE, observer)
         self.evictions = Evictions(
             api, self.recorder, Reporter(options.host), options.wall, ended, observer, leads
         )

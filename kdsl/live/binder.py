@@ -49,7 +49,7 @@ SHOWN_BINDER: Final = "DefaultBinder"
 _LOG: Final = logging.getLogger(__name__)
 
 
-class Settled(Struct, frozen=True, eq=False):
+class BindingOutcome(Struct, frozen=True, eq=False):
     """The result of a binding. With `is_quiet` it is not reported, since too little is known."""
 
     result: BindingResult
@@ -95,7 +95,7 @@ class LiveBinder:
     def __init__(
         self,
         requests: BindingRequests,
-        settled: Callable[[Settled], None],
+        settled: Callable[[BindingOutcome], None],
         gates: BinderGates = NO_GATES,
         in_flight: int = IN_FLIGHT,
     ) -> None:
@@ -188,18 +188,18 @@ class LiveBinder:
         try:
             settled = await self._carry_out(task)
         except PluginError as error:
-            settled = _preempted(task) or Settled(BindingResult.failed(reserved, error))
+            settled = _preempted(task) or BindingOutcome(BindingResult.failed(reserved, error))
         except Exception as error:  # noqa: BLE001 - a bug in kdsl must not reserve the pod's room for ever
             _LOG.exception("binding of pod %s ended with an error", reserved.attempt.pod.key)
             message = f"binding failed: {type(error).__name__}: {error}"
-            settled = Settled(_failure(reserved, message))
+            settled = BindingOutcome(_failure(reserved, message))
         with self._lock:
             del self._tasks[id(reserved)]
             self._with_works -= bool(task.works)
             self._stopped.discard(reserved.attempt.pod.uid)
         self._settled(settled)
 
-    async def _carry_out(self, task: _Task) -> Settled:
+    async def _carry_out(self, task: _Task) -> BindingOutcome:
         reserved = task.reserved
         attempt, node = reserved.attempt, reserved.decision.node
         if task.works:
@@ -217,12 +217,12 @@ class LiveBinder:
         else:
             answer = await self._bind_by_hooks(reserved)
         if answer.end is not BindingEnd.BOUND:
-            return Settled(_result_of(reserved, answer), not answer.is_known)
+            return BindingOutcome(_result_of(reserved, answer), not answer.is_known)
         faults: tuple[Fault, ...] = ()
         if attempt.table.post_binds:
             late = await self._on_thread(lambda: run_post_binds(attempt, node))
             faults = tuple(error.fault for error in late)
-        return Settled(BindingResult(reserved, BindingEnd.BOUND, faults=faults))
+        return BindingOutcome(BindingResult(reserved, BindingEnd.BOUND, faults=faults))
 
     async def _bind_by_hooks(self, reserved: Reserved) -> BindAnswer:
         """Bind the pod by hooks; a hook that failed may have bound the pod nevertheless."""
@@ -238,13 +238,13 @@ class LiveBinder:
             return BindAnswer(BindingEnd.BOUND)
         return BindAnswer(BindingEnd.FAILED, failure.message)
 
-    def _enter(self, task: _Task) -> Settled | None:
+    def _enter(self, task: _Task) -> BindingOutcome | None:
         """Mark a binding as begun, after which it cannot be stopped; return the reason not to begin it."""
         with self._lock:
             task.has_begun = True
         return self._obstacle(task)
 
-    def _obstacle(self, task: _Task) -> Settled | None:
+    def _obstacle(self, task: _Task) -> BindingOutcome | None:
         """Return the reason not to go on with a binding."""
         reserved, gates = task.reserved, self._gates
         node = reserved.decision.node
@@ -252,10 +252,10 @@ class LiveBinder:
         if preempted is not None:
             return preempted
         if not gates.leads():
-            return Settled(_failure(reserved, "this scheduler does not lead any more"), is_quiet=True)
+            return BindingOutcome(_failure(reserved, "this scheduler does not lead any more"), is_quiet=True)
         if not gates.has_node(node):
             error = PluginError.answered(SHOWN_BINDER, "bind", Status(Code.ERROR, (f"node {node} is gone",)))
-            return Settled(BindingResult.failed(reserved, error))
+            return BindingOutcome(BindingResult.failed(reserved, error))
         return None
 
     async def _on_thread(self, call: Callable[[], T]) -> T:
@@ -286,8 +286,8 @@ def is_plain(table: HookTable) -> bool:
     return bool(table.binds) and table.binds[0][0] == DEFAULT_BINDER
 
 
-def _preempted(task: _Task) -> Settled | None:
-    return Settled(_failure(task.reserved, "preempted")) if task.is_stopped else None
+def _preempted(task: _Task) -> BindingOutcome | None:
+    return BindingOutcome(_failure(task.reserved, "preempted")) if task.is_stopped else None
 
 
 def _failure(reserved: Reserved, message: str) -> BindingResult:

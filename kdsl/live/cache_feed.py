@@ -19,7 +19,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision
 from kdsl.cycle.engine import Engine
-from kdsl.live.changes import Change, LiveNode, LivePod, Verb
+from kdsl.live.changes import LiveNode, LivePod, ObjectChange, Verb
 from kdsl.live.known import KnownObjects
 
 _ASSUMED_KINDS: Final = (PersistentVolume, PersistentVolumeClaim)
@@ -74,7 +74,7 @@ class CacheFeed:
         self._leads, self._listeners = leads, listeners
         self.counts = FeedCounts()
 
-    def take(self, change: Change) -> None:
+    def take(self, change: ObjectChange) -> None:
         """Apply a change."""
         self.counts.changes += 1
         thing = change.object
@@ -87,7 +87,7 @@ class CacheFeed:
 
     # ---- pods --------------------------------------------------------------------------------------------
 
-    def _take_pod(self, change: Change, live: LivePod) -> None:
+    def _take_pod(self, change: ObjectChange, live: LivePod) -> None:
         pod = live.info
         is_gone = change.verb is Verb.DROP or pod.is_finished
         if is_gone:
@@ -194,7 +194,7 @@ class CacheFeed:
 
     # ---- nodes and the rest ------------------------------------------------------------------------------
 
-    def _take_node(self, change: Change, live: LiveNode) -> None:
+    def _take_node(self, change: ObjectChange, live: LiveNode) -> None:
         name = live.facts.name
         known = self._known.node(name)
         if change.verb is Verb.DROP:
@@ -208,7 +208,7 @@ class CacheFeed:
         self._known.put_node(live, change.raw)
         self._cache.add_node(live.facts)
 
-    def _take_object(self, change: Change, thing: CatalogObject) -> None:
+    def _take_object(self, change: ObjectChange, thing: CatalogObject) -> None:
         kind = thing.KIND
         if isinstance(thing, PersistentVolumeClaim | ResourceClaim):
             self._listeners.claim_changed(change.key)

@@ -53,7 +53,7 @@ class Verb(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObjectChange:
     """A change of one object, in the order of its resource.
 
     `resource` is the plural name in the API (`pods`), `key` is `namespace/name`, or the name of an object

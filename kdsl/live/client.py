@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias, TypeVar
 
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.http1 import Outcome, encode
 from kdsl.live.pacing import Pace
 from kdsl.live.pool import Pool
@@ -98,7 +98,7 @@ class Client:
         self._authorization: str | None = None
         self._head = b""
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         """Return the answer within `timeout` seconds, repeats included; None: one limit for each of them.
 
         After an answer with `Retry-After` the request is repeated, 10 times at most; so is a read without an
@@ -120,12 +120,12 @@ class Client:
             await asyncio.sleep(delay)
         raise AssertionError("the last repeat returns or raises")
 
-    async def try_once(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def try_once(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         """Return the answer to a request that is sent once only; for callers with their own retries."""
         last = None if timeout is None else asyncio.get_running_loop().time() + timeout
         return await self._once(request, last, 0)
 
-    async def open_lines(self, request: Request, *, timeout: float) -> Outcome:
+    async def open_lines(self, request: HttpRequest, *, timeout: float) -> Outcome:
         """Open a streamed answer; an answer other than 200 is returned complete.
 
         `timeout` is in seconds until the first line of headers. Streams have no rate limit. Raises
@@ -134,7 +134,7 @@ class Client:
         deadline = asyncio.get_running_loop().time() + timeout
         return await self._ask(self._pool.open_lines, request, deadline, 0.0, 0)
 
-    async def _once(self, request: Request, last: float | None, repeat: int) -> Answer:
+    async def _once(self, request: HttpRequest, last: float | None, repeat: int) -> HttpAnswer:
         loop = asyncio.get_running_loop()
         waited = await self._pace.take()
         if not request.is_wanted():
@@ -148,7 +148,7 @@ class Client:
     async def _ask(
         self,
         ask: Callable[[bytes, float], Awaitable[Got]],
-        request: Request,
+        request: HttpRequest,
         deadline: float,
         waited: float,
         repeat: int,
@@ -161,7 +161,7 @@ class Client:
             code = received = 0
             try:
                 outcome = await ask(encode(request, self._head_with(header), self._prefix), deadline)
-                if isinstance(outcome, Answer):
+                if isinstance(outcome, HttpAnswer):
                     code, received = outcome.status, len(outcome.body)
                 else:
                     code = 200
@@ -186,7 +186,7 @@ class Client:
         return self._head
 
 
-def _delay(answer: Answer) -> float | None:
+def _delay(answer: HttpAnswer) -> float | None:
     """Return the seconds after which the server wants the request again; None if it does not want it."""
     if answer.status != _TOO_MANY and answer.status < 500:
         return None

@@ -10,7 +10,7 @@ import kdsl
 from kdsl.base.clock import Clock, SystemClock
 from kdsl.live.access import Access, AccessOptions, find_access
 from kdsl.live.client import DEFAULT_TIMEOUT, Client, Observer, user_agent
-from kdsl.live.http import NoAnswerError, Request
+from kdsl.live.http import HttpRequest, NoAnswerError
 from kdsl.live.pacing import DEFAULT_BURST, DEFAULT_QPS, Pace
 from kdsl.live.pool import MAX_CONNECTIONS, Pool
 
@@ -70,7 +70,7 @@ class Connection:
     async def probe(self) -> bool:
         """Return whether the server answers: it is ready, or at least refuses us."""
         try:
-            answer = await self._prober.try_once(Request("GET", "/readyz"))
+            answer = await self._prober.try_once(HttpRequest("GET", "/readyz"))
         except NoAnswerError:
             return False
         return answer.status < 500 and answer.status != 429

@@ -72,7 +72,7 @@ class Status(Struct, frozen=True):
         return "Too large resource version" in self.message
 
 
-class Frame(Struct, frozen=True):
+class WatchFrame(Struct, frozen=True):
     """A line of a watch."""
 
     type: str
@@ -128,13 +128,13 @@ class Bookmark(Struct, frozen=True):
         return (self.metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
 
 
-_frame: Final = msgspec.json.Decoder(Frame)
+_frame: Final = msgspec.json.Decoder(WatchFrame)
 _page: Final = msgspec.json.Decoder(Page)
 _status: Final = msgspec.json.Decoder(Status)
 _bookmark: Final = msgspec.json.Decoder(Bookmark)
 
 
-def read_frame(line: bytes) -> Frame:
+def read_frame(line: bytes) -> WatchFrame:
     """Read a line of a watch; raise MalformedError."""
     try:
         return _frame.decode(line)

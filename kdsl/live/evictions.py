@@ -25,7 +25,7 @@ from kdsl.live.conditions import StatusWish, patch_for
 from kdsl.live.doorbell import Crew, Doorbell
 from kdsl.live.lanes import Lane
 from kdsl.live.outcomes import Done, Refused, Result
-from kdsl.live.recorder import Recorder
+from kdsl.live.recorder import EventRecorder
 from kdsl.live.reporter import Reporter
 from kdsl.live.retries import repeated
 from kdsl.live.timestamps import to_seconds
@@ -46,7 +46,7 @@ class Eviction:
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
+class PlannedPreemption:
     """A preemption: the room that is made for a pod on a node.
 
     `scheduler` is the `schedulerName` of the preemptor. `displaced` are pods of lower priority that were
@@ -76,17 +76,17 @@ class Evictions:
     def __init__(
         self,
         api: Api,
-        recorder: Recorder,
+        recorder: EventRecorder,
         reporter: Reporter,
         clock: Clock,
-        ended: Callable[[Preemption, str], None],
+        ended: Callable[[PlannedPreemption, str], None],
         observer: WriteObserver = UNOBSERVED,
         leads: Callable[[], bool] = lambda: True,
     ) -> None:
         self._api, self._recorder, self._reporter, self._leads = api, recorder, reporter, leads
         self._clock, self._ended, self._observer = clock, ended, observer
         self._lock = threading.Lock()
-        self._waiting: deque[Preemption] = deque()
+        self._waiting: deque[PlannedPreemption] = deque()
         self._doorbell = Doorbell(self._start_waiting)
         self._crew = Crew("evictions", AT_ONCE, self._start_waiting)
 
@@ -94,7 +94,7 @@ class Evictions:
         """Start, on the running event loop."""
         self._doorbell.connect()
 
-    def submit(self, preemption: Preemption) -> bool:
+    def submit(self, preemption: PlannedPreemption) -> bool:
         """Queue a preemption, from any thread. False if too many wait: try the preemptor again."""
         with self._lock:
             is_full = len(self._waiting) >= CAPACITY
@@ -125,7 +125,7 @@ class Evictions:
             self._observer.queue(Write.DELETE, len(self._waiting))
             self._crew.start(self._make_room(preemption))
 
-    async def _make_room(self, preemption: Preemption) -> None:
+    async def _make_room(self, preemption: PlannedPreemption) -> None:
         progress, started = _Progress(), asyncio.get_running_loop().time()
         try:
             for pod in preemption.displaced:
@@ -139,7 +139,7 @@ class Evictions:
             raise
         self._end(preemption, progress.problem, started)
 
-    def _end(self, preemption: Preemption, problem: str, started: float) -> None:
+    def _end(self, preemption: PlannedPreemption, problem: str, started: float) -> None:
         self._observer.preempted(not problem, asyncio.get_running_loop().time() - started)
         self._ended(preemption, problem)
 
@@ -152,7 +152,7 @@ class Evictions:
         if not isinstance(result, Done) and not _is_over(result):
             _LOG.warning("the nomination of pod %s stays: %s", visible(pod.info.key), result.text)
 
-    async def _evict(self, eviction: Eviction, preemption: Preemption, progress: _Progress) -> None:
+    async def _evict(self, eviction: Eviction, preemption: PlannedPreemption, progress: _Progress) -> None:
         pod = eviction.pod
         if pod.info.is_terminating:
             return  # the pod terminates already: wait for its room, and change nothing

@@ -30,7 +30,7 @@ from kdsl.cycle.decision import Condition
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.waiting import WaitingPods
-from kdsl.explain.changes import PODS, Change
+from kdsl.explain.changes import PODS, WhatIfChange
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.inspection import Inspection
 from kdsl.explain.supposed import parse_changes
@@ -39,7 +39,7 @@ from kdsl.hooks.context import Manifests, PluginContext
 from kdsl.hooks.status import Status
 from kdsl.live.known import KnownObjects
 from kdsl.live.ports import PortManifests
-from kdsl.live.questions import Explained, Form, Question, TooManyError
+from kdsl.live.questions import Explained, Question, ReportForm, TooManyError
 from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.report.answer import outcome_text
 from kdsl.report.explanation import explanation_text, wide_text
@@ -247,7 +247,7 @@ class _Beside:
         self._volumes.cluster = self._annotations.cluster = cluster
 
 
-def _suppose(cluster: ClusterCache, pod: PodInfo, changes: tuple[Change, ...]) -> PodInfo:
+def _suppose(cluster: ClusterCache, pod: PodInfo, changes: tuple[WhatIfChange, ...]) -> PodInfo:
     """Apply changes to a copy of the cluster, and return the changed pod."""
     for change in changes:
         if change.on == PODS:
@@ -265,15 +265,15 @@ def answer(explanation: Explanation, moment: Moment, question: Question) -> Expl
     decision = explanation.decision
     text, document = "", None
     match question.form:
-        case Form.DOCUMENT:
+        case ReportForm.DOCUMENT:
             document = explanation_envelope(explanation, question.traceback)
-        case Form.NAME:
+        case ReportForm.NAME:
             text = outcome_text(decision, explanation.findings, explanation.home)
-        case Form.WIDE:
+        case ReportForm.WIDE:
             text = wide_text(explanation, question.everything, question.traceback)
-        case Form.TEXT if question.everything:
+        case ReportForm.TEXT if question.everything:
             text = wide_text(explanation, True, question.traceback)
-        case Form.TEXT:
+        case ReportForm.TEXT:
             text = explanation_text(explanation, question.width, question.traceback)
     return Explained(
         decision.outcome.value, decision.node, bool(decision.faults), moment.standing, decision.rules, text,

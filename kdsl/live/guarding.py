@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kdsl.base.visible import visible
-from kdsl.live.reviews import ANONYMOUS, CallerReviews, UndecidedError, User, Wanted
+from kdsl.live.reviews import ANONYMOUS, Caller, CallerReviews, UndecidedError, Wanted
 
 OPEN: Final = ("/healthz", "/livez", "/readyz")
 """The paths that need no rights."""
@@ -80,7 +80,7 @@ class Guard:
         has_token = kind.lower() == "bearer" and bool(token.strip())
         if self._reviews is None:
             return forbidden(ANONYMOUS, thing)
-        user: User | None = ANONYMOUS
+        user: Caller | None = ANONYMOUS
         try:
             if has_token:
                 user = await self._reviews.user_of(token.strip())
@@ -117,7 +117,7 @@ def wanted(method: str, path: str) -> Wanted:
     return Wanted("get" if method == "HEAD" else method.lower(), path)
 
 
-def forbidden(user: User, thing: Wanted) -> Response:
+def forbidden(user: Caller, thing: Wanted) -> Response:
     """Answer 403 as the API server does."""
     details: dict[str, Any] = {"name": thing.pod, "kind": "pods"} if thing.namespace else {}
     return _status(403, "Forbidden", thing.refusal(visible(user.name)), details)

@@ -17,7 +17,7 @@ def always() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """A request. `path` begins with a slash and is quoted; `query` pairs are not.
 
     `is_wanted` is asked right before each try, since a request may wait for its turn, or for its repetition.
@@ -32,7 +32,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """A complete answer: names of `headers` are in lower case."""
 
     status: int
@@ -57,7 +57,7 @@ class NoAnswerError(Exception):
 class Sender(Protocol):
     """Sends requests. `kdsl.live.client.Client` is one; tests have their own."""
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         """Return the answer within `timeout` seconds (None: the sender's own limit).
 
         After an answer with `Retry-After` the request is repeated; any other answer is returned unchanged.

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import httptools
 
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 
 MAX_HEAD: Final = 64 * 2**10
 """The most bytes of status line and headers."""
@@ -27,7 +27,7 @@ READ_AHEAD: Final = 2**20
 _LOST: Final = "the server closed the connection"
 
 
-def encode(request: Request, head: bytes, prefix: str = "") -> bytes:
+def encode(request: HttpRequest, head: bytes, prefix: str = "") -> bytes:
     """Encode a request as bytes. `head` are the lines common to all requests, `prefix` comes before the path.
 
     Raises ValueError for an unquoted path.
@@ -113,7 +113,7 @@ class LineStream:
         self._connection.fail(f"the server was silent for {timeout:.0f} s")
 
 
-Outcome: TypeAlias = Answer | LineStream
+Outcome: TypeAlias = HttpAnswer | LineStream
 
 
 class Connection(asyncio.Protocol):
@@ -129,13 +129,13 @@ class Connection(asyncio.Protocol):
         self.idle_since = loop.time()
         self._begin()
 
-    async def ask(self, data: bytes, deadline: float) -> Answer:
+    async def ask(self, data: bytes, deadline: float) -> HttpAnswer:
         """Send an encoded request and return its complete answer, before the loop's time `deadline`.
 
         Raises NoAnswerError; after that, or if the caller is cancelled, the connection is unusable.
         """
         outcome = await self._exchange(data, deadline, wants_lines=False)
-        assert isinstance(outcome, Answer)
+        assert isinstance(outcome, HttpAnswer)
         return outcome
 
     async def open_lines(self, data: bytes, deadline: float) -> Outcome:
@@ -284,7 +284,7 @@ class Connection(asyncio.Protocol):
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         headers: Mapping[str, str] = self._headers
         if self._outcome is not None and not self._outcome.done():
-            self._outcome.set_result(Answer(self._status, body, headers))
+            self._outcome.set_result(HttpAnswer(self._status, body, headers))
         if is_last:
             self.abort()
         else:

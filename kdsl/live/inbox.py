@@ -12,7 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from kdsl.live.changes import Change
+from kdsl.live.changes import ObjectChange
 
 CAPACITY: Final = 20_000
 """The most waiting changes."""
@@ -35,7 +35,7 @@ class Inbox:
         self._capacity = capacity
         self._coalesce_from = coalesce_from
         self._filled = threading.Condition()
-        self._changes: OrderedDict[int, Change] = OrderedDict()
+        self._changes: OrderedDict[int, ObjectChange] = OrderedDict()
         self._latest: dict[_Object, int] = {}
         self._messages: deque[Message] = deque()
         self._number = 0
@@ -45,7 +45,7 @@ class Inbox:
         self._is_closed = False
         self._waiters: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
 
-    async def put(self, changes: Sequence[Change]) -> int:
+    async def put(self, changes: Sequence[ObjectChange]) -> int:
         """Add changes; wait while the inbox is full. Return the number of the last one: see `done`."""
         number = 0
         rest = changes
@@ -69,7 +69,7 @@ class Inbox:
         """Wake the scheduling thread, which then checks everything."""
         self.post(lambda: None)
 
-    def take(self, limit: int, timeout: float | None = None) -> tuple[list[Message], list[Change]]:
+    def take(self, limit: int, timeout: float | None = None) -> tuple[list[Message], list[ObjectChange]]:
         """Return all messages and up to `limit` changes; for the scheduling thread only.
 
         Waits up to `timeout` seconds for the first one, None: without limit. The next call marks the changes
@@ -114,7 +114,7 @@ class Inbox:
     def _has_any(self) -> bool:
         return bool(self._changes or self._messages)
 
-    def _add(self, changes: Sequence[Change]) -> tuple[int, int]:
+    def _add(self, changes: Sequence[ObjectChange]) -> tuple[int, int]:
         """Add as many changes as there is room for; return their count, and the last number."""
         with self._filled:
             added = 0
@@ -133,7 +133,7 @@ class Inbox:
                 self._filled.notify()
             return added, self._number
 
-    def _pop(self) -> Change:
+    def _pop(self) -> ObjectChange:
         number, change = self._changes.popitem(last=False)
         self._taken = number
         known = (change.resource, change.key, change.uid)

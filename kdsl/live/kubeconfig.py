@@ -24,7 +24,7 @@ from kdsl.live.small_files import read_small
 MAX_FILES: Final = 50
 
 
-class Cluster(Struct, frozen=True, rename="kebab"):
+class KubeconfigCluster(Struct, frozen=True, rename="kebab"):
     """The address of an API server, and the authority to trust there."""
 
     server: str = ""
@@ -35,7 +35,7 @@ class Cluster(Struct, frozen=True, rename="kebab"):
     proxy_url: str = ""
 
 
-class User(Struct, frozen=True, rename="kebab"):
+class KubeconfigUser(Struct, frozen=True, rename="kebab"):
     """The credentials of a user."""
 
     client_certificate: str = ""
@@ -67,12 +67,12 @@ class _Context(Struct, frozen=True):
 
 class _NamedCluster(Struct, frozen=True):
     name: str = ""
-    cluster: Cluster = Cluster()
+    cluster: KubeconfigCluster = KubeconfigCluster()
 
 
 class _NamedUser(Struct, frozen=True):
     name: str = ""
-    user: User = User()
+    user: KubeconfigUser = KubeconfigUser()
 
 
 class _NamedContext(Struct, frozen=True):
@@ -92,9 +92,9 @@ class Chosen:
     """The selected context: its cluster, its user, and the files that define them."""
 
     context: str
-    cluster: Cluster
+    cluster: KubeconfigCluster
     cluster_file: Path
-    user: User
+    user: KubeconfigUser
     user_file: Path
     namespace: str = ""
 
@@ -128,7 +128,7 @@ def choose(paths: Sequence[Path], context: str | None) -> Chosen:
     clusters = _first((path, each.name, each.cluster) for path, file in files for each in file.clusters)
     users = _first((path, each.name, each.user) for path, file in files for each in file.users)
     cluster_file, cluster = _find(clusters, chosen.cluster, "cluster", where)
-    user_file, user = _find(users, chosen.user, "user", where) if chosen.user else (path, User())
+    user_file, user = _find(users, chosen.user, "user", where) if chosen.user else (path, KubeconfigUser())
     return Chosen(name, cluster, cluster_file, user, user_file, chosen.namespace)
 
 

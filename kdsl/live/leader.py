@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from kdsl.base.clock import Clock
 from kdsl.cluster.api.names import is_dns_label, is_dns_subdomain
 from kdsl.live.decode import UNREADABLE, read_status
-from kdsl.live.http import Answer, NoAnswerError, Request, Sender
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError, Sender
 from kdsl.live.lease import (
     Lease,
     LeaseMeta,
@@ -102,7 +102,7 @@ class Leader:
     _is_leader: bool = False
     _expiry: asyncio.TimerHandle | None = None
     _logged: str = ""
-    _writing: asyncio.Task[Answer | None] | None = None
+    _writing: asyncio.Task[HttpAnswer | None] | None = None
     """The write under way: the end of this instance does not interrupt it."""
 
     @property
@@ -198,7 +198,7 @@ class Leader:
             return Lease(LeaseMeta(options.name, options.namespace))
         return self._take(answer)
 
-    async def _write(self, request: Request, started: float) -> bool:
+    async def _write(self, request: HttpRequest, started: float) -> bool:
         """Write the lease; on success this instance leads, from the time `started` on."""
         self._writing = asyncio.ensure_future(self._ask(request))
         answer = await asyncio.shield(self._writing)
@@ -208,7 +208,7 @@ class Leader:
         self._lead(started)
         return True
 
-    async def _ask(self, request: Request) -> Answer | None:
+    async def _ask(self, request: HttpRequest) -> HttpAnswer | None:
         try:
             answer = await self.sender.send(request, timeout=self.options.timeout)
         except NoAnswerError as error:
@@ -234,7 +234,7 @@ class Leader:
             name = f"{self.options.namespace}/{self.options.name}"
             _LOG.warning("the lease cannot be %s: %s: %s", doing, name, reason)
 
-    def _take(self, answer: Answer) -> Lease | None:
+    def _take(self, answer: HttpAnswer) -> Lease | None:
         """Store a lease from the server."""
         try:
             lease = read_lease(answer.body)

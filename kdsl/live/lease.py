@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kdsl.live.http import Request
+from kdsl.live.http import HttpRequest
 
 VERSION: Final = "coordination.k8s.io/v1"
 
@@ -72,21 +72,21 @@ def microtime(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def get_lease(namespace: str, name: str, timeout: str) -> Request:
+def get_lease(namespace: str, name: str, timeout: str) -> HttpRequest:
     """Return the request that reads a lease."""
-    return Request("GET", f"{_path(namespace)}/{quote(name, safe='')}", query=(("timeout", timeout),))
+    return HttpRequest("GET", f"{_path(namespace)}/{quote(name, safe='')}", query=(("timeout", timeout),))
 
 
-def create_lease(lease: Lease, timeout: str) -> Request:
+def create_lease(lease: Lease, timeout: str) -> HttpRequest:
     """Return the request that creates a lease."""
     path = _path(lease.metadata.namespace)
-    return Request("POST", path, msgspec.json.encode(lease), query=(("timeout", timeout),))
+    return HttpRequest("POST", path, msgspec.json.encode(lease), query=(("timeout", timeout),))
 
 
-def update_lease(lease: Lease, timeout: str) -> Request:
+def update_lease(lease: Lease, timeout: str) -> HttpRequest:
     """Return the request that replaces a lease, if its version is still the one that was read."""
     path = f"{_path(lease.metadata.namespace)}/{quote(lease.metadata.name, safe='')}"
-    return Request("PUT", path, msgspec.json.encode(lease), query=(("timeout", timeout),))
+    return HttpRequest("PUT", path, msgspec.json.encode(lease), query=(("timeout", timeout),))
 
 
 def _path(namespace: str) -> str:

@@ -31,7 +31,7 @@ MAX_REPORTED: Final = 10
 
 
 @dataclass(slots=True)
-class Listed:
+class ListedObjects:
     """The objects of a cluster. `manifests` are JSON of the server by kind and key, if kept.
 
     `problems` are warnings about unreadable objects and forbidden resources.
@@ -44,12 +44,12 @@ class Listed:
     problems: list[Diagnostic] = field(default_factory=list)
 
 
-async def list_cluster(sender: Sender, needs: Needs, where: str) -> Listed:
+async def list_cluster(sender: Sender, needs: Needs, where: str) -> ListedObjects:
     """List the needed resources; `where` names the server in messages.
 
     Raises InvalidInputError without an answer, or if listing nodes or pods is forbidden.
     """
-    found = Listed()
+    found = ListedObjects()
     try:
         async with asyncio.timeout(WITHIN):
             pages = await asyncio.gather(*(_raws(sender, each) for each in needs.resources))
@@ -101,7 +101,7 @@ async def _pages(sender: Sender, resource: ApiResource, *, is_paged: bool) -> li
     raise NoAnswerError(f"the list of {resource.name} has no end", may_be_done=False)
 
 
-def _take(found: Listed, resource: ApiResource, raws: Iterable[msgspec.Raw], keeps_raw: bool) -> None:
+def _take(found: ListedObjects, resource: ApiResource, raws: Iterable[msgspec.Raw], keeps_raw: bool) -> None:
     decoder = ObjectDecoder(resource)
     unread = 0
     for raw in raws:

@@ -22,10 +22,10 @@ from kdsl.cycle.decision import Decision, Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.pending import NOBODY
 from kdsl.hooks.specs import QueuedPod
-from kdsl.live.binder import LiveBinder, Settled
+from kdsl.live.binder import BindingOutcome, LiveBinder
 from kdsl.live.cache_feed import CacheFeed
-from kdsl.live.changes import Change
-from kdsl.live.evictions import Preemption
+from kdsl.live.changes import ObjectChange
+from kdsl.live.evictions import PlannedPreemption
 from kdsl.live.inbox import Inbox
 from kdsl.live.outlets import Outlets
 from kdsl.live.ports import Victims
@@ -102,14 +102,14 @@ class SchedulingLoop:
         self._unmade: dict[str, None] = {}
         """The uids of preemptors whose last preemption failed, the oldest first."""
         self._listeners: list[LoopListener] = []
-        self._change_listeners: list[Callable[[Change], object]] = []
+        self._change_listeners: list[Callable[[ObjectChange], object]] = []
         self.counts = LoopCounts()
 
     def listen(self, listener: LoopListener) -> None:
         """Call `listener` for every decision."""
         self._listeners.append(listener)
 
-    def before_each(self, listener: Callable[[Change], object]) -> None:
+    def before_each(self, listener: Callable[[ObjectChange], object]) -> None:
         """Call `listener` with each change before it is applied; on the scheduling thread."""
         self._change_listeners.append(listener)
 
@@ -142,7 +142,7 @@ class SchedulingLoop:
             if not self._may_decide or not self._decide_next():
                 return
 
-    def finish(self, settled: Settled) -> None:
+    def finish(self, settled: BindingOutcome) -> None:
         """Apply the result of a binding."""
         result = self._as_seen(settled.result)
         pod = result.reserved.attempt.pod
@@ -163,7 +163,7 @@ class SchedulingLoop:
         self._engine.adopt(made.tables, made.router, made.options)
         self._feed.reroute()
 
-    def room_is_made(self, preemption: Preemption, problem: str) -> None:
+    def room_is_made(self, preemption: PlannedPreemption, problem: str) -> None:
         """Activate a preemptor: its victims are being deleted, or that failed."""
         pod = preemption.preemptor
         self._engine.queue.let_go(pod.key)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Raw
 
-from kdsl.live.changes import Change, LiveObject, Verb
+from kdsl.live.changes import LiveObject, ObjectChange, Verb
 from kdsl.live.decode import Identity, MalformedError, ObjectDecoder
 from kdsl.live.resources import ApiResource
 
@@ -48,7 +48,7 @@ class Mirror:
         self._keeps_raw = True
         self._known = {key: known._replace(version="") for key, known in self._known.items()}
 
-    def put(self, raw: Raw | bytes) -> tuple[str, list[Change]]:
+    def put(self, raw: Raw | bytes) -> tuple[str, list[ObjectChange]]:
         """Store an existing object; return its version, empty without one, and the changes.
 
         An unchanged object causes no change.
@@ -70,7 +70,7 @@ class Mirror:
         self._known[identity.key] = now
         return identity.version, list(self._changed(identity.key, before, now, raw))
 
-    def drop(self, raw: Raw | bytes) -> tuple[str, list[Change]]:
+    def drop(self, raw: Raw | bytes) -> tuple[str, list[ObjectChange]]:
         """Remove a deleted object; return its last version and the changes, as `put` does."""
         try:
             identity = self._decoder.identify(raw)
@@ -95,14 +95,16 @@ class Mirror:
             self._report(str(error))
             return None
 
-    def _changed(self, key: str, before: Known | None, now: Known, raw: Raw | bytes) -> Iterator[Change]:
+    def _changed(
+        self, key: str, before: Known | None, now: Known, raw: Raw | bytes
+    ) -> Iterator[ObjectChange]:
         if before is not None and before.uid != now.uid:
             yield self._dropped(key, before, before.version, is_stale=True)
         kept = bytes(raw) if self._keeps_raw else b""
-        yield Change(Verb.PUT, self.resource.name, key, now.uid, now.version, now.object, raw=kept)
+        yield ObjectChange(Verb.PUT, self.resource.name, key, now.uid, now.version, now.object, raw=kept)
 
-    def _dropped(self, key: str, known: Known, version: str, *, is_stale: bool = False) -> Change:
-        return Change(Verb.DROP, self.resource.name, key, known.uid, version, known.object, is_stale)
+    def _dropped(self, key: str, known: Known, version: str, *, is_stale: bool = False) -> ObjectChange:
+        return ObjectChange(Verb.DROP, self.resource.name, key, known.uid, version, known.object, is_stale)
 
 
 class Replacement:
@@ -141,7 +143,7 @@ class Replacement:
             return
         self._objects.pop(identity.key, None)
 
-    def finish(self) -> list[Change]:
+    def finish(self) -> list[ObjectChange]:
         """Replace the mirror's objects; return the changes, deletions first."""
         mirror = self._mirror
         known, mirror._known = mirror._known, {key: now for key, (now, _) in self._objects.items()}

@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 from kdsl.base.visible import visible
 from kdsl.live.decode import Details, status_of
-from kdsl.live.http import Answer
+from kdsl.live.http import HttpAnswer
 
 T = TypeVar("T", covariant=True)
 
@@ -45,7 +45,7 @@ class Refused:
     fields: tuple[str, ...] = ()
 
     @staticmethod
-    def of(answer: Answer) -> Refused:
+    def of(answer: HttpAnswer) -> Refused:
         """Read a refusal; a body that is no Status, such as a proxy's, is quoted."""
         found = status_of(answer.body) if len(answer.body) <= _MAX_STATUS else None
         if found is None or not found.message:
@@ -110,7 +110,7 @@ def message_of(failure: Refused | Lost) -> str:
     return failure.message if isinstance(failure, Refused) else failure.reason
 
 
-def _retry_after(answer: Answer, details: Details) -> float | None:
+def _retry_after(answer: HttpAnswer, details: Details) -> float | None:
     """Return the seconds that the server asks to wait."""
     text = answer.headers.get("retry-after", "")
     if text.isascii() and text.isdigit() and len(text) < 6:

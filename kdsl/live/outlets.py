@@ -13,7 +13,7 @@ from kdsl.cycle.decision import Condition, Decision, Outcome
 from kdsl.live.changes import LivePod
 from kdsl.live.conditions import StatusWish
 from kdsl.live.events import Event
-from kdsl.live.evictions import Eviction, Preemption
+from kdsl.live.evictions import Eviction, PlannedPreemption
 from kdsl.live.known import KnownObjects
 from kdsl.live.reporter import Reporter
 
@@ -29,7 +29,7 @@ class WritesStatus(Protocol):
 
 
 class RecordsEvents(Protocol):
-    """Records events, such as `kdsl.live.recorder.Recorder`."""
+    """Records events, such as `kdsl.live.recorder.EventRecorder`."""
 
     def record(self, event: Event) -> bool: ...
 
@@ -37,7 +37,7 @@ class RecordsEvents(Protocol):
 class Evicts(Protocol):
     """Evicts victims, such as `kdsl.live.evictions.Evictions`."""
 
-    def submit(self, preemption: Preemption) -> bool: ...
+    def submit(self, preemption: PlannedPreemption) -> bool: ...
 
 
 class Silence:
@@ -120,7 +120,7 @@ class Outlets:
         A pod that was nominated to the node before finds out at its own next attempt, as in kube-scheduler.
         """
         return self._evictions.submit(
-            Preemption(
+            PlannedPreemption(
                 preemptor,
                 decision.nominated,
                 preemptor.scheduler_name,

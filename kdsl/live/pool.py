@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.live.http import Answer, NoAnswerError
+from kdsl.live.http import HttpAnswer, NoAnswerError
 from kdsl.live.http1 import Connection, LineStream, Outcome
 
 MAX_CONNECTIONS: Final = 64
@@ -23,7 +23,7 @@ _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServerAddress:
     """The address of a server. `server_name` is the name that its certificate must have."""
 
     host: str
@@ -42,7 +42,7 @@ class Pool:
     """
 
     def __init__(
-        self, place: Place, context: Callable[[], ssl.SSLContext | None], most: int = MAX_CONNECTIONS
+        self, place: ServerAddress, context: Callable[[], ssl.SSLContext | None], most: int = MAX_CONNECTIONS
     ) -> None:
         self._place = place
         self._context = context
@@ -51,7 +51,7 @@ class Pool:
         self._open: set[Connection] = set()
         self._slots = asyncio.Semaphore(most)
 
-    async def ask(self, data: bytes, deadline: float) -> Answer:
+    async def ask(self, data: bytes, deadline: float) -> HttpAnswer:
         """Send an encoded request and return its answer before the loop's time `deadline`.
 
         Raises NoAnswerError.

@@ -29,7 +29,7 @@ from kdsl.live.endpoints import Endpoints, Facts
 from kdsl.live.events import EventsApi
 from kdsl.live.explaining import PodExplainer
 from kdsl.live.handover import Handover
-from kdsl.live.http import NoAnswerError, Request
+from kdsl.live.http import HttpRequest, NoAnswerError
 from kdsl.live.inbox import Inbox
 from kdsl.live.leader import Leader
 from kdsl.live.loop import Gates
@@ -351,7 +351,7 @@ async def _events_api(client: Client) -> EventsApi:
 
     It asks once, with a short limit: until then no endpoint is up that could report the missing server.
     """
-    request = Request("GET", f"/apis/{EventsApi.EVENTS.value}")
+    request = HttpRequest("GET", f"/apis/{EventsApi.EVENTS.value}")
     try:
         answer = await client.try_once(request, timeout=_FIRST_ANSWER)
     except NoAnswerError:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from kdsl.live.decode import Status
-from kdsl.live.http import Request
+from kdsl.live.http import HttpRequest
 from kdsl.live.resources import ApiResource
 
 PAGE: Final = 500
@@ -42,28 +42,28 @@ def trouble_of(status: Status) -> Trouble:
     return known.get(status.code, Trouble.SERVER if status.code >= 500 else Trouble.OTHER)
 
 
-def watch_list(resource: ApiResource, version: str, seconds: int) -> Request:
+def watch_list(resource: ApiResource, version: str, seconds: int) -> HttpRequest:
     """Return the watch that begins with all objects, in a state not older than `version`."""
     query = {"watch": "true", "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
     return _get(resource, {**query, **_watching(seconds), "resourceVersion": version})
 
 
-def watch(resource: ApiResource, version: str, seconds: int) -> Request:
+def watch(resource: ApiResource, version: str, seconds: int) -> HttpRequest:
     """Return the watch for changes after `version`; the server ends it after `seconds`."""
     return _get(resource, {"watch": "true", **_watching(seconds), "resourceVersion": version})
 
 
-def first_list(resource: ApiResource) -> Request:
+def first_list(resource: ApiResource) -> HttpRequest:
     """Return the first list: any state, from the server's cache."""
     return _get(resource, {"limit": str(PAGE), "resourceVersion": "0"})
 
 
-def fresh_list(resource: ApiResource, version: str) -> Request:
+def fresh_list(resource: ApiResource, version: str) -> HttpRequest:
     """Return the complete list in a state not older than `version`."""
     return _get(resource, {"resourceVersion": version})
 
 
-def newest_list(resource: ApiResource, token: str = "", *, is_paged: bool = True) -> Request:
+def newest_list(resource: ApiResource, token: str = "", *, is_paged: bool = True) -> HttpRequest:
     """Return the list of the newest state, or its next page."""
     return _get(resource, {"limit": str(PAGE) if is_paged else "", "continue": token})
 
@@ -72,6 +72,8 @@ def _watching(seconds: int) -> dict[str, str]:
     return {"allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
 
 
-def _get(resource: ApiResource, query: dict[str, str]) -> Request:
+def _get(resource: ApiResource, query: dict[str, str]) -> HttpRequest:
     pairs = {"fieldSelector": resource.field_selector, **query}
-    return Request("GET", resource.path, query=tuple((name, value) for name, value in pairs.items() if value))
+    return HttpRequest(
+        "GET", resource.path, query=tuple((name, value) for name, value in pairs.items() if value)
+    )

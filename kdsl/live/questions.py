@@ -20,7 +20,7 @@ MAX_TEXT: Final = 1_000
 _WIDTHS: Final = (20, 1_000)
 
 
-class Form(StrEnum):
+class ReportForm(StrEnum):
     """The form of the answer: a document, or text for people."""
 
     DOCUMENT = "document"
@@ -41,7 +41,7 @@ class Question:
     `width` is that of the text.
     """
 
-    form: Form = Form.DOCUMENT
+    form: ReportForm = ReportForm.DOCUMENT
     node: str = ""
     changes: tuple[str, ...] = ()
     everything: bool = False
@@ -70,9 +70,9 @@ class Question:
             else:
                 given[name] = value
         try:
-            form = Form(given.get("form", Form.DOCUMENT.value))
+            form = ReportForm(given.get("form", ReportForm.DOCUMENT.value))
         except ValueError:
-            raise _invalid("form", "there is no such form", f"forms are {', '.join(Form)}") from None
+            raise _invalid("form", "there is no such form", f"forms are {', '.join(ReportForm)}") from None
         if len(changes) > MAX_CHANGES or any(len(change) > MAX_TEXT for change in changes):
             most = f"at most {MAX_CHANGES} changes of {MAX_TEXT:,} characters are supposed"
             raise _invalid("what-if", "there are too many changes, or one is too long", most)

@@ -46,14 +46,14 @@ class RunsAs:
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class NeededRights:
     """Cluster-wide rights, and those in the scheduler's own namespace."""
 
     cluster: tuple[Grant, ...]
     own: tuple[Grant, ...]
 
 
-def rights(needs: Needs, rules: RuleSet, tables: Sequence[HookTable], runs: RunsAs) -> Rights:
+def rights(needs: Needs, rules: RuleSet, tables: Sequence[HookTable], runs: RunsAs) -> NeededRights:
     """Derive the rights of a scheduler that runs these profiles."""
     cluster = [*_reads(needs)]
     if not runs.is_shadow:
@@ -79,7 +79,7 @@ def rights(needs: Needs, rules: RuleSet, tables: Sequence[HookTable], runs: Runs
             Grant(*leases, ("create",), ("leader election: the first instance makes the lease",)),
             Grant(*leases, ("get", "update"), ("leader election",), (runs.lease,)),
         )
-    return Rights(tuple(cluster), own)
+    return NeededRights(tuple(cluster), own)
 
 
 def _reads(needs: Needs) -> Iterator[Grant]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kdsl.base.visible import visible
-from kdsl.live.rbac import Grant, Rights
+from kdsl.live.rbac import Grant, NeededRights
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class BoundTo:
     service_account: str
 
 
-def manifests(rights: Rights, bound: BoundTo) -> str:
+def manifests(rights: NeededRights, bound: BoundTo) -> str:
     """Return the ClusterRole, the Role (if there is one), and their bindings, as YAML."""
     documents = [_role("ClusterRole", bound, rights.cluster), _binding("ClusterRole", bound)]
     if rights.own:

@@ -30,7 +30,7 @@ _ALREADY_THERE: Final = 409
 _LOG: Final = logging.getLogger(__name__)
 
 
-class Recorder:
+class EventRecorder:
     """Takes events from any thread and writes them to the API server. `record` never blocks.
 
     `jitter` returns random numbers from 0 to 1.

@@ -1,6 +1,6 @@
 """Waiting for an unreachable server: delays grow, and end when the server answers again.
 
-Every reflector has its own `Backoff`; all of them share a `Recovery`. Times are seconds of the loop.
+Every reflector has its own `RetryDelays`; all of them share a `Recovery`. Times are seconds of the loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SPREAD: Final = 0.3
 """Seconds over which waiting reflectors resume, so that they do not all resume at once."""
 
 
-class Backoff:
+class RetryDelays:
     """Delays of 0.8 s, 1.6 s and so on up to 30 s, each times 1 to 2."""
 
     def __init__(self, random: Random) -> None:

@@ -14,25 +14,25 @@ from typing import Final, TypeAlias
 
 from kdsl.base.garbage import growing_heap
 from kdsl.live import queries
-from kdsl.live.changes import Change
+from kdsl.live.changes import ObjectChange
 from kdsl.live.decode import (
     Bookmark,
-    Frame,
     MalformedError,
     Status,
+    WatchFrame,
     read_bookmark,
     read_frame,
     read_page,
     read_status,
 )
-from kdsl.live.http import Answer, NoAnswerError
+from kdsl.live.http import HttpAnswer, NoAnswerError
 from kdsl.live.mirror import Mirror, Replacement
 from kdsl.live.queries import Trouble, trouble_of
-from kdsl.live.recovery import Backoff, Recovery
+from kdsl.live.recovery import Recovery, RetryDelays
 from kdsl.live.standing import Standing
 from kdsl.live.watch_source import DEFAULT_TIMES, Lines, Source, WatchTimes
 
-Deliver: TypeAlias = Callable[[Sequence[Change]], Awaitable[int]]
+Deliver: TypeAlias = Callable[[Sequence[ObjectChange]], Awaitable[int]]
 
 _TURN: Final = 100
 """The number of objects decoded before other tasks get their turn on the event loop."""
@@ -89,7 +89,7 @@ class Reflector:
         self._deliver = deliver
         self._standing = standing
         self._recovery = recovery
-        self._backoff = Backoff(random)
+        self._backoff = RetryDelays(random)
         self._random = random
         self._times = times
         self._version: str | None = None
@@ -122,7 +122,7 @@ class Reflector:
         seconds = self._lifetime()
         request = queries.watch_list(self._resource, self._version or "", seconds)
         stream = await self._source.open_lines(request, timeout=self._times.opening)
-        if isinstance(stream, Answer):
+        if isinstance(stream, HttpAnswer):
             return self._not_listed(read_status(stream.body, stream.status), stream)
         try:
             collected = self._mirror.replacement()
@@ -181,7 +181,7 @@ class Reflector:
                 await asyncio.sleep(0)
         return None
 
-    def _not_listed(self, status: Status, answer: Answer | None) -> _Next:
+    def _not_listed(self, status: Status, answer: HttpAnswer | None) -> _Next:
         """Choose the next step after a watch that begins with a list was refused."""
         trouble = trouble_of(status)
         if trouble in _UNUSABLE and self._version:
@@ -246,7 +246,7 @@ class Reflector:
         seconds = self._lifetime()
         request = queries.watch(self._resource, self._version or "", seconds)
         stream = await self._source.open_lines(request, timeout=self._times.opening)
-        if isinstance(stream, Answer):
+        if isinstance(stream, HttpAnswer):
             status = read_status(stream.body, stream.status)
             trouble = trouble_of(status)
             then = _Next.WATCH if trouble is Trouble.TOO_MANY else _Next.LIST
@@ -285,7 +285,7 @@ class Reflector:
 
     async def _take(self, lines: list[bytes]) -> set[str]:
         """Apply lines of a watch and deliver the changes; return the types of its frames."""
-        changes: list[Change] = []
+        changes: list[ObjectChange] = []
         kinds: set[str] = set()
         failure: _FailedError | None = None
         for number, line in enumerate(lines):
@@ -319,7 +319,7 @@ class Reflector:
         then = _Next.WATCH if is_pause else _Next.LIST
         return _FailedError(trouble, _text(status), then, min(pause, _LONGEST_PAUSE) if pause > 0 else None)
 
-    def _frame(self, line: bytes) -> Frame | None:
+    def _frame(self, line: bytes) -> WatchFrame | None:
         try:
             frame = read_frame(line)
         except MalformedError as error:
@@ -331,7 +331,7 @@ class Reflector:
         self._standing.event(frame.type)
         return frame
 
-    def _bookmark(self, frame: Frame) -> Bookmark:
+    def _bookmark(self, frame: WatchFrame) -> Bookmark:
         try:
             return read_bookmark(frame.object)
         except MalformedError as error:
@@ -357,7 +357,7 @@ def _text(status: Status) -> str:
     return status.message or status.reason or f"the server answered {status.code}"
 
 
-def _retry_after(answer: Answer | None) -> float | None:
+def _retry_after(answer: HttpAnswer | None) -> float | None:
     """Return the seconds of Retry-After in an answer, None without it."""
     text = "" if answer is None else answer.headers.get("retry-after", "")
     seconds = float(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0.0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from kdsl.live.decode import read_status
-from kdsl.live.http import NoAnswerError, Request, Sender
+from kdsl.live.http import HttpRequest, NoAnswerError, Sender
 
 KEPT_FOR: Final = 10.0
 TIMEOUT: Final = 10.0
@@ -33,7 +33,7 @@ Json = Any  # JSON of the API server
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class Caller:
     """A caller."""
 
     name: str
@@ -42,7 +42,7 @@ class User:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
+ANONYMOUS: Final = Caller("system:anonymous", ("system:unauthenticated",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ class CallerReviews:
 
     def __init__(self, sender: Sender, clock: Callable[[], float]) -> None:
         self._sender = sender
-        self._users: ReviewCache[bytes, tuple[User | None]] = ReviewCache(clock)
-        self._allowed: ReviewCache[tuple[User, Wanted], bool] = ReviewCache(clock)
+        self._users: ReviewCache[bytes, tuple[Caller | None]] = ReviewCache(clock)
+        self._allowed: ReviewCache[tuple[Caller, Wanted], bool] = ReviewCache(clock)
         self._reviews = asyncio.Semaphore(MAX_REVIEWS)
 
-    async def user_of(self, token: str) -> User | None:
+    async def user_of(self, token: str) -> Caller | None:
         """Return the user of a token, None for an invalid token; raise UndecidedError without an answer."""
         if len(token) > MAX_TOKEN:
             return None
@@ -119,7 +119,7 @@ class CallerReviews:
             self._users.put(key, kept)
         return kept[0]
 
-    async def is_allowed(self, user: User, wanted: Wanted) -> bool:
+    async def is_allowed(self, user: Caller, wanted: Wanted) -> bool:
         """Return whether the user may do this; raise UndecidedError without an answer."""
         kept = self._allowed.get((user, wanted))
         if kept is None:
@@ -137,7 +137,7 @@ class CallerReviews:
         try:
             async with asyncio.timeout(TIMEOUT), self._reviews:
                 answer = await self._sender.send(
-                    Request("POST", f"/apis/{group}/v1/{plural}", body), timeout=TIMEOUT
+                    HttpRequest("POST", f"/apis/{group}/v1/{plural}", body), timeout=TIMEOUT
                 )
         except NoAnswerError as error:
             raise UndecidedError(error.reason) from error
@@ -155,12 +155,12 @@ class CallerReviews:
         return status
 
 
-def _user(status: Mapping[str, Json]) -> User | None:
+def _user(status: Mapping[str, Json]) -> Caller | None:
     user = status.get("user")
     if not isinstance(user, dict) or not isinstance(user.get("username"), str):
         return None
     extra = user.get("extra") or {}
-    return User(
+    return Caller(
         user["username"],
         tuple(map(str, user.get("groups") or ())),
         str(user.get("uid") or ""),
@@ -168,7 +168,7 @@ def _user(status: Mapping[str, Json]) -> User | None:
     )
 
 
-def _access(user: User, wanted: Wanted) -> dict[str, Json]:
+def _access(user: Caller, wanted: Wanted) -> dict[str, Json]:
     spec: dict[str, Json] = {"user": user.name, "groups": list(user.groups)}
     if user.uid:
         spec["uid"] = user.uid

@@ -40,7 +40,7 @@ from kdsl.cycle.ports import AttemptState
 from kdsl.live.known import KnownObjects
 from kdsl.records.files import open_record
 from kdsl.records.manifests import ObjectId, catalog_manifest, object_id
-from kdsl.records.recorder import Recorder
+from kdsl.records.recorder import DecisionRecorder
 
 MOST_WAITING: Final = 20_000
 """The number of waiting messages from which on decisions are left out."""
@@ -207,7 +207,7 @@ class _Writing:
     _manifests: dict[ObjectId, Manifest] = field(default_factory=dict)
     _raws: dict[ObjectId, bytes] = field(default_factory=dict)
     _placed: dict[str, PodInfo] = field(default_factory=dict)
-    _recorder: Recorder | None = None
+    _recorder: DecisionRecorder | None = None
 
     def start(
         self,
@@ -225,7 +225,7 @@ class _Writing:
             # An assumed pod has a node that the server does not know yet.
             spec = self._manifests[Pod.KIND, pod.key]["spec"]
             spec["nodeName"] = pod.node_name
-        self._recorder = Recorder(self._line, self._manifests, options, self._placed.get)
+        self._recorder = DecisionRecorder(self._line, self._manifests, options, self._placed.get)
         self._recorder.start(key for key, _ in objects)
 
     def notice(self, event: ClusterEvent, raw: bytes) -> None:
@@ -276,7 +276,7 @@ class _Writing:
         self.problem, self.is_over = problem, True
 
     @property
-    def _now(self) -> Recorder:
+    def _now(self) -> DecisionRecorder:
         # INVARIANT: the first message starts the record.
         assert self._recorder is not None
         return self._recorder

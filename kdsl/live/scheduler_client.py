@@ -19,9 +19,9 @@ from kdsl.live.client import Credentials
 from kdsl.live.codes import AccessCode
 from kdsl.live.connection import Connection
 from kdsl.live.credentials import TokenFile
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.outcomes import Refused
-from kdsl.live.pool import Place
+from kdsl.live.pool import ServerAddress
 from kdsl.live.questions import Explained, Question
 from kdsl.live.tls import Tls, Trust
 
@@ -79,7 +79,7 @@ async def ask_scheduler(
     tls = Tls(trust, lambda: None, clock)
     connection = Connection(Access(place, "", tls, credentials, address.url))
     path = f"/explain/{quote(namespace, safe='')}/{quote(name, safe='')}"
-    request = Request("GET", path, query=question.pairs())
+    request = HttpRequest("GET", path, query=question.pairs())
     try:
         answer = await connection.client(qps=0, part="explain").try_once(request, timeout=WITHIN)
     except NoAnswerError as error:
@@ -103,7 +103,7 @@ async def _credentials(address: SchedulerAddress, access: Access | None) -> Cred
     raise InvalidInputError([Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=help_)])
 
 
-def _place(address: SchedulerAddress) -> Place:
+def _place(address: SchedulerAddress) -> ServerAddress:
     try:
         parts = urlsplit(address.url)
         host, port = parts.hostname, parts.port
@@ -113,7 +113,7 @@ def _place(address: SchedulerAddress) -> Place:
         title = f"`{address.url}` is no address of a scheduler"
         help_ = ("write it as https://HOST:PORT",)
         raise InvalidInputError([Diagnostic(AccessCode.NO_ANSWER, title, where="--server", help=help_)])
-    return Place(host, port or PORT, address.server_name)
+    return ServerAddress(host, port or PORT, address.server_name)
 
 
 def _no_answer(address: SchedulerAddress, error: NoAnswerError) -> InvalidInputError:
@@ -126,7 +126,7 @@ def _no_answer(address: SchedulerAddress, error: NoAnswerError) -> InvalidInputE
     )
 
 
-def _read(address: SchedulerAddress, answer: Answer, pod: str) -> Explained:
+def _read(address: SchedulerAddress, answer: HttpAnswer, pod: str) -> Explained:
     if answer.is_success:
         try:
             answered = msgspec.json.decode(answer.body, type=_Answered)
@@ -154,7 +154,7 @@ def _read(address: SchedulerAddress, answer: Answer, pod: str) -> Explained:
     raise _problem(AccessCode.NO_ANSWER, _text(answer), address.url, "")
 
 
-def _problems(address: SchedulerAddress, answer: Answer) -> tuple[Diagnostic, ...]:
+def _problems(address: SchedulerAddress, answer: HttpAnswer) -> tuple[Diagnostic, ...]:
     try:
         found = msgspec.json.decode(answer.body, type=_Problems).diagnostics
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -163,7 +163,7 @@ def _problems(address: SchedulerAddress, answer: Answer) -> tuple[Diagnostic, ..
     return diagnostics or (Diagnostic(AccessCode.NO_ANSWER, _text(answer), where=address.url),)
 
 
-def _text(answer: Answer) -> str:
+def _text(answer: HttpAnswer) -> str:
     """Return the message of a refusal; if it is no `Status`, its code and text."""
     found: Mapping[str, Any] | None
     try:

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision
-from kdsl.live.changes import Change, LivePod, Verb
+from kdsl.live.changes import LivePod, ObjectChange, Verb
 from kdsl.live.differences import Difference, DifferenceCause, difference
 
 MAX_WAITING: Final = 50_000
@@ -68,7 +68,7 @@ class Shadow:
         self._rules: Counter[tuple[DifferenceCause, str]] = Counter()
         self._last: deque[Difference] = deque(maxlen=MAX_KEPT)
 
-    def take(self, change: Change) -> Difference | None:
+    def take(self, change: ObjectChange) -> Difference | None:
         """Apply a change before the cache does; return the comparison, if this change completes one.
 
         A pod with a node in its first event is not compared: the time of its decision is unknown. A pod that

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from kdsl.live.http import Answer, Request
+from kdsl.live.http import HttpAnswer, HttpRequest
 
 
 class Lines(Protocol):
@@ -23,11 +23,11 @@ class Lines(Protocol):
 class Source(Protocol):
     """The server of a reflector, such as `kdsl.live.client.Client`."""
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         """Return the answer; raise NoAnswerError."""
         ...
 
-    async def open_lines(self, request: Request, *, timeout: float) -> Answer | Lines:
+    async def open_lines(self, request: HttpRequest, *, timeout: float) -> HttpAnswer | Lines:
         """Return the stream, or an answer other than 200; raise NoAnswerError."""
         ...
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from kdsl.live.changes import Change
+from kdsl.live.changes import ObjectChange
 from kdsl.live.health import ResourceHealth, SilentObserver, WatchObserver
 from kdsl.live.inbox import Inbox
 from kdsl.live.mirror import Mirror
@@ -173,7 +173,7 @@ class Watches:
         followed.standing.renew()
         self._start(followed)
 
-    async def _put(self, changes: list[Change]) -> None:
+    async def _put(self, changes: list[ObjectChange]) -> None:
         await self._inbox.put(changes)
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from kdsl.cycle.decision import Decision
 from kdsl.hooks.table import HookTable
-from kdsl.obs.instruments import Numbers
+from kdsl.obs.instruments import LabelledNumbers
 
 MAX_KINDS: Final = 512
 """The number of attempt kinds that triggers the computation before the next scrape."""
@@ -58,7 +58,13 @@ class _Attempts(Struct):
 class Evaluations:
     """Counts attempts by kind, and computes evaluations of rules from them."""
 
-    def __init__(self, questions: Numbers, nodes: Numbers, rejections: Numbers, errors: Numbers) -> None:
+    def __init__(
+        self,
+        questions: LabelledNumbers,
+        nodes: LabelledNumbers,
+        rejections: LabelledNumbers,
+        errors: LabelledNumbers,
+    ) -> None:
         self._questions, self._nodes = questions, nodes
         self._rejections, self._errors = rejections, errors
         self._profiles: dict[str, ProfileRules] = {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class MetricType(StrEnum):
     """The type of a metric, as in the exposition format."""
 
     COUNTER = "counter"
@@ -31,7 +31,7 @@ class Family:
     """A family of metrics. `bounds` are the upper bounds of a histogram's buckets, without +Inf."""
 
     name: str
-    kind: Kind
+    kind: MetricType
     stability: Stability
     about: str
     labels: tuple[str, ...] = ()

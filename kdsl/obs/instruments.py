@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Final
 
-from kdsl.obs.family import Family, Kind
+from kdsl.obs.family import Family, MetricType
 
 Labels = tuple[str, ...]
 MAX_SERIES: Final = 2_000
@@ -17,7 +17,7 @@ MAX_SERIES: Final = 2_000
 OTHER: Final = "(other)"
 
 
-class Numbers:
+class LabelledNumbers:
     """The numbers of a counter or gauge, by the values of its labels in their order."""
 
     __slots__ = ("family", "values")
@@ -25,7 +25,7 @@ class Numbers:
     def __init__(self, family: Family) -> None:
         self.family = family
         self.values: dict[Labels, float] = {}
-        if not family.labels and family.kind is Kind.COUNTER:
+        if not family.labels and family.kind is MetricType.COUNTER:
             self.values[()] = 0
 
     def add(self, labels: Labels = (), amount: float = 1) -> None:

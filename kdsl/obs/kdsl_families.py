@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from kdsl.obs.family import Family, Kind, Stability, exponential, named
+from kdsl.obs.family import Family, MetricType, Stability, exponential, named
 
-_COUNTER, _GAUGE, _HISTOGRAM, _ALPHA = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM, Stability.ALPHA
+_COUNTER, _GAUGE, _HISTOGRAM, _ALPHA = (
+    MetricType.COUNTER,
+    MetricType.GAUGE,
+    MetricType.HISTOGRAM,
+    Stability.ALPHA,
+)
 
 KDSL: Final = named(
     [

@@ -10,16 +10,16 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from kdsl.obs.family import Family, Kind
-from kdsl.obs.instruments import Histogram, Numbers
+from kdsl.obs.family import Family, MetricType
+from kdsl.obs.instruments import Histogram, LabelledNumbers
 
 
 class Registry(Collector):
     """Instruments by the name of their family. `before_scrape` functions update their numbers."""
 
     def __init__(self, families: Iterable[Family], *, is_process_shown: bool = False) -> None:
-        self._instruments: dict[str, Numbers | Histogram] = {
-            family.name: Histogram(family) if family.kind is Kind.HISTOGRAM else Numbers(family)
+        self._instruments: dict[str, LabelledNumbers | Histogram] = {
+            family.name: Histogram(family) if family.kind is MetricType.HISTOGRAM else LabelledNumbers(family)
             for family in families
         }
         self.before_scrape: list[Callable[[], None]] = []
@@ -29,10 +29,10 @@ class Registry(Collector):
             ProcessCollector(registry=self._exposed)
             PlatformCollector(registry=self._exposed)
 
-    def numbers(self, name: str) -> Numbers:
+    def numbers(self, name: str) -> LabelledNumbers:
         """Return the counter or gauge of a family; raise KeyError if it is not one."""
         found = self._instruments[name]
-        if not isinstance(found, Numbers):
+        if not isinstance(found, LabelledNumbers):
             raise KeyError(name)
         return found
 
@@ -64,10 +64,10 @@ def bound_text(bound: float) -> str:
     return text.removesuffix(".0")
 
 
-def _numbers(numbers: Numbers) -> Metric:
+def _numbers(numbers: LabelledNumbers) -> Metric:
     family = numbers.family
     made: CounterMetricFamily | GaugeMetricFamily
-    if family.kind is Kind.COUNTER:
+    if family.kind is MetricType.COUNTER:
         made = CounterMetricFamily(family.name, family.help, labels=family.labels)
     else:
         made = GaugeMetricFamily(family.name, family.help, labels=family.labels)

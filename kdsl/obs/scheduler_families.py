@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kdsl.obs.family import Family, Kind, Stability, exponential, named
+from kdsl.obs.family import Family, MetricType, Stability, exponential, named
 
 _ATTEMPT: Final = exponential(0.001, 2, 15)
 _POINT: Final = exponential(0.0001, 2, 12)
@@ -15,7 +15,7 @@ _LONG: Final = exponential(0.01, 2, 20)
 _REQUEST: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
 _BYTES: Final = (64, 256, 512, *exponential(1024, 4, 8))
 
-_COUNTER, _GAUGE, _HISTOGRAM = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+_COUNTER, _GAUGE, _HISTOGRAM = MetricType.COUNTER, MetricType.GAUGE, MetricType.HISTOGRAM
 _STABLE, _BETA, _ALPHA = Stability.STABLE, Stability.BETA, Stability.ALPHA
 
 SCHEDULER: Final = named(

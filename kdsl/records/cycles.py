@@ -16,7 +16,7 @@ from kdsl.records.lines import (
     Put,
     RecordError,
     Removed,
-    Settled,
+    SettledLine,
     Start,
     lines_of,
 )
@@ -45,7 +45,7 @@ def read_cycle(file: InputFile, number: int) -> RecordedCycle:
             cluster.take(line)
             continue
         cluster.apply(line.changes)
-        if isinstance(line, Settled | End):
+        if isinstance(line, SettledLine | End):
             continue
         cluster.store_pods(line.pod, *line.engine.promised)
         last = line.cycle

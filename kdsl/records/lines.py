@@ -80,7 +80,7 @@ class Cycle(Struct, frozen=True, rename="camel", omit_defaults=True, tag_field="
     dropped: int = 0
 
 
-class Settled(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceSettled"):
+class SettledLine(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceSettled"):
     """The result for a pod that a Permit plugin had held, or whose binding took time."""
 
     api_version: str
@@ -96,7 +96,7 @@ class End(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceEnd")
     cycles: int
 
 
-Line: TypeAlias = Start | Cycle | Settled | End
+Line: TypeAlias = Start | Cycle | SettledLine | End
 
 MAX_LINE: Final = 2**28
 """The largest size of a line in bytes; the first line holds the whole cluster."""

@@ -24,7 +24,7 @@ from kdsl.records.lines import (
     Placed,
     Put,
     Removed,
-    Settled,
+    SettledLine,
     Start,
     write_line,
 )
@@ -32,7 +32,7 @@ from kdsl.records.manifests import ObjectId, catalog_manifest, changed_annotatio
 from kdsl.report.decisions import API_VERSION, decision_document
 
 
-class Recorder:
+class DecisionRecorder:
     """A `Tracer` of one engine and an observer of its cluster: passes each line to `write`, in order."""
 
     def __init__(
@@ -157,7 +157,7 @@ class Recorder:
             return
         document = decision_document(decision)
         if self._begun is None:
-            self._emit(Settled(API_VERSION, self._take_changes(), document))
+            self._emit(SettledLine(API_VERSION, self._take_changes(), document))
             return
         changes, pod, engine = self._begun
         self._begun = None

@@ -34,7 +34,7 @@ from kdsl.records.lines import (
     Placed,
     Put,
     Removed,
-    Settled,
+    SettledLine,
     Start,
     lines_of,
 )
@@ -60,7 +60,7 @@ class PodGone:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSet:
+class NodePut:
     """A node was added or changed."""
 
     facts: NodeFacts
@@ -74,7 +74,7 @@ class NodeGone:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectSet:
+class ObjectPut:
     """Another object was added or changed."""
 
     object: CatalogObject
@@ -88,7 +88,7 @@ class ObjectGone:
     key: str
 
 
-StepChange = PodPlaced | PodGone | NodeSet | NodeGone | ObjectSet | ObjectGone
+StepChange = PodPlaced | PodGone | NodePut | NodeGone | ObjectPut | ObjectGone
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +126,11 @@ def apply(change: StepChange, cluster: ClusterCache) -> None:
             cluster.add_pod(pod)
         case PodGone(pod):
             cluster.remove_pod(pod.key)
-        case NodeSet(facts):
+        case NodePut(facts):
             cluster.add_node(facts)
         case NodeGone(name):
             cluster.remove_node(name)
-        case ObjectSet(thing):
+        case ObjectPut(thing):
             cluster.put(thing)
         case ObjectGone(kind, key):
             cluster.remove(kind, key)
@@ -194,7 +194,7 @@ class Reading:
         match line:
             case Cycle():
                 return Step(changes, attempt=self._attempt(line))
-            case Settled():
+            case SettledLine():
                 decision = self._decision(line.decision)
                 if not decision.node and decision.outcome in _WITH_NODE:
                     raise self._no_node(decision)
@@ -232,11 +232,11 @@ class Reading:
         self.manifests[key] = manifest
         self._present.add(key)
         if isinstance(thing, Node):
-            return NodeSet(NodeFacts.of(thing))
+            return NodePut(NodeFacts.of(thing))
         if isinstance(thing, Pod):
             self._pods[key[1]] = pod = PodInfo.of(thing)
             return PodPlaced(pod)
-        return ObjectSet(thing)
+        return ObjectPut(thing)
 
     def _removed(self, change: Removed) -> StepChange:
         key = change.object_kind, change.key

@@ -15,7 +15,7 @@ from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.explain.cards import count_refused
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.failed_requires import FailedRequire
-from kdsl.explain.findings import Findings, Group, JudgedNode, Rejected
+from kdsl.explain.findings import Findings, JudgedNode, Rejected, RejectionGroup
 from kdsl.explain.inspection import SHOWN
 from kdsl.explain.patience import SECONDS
 from kdsl.explain.placement import Placement
@@ -179,7 +179,7 @@ class _Rejecting:
 
     rule: str
     reason: str
-    groups: list[Group] = field(default_factory=list)
+    groups: list[RejectionGroup] = field(default_factory=list)
 
     @property
     def nodes(self) -> int:
@@ -207,7 +207,7 @@ def group_lines(findings: Findings, atoms: AtomPrinter, width: int) -> list[str]
     return lines
 
 
-def _merged(groups: Iterable[Group]) -> Iterator[_Rejecting]:
+def _merged(groups: Iterable[RejectionGroup]) -> Iterator[_Rejecting]:
     """Merge groups that differ only in the place in the rule, in when, or in the number of cards."""
     found: dict[tuple[str, str], _Rejecting] = {}
     for group in groups:
@@ -227,7 +227,7 @@ def _rejecting_text(each: _Rejecting) -> str:
     return f"{plural(each.nodes, 'node')}: {each.rule}: {each.reason} ({', '.join(times)}{only})"
 
 
-def _nearest(each: _Rejecting, findings: Findings) -> Group | None:
+def _nearest(each: _Rejecting, findings: Findings) -> RejectionGroup | None:
     """Return the group with the nearest node whose deciding values are known."""
     order = {node.node: at for at, node in enumerate(findings.nodes)}
     known = [group for group in each.groups if any(failed.atoms for failed in group.failed)]
@@ -254,7 +254,7 @@ def _decided(failed: Iterable[FailedRequire], atoms: AtomPrinter) -> str:
     return "; ".join(dict.fromkeys(texts))
 
 
-def when_word(rejection: Group | Rejected | Status) -> str:
+def when_word(rejection: RejectionGroup | Rejected | Status) -> str:
     """Return when a rejected node could take the pod; empty for a rule that failed."""
     return _WHEN[Code.ERROR if rejection.is_error else rejection.code]
 

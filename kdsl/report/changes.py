@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from kdsl.base.visible import visible_lines
-from kdsl.check.analyses.change import Change, ChangeKind
+from kdsl.check.analyses.change import ChangeKind, PropertyChange
 from kdsl.report.decisions import API_VERSION, Json
 from kdsl.report.tables import plural
 
@@ -14,7 +14,7 @@ _SIGNS = {ChangeKind.ADDED: "+", ChangeKind.REMOVED: "-", ChangeKind.CHANGED: "~
 _NOTHING = "no differences"
 
 
-def changes_text(changes: Sequence[Change]) -> str:
+def changes_text(changes: Sequence[PropertyChange]) -> str:
     """Return changes as text, grouped by their subject, and a line with counts."""
     lines: list[str] = []
     for subject, members in _groups(changes):
@@ -27,13 +27,13 @@ def changes_text(changes: Sequence[Change]) -> str:
     return visible_lines((*lines, summary(changes)))
 
 
-def summary(changes: Sequence[Change]) -> str:
+def summary(changes: Sequence[PropertyChange]) -> str:
     """Count changes by kind: `2 added, 1 changed`."""
     kinds = [change.kind for change in changes]
     return ", ".join(f"{kinds.count(kind)} {kind}" for kind in ChangeKind if kind in kinds) or _NOTHING
 
 
-def changes_document(changes: Iterable[Change], old: str, new: str) -> dict[str, Json]:
+def changes_document(changes: Iterable[PropertyChange], old: str, new: str) -> dict[str, Json]:
     """Return changes as a document."""
     return {
         "apiVersion": API_VERSION,
@@ -54,7 +54,7 @@ def changes_document(changes: Iterable[Change], old: str, new: str) -> dict[str,
     }
 
 
-def changes_markdown(changes: Sequence[Change]) -> str:
+def changes_markdown(changes: Sequence[PropertyChange]) -> str:
     """Return changes as Markdown: a heading with counts, and a list for each subject."""
     if not changes:
         return f"### Rules: {_NOTHING}"
@@ -70,12 +70,12 @@ def changes_markdown(changes: Sequence[Change]) -> str:
     return visible_lines(lines)
 
 
-def _groups(changes: Iterable[Change]) -> Iterator[tuple[str, list[Change]]]:
+def _groups(changes: Iterable[PropertyChange]) -> Iterator[tuple[str, list[PropertyChange]]]:
     for subject, members in groupby(changes, key=lambda change: change.subject):
         yield subject, list(members)
 
 
-def _words(change: Change) -> str:
+def _words(change: PropertyChange) -> str:
     if change.kind is ChangeKind.CHANGED:
         return f"{change.what}: {change.before or 'none'} → {change.after or 'none'}"
     detail = change.before or change.after
@@ -84,7 +84,7 @@ def _words(change: Change) -> str:
     return f"{change.what}: {detail}"
 
 
-def _marked(change: Change) -> str:
+def _marked(change: PropertyChange) -> str:
     if change.kind is ChangeKind.CHANGED:
         return f"{change.what} {quoted(change.before)} → {quoted(change.after)}"
     detail = change.before or change.after

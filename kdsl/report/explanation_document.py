@@ -5,11 +5,11 @@ from __future__ import annotations
 from kdsl.base.reasons import shortened
 from kdsl.check.views.view import load_views
 from kdsl.explain.atoms import Atom, Shown
-from kdsl.explain.changes import Change
+from kdsl.explain.changes import WhatIfChange
 from kdsl.explain.cures import Cure
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.failed_requires import FailedRequire
-from kdsl.explain.findings import Findings, Fit, Group, JudgedNode, Rejected
+from kdsl.explain.findings import Findings, JudgedNode, NodeFit, Rejected, RejectionGroup
 from kdsl.explain.placement import Placement
 from kdsl.explain.worlds import WorldChange
 from kdsl.report.atoms import AtomPrinter, step_text
@@ -56,7 +56,7 @@ def _findings(findings: Findings, printer: AtomPrinter) -> dict[str, Json]:
     }
 
 
-def _group(group: Group, printer: AtomPrinter) -> dict[str, Json]:
+def _group(group: RejectionGroup, printer: AtomPrinter) -> dict[str, Json]:
     return {
         "rule": group.rule,
         "code": group.code.label,
@@ -126,13 +126,13 @@ def _cure(cure: Cure) -> dict[str, Json]:
     }
 
 
-def _fit(fit: Fit) -> dict[str, Json]:
+def _fit(fit: NodeFit) -> dict[str, Json]:
     return {"node": fit.node, "steps": [_step(step) for step in fit.steps]}
 
 
 def _step(step: WorldChange) -> dict[str, Json]:
     """Return a step; `whatIf` is the change to try it with, None if only its effect is known."""
-    return {"text": step_text(step), "whatIf": step.text if isinstance(step, Change) else None}
+    return {"text": step_text(step), "whatIf": step.text if isinstance(step, WhatIfChange) else None}
 
 
 def _placement(placement: Placement) -> dict[str, Json]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kdsl.check.model.types import DYN, QUANTITY, STRING, Type
-from kdsl.check.views.view import Part, Views
+from kdsl.check.views.view import ObjectPart, Views
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.eval.functions.conversions import text_of
@@ -95,7 +95,7 @@ class ValuePrinter:
         view = self.views.types.get(type_.name)
         members = self.views.members(type_) if view is None else view.fields
         for name, member in members.items():
-            if isinstance(member, Part):
+            if isinstance(member, ObjectPart):
                 yield name, value, member.type
                 continue
             attribute, wrap = getattr(value, attribute_of(member.name)), wrapper_of(member.type)

@@ -48,7 +48,7 @@ class CheckedRules:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRules:
+class StoredRules:
     """Checked rules as they are stored: without syntax trees, but with all else that a `Program` has.
 
     `sources` are those of its files, `packages` the names of its packages in order.

@@ -22,7 +22,7 @@ from kdsl.base.disk_cache import DiskCache, digest_of
 from kdsl.base.installed import InstalledPlugin, installed_plugins, installed_rules, package_folder
 from kdsl.base.record_codec import RecordCodec, UnknownRecordError
 from kdsl.lang.tree_cache import TREE_RECORDS, tree_of
-from kdsl.rulebook.answer import CheckedRules, KeptRules, Verdict
+from kdsl.rulebook.answer import CheckedRules, StoredRules, Verdict
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, RuleTexts
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class KeptAnswer:
     def rules(self, with_trees: bool = False) -> CheckedRules | None:
         """Return the checked rules, and the syntax trees of usable ones where they are needed."""
         kept = self._read(_RULES, _CHECKED)
-        if not isinstance(kept, KeptRules):
+        if not isinstance(kept, StoredRules):
             return None
         checked = kept.checked
         if not with_trees or checked.rules is None:
@@ -83,7 +83,7 @@ class KeptAnswer:
         program = self._program(kept)
         return None if program is None else replace(checked, program=program)
 
-    def _program(self, kept: KeptRules) -> Program | None:
+    def _program(self, kept: StoredRules) -> Program | None:
         """Return the syntax trees, which are kept file by file, with the sources of the rules: spans of both
         are in one file only if they have one source.
         """
@@ -102,7 +102,7 @@ class KeptAnswer:
             return
         sources = tuple(file.span.source for file in program.files)
         names = tuple(program.packages)
-        kept = KeptRules(replace(checked, program=None), sources, names, program.digest, program.shelved)
+        kept = StoredRules(replace(checked, program=None), sources, names, program.digest, program.shelved)
         try:
             verdict, rules = _VERDICTS.encode(checked.verdict), _CHECKED.encode(kept)
         except UnknownRecordError:

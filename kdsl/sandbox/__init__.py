@@ -6,7 +6,7 @@ pods by fake kubelets, and injects configured faults.
 
 from kdsl.sandbox.faults import Answer, BreakWatch, Delay, Faults, LoseAnswer, LoseRequest, Match
 from kdsl.sandbox.options import SandboxOptions
-from kdsl.sandbox.recorder import Recorder, Request
+from kdsl.sandbox.recorder import RecordedRequest, RequestRecorder
 from kdsl.sandbox.sandbox import Sandbox
 from kdsl.sandbox.thread import SandboxThread
 
@@ -18,8 +18,8 @@ __all__ = [
     "LoseAnswer",
     "LoseRequest",
     "Match",
-    "Recorder",
-    "Request",
+    "RecordedRequest",
+    "RequestRecorder",
     "Sandbox",
     "SandboxOptions",
     "SandboxThread",

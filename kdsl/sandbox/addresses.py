@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Final
 
-from kdsl.sandbox.call import World
+from kdsl.sandbox.call import SandboxState
 from kdsl.sandbox.errors import Json
 from kdsl.sandbox.resources import SERVICES
 
@@ -14,7 +14,7 @@ _FIRST: Final = 10
 """The first address for a Service that names none: the ones below are for well-known Services."""
 
 
-def give_address(world: World, body: Json) -> None:
+def give_address(world: SandboxState, body: Json) -> None:
     """Give a new Service an unused address, if it wants one."""
     spec = body["spec"]
     if spec["type"] == "ExternalName" or spec.get("clusterIP"):

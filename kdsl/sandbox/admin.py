@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.sandbox.faults import Action, Answer, BreakWatch, Delay, Faults, LoseAnswer, LoseRequest, Match
-from kdsl.sandbox.recorder import Recorder
+from kdsl.sandbox.recorder import RequestRecorder
 from kdsl.sandbox.resources import RESOURCES
 from kdsl.sandbox.rights import MASTERS
 from kdsl.sandbox.tokens import USERS, Tokens
@@ -48,7 +48,7 @@ class _SwitchText(msgspec.Struct, forbid_unknown_fields=True):
     value: str = ""
 
 
-def admin_application(faults: Faults, recorder: Recorder, tokens: Tokens) -> Starlette:
+def admin_application(faults: Faults, recorder: RequestRecorder, tokens: Tokens) -> Starlette:
     """Return the application of these paths; it requires an administrator's token."""
 
     def guarded(endpoint: Endpoint) -> Endpoint:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kdsl.sandbox.binding import bind
-from kdsl.sandbox.call import Call, Reply, User, World
+from kdsl.sandbox.call import Call, Reply, RequestUser, SandboxState
 from kdsl.sandbox.creating import create
 from kdsl.sandbox.deleting import delete, delete_collection
 from kdsl.sandbox.errors import ApiError, status
@@ -18,21 +18,24 @@ from kdsl.sandbox.plain_paths import plain
 from kdsl.sandbox.reading import get, list_objects
 from kdsl.sandbox.resources import VIRTUAL
 from kdsl.sandbox.reviews import review
-from kdsl.sandbox.rights import Ask, Rights, refuse
+from kdsl.sandbox.rights import Ask, RuleRights, refuse
 from kdsl.sandbox.routing import is_api, read_query, route
 from kdsl.sandbox.scaling import scale
 from kdsl.sandbox.tokens import Tokens
 from kdsl.sandbox.updating import update
 from kdsl.sandbox.watching import Watches
 
-_WRITES: Final[dict[str, Callable[[World, Call], Reply]]] = {
+_WRITES: Final[dict[str, Callable[[SandboxState, Call], Reply]]] = {
     "create": create,
     "update": update,
     "patch": patch,
     "delete": delete,
     "deletecollection": delete_collection,
 }
-_READS: Final[dict[str, Callable[[World, Call], Awaitable[Reply]]]] = {"get": get, "list": list_objects}
+_READS: Final[dict[str, Callable[[SandboxState, Call], Awaitable[Reply]]]] = {
+    "get": get,
+    "list": list_objects,
+}
 _NO_KUBELET = "this server runs no containers: the subresource is listed, and not served"
 
 
@@ -40,14 +43,14 @@ _NO_KUBELET = "this server runs no containers: the subresource is listed, and no
 class Api:
     """Answers requests over one world."""
 
-    world: World
+    world: SandboxState
     tokens: Tokens
-    rights: Rights
+    rights: RuleRights
     flow: FlowControl
     watches: Watches
     requests: int = 0
 
-    def identify(self, authorization: str, other: str = "", groups: str = "") -> User:
+    def identify(self, authorization: str, other: str = "", groups: str = "") -> RequestUser:
         """Return the user of a request: the owner of its token, or the `other` user that it impersonates.
 
         Raises 401 where the token is unknown, 403 where impersonation is not allowed.
@@ -63,10 +66,16 @@ class Api:
             )
             message = f'users "{other}" is forbidden: {why}'
             raise ApiError(status(403, message, "Forbidden", {"name": other, "kind": "users"}), 403)
-        return User(other, (*filter(None, groups.split(",")), "system:authenticated"))
+        return RequestUser(other, (*filter(None, groups.split(",")), "system:authenticated"))
 
     async def answer(
-        self, user: User, method: str, path: str, raw_query: bytes, headers: Mapping[str, str], body: bytes
+        self,
+        user: RequestUser,
+        method: str,
+        path: str,
+        raw_query: bytes,
+        headers: Mapping[str, str],
+        body: bytes,
     ) -> Reply:
         """Carry a request out; raises ApiError where it is rejected."""
         self.requests += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kdsl.sandbox.call import Call, Reply, World
+from kdsl.sandbox.call import Call, Reply, SandboxState
 from kdsl.sandbox.errors import ApiError, Json, bad_request, conflict, not_found, precondition, status
 from kdsl.sandbox.objects_in import read_part
 from kdsl.sandbox.parameters import write_options
@@ -15,7 +15,7 @@ _PLACES: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 _BOUND: Final = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}'
 
 
-def bind(world: World, call: Call) -> Reply:
+def bind(world: SandboxState, call: Call) -> Reply:
     """Answer a POST of a Binding, to the pod's subresource or to the collection `bindings`."""
     options = write_options(call, "CreateOptions")
     binding = read_part(call, "Binding")
@@ -58,14 +58,16 @@ def _check_preconditions(version: Version, metadata: Json) -> None:
         raise precondition(PODS, version.key, "ResourceVersion", number, str(version.number))
 
 
-def bind_version(world: World, version: Version, node: str, metadata: Json, *, is_dry: bool = False) -> None:
+def bind_version(
+    world: SandboxState, version: Version, node: str, metadata: Json, *, is_dry: bool = False
+) -> None:
     """Bind a pod, or with `is_dry` only check that; raises 409 where its state does not allow it."""
     body = _bound(world, version, node, metadata)
     if not is_dry:
         world.store.write(PODS, version.key, body)
 
 
-def _bound(world: World, version: Version, node: str, metadata: Json) -> Json:
+def _bound(world: SandboxState, version: Version, node: str, metadata: Json) -> Json:
     """Return the bound form of a pod; raises 409 where its state does not allow it.
 
     Labels and annotations are merged into the pod's, and so are the labels of the node's zone and region.
@@ -95,7 +97,7 @@ def _bound(world: World, version: Version, node: str, metadata: Json) -> Json:
     return body
 
 
-def _places(world: World, node: str) -> Json:
+def _places(world: SandboxState, node: str) -> Json:
     """Return the labels that admission copies from a node; empty where it does not exist."""
     version = world.store.get(NODES, ("", node))
     labels = {} if version is None else version.labels

@@ -22,7 +22,7 @@ YAML_TYPE: Final = "application/yaml"
 
 
 @dataclass(slots=True)
-class World:
+class SandboxState:
     """The complete state of a sandbox that requests read and change."""
 
     store: Store
@@ -36,7 +36,7 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class RequestUser:
     """The sender of a request."""
 
     name: str
@@ -45,7 +45,7 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class AnswerForm:
     """The form of an answer: whole objects, their metadata, or a Table; as JSON or YAML."""
 
     shape: str = ""
@@ -57,7 +57,7 @@ class Form:
 class Call:
     """A request for objects, its path parsed. `body` is empty until it has been read."""
 
-    user: User
+    user: RequestUser
     method: str
     path: str
     verb: str
@@ -76,7 +76,7 @@ class Call:
         return self.namespace, self.name
 
     @property
-    def form(self) -> Form:
+    def form(self) -> AnswerForm:
         """Return the form that the client wants; raises 406 where the server cannot write it."""
         return read_accept(self.accept)
 
@@ -93,13 +93,13 @@ class Reply:
     stream: AsyncIterator[bytes] | None = None
 
 
-_JSON_FORM: Final = Form()
+_JSON_FORM: Final = AnswerForm()
 _MEDIA: Final = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 _SHAPES: Final = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
 
 
 @lru_cache(maxsize=256)
-def read_accept(accept: str) -> Form:
+def read_accept(accept: str) -> AnswerForm:
     """Read an Accept header: the first form in it that the server can write."""
     if not accept or accept == JSON_TYPE:
         return _JSON_FORM
@@ -114,7 +114,7 @@ def read_accept(accept: str) -> Form:
             has_shape = True
             continue
         media = YAML_TYPE if media == YAML_TYPE else JSON_TYPE
-        return Form(shape.removesuffix("List"), parameters.get("v", "v1"), media)
+        return AnswerForm(shape.removesuffix("List"), parameters.get("v", "v1"), media)
     if has_shape:
         message = f"only the following media types are accepted: {_MEDIA}"
         raise ApiError(status(406, message, "NotAcceptable"), 406)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kdsl.sandbox.binding import is_ready
-from kdsl.sandbox.call import World
+from kdsl.sandbox.call import SandboxState
 from kdsl.sandbox.deleting import delete_version
 from kdsl.sandbox.errors import Json
 from kdsl.sandbox.evicting import BUDGETS
@@ -28,7 +28,7 @@ class Collector(Reconciler):
 
     watched = (*_OWNING, NAMESPACES, PODS)
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SandboxState) -> None:
         super().__init__(world)
         self._dependents = Dependents()
         self._orphaned: set[str] = set()

@@ -6,7 +6,7 @@ from typing import Final
 
 from kdsl.sandbox.addresses import give_address
 from kdsl.sandbox.admission import admit_create, admit_namespace, finish_pod, pod_warnings
-from kdsl.sandbox.call import Call, Reply, World, document, whole, whole_body
+from kdsl.sandbox.call import Call, Reply, SandboxState, document, whole, whole_body
 from kdsl.sandbox.defaults import apply_defaults
 from kdsl.sandbox.errors import ApiError, Causes, Json, bad_request, exists, invalid
 from kdsl.sandbox.objects_in import read_object
@@ -23,7 +23,7 @@ _MOST_GIVEN: Final = 58
 """The most characters of a prefix that a completed name keeps."""
 
 
-def create(world: World, call: Call) -> Reply:
+def create(world: SandboxState, call: Call) -> Reply:
     """Answer a POST to a collection."""
     options = write_options(call, "CreateOptions")
     body, warnings = read_object(call, options.is_strict, options.validation)
@@ -37,7 +37,7 @@ def create(world: World, call: Call) -> Reply:
 
 
 def create_object(
-    world: World, call: Call, body: Json, options: WriteOptions, warnings: tuple[str, ...] = ()
+    world: SandboxState, call: Call, body: Json, options: WriteOptions, warnings: tuple[str, ...] = ()
 ) -> Reply:
     """Store an object that was read from a request, and return the reply with it."""
     resource = call.resource
@@ -53,7 +53,7 @@ def create_object(
     return reply
 
 
-def add(world: World, resource: Resource, body: Json) -> Version:
+def add(world: SandboxState, resource: Resource, body: Json) -> Version:
     """Create an object for a controller of the sandbox, with the full admission.
 
     Raises ApiError as for a request.
@@ -62,7 +62,7 @@ def add(world: World, resource: Resource, body: Json) -> Version:
     return _store(world, resource, body)
 
 
-def complete(world: World, resource: Resource, namespace: str, body: Json) -> None:
+def complete(world: SandboxState, resource: Resource, namespace: str, body: Json) -> None:
     """Add the server's fields to a new object; raises ApiError where it is rejected."""
     _set_metadata(world, resource, namespace, body)
     name = body["metadata"].get("name", "")
@@ -90,7 +90,7 @@ def refused(resource: Resource, name: str, causes: Causes) -> ApiError:
     return invalid(group, resource.kind, name, causes)
 
 
-def _set_metadata(world: World, resource: Resource, namespace: str, body: Json) -> None:
+def _set_metadata(world: SandboxState, resource: Resource, namespace: str, body: Json) -> None:
     metadata = body["metadata"]
     if metadata.pop("resourceVersion", ""):
         raise bad_request("resourceVersion should not be set on objects to be created")
@@ -108,6 +108,6 @@ def _set_metadata(world: World, resource: Resource, namespace: str, body: Json) 
         metadata["generation"] = 1
 
 
-def _store(world: World, resource: Resource, body: Json) -> Version:
+def _store(world: SandboxState, resource: Resource, body: Json) -> Version:
     metadata = body["metadata"]
     return world.store.write(resource, (metadata.get("namespace", ""), metadata["name"]), body)

@@ -17,7 +17,7 @@ import yaml
 
 from kdsl.base.quantity import parse_quantity
 from kdsl.sandbox.errors import Json, bad_request
-from kdsl.sandbox.schema import Node, Shape
+from kdsl.sandbox.schema import JsonShape, Node
 from kdsl.sandbox.store import decode
 
 MAX_BODY: Final = 3 * 1024 * 1024
@@ -205,21 +205,21 @@ def _struct(value: Json, schema: Node, path: str, complaints: Complaints) -> Jso
 
 def _value(item: Any, node: Node, name: str, path: str, owner: Node, complaints: Complaints) -> Any:
     shape = node.shape
-    if shape is Shape.STRING:
+    if shape is JsonShape.STRING:
         if item.__class__ is not str:
             raise _mismatch(item, "string", owner, path + name)
         return item if item or name in _KEPT_EMPTY else None
-    if shape is Shape.STRUCT:
+    if shape is JsonShape.STRUCT:
         if not isinstance(item, dict):
             raise _mismatch(item, f"v1.{node.name}", owner, path + name)
         return _struct(item, node, f"{path}{name}.", complaints)
-    if shape is Shape.LIST:
+    if shape is JsonShape.LIST:
         return _list(item, node, name, path, owner, complaints)
-    if shape is Shape.INTEGER:
+    if shape is JsonShape.INTEGER:
         if item.__class__ is not int:
             raise _mismatch(item, "int64", owner, path + name)
         return item
-    if shape is Shape.BOOLEAN:
+    if shape is JsonShape.BOOLEAN:
         if item.__class__ is not bool:
             raise _mismatch(item, "bool", owner, path + name)
         return item if item or name not in _DROPPED_FALSE else None
@@ -232,34 +232,34 @@ def _list(item: Any, node: Node, name: str, path: str, owner: Node, complaints: 
     inner = node.item
     if inner is None or not item:
         return None
-    if inner.shape is Shape.STRUCT:
+    if inner.shape is JsonShape.STRUCT:
         return [
             _struct(one, inner, f"{path}{name}[{index}].", complaints) if isinstance(one, dict) else {}
             for index, one in enumerate(item)
         ]
     return [
-        one if inner.shape is Shape.STRING else _value(one, inner, "", path, owner, complaints)
+        one if inner.shape is JsonShape.STRING else _value(one, inner, "", path, owner, complaints)
         for one in item
     ]
 
 
 def _special(item: Any, node: Node, name: str, path: str, owner: Node) -> Any:
     shape = node.shape
-    if shape in (Shape.STRINGS, Shape.MAP, Shape.QUANTITIES):
+    if shape in (JsonShape.STRINGS, JsonShape.MAP, JsonShape.QUANTITIES):
         if not isinstance(item, dict):
             raise _mismatch(item, "map[string]string", owner, path + name)
-        if shape is Shape.QUANTITIES:
+        if shape is JsonShape.QUANTITIES:
             item = {key: canonical(one) for key, one in item.items()}
-        elif shape is Shape.STRINGS:
+        elif shape is JsonShape.STRINGS:
             for one in item.values():
                 if one.__class__ is not str:
                     raise _mismatch(one, "string", owner, path + name)
         return item or None
-    if shape is Shape.QUANTITY:
+    if shape is JsonShape.QUANTITY:
         return canonical(item)
-    if shape is Shape.MICRO_TIME:
+    if shape is JsonShape.MICRO_TIME:
         return _time(str(item), _MICRO_TIME, "2006-01-02T15:04:05.000000Z07:00", "microseconds")
-    if shape is Shape.TIME:
+    if shape is JsonShape.TIME:
         return _time(str(item), _TIME, "2006-01-02T15:04:05Z07:00", "seconds")
     return item
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kdsl.sandbox.call import Call, Reply, World, document, whole_body
+from kdsl.sandbox.call import Call, Reply, SandboxState, document, whole_body
 from kdsl.sandbox.errors import ApiError, Json, details, not_found, status, success
 from kdsl.sandbox.parameters import DeleteOptions, delete_options
 from kdsl.sandbox.resources import PODS, Resource
@@ -15,7 +15,7 @@ _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _PROPAGATION_FINALIZERS: Final = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
 
 
-def delete(world: World, call: Call) -> Reply:
+def delete(world: SandboxState, call: Call) -> Reply:
     """Answer a DELETE of one object."""
     options = delete_options(call)
     resource = call.resource
@@ -29,7 +29,7 @@ def delete(world: World, call: Call) -> Reply:
     return document(whole_body(resource, shown), 200, call.form.media)
 
 
-def delete_collection(world: World, call: Call) -> Reply:
+def delete_collection(world: SandboxState, call: Call) -> Reply:
     """Answer a DELETE of a collection: it deletes the selected objects."""
     options = delete_options(call)
     resource = call.resource
@@ -48,7 +48,7 @@ def delete_collection(world: World, call: Call) -> Reply:
 
 
 def delete_version(
-    world: World, resource: Resource, version: Version, options: DeleteOptions
+    world: SandboxState, resource: Resource, version: Version, options: DeleteOptions
 ) -> tuple[Json, bool]:
     """Delete an object, or begin to; return the state to show and whether it is gone."""
     body = version.body()
@@ -77,7 +77,9 @@ def delete_version(
     return body, False
 
 
-def _remove(world: World, resource: Resource, version: Version, body: Json, options: DeleteOptions) -> Json:
+def _remove(
+    world: SandboxState, resource: Resource, version: Version, body: Json, options: DeleteOptions
+) -> Json:
     if not options.is_dry:
         world.remove(resource, version, body)
     return body
@@ -101,7 +103,9 @@ def _check_preconditions(resource: Resource, version: Version, options: DeleteOp
     raise ApiError(status(409, message, "Conflict", found), 409)
 
 
-def _delete_pod(world: World, version: Version, body: Json, options: DeleteOptions) -> tuple[Json, bool]:
+def _delete_pod(
+    world: SandboxState, version: Version, body: Json, options: DeleteOptions
+) -> tuple[Json, bool]:
     metadata = body["metadata"]
     grace = _grace(body, options)
     present = metadata.get("deletionGracePeriodSeconds")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kdsl.sandbox.binding import is_ready, set_condition
-from kdsl.sandbox.call import Call, Reply, World, document
+from kdsl.sandbox.call import Call, Reply, SandboxState, document
 from kdsl.sandbox.deleting import delete_version
 from kdsl.sandbox.errors import ApiError, Json, bad_request, not_found, status, success
 from kdsl.sandbox.objects_in import read_part
@@ -23,7 +23,7 @@ _TWO: Final = (
 _WAIT_SECONDS: Final = 10
 
 
-def evict(world: World, call: Call) -> Reply:
+def evict(world: SandboxState, call: Call) -> Reply:
     """Answer a POST of an Eviction."""
     eviction = read_part(call, "Eviction")
     if eviction["metadata"].get("name", call.name) != call.name:
@@ -40,7 +40,7 @@ def evict(world: World, call: Call) -> Reply:
     return document(success(201), 201)
 
 
-def _mark(world: World, version: Version, body: Json) -> Version:
+def _mark(world: SandboxState, version: Version, body: Json) -> Version:
     condition = {
         "type": "DisruptionTarget",
         "status": "True",
@@ -53,7 +53,7 @@ def _mark(world: World, version: Version, body: Json) -> Version:
     return world.store.write(PODS, version.key, body)
 
 
-def _spend_budget(world: World, version: Version, body: Json, is_dry: bool) -> None:
+def _spend_budget(world: SandboxState, version: Version, body: Json, is_dry: bool) -> None:
     budgets = [
         budget
         for budget in world.store.bodies(BUDGETS, version.key[0])

@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
 from kdsl.sandbox.errors import Json, status
-from kdsl.sandbox.listening import Listener
-from kdsl.sandbox.recorder import Request
-from kdsl.sandbox.rights import Rights
+from kdsl.sandbox.listening import AsgiListener
+from kdsl.sandbox.recorder import RecordedRequest
+from kdsl.sandbox.rights import RuleRights
 from kdsl.sandbox.tokens import Tokens
 from kdsl.sandbox.watching import Watches
 
@@ -27,7 +27,7 @@ class Match:
     query: str = "*"
     body: str = "*"
 
-    def applies(self, request: Request) -> bool:
+    def applies(self, request: RecordedRequest) -> bool:
         """Return whether a request matches."""
         return (
             fnmatchcase(request.method, self.method)
@@ -91,15 +91,15 @@ _REASONS: Final = {
 
 
 @dataclass(eq=False, slots=True)
-class Rule:
+class FaultRule:
     """An action for the matching requests, with the remaining number of times (None: always)."""
 
-    match: Match | Callable[[Request], bool]
+    match: Match | Callable[[RecordedRequest], bool]
     action: Action
     left: int | None = None
     used: int = 0
 
-    def applies(self, request: Request) -> bool:
+    def applies(self, request: RecordedRequest) -> bool:
         """Return whether the action applies to a request."""
         if self.left == 0:
             return False
@@ -111,28 +111,30 @@ class Faults:
     """All faults of one sandbox. `post` runs a function on the thread of the event loop."""
 
     watches: Watches
-    rights: Rights
+    rights: RuleRights
     tokens: Tokens
     forget: Callable[[], None]
     post: Callable[[Callable[[], None]], None]
-    network: Listener | None = None
+    network: AsgiListener | None = None
     latency: float = 0
     """Seconds that every request waits."""
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[FaultRule] = field(default_factory=list)
 
-    def once(self, match: Match | Callable[[Request], bool], action: Action) -> Rule:
+    def once(self, match: Match | Callable[[RecordedRequest], bool], action: Action) -> FaultRule:
         """Apply an action to the next request that matches."""
         return self.times(1, match, action)
 
-    def times(self, count: int, match: Match | Callable[[Request], bool], action: Action) -> Rule:
+    def times(
+        self, count: int, match: Match | Callable[[RecordedRequest], bool], action: Action
+    ) -> FaultRule:
         """Apply an action to the next `count` requests that match."""
-        return self._add(Rule(match, action, count))
+        return self._add(FaultRule(match, action, count))
 
-    def always(self, match: Match | Callable[[Request], bool], action: Action) -> Rule:
+    def always(self, match: Match | Callable[[RecordedRequest], bool], action: Action) -> FaultRule:
         """Apply an action to all requests that match, until the rule is removed."""
-        return self._add(Rule(match, action))
+        return self._add(FaultRule(match, action))
 
-    def remove(self, rule: Rule) -> None:
+    def remove(self, rule: FaultRule) -> None:
         """Remove a rule."""
         self.rules = [item for item in self.rules if item is not rule]
 
@@ -144,7 +146,7 @@ class Faults:
         self.watches.refuses_initial_events = False
         self.heal()
 
-    def take(self, request: Request) -> Action | None:
+    def take(self, request: RecordedRequest) -> Action | None:
         """Return the action for a request, and count it."""
         for rule in self.rules:
             if rule.applies(request):
@@ -204,6 +206,6 @@ class Faults:
 
         self.post(act)
 
-    def _add(self, rule: Rule) -> Rule:
+    def _add(self, rule: FaultRule) -> FaultRule:
         self.rules = [*self.rules, rule]
         return rule

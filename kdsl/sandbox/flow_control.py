@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from kdsl.sandbox.call import User
+from kdsl.sandbox.call import RequestUser
 from kdsl.sandbox.errors import ApiError
 from kdsl.sandbox.resources import named
 from kdsl.sandbox.store import Store
@@ -23,7 +23,7 @@ class FlowControl:
     store: Store
     _running: Counter[str] = field(default_factory=Counter)
 
-    def enter(self, user: User) -> str:
+    def enter(self, user: RequestUser) -> str:
         """Take a seat and return its level, empty without a limit; raises 429 where all seats are taken."""
         if not self.store.collection(_SCHEMAS).items:
             return ""
@@ -38,7 +38,7 @@ class FlowControl:
         if level:
             self._running[level] -= 1
 
-    def _level(self, user: User) -> str:
+    def _level(self, user: RequestUser) -> str:
         schemas = sorted(
             self.store.bodies(_SCHEMAS), key=lambda item: int(item["spec"].get("matchingPrecedence", 1000))
         )

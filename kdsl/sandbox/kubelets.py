@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 from kdsl.sandbox.binding import set_condition
-from kdsl.sandbox.call import World
+from kdsl.sandbox.call import SandboxState
 from kdsl.sandbox.deleting import delete_version
 from kdsl.sandbox.errors import ApiError, Json
 from kdsl.sandbox.options import SandboxOptions
@@ -25,7 +25,7 @@ _DELETING: Final = b'"deletionTimestamp"'
 class Kubelets:
     """The kubelets of all nodes. Later steps are timers of the event loop."""
 
-    def __init__(self, world: World, options: SandboxOptions) -> None:
+    def __init__(self, world: SandboxState, options: SandboxOptions) -> None:
         self._world = world
         self._options = options
         self._timers: dict[str, asyncio.TimerHandle] = {}

@@ -19,7 +19,7 @@ _KEEP_ALIVE_SECONDS: Final = 120
 _BACKLOG: Final = 2048
 
 
-class Listener:
+class AsgiListener:
     """Accepts connections for an ASGI application. All methods run on the thread of the event loop."""
 
     def __init__(self, port: int) -> None:

@@ -13,7 +13,7 @@ from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.documents import Document, read_documents
 from kdsl.cluster.read.files import read_files
 from kdsl.cluster.read.problems import Problems
-from kdsl.sandbox.call import World
+from kdsl.sandbox.call import SandboxState
 from kdsl.sandbox.creating import complete
 from kdsl.sandbox.decoding import Complaints, clean
 from kdsl.sandbox.defaults import apply_defaults
@@ -26,7 +26,7 @@ _REFUSED: Final = "correct it: an API server refuses it with these words"
 _INDEX: Final = re.compile(r"\[[0-9]+\]")
 
 
-def load(world: World, paths: Iterable[str | Path], found: list[Diagnostic]) -> int:
+def load(world: SandboxState, paths: Iterable[str | Path], found: list[Diagnostic]) -> int:
     """Read files and folders of objects into a world; return the number of objects.
 
     Objects that cannot be read, are rejected or are of a kind without a resource are skipped and added to
@@ -85,7 +85,7 @@ def _objects(document: Document) -> Iterator[tuple[str, Json]]:
             yield document.where, {**missing, **item}
 
 
-def _take(world: World, value: Json, where: str, left_out: _LeftOut) -> int:
+def _take(world: SandboxState, value: Json, where: str, left_out: _LeftOut) -> int:
     version, kind = str(value.get("apiVersion", "")), str(value.get("kind", ""))
     group = version.rpartition("/")[0]
     resource = BY_KIND.get((group, kind))
@@ -113,7 +113,7 @@ def _take(world: World, value: Json, where: str, left_out: _LeftOut) -> int:
     return 1
 
 
-def _store(world: World, resource: Resource, namespace: str, body: Json) -> None:
+def _store(world: SandboxState, resource: Resource, namespace: str, body: Json) -> None:
     status: Any = body.get("status")
     uid = body["metadata"].get("uid")
     given = _take_computed(resource, body)

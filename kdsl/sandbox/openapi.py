@@ -10,21 +10,21 @@ from typing import Any, Final
 
 from kdsl.sandbox.errors import Json
 from kdsl.sandbox.resources import GROUP_VERSIONS, RESOURCES, VIRTUAL, Resource
-from kdsl.sandbox.schema import Node, Shape, schema_of
+from kdsl.sandbox.schema import JsonShape, Node, schema_of
 from kdsl.sandbox.store import encode
 
-_PLAIN: Final[dict[Shape, Json]] = {
-    Shape.STRING: {"type": "string"},
-    Shape.INTEGER: {"type": "integer", "format": "int64"},
-    Shape.BOOLEAN: {"type": "boolean"},
-    Shape.NUMBER: {"type": "number"},
-    Shape.TIME: {"type": "string", "format": "date-time"},
-    Shape.MICRO_TIME: {"type": "string", "format": "date-time"},
-    Shape.QUANTITY: {"type": "string"},
-    Shape.QUANTITIES: {"type": "object", "additionalProperties": {"type": "string"}},
-    Shape.STRINGS: {"type": "object", "additionalProperties": {"type": "string"}},
-    Shape.MAP: {"type": "object"},
-    Shape.ANY: {},
+_PLAIN: Final[dict[JsonShape, Json]] = {
+    JsonShape.STRING: {"type": "string"},
+    JsonShape.INTEGER: {"type": "integer", "format": "int64"},
+    JsonShape.BOOLEAN: {"type": "boolean"},
+    JsonShape.NUMBER: {"type": "number"},
+    JsonShape.TIME: {"type": "string", "format": "date-time"},
+    JsonShape.MICRO_TIME: {"type": "string", "format": "date-time"},
+    JsonShape.QUANTITY: {"type": "string"},
+    JsonShape.QUANTITIES: {"type": "object", "additionalProperties": {"type": "string"}},
+    JsonShape.STRINGS: {"type": "object", "additionalProperties": {"type": "string"}},
+    JsonShape.MAP: {"type": "object"},
+    JsonShape.ANY: {},
 }
 
 
@@ -92,9 +92,9 @@ def _operation(action: str, resource: Resource) -> Json:
 
 
 def _schema(node: Node) -> Any:
-    if node.shape is Shape.STRUCT:
+    if node.shape is JsonShape.STRUCT:
         properties = {name: _schema(item) for name, item in node.fields.items()}
         return {"type": "object", "properties": properties}
-    if node.shape is Shape.LIST:
+    if node.shape is JsonShape.LIST:
         return {"type": "array", "items": _schema(node.item) if node.item else {}}
     return _PLAIN[node.shape]

@@ -8,7 +8,7 @@ from typing import Final
 import yaml
 
 from kdsl.sandbox.apply import Path, merge_applied, require_manager
-from kdsl.sandbox.call import Call, Reply, World, whole_body
+from kdsl.sandbox.call import Call, Reply, SandboxState, whole_body
 from kdsl.sandbox.creating import create_object
 from kdsl.sandbox.decoding import parse_patch
 from kdsl.sandbox.errors import ApiError, Causes, Json, bad_request, invalid, not_found, status
@@ -24,7 +24,7 @@ _STRATEGIC: Final = "application/strategic-merge-patch+json"
 _OBJECT: Final = "map[string]interface {}"
 
 
-def patch(world: World, call: Call) -> Reply:
+def patch(world: SandboxState, call: Call) -> Reply:
     """Answer a PATCH of an object or its status."""
     media = call.content_type.partition(";")[0].strip()
     if media not in (_JSON_PATCH, _MERGE, _STRATEGIC) and not is_apply(call):
@@ -81,7 +81,7 @@ def _strict(patched: Json, complaints: list[str]) -> ApiError:
     return invalid("", "", "", causes)
 
 
-def _apply(world: World, call: Call, options: WriteOptions) -> Reply:
+def _apply(world: SandboxState, call: Call, options: WriteOptions) -> Reply:
     require_manager(options.manager)
     try:
         value = yaml.safe_load(call.body)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from kdsl.sandbox.errors import Json
-from kdsl.sandbox.schema import Node, Shape
+from kdsl.sandbox.schema import JsonShape, Node
 
 _MAGIC: Final = b"k8s\0"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -126,10 +126,10 @@ def _struct(data: bytes, node: Node) -> Json:
             if not value:
                 continue  # empty messages are sent as well, and mean nothing
             raise UnreadableError(f"field {number} of {node.name} is not read")
-        if field.shape is Shape.LIST:
+        if field.shape is JsonShape.LIST:
             assert field.item is not None
             found.setdefault(name, []).append(_value(value, field.item))
-        elif field.shape in (Shape.STRINGS, Shape.QUANTITIES, Shape.MAP):
+        elif field.shape in (JsonShape.STRINGS, JsonShape.QUANTITIES, JsonShape.MAP):
             entry = dict(_parts(_as_bytes(value)))
             key = _text(entry.get(1, b""))
             found.setdefault(name, {})[key] = _entry(entry.get(2, b""), field, (node.name, name))
@@ -141,28 +141,28 @@ def _struct(data: bytes, node: Node) -> Json:
 
 
 def _entry(value: bytes | int, field: Node, place: tuple[str, str]) -> str:
-    if field.shape is Shape.QUANTITIES:
+    if field.shape is JsonShape.QUANTITIES:
         return _text(dict(_parts(_as_bytes(value))).get(1, b""))
     return b64encode(_as_bytes(value)).decode() if place in _BYTE_MAPS else _text(value)
 
 
 def _value(value: bytes | int, node: Node) -> Any:
-    if node.shape is Shape.STRUCT:
+    if node.shape is JsonShape.STRUCT:
         return _struct(_as_bytes(value), node)
-    if node.shape is Shape.STRING:
+    if node.shape is JsonShape.STRING:
         return _text(value)
-    if node.shape in (Shape.INTEGER, Shape.BOOLEAN):
+    if node.shape in (JsonShape.INTEGER, JsonShape.BOOLEAN):
         if not isinstance(value, int):
             raise UnreadableError("a number is no number")
-        return bool(value) if node.shape is Shape.BOOLEAN else value - (1 << 64) * (value >> 63)
+        return bool(value) if node.shape is JsonShape.BOOLEAN else value - (1 << 64) * (value >> 63)
     parts = dict(_parts(_as_bytes(value)))
-    if node.shape is Shape.QUANTITY:
+    if node.shape is JsonShape.QUANTITY:
         return _text(parts.get(1, b""))
-    if node.shape is Shape.TIME:
+    if node.shape is JsonShape.TIME:
         seconds = parts.get(1, 0)
         moment = datetime.fromtimestamp(seconds if isinstance(seconds, int) else 0, UTC)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if parts else None
-    if node.shape is Shape.ANY:  # a number or a text
+    if node.shape is JsonShape.ANY:  # a number or a text
         return _text(parts.get(3, b"")) if parts.get(1) else parts.get(2, 0)
     raise UnreadableError(f"{node.shape} is not read")
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from kdsl.sandbox.call import YAML_TYPE, Call, Form, Reply, World, document, whole, whole_body
+from kdsl.sandbox.call import YAML_TYPE, AnswerForm, Call, Reply, SandboxState, document, whole, whole_body
 from kdsl.sandbox.errors import ApiError, Json, bad_request, not_found, status, too_large_version
 from kdsl.sandbox.events_form import from_core, is_converted
 from kdsl.sandbox.parameters import check_list_options, number, version_number
@@ -42,7 +42,7 @@ class _Token:
     key: tuple[str, str]
 
 
-async def get(world: World, call: Call) -> Reply:
+async def get(world: SandboxState, call: Call) -> Reply:
     """Answer a GET of one object."""
     await _reach(world, call.query.get("resourceVersion", ""))
     version = world.store.get(call.resource, call.key)
@@ -60,7 +60,7 @@ async def get(world: World, call: Call) -> Reply:
     return Reply(200, whole(call.resource, version))
 
 
-async def list_objects(world: World, call: Call) -> Reply:
+async def list_objects(world: SandboxState, call: Call) -> Reply:
     """Answer a GET of a collection."""
     query, resource = call.query, call.resource
     check_list_options(query, False)
@@ -97,7 +97,7 @@ def _exact(query: Mapping[str, str], wanted: str, limit: int) -> int:
     return version_number(wanted, False) if is_exact else 0
 
 
-async def _reach(world: World, wanted: str) -> None:
+async def _reach(world: SandboxState, wanted: str) -> None:
     if not wanted or wanted == "0":
         return
     number_wanted = version_number(wanted, False)
@@ -148,7 +148,7 @@ def _read_token(text: str) -> _Token:
         raise bad_request(f"invalid continue token: continue key is not valid: {why}") from None
 
 
-def _render(world: World, call: Call, versions: list[Version], metadata: Json) -> Reply:
+def _render(world: SandboxState, call: Call, versions: list[Version], metadata: Json) -> Reply:
     resource, form = call.resource, call.form
     if form.shape == "Table":
         include = call.query.get("includeObject", "Metadata")
@@ -168,7 +168,7 @@ def _render(world: World, call: Call, versions: list[Version], metadata: Json) -
     return Reply(200, body)
 
 
-def _partial_list(resource: Resource, versions: list[Version], form: Form, metadata: Json) -> Json:
+def _partial_list(resource: Resource, versions: list[Version], form: AnswerForm, metadata: Json) -> Json:
     return {
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"meta.k8s.io/{form.version}",

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from kdsl.sandbox.call import World
+from kdsl.sandbox.call import SandboxState
 from kdsl.sandbox.creating import add
 from kdsl.sandbox.errors import ApiError, Json
 from kdsl.sandbox.resources import EVENTS, Resource
@@ -21,7 +21,7 @@ class Reconciler:
 
     watched: tuple[Resource, ...] = ()
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SandboxState) -> None:
         self.world = world
         self._marked: dict[tuple[Resource, Key], None] = {}
         self._wake = asyncio.Event()
@@ -73,7 +73,7 @@ class Reconciler:
                     record_warning(self.world, resource, key, "FailedCreate", str(error))
 
 
-def record_warning(world: World, resource: Resource, key: Key, reason: str, message: str) -> None:
+def record_warning(world: SandboxState, resource: Resource, key: Key, reason: str, message: str) -> None:
     """Write a warning event about an object."""
     name = f"{key[1]}.{world.chance.numbers.getrandbits(64):016x}"
     stamp = world.chance.stamp()

@@ -11,7 +11,7 @@ import msgspec
 
 
 @dataclass(slots=True)
-class Request:
+class RecordedRequest:
     """One request. `status` is 0 until it is answered, and stays 0 where no answer was sent."""
 
     at: float
@@ -34,22 +34,22 @@ class Request:
         return msgspec.json.decode(self.body) if self.body else None
 
 
-class Recorder:
+class RequestRecorder:
     """The last requests, oldest first."""
 
     def __init__(self, limit: int) -> None:
-        self.requests: deque[Request] = deque(maxlen=limit)
+        self.requests: deque[RecordedRequest] = deque(maxlen=limit)
 
     @property
     def is_on(self) -> bool:
         """Return whether requests are recorded."""
         return self.requests.maxlen != 0
 
-    def add(self, request: Request) -> None:
+    def add(self, request: RecordedRequest) -> None:
         """Record a request; its status follows."""
         self.requests.append(request)
 
-    def matching(self, method: str = "*", path: str = "*") -> list[Request]:
+    def matching(self, method: str = "*", path: str = "*") -> list[RecordedRequest]:
         """Return the requests of a method to paths of a pattern; `*` matches anything."""
         return [
             request

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kdsl.sandbox.call import Call, Reply, User, document
+from kdsl.sandbox.call import Call, Reply, RequestUser, document
 from kdsl.sandbox.errors import Json
 from kdsl.sandbox.objects_in import read_object
-from kdsl.sandbox.rights import Ask, Rights
+from kdsl.sandbox.rights import Ask, RuleRights
 from kdsl.sandbox.tokens import Tokens
 
 
-def review(call: Call, rights: Rights, tokens: Tokens) -> Reply:
+def review(call: Call, rights: RuleRights, tokens: Tokens) -> Reply:
     """Answer a POST of a review; none is stored."""
     resource = call.resource
     body, _ = read_object(call, False, "Ignore")
@@ -20,7 +20,7 @@ def review(call: Call, rights: Rights, tokens: Tokens) -> Reply:
         state = {"userInfo": _shown(call.user)}
     else:
         is_self = resource.plural.startswith("self")
-        user = call.user if is_self else User(spec.get("user", ""), tuple(spec.get("groups", ())))
+        user = call.user if is_self else RequestUser(spec.get("user", ""), tuple(spec.get("groups", ())))
         state = {"allowed": rights.allows(user, _ask(spec))}
     shown = {
         "kind": resource.kind,
@@ -39,7 +39,7 @@ def _token_state(tokens: Tokens, token: str) -> Json:
     return {"authenticated": True, "user": _shown(user)}
 
 
-def _shown(user: User) -> Json:
+def _shown(user: RequestUser) -> Json:
     found: Json = {"username": user.name, "groups": list(user.groups)}
     if user.uid:
         found["uid"] = user.uid

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kdsl.sandbox.call import User
+from kdsl.sandbox.call import RequestUser
 from kdsl.sandbox.errors import ApiError, Json, status
 from kdsl.sandbox.resources import Resource, named
 from kdsl.sandbox.store import Store
 
 MASTERS: Final = "system:masters"
 SCHEDULER: Final = "system:kube-scheduler"
-ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
+ANONYMOUS: Final = RequestUser("system:anonymous", ("system:unauthenticated",))
 _ROLES: Final = "rbac.authorization.k8s.io"
 _OPEN_PATHS: Final = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY_PATHS: Final = ("/api", "/apis", "/openapi")
@@ -75,13 +75,13 @@ _SELF_RULES: Final = (
 
 
 @dataclass(slots=True)
-class Rights:
+class RuleRights:
     """Decides by rules. `missing` are rights removed by a fault: (verb or `*`, resource)."""
 
     store: Store
     missing: set[tuple[str, str]] = field(default_factory=set)
 
-    def allows(self, user: User, ask: Ask) -> bool:
+    def allows(self, user: RequestUser, ask: Ask) -> bool:
         """Return whether a user has a right."""
         if any(verb in ("*", ask.verb) and name == ask.resource for verb, name in self.missing):
             return False
@@ -98,7 +98,7 @@ class Rights:
             return True
         return any(_grants(rule, ask) for rule in self._bound_rules(user, ask.namespace))
 
-    def _allows_path(self, user: User, ask: Ask) -> bool:
+    def _allows_path(self, user: RequestUser, ask: Ask) -> bool:
         # Single checks, such as /livez/ping, are not open.
         if ask.verb == "get" and ask.path in _OPEN_PATHS:
             return True
@@ -106,7 +106,7 @@ class Rights:
             return True
         return any(_grants_path(rule, ask) for rule in self._bound_rules(user, ""))
 
-    def _bound_rules(self, user: User, namespace: str) -> Iterable[Json]:
+    def _bound_rules(self, user: RequestUser, namespace: str) -> Iterable[Json]:
         bindings = list(self.store.bodies(named("clusterrolebindings", _ROLES)))
         if namespace:
             bindings += self.store.bodies(named("rolebindings", _ROLES), namespace)
@@ -125,7 +125,7 @@ def _below(path: str, roots: Iterable[str]) -> bool:
     return any(path == root or path.startswith(f"{root}/") for root in roots)
 
 
-def _is_subject(subject: Json, user: User) -> bool:
+def _is_subject(subject: Json, user: RequestUser) -> bool:
     kind, name = subject.get("kind"), subject.get("name", "")
     if kind == "User":
         return bool(name == user.name)
@@ -158,7 +158,7 @@ def _has(values: Iterable[str], wanted: str) -> bool:
     return any(value in ("*", wanted) for value in values)
 
 
-def refuse(user: User, ask: Ask, resource: Resource | None) -> ApiError:
+def refuse(user: RequestUser, ask: Ask, resource: Resource | None) -> ApiError:
     """Return the 403 for a missing right of a user."""
     if resource is None:
         message = f'forbidden: User "{user.name}" cannot {ask.verb} path "{ask.path}"'

@@ -11,7 +11,7 @@ from typing import Final, Self
 from kdsl.sandbox.admin import admin_application
 from kdsl.sandbox.admission import PRIORITY_CLASSES
 from kdsl.sandbox.api import Api
-from kdsl.sandbox.call import World
+from kdsl.sandbox.call import SandboxState
 from kdsl.sandbox.certificates import make_certificates
 from kdsl.sandbox.collector import Budgets, Collector
 from kdsl.sandbox.creating import add
@@ -19,12 +19,12 @@ from kdsl.sandbox.faults import Faults
 from kdsl.sandbox.flow_control import FlowControl
 from kdsl.sandbox.kubeconfig import kubeconfig_text, write_private
 from kdsl.sandbox.kubelets import Kubelets
-from kdsl.sandbox.listening import HOST, Listener
+from kdsl.sandbox.listening import HOST, AsgiListener
 from kdsl.sandbox.options import SandboxOptions
 from kdsl.sandbox.reconcilers import Reconciler
-from kdsl.sandbox.recorder import Recorder
+from kdsl.sandbox.recorder import RequestRecorder
 from kdsl.sandbox.resources import NAMESPACES
-from kdsl.sandbox.rights import Rights
+from kdsl.sandbox.rights import RuleRights
 from kdsl.sandbox.server import Server
 from kdsl.sandbox.store import Store
 from kdsl.sandbox.times import Chance
@@ -51,12 +51,12 @@ class Sandbox:
         self.options = options or SandboxOptions()
         chance = Chance(numbers=random.Random(self.options.seed))
         self.store = Store(self.options.history)
-        self.world = World(self.store, chance)
-        self.recorder = Recorder(self.options.records)
+        self.world = SandboxState(self.store, chance)
+        self.recorder = RequestRecorder(self.options.records)
         self.certificates = make_certificates()
         self.tokens = Tokens(random.SystemRandom())
-        self._listener = Listener(self.options.port)
-        rights, watches = Rights(self.store), Watches()
+        self._listener = AsgiListener(self.options.port)
+        rights, watches = RuleRights(self.store), Watches()
         self.faults = Faults(
             watches, rights, self.tokens, self.store.forget_history, self._post, self._listener
         )

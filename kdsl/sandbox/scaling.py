@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdsl.sandbox.call import Call, Reply, World, document
+from kdsl.sandbox.call import Call, Reply, SandboxState, document
 from kdsl.sandbox.decoding import parse_body
 from kdsl.sandbox.errors import STALE, Json, bad_request, conflict, not_found
 from kdsl.sandbox.json_patch import apply_json_patch, merge_json
@@ -12,7 +12,7 @@ from kdsl.sandbox.store import Version
 from kdsl.sandbox.updating import change
 
 
-def scale(world: World, call: Call) -> Reply:
+def scale(world: SandboxState, call: Call) -> Reply:
     """Answer a GET, PUT or PATCH of a workload's scale."""
     old = world.store.get(call.resource, call.key)
     if old is None:

@@ -19,7 +19,7 @@ import msgspec
 from kdsl.sandbox.resources import Resource
 
 
-class Shape(StrEnum):
+class JsonShape(StrEnum):
     """The JSON type of a value."""
 
     STRING = "string"
@@ -41,7 +41,7 @@ class Shape(StrEnum):
 class Node:
     """The type of one field. `name` is the type's name; `item` is for lists, `fields` for structs."""
 
-    shape: Shape
+    shape: JsonShape
     name: str = ""
     item: Node | None = None
     fields: dict[str, Node] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def _tree(group: str, version: str, kind: str) -> Node:
 
 @cache
 def _struct(model: type[msgspec.Struct]) -> Node:
-    node = Node(Shape.STRUCT, model.__name__)
+    node = Node(JsonShape.STRUCT, model.__name__)
     for item in msgspec.structs.fields(model):
         name = item.encode_name.rstrip("_")
         node.fields[name] = _field(name, item.type, model.__name__)
@@ -90,13 +90,13 @@ def _struct(model: type[msgspec.Struct]) -> Node:
 
 def _field(name: str, kind: Any, owner: str) -> Node:
     if name == "capacity" and owner in _CAPACITY_LISTS:
-        return Node(Shape.QUANTITIES, name)
+        return Node(JsonShape.QUANTITIES, name)
     if kind_of(kind) is dict:
         if name in _QUANTITY_MAPS:
-            return Node(Shape.QUANTITIES, name)
-        return Node(Shape.STRINGS if name in _STRING_MAPS else Shape.MAP, name)
+            return Node(JsonShape.QUANTITIES, name)
+        return Node(JsonShape.STRINGS if name in _STRING_MAPS else JsonShape.MAP, name)
     if name in _MICRO_TIMES:
-        return Node(Shape.MICRO_TIME)
+        return Node(JsonShape.MICRO_TIME)
     return _node(kind, name, owner)
 
 
@@ -116,13 +116,18 @@ def _present(kind: Any) -> Any:
 def _node(kind: Any, name: str, owner: str) -> Node:
     kind = _present(kind)
     if typing.get_origin(kind) is list:
-        return Node(Shape.LIST, name, _field("", typing.get_args(kind)[0], owner))
+        return Node(JsonShape.LIST, name, _field("", typing.get_args(kind)[0], owner))
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return _struct(kind)
     if kind is str:
         is_quantity = name in ("maximumVolumeSize", "sizeLimit", "divisor") or (
             name == "capacity" and owner == "CSIStorageCapacity"
         )
-        return Node(Shape.QUANTITY if is_quantity else Shape.STRING)
-    plain = {int: Shape.INTEGER, bool: Shape.BOOLEAN, float: Shape.NUMBER, datetime: Shape.TIME}
-    return Node(plain.get(kind, Shape.ANY))
+        return Node(JsonShape.QUANTITY if is_quantity else JsonShape.STRING)
+    plain = {
+        int: JsonShape.INTEGER,
+        bool: JsonShape.BOOLEAN,
+        float: JsonShape.NUMBER,
+        datetime: JsonShape.TIME,
+    }
+    return Node(plain.get(kind, JsonShape.ANY))

@@ -12,7 +12,7 @@ from kdsl.sandbox.call import Reply, failure
 from kdsl.sandbox.decoding import MAX_BODY
 from kdsl.sandbox.errors import ApiError, status
 from kdsl.sandbox.faults import Action, Answer, BreakWatch, Delay, Faults, LoseAnswer, LoseRequest
-from kdsl.sandbox.recorder import Recorder, Request
+from kdsl.sandbox.recorder import RecordedRequest, RequestRecorder
 from kdsl.sandbox.rights import ANONYMOUS
 from kdsl.sandbox.store import encode
 
@@ -44,7 +44,7 @@ class Server:
         self,
         api: Api,
         faults: Faults,
-        recorder: Recorder,
+        recorder: RequestRecorder,
         admin: Application,
         abort: Callable[[tuple[str, int]], None],
     ) -> None:
@@ -64,7 +64,7 @@ class Server:
         headers = {
             _HEADERS[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _HEADERS
         }
-        request = Request(
+        request = RecordedRequest(
             asyncio.get_running_loop().time(),
             scope["method"],
             scope["path"],
@@ -86,7 +86,7 @@ class Server:
         await self._send(reply, receive, send)
 
     async def _reply(
-        self, scope: Scope, receive: Receive, request: Request, headers: dict[str, str]
+        self, scope: Scope, receive: Receive, request: RecordedRequest, headers: dict[str, str]
     ) -> Reply:
         action: Action | None = None
         try:
@@ -135,7 +135,7 @@ class Server:
             await asyncio.gather(sender, listener, return_exceptions=True)
 
 
-async def _before(action: Action, request: Request) -> Reply | None:
+async def _before(action: Action, request: RecordedRequest) -> Reply | None:
     """Apply a fault before a request is carried out; return the answer where the fault ends the request."""
     if isinstance(action, Delay):
         request.fault = f"delayed by {action.seconds} s"

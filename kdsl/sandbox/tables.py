@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from kdsl.sandbox.call import Form, World
+from kdsl.sandbox.call import AnswerForm, SandboxState
 from kdsl.sandbox.errors import Json
 from kdsl.sandbox.events_form import from_core, is_converted
 from kdsl.sandbox.pod_printer import pod_conditions
@@ -30,7 +30,12 @@ def partial(resource: Resource, version: Version, api_version: str) -> Json:
 
 
 def table(
-    world: World, resource: Resource, versions: list[Version], form: Form, include: str, number: str
+    world: SandboxState,
+    resource: Resource,
+    versions: list[Version],
+    form: AnswerForm,
+    include: str,
+    number: str,
 ) -> Json:
     """Return versions as a Table; `include` names the parts of the objects in the rows."""
     now = world.chance.now()
@@ -43,7 +48,7 @@ def table(
     }
 
 
-def _row(resource: Resource, version: Version, form: Form, include: str, now: datetime) -> Json:
+def _row(resource: Resource, version: Version, form: AnswerForm, include: str, now: datetime) -> Json:
     body = version.body()
     shown: Json | None = None
     if include == "Object":

@@ -6,18 +6,18 @@ import random
 from dataclasses import dataclass, field
 from typing import Final
 
-from kdsl.sandbox.call import User
+from kdsl.sandbox.call import RequestUser
 from kdsl.sandbox.rights import ANONYMOUS, MASTERS, SCHEDULER
 
 _AUTHENTICATED: Final = "system:authenticated"
 _LENGTH: Final = 40
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 
-ADMIN: Final = User("admin", (MASTERS, _AUTHENTICATED))
+ADMIN: Final = RequestUser("admin", (MASTERS, _AUTHENTICATED))
 USERS: Final = {
     "admin": ADMIN,
-    "scheduler": User(SCHEDULER, (_AUTHENTICATED,)),
-    "team": User("team", (_AUTHENTICATED,)),
+    "scheduler": RequestUser(SCHEDULER, (_AUTHENTICATED,)),
+    "team": RequestUser("team", (_AUTHENTICATED,)),
 }
 """The users with tokens, by their names in the sandbox: full rights, a scheduler's rights, no rights."""
 
@@ -27,7 +27,7 @@ class Tokens:
     """Tokens of users. Revoked tokens are answered 401."""
 
     numbers: random.Random
-    _users: dict[str, User] = field(default_factory=dict)
+    _users: dict[str, RequestUser] = field(default_factory=dict)
     _current: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -51,11 +51,11 @@ class Tokens:
         self._users = {token: owner for token, owner in self._users.items() if owner is not user}
         return self.issue(name)
 
-    def user(self, token: str) -> User | None:
+    def user(self, token: str) -> RequestUser | None:
         """Return the user of a token."""
         return self._users.get(token)
 
-    def identify(self, authorization: str) -> User | None:
+    def identify(self, authorization: str) -> RequestUser | None:
         """Return the user of an Authorization header; None where its token is unknown."""
         if not authorization:
             return ANONYMOUS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kdsl.sandbox.admission import add_tolerations, admit_global_default
-from kdsl.sandbox.call import Call, Reply, World, document, whole, whole_body
+from kdsl.sandbox.call import Call, Reply, SandboxState, document, whole, whole_body
 from kdsl.sandbox.creating import create_object, refused
 from kdsl.sandbox.defaults import apply_defaults
 from kdsl.sandbox.errors import STALE, Causes, Json, bad_request, conflict, invalid, not_found, precondition
@@ -21,7 +21,7 @@ _KEPT: Final = (
 )  # fmt: skip
 
 
-def update(world: World, call: Call) -> Reply:
+def update(world: SandboxState, call: Call) -> Reply:
     """Answer a PUT of an object, or of its status, or of its finalizers."""
     options = write_options(call, "UpdateOptions")
     body, warnings = read_object(call, options.is_strict, options.validation)
@@ -44,7 +44,7 @@ def update(world: World, call: Call) -> Reply:
 
 
 def change(
-    world: World,
+    world: SandboxState,
     call: Call,
     old: Version,
     body: Json,
@@ -69,7 +69,9 @@ def change(
     return reply
 
 
-def _settle(world: World, call: Call, old: Version, before: Json, new: Json, options: WriteOptions) -> Reply:
+def _settle(
+    world: SandboxState, call: Call, old: Version, before: Json, new: Json, options: WriteOptions
+) -> Reply:
     resource, media = call.resource, call.form.media
     if new == before:
         return (
@@ -144,7 +146,7 @@ def _metadata(before: Json, given: Json) -> Json:
     return metadata
 
 
-def _admit(world: World, resource: Resource, before: Json, new: Json) -> None:
+def _admit(world: SandboxState, resource: Resource, before: Json, new: Json) -> None:
     if resource is PODS:
         for name in ("priority", "preemptionPolicy"):
             if name in before["spec"]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kdsl.sandbox.call import Call, Form, Reply, World, whole
+from kdsl.sandbox.call import AnswerForm, Call, Reply, SandboxState, whole
 from kdsl.sandbox.errors import Json, expired, too_large_version
 from kdsl.sandbox.parameters import check_list_options, number, version_number
 from kdsl.sandbox.reading import FUTURE_SECONDS
@@ -32,10 +32,10 @@ _EMPTY_PARTS: Final[dict[str, Json]] = {"pods": {"spec": {"containers": None}, "
 class Watch:
     """One open watch."""
 
-    world: World
+    world: SandboxState
     resource: Resource
     selection: Selection
-    form: Form
+    form: AnswerForm
     include: str
     waiting: list[bytes] = field(default_factory=list)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -134,7 +134,7 @@ class Watches:
             if not plural or watch.resource.plural == plural:
                 watch.is_silent = True
 
-    def start(self, world: World, call: Call) -> Reply:
+    def start(self, world: SandboxState, call: Call) -> Reply:
         """Answer a watch."""
         query = call.query
         check_list_options(query, True)
@@ -236,7 +236,7 @@ async def _refused() -> AsyncIterator[bytes]:
     yield encode({"type": "ERROR", "object": {**body, "code": 500}}) + b"\n"
 
 
-async def _from_the_future(world: World, at: int) -> AsyncIterator[bytes]:
+async def _from_the_future(world: SandboxState, at: int) -> AsyncIterator[bytes]:
     yield b""
     await asyncio.sleep(FUTURE_SECONDS)
     body = too_large_version(at, world.store.number)

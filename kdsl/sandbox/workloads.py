@@ -6,7 +6,7 @@ import hashlib
 from typing import Final
 
 from kdsl.sandbox.binding import is_ready, set_condition
-from kdsl.sandbox.call import World
+from kdsl.sandbox.call import SandboxState
 from kdsl.sandbox.creating import add
 from kdsl.sandbox.deleting import delete_version
 from kdsl.sandbox.errors import Json
@@ -33,7 +33,7 @@ class Workloads(Reconciler):
 
     watched = (*_OWNERS.values(), PODS)
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SandboxState) -> None:
         super().__init__(world)
         self._dependents = Dependents()
 

@@ -28,7 +28,7 @@ from kdsl.hooks.status import Status
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.plugin import DevicesPlugin
 from kdsl.records.manifests import KeptManifests
-from kdsl.records.recorder import Recorder
+from kdsl.records.recorder import DecisionRecorder
 from kdsl.report.cards import CardReport, count_demands
 from kdsl.report.simulation import Simulation
 from kdsl.report.summary import SummaryBuilder, requested_totals
@@ -197,7 +197,7 @@ def simulated_engine(
     ports = SimulatedBinder(cluster), ManualClock()
     recorder = None
     if record is not None:
-        recorder = Recorder(record, workload.manifests, engine_options(rules, settings), cluster.pod)
+        recorder = DecisionRecorder(record, workload.manifests, engine_options(rules, settings), cluster.pod)
         recorder.start(workload.cluster_ids())
         cluster.observe(recorder.notice)
     # A victim returns, and may select another scheduler.

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.explain.changes import PODS, Change
+from kdsl.explain.changes import PODS, WhatIfChange
 from kdsl.explain.supposed import parse_changes
 from kdsl.sim.workload import Workload
 
 
-def read_changes(texts: Sequence[str], workload: Workload) -> tuple[Change, ...]:
+def read_changes(texts: Sequence[str], workload: Workload) -> tuple[WhatIfChange, ...]:
     """Read changes to a workload; raise InvalidInputError with all errors."""
     return parse_changes(texts, [node.name for node in workload.nodes], [pod.key for pod in workload.placed])
 
 
-def changed(workload: Workload, pod: PodInfo, changes: Iterable[Change]) -> tuple[Workload, PodInfo]:
+def changed(workload: Workload, pod: PodInfo, changes: Iterable[WhatIfChange]) -> tuple[Workload, PodInfo]:
     """Return the workload, and `pod` of it, with changes applied as if the input contained them."""
     other = pod
     nodes, gone = list(workload.nodes), set()

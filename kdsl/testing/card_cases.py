@@ -13,10 +13,10 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.explain.cards import CardExplainer, CardsOfNode, CardVerdict
 from kdsl.report.atoms import AtomPrinter
 from kdsl.report.values import ValuePrinter
-from kdsl.testing.document import Place
+from kdsl.testing.document import PlacedValue
 from kdsl.testing.manifest import json_of
 from kdsl.testing.mismatch import Mismatch, differs
-from kdsl.testing.session import Cluster
+from kdsl.testing.session import SessionCluster
 
 Outcome = Mapping[str, list[str]]
 """The cards of a pod by container, in the order of the record."""
@@ -36,7 +36,7 @@ def cards_of(explainer: CardExplainer | None, pod: PodInfo | None) -> Outcome:
 
 
 def compare_cards(
-    field: str, wanted: Place | None, cards: Outcome, trace: tuple[str, ...]
+    field: str, wanted: PlacedValue | None, cards: Outcome, trace: tuple[str, ...]
 ) -> Iterator[Mismatch]:
     """Compare the cards of a pod: a list with the cards of all containers, or a mapping by container."""
     if wanted is None:
@@ -49,7 +49,7 @@ def compare_cards(
         yield from differs(f"{field}.{container}", place, cards.get(container, []), trace)
 
 
-def compare_annotations(wanted: Place | None, pod: PodInfo | None) -> Iterator[Mismatch]:
+def compare_annotations(wanted: PlacedValue | None, pod: PodInfo | None) -> Iterator[Mismatch]:
     """Compare annotations of a placed pod; a value that is no text in the case means its JSON."""
     for key, place in wanted.items() if wanted is not None else ():
         actual = None if pod is None else pod.annotations.get(key)
@@ -71,9 +71,9 @@ class CardsBefore:
 
     explainer: CardExplainer | None
     pod: PodInfo
-    cluster: Cluster
+    cluster: SessionCluster
 
-    def refused(self, node: str, wanted: Place | None) -> Iterator[Mismatch]:
+    def refused(self, node: str, wanted: PlacedValue | None) -> Iterator[Mismatch]:
         """Compare the reasons why cards of a node are refused."""
         if wanted is None:
             return

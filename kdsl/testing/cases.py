@@ -7,10 +7,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from kdsl.base.span import Span
-from kdsl.testing.document import Place
+from kdsl.testing.document import PlacedValue
 from kdsl.testing.fixtures import Fixtures
 from kdsl.testing.recorded import Recorded
-from kdsl.testing.session import Cluster
+from kdsl.testing.session import SessionCluster
 from kdsl.testing.subject import Checked, Loaded, Subject
 
 
@@ -28,11 +28,11 @@ class Setting:
         recorded = self.fixtures.recorded
         return recorded if recorded is not None and recorded.pod == pod else None
 
-    def cluster(self) -> Cluster:
+    def cluster(self) -> SessionCluster:
         """Build the nodes, the pods that run on them and the catalog."""
         nodes = [self.fixtures.node(name) for name in self.nodes]
         bound = tuple(pod for _, pod in self.fixtures.bound(self.nodes))
-        return Cluster(nodes, bound, tuple(self.fixtures.catalog.values()))
+        return SessionCluster(nodes, bound, tuple(self.fixtures.catalog.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class PodCase(Setting):
     """One pod is decided; `expect` is the mapping of expected values."""
 
     pod: str
-    expect: Place
+    expect: PlacedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class QueueCase(Setting):
     """Pods enter the queue and are scheduled in its order."""
 
     arrivals: tuple[Arrival, ...]
-    expect: Place
+    expect: PlacedValue
 
 
 class LawKind(StrEnum):

@@ -18,10 +18,10 @@ from kdsl.check.model.typed import TypedExpr
 from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.values import Value as RuntimeValue
 from kdsl.lang.device_tree import (
+    AdmissionChange,
     Admit,
     Annotate,
     Assign,
-    Change,
     Charge,
     Choose,
     Fit,
@@ -75,7 +75,7 @@ class Seen(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CoveragePoint:
     """An expression to cover: its rule, and the outcomes to cover."""
 
     rule: str
@@ -97,7 +97,7 @@ class Point:
         return key_of(self.expr.span)
 
 
-def points_of(file: File) -> Iterator[Point]:
+def points_of(file: File) -> Iterator[CoveragePoint]:
     """Yield the points of a rule file, in the order of the text."""
     for rule, body in _bodies_of(file):
         for statement in body:
@@ -116,7 +116,7 @@ def _bodies_of(file: File) -> Iterator[tuple[str, Sequence[Statement]]]:
                     yield f"profile {name} tighten {tightened.name.text}", tightened.body
 
 
-def _of_statement(rule: str, statement: Statement) -> Iterator[Point]:
+def _of_statement(rule: str, statement: Statement) -> Iterator[CoveragePoint]:
     match statement:
         case Require(condition=condition):
             yield from _condition(rule, "require", condition)
@@ -131,61 +131,63 @@ def _of_statement(rule: str, statement: Statement) -> Iterator[Point]:
         case VictimWhen(condition=condition):
             yield from _condition(rule, "victim when", condition)
         case Candidates(count=count):
-            yield Point(rule, "candidates", count, (Seen.REACHED,))
+            yield CoveragePoint(rule, "candidates", count, (Seen.REACHED,))
         case ChooseBy(keys=keys):
-            yield from (Point(rule, "choose by", key.value, (Seen.REACHED,)) for key in keys)
+            yield from (CoveragePoint(rule, "choose by", key.value, (Seen.REACHED,)) for key in keys)
         case ForEach(where=where, body=body):
             if where is not None:
                 yield from _condition(rule, "where", where)
             for inner in body:
                 yield from _of_statement(rule, inner)
         case Narrow(names=names):
-            yield Point(rule, "narrow to", names, (Seen.REACHED,))
+            yield CoveragePoint(rule, "narrow to", names, (Seen.REACHED,))
         case Value(value=value):
-            yield Point(rule, "value", value, (Seen.REACHED,))
+            yield CoveragePoint(rule, "value", value, (Seen.REACHED,))
             yield from _choices(rule, value)
         case OrderBy(keys=keys):
-            yield from (Point(rule, "order by", key.value, (Seen.REACHED,)) for key in keys)
+            yield from (CoveragePoint(rule, "order by", key.value, (Seen.REACHED,)) for key in keys)
         case _:
             yield from _of_device(rule, statement)
 
 
-def _of_device(rule: str, statement: Statement) -> Iterator[Point]:
+def _of_device(rule: str, statement: Statement) -> Iterator[CoveragePoint]:
     """Yield the points that only devices have. Constants cannot be covered."""
     match statement:
         case Inventory(rows=rows, body=body):
-            yield Point(rule, "inventory", rows, (Seen.REACHED,))
+            yield CoveragePoint(rule, "inventory", rows, (Seen.REACHED,))
             yield from _of_all(rule, body)
         case Admit(body=body) | Fit(body=body) | Request(body=body) | Charge(body=body):
             yield from _of_all(rule, body)
         case Assign(value=value):
             yield from _choices(rule, value)
-        case Change(where=where, value=value) | Annotate(where=where, value=value):
+        case AdmissionChange(where=where, value=value) | Annotate(where=where, value=value):
             if where is not None:
                 yield from _condition(rule, "where", where)
-            yield Point(rule, "set" if isinstance(statement, Change) else "annotate", value, (Seen.REACHED,))
+            yield CoveragePoint(
+                rule, "set" if isinstance(statement, AdmissionChange) else "annotate", value, (Seen.REACHED,)
+            )
         case Choose(where=where, body=body):
             if where is not None:
                 yield from _condition(rule, "where", where)
             yield from _of_all(rule, body)
         case Together(by=by):
-            yield Point(rule, "together by", by, (Seen.REACHED,))
+            yield CoveragePoint(rule, "together by", by, (Seen.REACHED,))
         case _:
             pass
 
 
-def _of_all(rule: str, statements: Iterable[Statement]) -> Iterator[Point]:
+def _of_all(rule: str, statements: Iterable[Statement]) -> Iterator[CoveragePoint]:
     for statement in statements:
         yield from _of_statement(rule, statement)
 
 
-def _condition(rule: str, what: str, condition: Expr) -> Iterator[Point]:
+def _condition(rule: str, what: str, condition: Expr) -> Iterator[CoveragePoint]:
     """Yield a condition, and the operands of its `&&` and `||`."""
     both = (Seen.TRUE, Seen.FALSE)
-    yield Point(rule, what, condition, both)
+    yield CoveragePoint(rule, what, condition, both)
     operands = list(_operands(condition))
     if len(operands) > 1:
-        yield from (Point(rule, "operand", operand, both) for operand in operands)
+        yield from (CoveragePoint(rule, "operand", operand, both) for operand in operands)
 
 
 def _operands(expr: Expr) -> Iterator[Expr]:
@@ -196,7 +198,7 @@ def _operands(expr: Expr) -> Iterator[Expr]:
         yield expr
 
 
-def _choices(rule: str, value: Expr) -> Iterator[Point]:
+def _choices(rule: str, value: Expr) -> Iterator[CoveragePoint]:
     """Yield the conditions of `?:` at the top of a value."""
     if isinstance(value, Conditional):
         yield from _condition(rule, "?:", value.condition)
@@ -230,7 +232,7 @@ class Coverage:
 
         return watched
 
-    def missing(self, point: Point) -> tuple[Seen, ...]:
+    def missing(self, point: CoveragePoint) -> tuple[Seen, ...]:
         """Return the outcomes of a point that did not occur."""
         return tuple(each for each in point.wanted if each not in self._seen[point.key])
 

@@ -21,7 +21,7 @@ PathStep = str | int
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlacedValue:
     """A plain value and its place.
 
     `children` are the places of its parts by key or index; `keys` are the spans of a mapping's keys, in the
@@ -30,45 +30,45 @@ class Place:
 
     value: Plain
     span: Span
-    children: Mapping[PathStep, Place] = field(default_factory=dict)
+    children: Mapping[PathStep, PlacedValue] = field(default_factory=dict)
     keys: Mapping[str, Span] = field(default_factory=dict)
 
     @staticmethod
-    def of(node: YamlNode) -> Place:
+    def of(node: YamlNode) -> PlacedValue:
         """Return the place of a YAML tree."""
-        children: dict[PathStep, Place]
+        children: dict[PathStep, PlacedValue]
         match node:
             case YamlMapping(entries=entries):
-                children = {key.text: Place.of(value) for key, value in entries}
+                children = {key.text: PlacedValue.of(value) for key, value in entries}
                 keys = {key.text: key.span for key, _ in entries}
-                return Place({key: children[key].value for key in keys}, node.span, children, keys)
+                return PlacedValue({key: children[key].value for key in keys}, node.span, children, keys)
             case YamlSequence(items=items):
-                children = {at: Place.of(item) for at, item in enumerate(items)}
-                return Place([child.value for child in children.values()], node.span, children)
-        return Place(node.value, node.span)
+                children = {at: PlacedValue.of(item) for at, item in enumerate(items)}
+                return PlacedValue([child.value for child in children.values()], node.span, children)
+        return PlacedValue(node.value, node.span)
 
     @property
     def text(self) -> str:
         """Return the value of a scalar as YAML text."""
         return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
 
-    def get(self, *steps: PathStep) -> Place | None:
+    def get(self, *steps: PathStep) -> PlacedValue | None:
         """Return the place at a path below this one."""
-        place: Place | None = self
+        place: PlacedValue | None = self
         for step in steps:
             place = None if place is None else place.children.get(step)
         return place
 
-    def items(self) -> Iterable[tuple[str, Place]]:
+    def items(self) -> Iterable[tuple[str, PlacedValue]]:
         """Return a mapping's entries in the order of the text; empty where this is no mapping."""
         return [(key, self.children[key]) for key in self.keys]
 
-    def each(self) -> Iterable[Place]:
+    def each(self) -> Iterable[PlacedValue]:
         """Return the parts of a list or a mapping."""
         return self.children.values()
 
 
-def read_document(file: FoundFile, found: list[Diagnostic]) -> Place | None:
+def read_document(file: FoundFile, found: list[Diagnostic]) -> PlacedValue | None:
     """Read the one YAML document of a file; errors are added to `found`."""
     path = file.path
     try:
@@ -83,12 +83,12 @@ def read_document(file: FoundFile, found: list[Diagnostic]) -> Place | None:
     return parse_document(Source(str(path), text), found)
 
 
-def parse_document(source: Source, found: list[Diagnostic]) -> Place | None:
+def parse_document(source: Source, found: list[Diagnostic]) -> PlacedValue | None:
     """Read the one YAML document of a text."""
     result = read_yaml(source)
     found.extend(result.diagnostics)
     if result.documents and len(result.documents) == 1:
-        return Place.of(result.documents[0])
+        return PlacedValue.of(result.documents[0])
     if result.documents:
         title = "a test file holds one document"
         found.append(Diagnostic(TestCode.NOT_ONE, title, result.documents[1].span, "the second one"))

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from kdsl.hooks.faults import Fault
 from kdsl.report.faults import traceback_lines
-from kdsl.testing.document import Place
+from kdsl.testing.document import PlacedValue
 from kdsl.testing.mismatch import Mismatch, differs
 
 
 def unexpected_faults(
-    faults: Sequence[Fault], expect: Place, recorded: Sequence[str] = ()
+    faults: Sequence[Fault], expect: PlacedValue, recorded: Sequence[str] = ()
 ) -> Iterator[Mismatch]:
     """Yield the errors that are not expected.
 
@@ -35,7 +35,7 @@ def unexpected_faults(
             )
 
 
-def _texts(place: Place) -> Iterator[str]:
+def _texts(place: PlacedValue) -> Iterator[str]:
     if isinstance(place.value, str):
         yield place.value
     for child in place.each():

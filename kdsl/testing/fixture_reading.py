@@ -20,8 +20,8 @@ from kdsl.cluster.read.pod_classes import PRIORITY_CLASS
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.testing.codes import TestCode
-from kdsl.testing.document import Place
-from kdsl.testing.fixtures import Fixture, Fixtures, Kind
+from kdsl.testing.document import PlacedValue
+from kdsl.testing.fixtures import Fixture, FixtureKind, Fixtures
 from kdsl.testing.manifest import (
     Manifest,
     blank_node,
@@ -46,7 +46,7 @@ _INSTEAD: Final = {
 """The cure for an object in a test file from which others would be made, by its API version and kind."""
 
 
-def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) -> Fixtures:
+def read_fixtures(place: PlacedValue | None, folder: Path, found: list[Diagnostic]) -> Fixtures:
     """Read the `fixtures` of a test file, whose shape is right; `folder` is the folder of its manifests."""
     fixtures = Fixtures()
     if place is None:
@@ -68,7 +68,7 @@ def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) ->
         if not _is_class(manifest):
             _add(manifest, span, fixtures, found)
     fixtures.whole = not has_errors(found[before:])
-    for kind in Kind:
+    for kind in FixtureKind:
         written = place.get(kind)
         if written is not None:
             _Resolver(kind, written, fixtures, found).run()
@@ -84,7 +84,9 @@ def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) ->
 class _Resolver:
     """Resolves the fixtures of one kind, each after the fixture that it is `like`."""
 
-    def __init__(self, kind: Kind, written: Place, fixtures: Fixtures, found: list[Diagnostic]) -> None:
+    def __init__(
+        self, kind: FixtureKind, written: PlacedValue, fixtures: Fixtures, found: list[Diagnostic]
+    ) -> None:
         self._kind = kind
         self._written = written
         self._fixtures = fixtures
@@ -123,7 +125,7 @@ class _Resolver:
         check_fixture(self._fixtures, fixture, self._found)
         return fixture
 
-    def _finished(self, name: str, place: Place, manifest: Manifest) -> Fixture:
+    def _finished(self, name: str, place: PlacedValue, manifest: Manifest) -> Fixture:
         on, count = place.get("on"), place.get("count")
         return Fixture(
             self._kind,
@@ -135,11 +137,11 @@ class _Resolver:
             count=int(count.text) if count else 1,
         )
 
-    def _base(self, name: str, place: Place) -> Manifest | None:
+    def _base(self, name: str, place: PlacedValue) -> Manifest | None:
         """Return the manifest to edit: blank, or a copy of the one of the `like` fixture."""
         like = place.get("like")
         if like is None:
-            return blank_node(name) if self._kind is Kind.NODES else blank_pod(name)
+            return blank_node(name) if self._kind is FixtureKind.NODES else blank_pod(name)
         other = like.text
         if other in self._running:
             path = " → ".join(f"`{each}`" for each in [*self._running[self._running.index(other) :], other])
@@ -231,15 +233,15 @@ def _leaves(value: Any, path: str) -> Iterator[str]:
 
 def _check_hosts(fixtures: Fixtures, found: list[Diagnostic]) -> None:
     """Report pods on nodes that do not exist."""
-    for fixture in fixtures.of[Kind.PODS].values():
+    for fixture in fixtures.of[FixtureKind.PODS].values():
         place = fixture.place.get("on") if fixture.place is not None else None
         if place is not None:
-            fixtures.find(Kind.NODES, place, found)
+            fixtures.find(FixtureKind.NODES, place, found)
 
 
 def _check_copies(fixtures: Fixtures, found: list[Diagnostic]) -> None:
     """Report pods that are named like a copy of another."""
-    pods = fixtures.of[Kind.PODS]
+    pods = fixtures.of[FixtureKind.PODS]
     for fixture in pods.values():
         for name in fixture.copies if fixture.count > 1 else ():
             if name in pods and pods[name].count == 1:
@@ -257,7 +259,7 @@ def _check_copies(fixtures: Fixtures, found: list[Diagnostic]) -> None:
                 )
 
 
-def _manifests(pattern: Place, folder: Path, found: list[Diagnostic]) -> Iterator[Manifest]:
+def _manifests(pattern: PlacedValue, folder: Path, found: list[Diagnostic]) -> Iterator[Manifest]:
     """Yield the objects of the files that a glob matches."""
     glob = pattern.text
     refused: list[OSError] = []
@@ -287,12 +289,12 @@ def _manifests(pattern: Place, folder: Path, found: list[Diagnostic]) -> Iterato
             yield from objects_in(document.value)
 
 
-def _unreadable(path: Path, error: OSError, pattern: Place) -> Diagnostic:
+def _unreadable(path: Path, error: OSError, pattern: PlacedValue) -> Diagnostic:
     title = f"cannot read `{path}`: {reason_of(error)}"
     return Diagnostic(TestCode.UNREADABLE, title, pattern.span, "matched by this")
 
 
-def _add_recorded(pattern: Place, folder: Path, fixtures: Fixtures, found: list[Diagnostic]) -> None:
+def _add_recorded(pattern: PlacedValue, folder: Path, fixtures: Fixtures, found: list[Diagnostic]) -> None:
     """Add the cluster and the pod of a recorded cycle."""
     cycle = find_cycle(pattern, folder, found)
     if cycle is None:
@@ -336,7 +338,9 @@ def _add_object(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[
         )
     for thing in read.objects:
         if isinstance(thing, Node | Pod):
-            help_ = (f"write it under `{Kind.NODES if isinstance(thing, Node) else Kind.PODS}`",)
+            help_ = (
+                f"write it under `{FixtureKind.NODES if isinstance(thing, Node) else FixtureKind.PODS}`",
+            )
             title = f"`objects` holds a {thing.KIND.lower()}"
             found.append(Diagnostic(TestCode.BAD_FIXTURE, title, span, "not here", help=help_))
             continue
@@ -351,12 +355,12 @@ def _add_manifest(
     manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnostic], name: str
 ) -> None:
     """Add a node or a pod under its own name if `name` is not given."""
-    kind = Kind.NODES if manifest["kind"] == Node.KIND else Kind.PODS
+    kind = FixtureKind.NODES if manifest["kind"] == Node.KIND else FixtureKind.PODS
     metadata = manifest.get("metadata")
     name = name or (str(metadata.get("name", "")) if isinstance(metadata, dict) else "")
     read = read_values([manifest], name)
     on = ""
-    if kind is Kind.PODS:
+    if kind is FixtureKind.PODS:
         on = next((pod.spec.node_name for pod in read.objects if isinstance(pod, Pod)), "")
     fixture = Fixture(kind, name, manifest, span, on=on)
     if not check_fixture(fixtures, fixture, found):

@@ -19,7 +19,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.pod_classes import PodClasses
 from kdsl.cluster.read.reader import read_values
 from kdsl.testing.codes import TestCode
-from kdsl.testing.document import Place
+from kdsl.testing.document import PlacedValue
 from kdsl.testing.manifest import (
     NODE_EDITS,
     POD_EDITS,
@@ -29,7 +29,7 @@ from kdsl.testing.manifest import (
 from kdsl.testing.recorded import Recorded
 
 
-class Kind(StrEnum):
+class FixtureKind(StrEnum):
     """The kind of a fixture."""
 
     NODES = "nodes"
@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
     @property
     def edits(self) -> Mapping[str, Edit]:
-        return NODE_EDITS if self is Kind.NODES else POD_EDITS
+        return NODE_EDITS if self is FixtureKind.NODES else POD_EDITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class Fixture:
     `span` is its name in the text; `place` its written value, None for a manifest from a file.
     """
 
-    kind: Kind
+    kind: FixtureKind
     name: str
     manifest: Manifest
     span: Span
-    place: Place | None = None
+    place: PlacedValue | None = None
     on: str = ""
     count: int = 1
 
@@ -70,7 +70,7 @@ class Fixture:
         return (self.name,) if self.count == 1 else tuple(f"{self.name}-{at + 1}" for at in range(self.count))
 
 
-Change = tuple[Kind, str, str, Any]
+Change = tuple[FixtureKind, str, str, Any]
 """Kind and name of a fixture, a short-form key, and its new value."""
 
 
@@ -83,14 +83,16 @@ class Fixtures:
     this cluster, if any. They are not `whole` where a file was not read: its content is unknown.
     """
 
-    of: dict[Kind, dict[str, Fixture]] = field(default_factory=lambda: {kind: {} for kind in Kind})
+    of: dict[FixtureKind, dict[str, Fixture]] = field(
+        default_factory=lambda: {kind: {} for kind in FixtureKind}
+    )
     broken: set[str] = field(default_factory=set)
     catalog: dict[tuple[str, str], CatalogObject] = field(default_factory=dict)
     classes: PodClasses = field(default_factory=PodClasses)
     recorded: Recorded | None = None
     whole: bool = True
 
-    def find(self, kind: Kind, place: Place, found: list[Diagnostic]) -> str | None:
+    def find(self, kind: FixtureKind, place: PlacedValue, found: list[Diagnostic]) -> str | None:
         """Return the name at a place, if there is such a fixture."""
         name = place.text
         if name in self.of[kind]:
@@ -117,25 +119,25 @@ class Fixtures:
 
     def node(self, name: str) -> NodeFacts:
         """Build a node. Only for valid fixtures."""
-        (node,) = read_values([self.of[Kind.NODES][name].manifest]).nodes
+        (node,) = read_values([self.of[FixtureKind.NODES][name].manifest]).nodes
         return NodeFacts.of(node)
 
     def pod(self, name: str) -> PodInfo:
         """Build a pod that is not bound. Only for valid fixtures."""
-        (pod,) = read_values([self.admitted(self.of[Kind.PODS][name])]).pods
+        (pod,) = read_values([self.admitted(self.of[FixtureKind.PODS][name])]).pods
         return PodInfo.of(pod)
 
     def admitted(self, fixture: Fixture) -> Manifest:
         """Return the manifest as the API server would store it: a pod has the priority of its class."""
         spec = fixture.manifest.get("spec")
-        if fixture.kind is Kind.NODES or not isinstance(spec, dict):
+        if fixture.kind is FixtureKind.NODES or not isinstance(spec, dict):
             return fixture.manifest
         return {**fixture.manifest, "spec": {**spec, **self.classes.rank_of(spec)}}
 
     def running(self, nodes: Iterable[str]) -> Iterator[Fixture]:
         """Yield the fixtures of pods that run on `nodes`."""
         wanted = set(nodes)
-        return (fixture for fixture in self.of[Kind.PODS].values() if fixture.on in wanted)
+        return (fixture for fixture in self.of[FixtureKind.PODS].values() if fixture.on in wanted)
 
     def bound(self, nodes: Iterable[str]) -> Iterator[tuple[str, PodInfo]]:
         """Yield the pods that run on `nodes` with their names in cases. Only for valid fixtures."""

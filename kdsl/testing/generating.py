@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Final
 
 from kdsl.testing.drawing import IMAGE, Drawing
-from kdsl.testing.fixtures import Fixtures, Kind
+from kdsl.testing.fixtures import FixtureKind, Fixtures
 from kdsl.testing.manifest import Manifest, merge
 from kdsl.testing.object_drawing import draw_objects
 from kdsl.testing.pod_drawing import PodDrawing
@@ -67,16 +67,16 @@ class Generator:
         self._focus = 0
         self._is_plain = False
         self._pods = [
-            _raw(fixtures.admitted(each)) for each in fixtures.of[Kind.PODS].values() if not each.on
+            _raw(fixtures.admitted(each)) for each in fixtures.of[FixtureKind.PODS].values() if not each.on
         ]
-        self._nodes = {name: _raw(each.manifest) for name, each in fixtures.of[Kind.NODES].items()}
+        self._nodes = {name: _raw(each.manifest) for name, each in fixtures.of[FixtureKind.NODES].items()}
         self._running = {
             name: {
                 **_raw(fixtures.admitted(each)),
                 "on": each.on,
                 **({"count": each.count} if each.count > 1 else {}),
             }
-            for name, each in fixtures.of[Kind.PODS].items()
+            for name, each in fixtures.of[FixtureKind.PODS].items()
             if each.on
         }
 

@@ -11,7 +11,7 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.errors import InvalidInputError
 from kdsl.testing.cases import Law, LawKind
 from kdsl.testing.codes import TestCode
-from kdsl.testing.document import Place
+from kdsl.testing.document import PlacedValue
 from kdsl.testing.subject import Checked
 
 _COMPARISON: Final = re.compile(r"feasible\(\s*([\w.]+)\s*\)\s+(\w+)\s+feasible\(\s*([\w.]+)\s*\)")
@@ -23,7 +23,7 @@ _FORMS: Final = (
 )
 
 
-def read_law(place: Place, checked: Checked | None, found: list[Diagnostic]) -> Law | None:
+def read_law(place: PlacedValue, checked: Checked | None, found: list[Diagnostic]) -> Law | None:
     """Read the `holds` of a property about the profile under test; without one only its form is checked."""
     text = " ".join(place.text.split())
     if text in (LawKind.DETERMINISTIC, LawKind.ORDER_INDEPENDENT):

@@ -10,9 +10,9 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.span import Span
 from kdsl.lang.yaml_tree import Plain
 from kdsl.testing.codes import TestCode
-from kdsl.testing.document import Place
+from kdsl.testing.document import PlacedValue
 from kdsl.testing.fixture_reading import check_fixture
-from kdsl.testing.fixtures import Change, Fixtures, Kind
+from kdsl.testing.fixtures import Change, FixtureKind, Fixtures
 from kdsl.testing.shape import misfit_of
 
 _MAPS = ("labels", "annotations", "requests", "allocatable", "nodeSelector", "images")
@@ -25,7 +25,7 @@ _MAX_CASES = 1000
 class _Target:
     """The target of one path's values: a key of a fixture, and a path of keys inside its value."""
 
-    kind: Kind
+    kind: FixtureKind
     name: str
     key: str
     inner: tuple[str, ...]
@@ -40,7 +40,9 @@ class _Target:
         return self.kind, self.name, self.key, value
 
 
-def read_matrix(place: Place, fixtures: Fixtures, found: list[Diagnostic]) -> Iterator[tuple[str, Fixtures]]:
+def read_matrix(
+    place: PlacedValue, fixtures: Fixtures, found: list[Diagnostic]
+) -> Iterator[tuple[str, Fixtures]]:
     """Yield a label and the changed fixtures for each combination; nothing where one is invalid."""
     targets = [_target(path, span, fixtures, found) for path, span in place.keys.items()]
     known = [target for target in targets if target is not None]
@@ -76,7 +78,7 @@ def read_matrix(place: Place, fixtures: Fixtures, found: list[Diagnostic]) -> It
             yield ", ".join(f"{target.label}={value.text}" for target, value in parts), changed
 
 
-def _fits(target: _Target, place: Place, found: list[Diagnostic]) -> bool:
+def _fits(target: _Target, place: PlacedValue, found: list[Diagnostic]) -> bool:
     """Return whether a value has the shape of its key; report it if not."""
     _, _, key, value = target.change(place.value)
     misfit = misfit_of(target.kind.noun, {key: value})
@@ -88,11 +90,11 @@ def _fits(target: _Target, place: Place, found: list[Diagnostic]) -> bool:
 def _target(path: str, span: Span, fixtures: Fixtures, found: list[Diagnostic]) -> _Target | None:
     """Read a path: names and keys may hold dots, so the known names are matched."""
     word, _, rest = path.partition(".")
-    if word not in list(Kind):
+    if word not in list(FixtureKind):
         title = f"`{path}` does not begin with `nodes.` or `pods.`"
         found.append(Diagnostic(TestCode.BAD_MATRIX, title, span, "a path into the fixtures"))
         return None
-    kind = Kind(word)
+    kind = FixtureKind(word)
     names = [name for name in fixtures.of[kind] if rest.startswith(f"{name}.")]
     if not names:
         name = rest.partition(".")[0]
@@ -103,7 +105,7 @@ def _target(path: str, span: Span, fixtures: Fixtures, found: list[Diagnostic]) 
         return None
     name = max(names, key=len)
     key, _, inner = rest.removeprefix(f"{name}.").partition(".")
-    if kind is Kind.PODS and key in ("on", "count"):
+    if kind is FixtureKind.PODS and key in ("on", "count"):
         title = f"a matrix cannot change `{key}` of a pod"
         help_ = ("write another node with its own pods, and choose it with `nodes` of a case",)
         found.append(Diagnostic(TestCode.BAD_MATRIX, title, span, "fixed for all cases", help=help_))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import yaml
 
 from kdsl.base.span import Span
-from kdsl.testing.document import Place
+from kdsl.testing.document import PlacedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Mismatch:
 
 def differs(
     field: str,
-    wanted: Place | None,
+    wanted: PlacedValue | None,
     actual: object,
     trace: Sequence[str] = (),
     *,

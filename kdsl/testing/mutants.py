@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from kdsl.base.span import Span
 from kdsl.base.visible import visible_lines
 from kdsl.lang.choices import RejectionCode
-from kdsl.lang.device_tree import Annotate, Change, Together
+from kdsl.lang.device_tree import AdmissionChange, Annotate, Together
 from kdsl.lang.expression_tree import Binary, Conditional, ListExpr, Literal, LiteralKind, Node, Unary
 from kdsl.lang.program import Program
 from kdsl.lang.tree import (
@@ -173,7 +173,7 @@ def _own(node: Node) -> Iterator[Mutation]:
         ):
             negated = Unary(span=condition.span, op="!", operand=condition)
             yield Mutation(condition.span, "negated", replace(node, condition=negated))
-        case ForEach(where=where) | Change(where=where) | Annotate(where=where) if where is not None:
+        case ForEach(where=where) | AdmissionChange(where=where) | Annotate(where=where) if where is not None:
             yield Mutation(where.span, "`where` dropped", replace(node, where=None))
         case SortKey(descending=descending):
             yield Mutation(node.span, "order reversed", replace(node, descending=not descending))

@@ -18,8 +18,8 @@ from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.values import Value
 from kdsl.lang.tree import File
 from kdsl.testing.cases import LawKind
-from kdsl.testing.coverage import Key, Point, Seen, key_of, points_of
-from kdsl.testing.settled import Settled
+from kdsl.testing.coverage import CoveragePoint, Key, Seen, key_of, points_of
+from kdsl.testing.settled import SettledConditions
 
 Outcome = tuple[Key, bool]
 """A condition and its value."""
@@ -31,7 +31,7 @@ _BOTH: Final = {Seen.TRUE, Seen.FALSE}
 class Condition:
     """A condition and how often it was true and false while a property was tried."""
 
-    point: Point
+    point: CoveragePoint
     true: int
     false: int
 
@@ -89,7 +89,7 @@ class ConditionProbe:
 
         return watched
 
-    def proof(self, tried: int, points: Iterable[Point], *, unfinished: bool) -> Proof:
+    def proof(self, tried: int, points: Iterable[CoveragePoint], *, unfinished: bool) -> Proof:
         """Return the counts of some conditions as a proof."""
         counts = self.counts
         conditions = (
@@ -137,11 +137,11 @@ def keys_of(part: object) -> Iterator[Key]:
     return (key_of(inner.span) for expr in expressions_of(part) for inner in walk(expr))
 
 
-def conditions_of(parts: Iterable[object], files: Iterable[File]) -> list[Point]:
+def conditions_of(parts: Iterable[object], files: Iterable[File]) -> list[CoveragePoint]:
     """Return the conditions of checked rules that pods and nodes decide, in the order of their texts."""
     keys: dict[Key, None] = {}
     for whole in parts:
-        fixed = {key_of(expr.span) for expr in Settled.of(whole).settled(whole)}
+        fixed = {key_of(expr.span) for expr in SettledConditions.of(whole).settled(whole)}
         keys.update(dict.fromkeys(key for key in keys_of(whole) if key not in fixed))
     distinct = {file.span.source.path: file for file in files}
     points = (point for file in distinct.values() for point in points_of(file))

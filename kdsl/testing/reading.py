@@ -23,9 +23,9 @@ from kdsl.lang.discovery import find_rule_files
 from kdsl.lang.program import Program
 from kdsl.testing.cases import Arrival, Case, PodCase, PropertyCase, QueueCase, RuleTest
 from kdsl.testing.codes import TestCode
-from kdsl.testing.document import Place, read_document
+from kdsl.testing.document import PlacedValue, read_document
 from kdsl.testing.fixture_reading import check_fixture, read_fixtures
-from kdsl.testing.fixtures import Fixtures, Kind
+from kdsl.testing.fixtures import FixtureKind, Fixtures
 from kdsl.testing.laws import read_law
 from kdsl.testing.matrix import read_matrix
 from kdsl.testing.shape import check_shape, fitting
@@ -53,7 +53,7 @@ def read_test(
     if root is None:
         return None
     fixtures = read_fixtures(root.get("fixtures"), path.parent, found)
-    for kind in Kind:
+    for kind in FixtureKind:
         lost = set(_keys(whole, kind)) - set(_keys(root, kind))
         # Only their names are known: using them is no mistake.
         fixtures.broken.update(lost)
@@ -77,12 +77,12 @@ def read_test(
     return RuleTest(path, subject, paths, loaded, checked, cases)
 
 
-def _keys(root: Place, kind: Kind) -> Iterable[str]:
+def _keys(root: PlacedValue, kind: FixtureKind) -> Iterable[str]:
     written = root.get("fixtures", kind)
     return written.keys if written is not None else ()
 
 
-def _rule_paths(root: Place, folder: Path, found: list[Diagnostic]) -> Sequence[Path]:
+def _rule_paths(root: PlacedValue, folder: Path, found: list[Diagnostic]) -> Sequence[Path]:
     """Return the rule files under test: those that the file names, those beside it, or the shipped ones.
 
     None where a named one does not exist.
@@ -97,7 +97,7 @@ def _rule_paths(root: Place, folder: Path, found: list[Diagnostic]) -> Sequence[
     return [shipped_rules()] if is_empty else [folder]
 
 
-def _rule_path(place: Place, folder: Path, found: list[Diagnostic]) -> Path | None:
+def _rule_path(place: PlacedValue, folder: Path, found: list[Diagnostic]) -> Path | None:
     """Return a path of rule files that a test names; None where it does not exist, or a link is refused."""
     try:
         path = follow(folder, place.text)
@@ -119,7 +119,7 @@ def _near(path: Path) -> Path:
     return whole.relative_to(here) if whole.is_relative_to(here) else whole
 
 
-def _subject(root: Place, program: Program, found: list[Diagnostic]) -> Subject | None:
+def _subject(root: PlacedValue, program: Program, found: list[Diagnostic]) -> Subject | None:
     kinds = [kind for kind in SubjectKind if kind in root.keys]
     if len(kinds) != 1:
         # The wrong shape is reported already.
@@ -167,7 +167,7 @@ class _CaseReader:
     def profile(self) -> CheckedProfile | None:
         return self.checked.find() if self.checked is not None else None
 
-    def read(self, place: Place) -> list[Case]:
+    def read(self, place: PlacedValue) -> list[Case]:
         """Read one entry of `tests`; with a matrix it is several cases, and none where it is invalid."""
         before = len(self.found)
         self._name(place.children["property" if "property" in place.keys else "name"])
@@ -186,7 +186,7 @@ class _CaseReader:
             if not has_errors(self.found[before:])
         ]
 
-    def _name(self, place: Place) -> None:
+    def _name(self, place: PlacedValue) -> None:
         name = place.text
         if name in self.names:
             self.found.append(
@@ -200,13 +200,13 @@ class _CaseReader:
             )
         self.names.setdefault(name, place.span)
 
-    def _nodes(self, place: Place | None) -> tuple[str, ...]:
+    def _nodes(self, place: PlacedValue | None) -> tuple[str, ...]:
         if place is None:
-            return tuple(self.fixtures.of[Kind.NODES])
-        names = (self.fixtures.find(Kind.NODES, each, self.found) for each in place.each())
+            return tuple(self.fixtures.of[FixtureKind.NODES])
+        names = (self.fixtures.find(FixtureKind.NODES, each, self.found) for each in place.each())
         return tuple(name for name in names if name is not None)
 
-    def _pod_case(self, place: Place, nodes: tuple[str, ...]) -> PodCase:
+    def _pod_case(self, place: PlacedValue, nodes: tuple[str, ...]) -> PodCase:
         pod, expect = place.children["pod"], place.children["expect"]
         self._pending_pod(pod)
         self._expected_nodes(expect.get("feasible"), nodes)
@@ -223,7 +223,7 @@ class _CaseReader:
             for rule, span in expected.keys.items():
                 self._known_rule(rule, span, "score")
         recorded, held = expect.get("recorded"), self.fixtures.recorded
-        is_there = pod.text in self.fixtures.of[Kind.PODS]
+        is_there = pod.text in self.fixtures.of[FixtureKind.PODS]
         if recorded is not None and is_there and (held is None or held.pod != pod.text):
             title = f"no recorded decision is about `{pod.text}`"
             help_ = ("`from: [trace.jsonl#cycle=0]` under `fixtures` holds one",)
@@ -243,12 +243,12 @@ class _CaseReader:
             expect=expect,
         )
 
-    def _queue_case(self, place: Place, nodes: tuple[str, ...]) -> QueueCase:
+    def _queue_case(self, place: PlacedValue, nodes: tuple[str, ...]) -> QueueCase:
         arrivals = tuple(self._arrivals(place.children["queue"]))
         queued = [arrival.pod for arrival in arrivals]
         expect = place.children["expect"]
         for key in ("order", "pending"):
-            for each in (expect.get(key) or Place(None, expect.span)).each():
+            for each in (expect.get(key) or PlacedValue(None, expect.span)).each():
                 self._expected_pod(each, queued)
         for key in ("gated", "cards", "messages"):
             for pod, _ in _entries(expect.get(key)):
@@ -267,7 +267,7 @@ class _CaseReader:
             expect=expect,
         )
 
-    def _arrivals(self, place: Place) -> Iterable[Arrival]:
+    def _arrivals(self, place: PlacedValue) -> Iterable[Arrival]:
         seen: set[str] = set()
         for each in place.each():
             match = _ARRIVAL.fullmatch(each.text)
@@ -278,10 +278,10 @@ class _CaseReader:
                 title = f"pod `{name}` is queued twice"
                 self.found.append(Diagnostic(TestCode.DUPLICATE_NAME, title, each.span, "the second time"))
             seen.add(name)
-            self._pending_pod(Place(name, each.span))
+            self._pending_pod(PlacedValue(name, each.span))
             yield Arrival(name, int(second or 0), None if priority is None else int(priority))
 
-    def _property(self, place: Place) -> list[Case]:
+    def _property(self, place: PlacedValue) -> list[Case]:
         law = read_law(place.children["holds"], self.checked, self.found)
         pods, nodes = place.get("forall", "pods"), place.get("forall", "nodes")
         reason = place.get("unproven")
@@ -299,25 +299,25 @@ class _CaseReader:
         )
         return [case]
 
-    def _pending_pod(self, place: Place) -> None:
-        name = self.fixtures.find(Kind.PODS, place, self.found)
-        on = self.fixtures.of[Kind.PODS][name].on if name is not None else ""
+    def _pending_pod(self, place: PlacedValue) -> None:
+        name = self.fixtures.find(FixtureKind.PODS, place, self.found)
+        on = self.fixtures.of[FixtureKind.PODS][name].on if name is not None else ""
         if on:
             title = f"pod `{name}` already runs on `{on}`"
             help_ = ("a pod without `on` can be scheduled",)
             self.found.append(Diagnostic(TestCode.WRONG_VALUE, title, place.span, "not pending", help=help_))
 
-    def _expected_nodes(self, place: Place | None, nodes: Sequence[str]) -> None:
+    def _expected_nodes(self, place: PlacedValue | None, nodes: Sequence[str]) -> None:
         for each in place.each() if place is not None else ():
             self._expected_node(each, nodes)
 
-    def _expected_node(self, place: Place, nodes: Sequence[str]) -> None:
+    def _expected_node(self, place: PlacedValue, nodes: Sequence[str]) -> None:
         self._in_case("node", place, nodes)
 
-    def _expected_pod(self, place: Place, pods: Sequence[str]) -> None:
+    def _expected_pod(self, place: PlacedValue, pods: Sequence[str]) -> None:
         self._in_case("pod", place, pods)
 
-    def _expected_room(self, expect: Place, nodes: Sequence[str]) -> None:
+    def _expected_room(self, expect: PlacedValue, nodes: Sequence[str]) -> None:
         """Report rooms where nothing makes any, unknown nodes, and victims that do not run in the case."""
         nominated, victims = expect.get("nominated"), expect.get("victims")
         for place in (nominated, victims) if self._never_makes_room() else ():
@@ -342,7 +342,7 @@ class _CaseReader:
             return False
         return checked.plugins.args.keys() <= DEFAULT_PLUGINS.keys()
 
-    def _expected_cards(self, place: Place | None, pod: str = "") -> None:
+    def _expected_cards(self, place: PlacedValue | None, pod: str = "") -> None:
         """Report cards where there are no devices, and cards of containers that `pod` does not have."""
         if place is None:
             return
@@ -351,7 +351,7 @@ class _CaseReader:
             help_ = ("`device: NAME` tests a device, `profile: NAME` a profile with some",)
             self.found.append(Diagnostic(TestCode.WRONG_VALUE, title, place.span, "of no device", help=help_))
             return
-        fixture = self.fixtures.of[Kind.PODS].get(pod)
+        fixture = self.fixtures.of[FixtureKind.PODS].get(pod)
         # The errors of a fixture are reported already.
         if fixture is not None and check_fixture(self.fixtures, fixture, []):
             known = [each.name for each in self.fixtures.pod(pod).device_containers]
@@ -359,7 +359,7 @@ class _CaseReader:
                 self._in_case("container", container, known)
 
     def _in_case(
-        self, noun: str, place: Place, known: Sequence[str], listed: Sequence[str] | None = None
+        self, noun: str, place: PlacedValue, known: Sequence[str], listed: Sequence[str] | None = None
     ) -> None:
         """Report a name that is not `known`; the message has the known names, in the form `listed`."""
         if place.text in known or place.text in self.fixtures.broken or not self.fixtures.whole:
@@ -383,8 +383,8 @@ class _CaseReader:
         self.found.append(Diagnostic(TestCode.UNKNOWN_RULE, title, span, "unknown", help=help_))
 
 
-def _entries(place: Place | None) -> list[tuple[Place, Place]]:
+def _entries(place: PlacedValue | None) -> list[tuple[PlacedValue, PlacedValue]]:
     """Return the keys, as separate places, and the values of a mapping that may be missing."""
     if place is None:
         return []
-    return [(Place(key, place.keys[key]), value) for key, value in place.items()]
+    return [(PlacedValue(key, place.keys[key]), value) for key, value in place.items()]

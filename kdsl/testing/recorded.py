@@ -18,7 +18,7 @@ from kdsl.cycle.engine_options import EngineOptions
 from kdsl.records.cycles import RecordedCycle, read_cycle
 from kdsl.records.lines import RecordError, Start
 from kdsl.testing.codes import TestCode
-from kdsl.testing.document import Place
+from kdsl.testing.document import PlacedValue
 
 _CYCLE: Final = re.compile(r"(?P<file>.+)#cycle=(?P<number>\d{1,9})")
 
@@ -67,7 +67,7 @@ def is_record(document: object) -> bool:
     return isinstance(document, dict) and document.get("kind") == Start.__struct_config__.tag
 
 
-def no_cycle(path: Path, pattern: Place) -> Diagnostic:
+def no_cycle(path: Path, pattern: PlacedValue) -> Diagnostic:
     """Return the diagnostic of a record in the place of a file of objects."""
     title = f"`{path.name}` is a record without the number of a cycle"
     return Diagnostic(
@@ -80,7 +80,7 @@ def cycle_help(pattern: str) -> tuple[str, ...]:
     return (f"cycles are counted from 0: `{pattern.partition('#')[0]}#cycle=0`",)
 
 
-def find_cycle(pattern: Place, folder: Path, found: list[Diagnostic]) -> RecordedCycle | None:
+def find_cycle(pattern: PlacedValue, folder: Path, found: list[Diagnostic]) -> RecordedCycle | None:
     """Read the recorded cycle that a pattern names; None where there is none, with the reason in `found`."""
     match = _CYCLE.fullmatch(pattern.text)
     # INVARIANT: called only for patterns that name a cycle.

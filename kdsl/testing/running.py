@@ -18,7 +18,7 @@ from kdsl.hooks.status import Status
 from kdsl.report.decisions import decision_document
 from kdsl.testing.card_cases import CardsBefore, cards_of, compare_annotations, compare_cards
 from kdsl.testing.cases import Case, PodCase, PropertyCase, QueueCase, RuleTest
-from kdsl.testing.document import Place
+from kdsl.testing.document import PlacedValue
 from kdsl.testing.expected_faults import unexpected_faults
 from kdsl.testing.mismatch import Mismatch, differs, shown
 from kdsl.testing.proof import ConditionProbe, Proof
@@ -156,7 +156,7 @@ class Runner:
 
     @staticmethod
     def _cards_of_queue(
-        session: Session, pods: Mapping[str, PodInfo], decisions: Mapping[str, Decision], expect: Place
+        session: Session, pods: Mapping[str, PodInfo], decisions: Mapping[str, Decision], expect: PlacedValue
     ) -> Iterator[Mismatch]:
         cards, messages = expect.get("cards"), expect.get("messages")
         for name, wanted in cards.items() if cards is not None else ():
@@ -204,7 +204,7 @@ class _Comparison:
     """One decision against the `expect` of its case."""
 
     decision: Decision
-    expect: Place
+    expect: PlacedValue
     cards: CardsBefore
 
     def run(self) -> Iterator[Mismatch]:
@@ -240,7 +240,7 @@ class _Comparison:
         prefilter = self.decision.prefilter.status
         return prefilter if prefilter is not None and (own is None or not own.plugin) else own
 
-    def _rejected(self, node: str, place: Place) -> Iterator[Mismatch]:
+    def _rejected(self, node: str, place: PlacedValue) -> Iterator[Mismatch]:
         status, field = self._status(node), f"rejected.{node}"
         if status is None:
             verdict = self._verdict(node)
@@ -260,7 +260,7 @@ class _Comparison:
         yield from differs(f"{field}.reason", reason, actual_reason, trace)
         yield from self.cards.refused(node, place.get("cards"))
 
-    def _scores(self, node: str, place: Place) -> Iterator[Mismatch]:
+    def _scores(self, node: str, place: PlacedValue) -> Iterator[Mismatch]:
         verdict = self._verdict(node)
         cells = {cell.plugin: cell for cell in verdict.scores} if verdict is not None else {}
         for rule, wanted in place.items():
@@ -314,17 +314,17 @@ def _why_pending(decision: Decision | None) -> tuple[str, ...]:
     return () if decision is None or not decision.message else (f"{decision.outcome}: {decision.message}",)
 
 
-def _in_range(score: int, wanted: Place) -> bool:
+def _in_range(score: int, wanted: PlacedValue) -> bool:
     low, high = _bounds(wanted)
     return low <= score <= high
 
 
-def _bounds(wanted: Place) -> tuple[int, int]:
+def _bounds(wanted: PlacedValue) -> tuple[int, int]:
     ends = [int(each.text) for each in wanted.each()] or [int(wanted.text)]
     return ends[0], ends[-1]
 
 
-def _range(wanted: Place) -> str:
+def _range(wanted: PlacedValue) -> str:
     low, high = _bounds(wanted)
     return str(low) if low == high else f"{low} to {high}"
 

@@ -18,7 +18,7 @@ from kdsl.cycle.decision import Decision
 from kdsl.explain.patience import Patience
 from kdsl.lang.tree import File
 from kdsl.testing.cases import Law, LawKind, PropertyCase
-from kdsl.testing.coverage import Key, Point
+from kdsl.testing.coverage import CoveragePoint, Key
 from kdsl.testing.generating import Generator
 from kdsl.testing.proof import ConditionProbe, Outcome, Proof, conditions_of, keys_of, parts_of
 from kdsl.testing.session import Session
@@ -124,7 +124,7 @@ class _Search:
     generator: Generator
     random: Random
     probe: ConditionProbe
-    points: Sequence[Point]
+    points: Sequence[CoveragePoint]
     owners: Mapping[Key, int]
     patience: Patience
     parents: dict[Outcome, World] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
-from kdsl.cycle.record import Record
+from kdsl.cycle.record import AttemptRecord
 from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.selection import select
@@ -46,7 +46,7 @@ _SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class SessionCluster:
     """Nodes, the pods that run on them, and other objects."""
 
     nodes: Sequence[NodeFacts]
@@ -128,7 +128,7 @@ class Session:
         return self._binder.cluster.pod(pod.key)
 
     def decide(
-        self, cluster: Cluster, pod: PodInfo, parallelism: int = 1, recorded: Recorded | None = None
+        self, cluster: SessionCluster, pod: PodInfo, parallelism: int = 1, recorded: Recorded | None = None
     ) -> Decision:
         """Return the decision about one pod. Equal inputs give equal decisions.
 
@@ -154,7 +154,7 @@ class Session:
         new = [each for each in judged.faults if each.key not in {known.key for known in decision.faults}]
         return decision.with_fields(verdicts=judged.verdicts, faults=(*decision.faults, *new))
 
-    def queue(self, cluster: Cluster, arrivals: Iterable[tuple[PodInfo, int]]) -> Queued:
+    def queue(self, cluster: SessionCluster, arrivals: Iterable[tuple[PodInfo, int]]) -> Queued:
         """Let pods arrive (at a second each), take them in the queue's order and schedule them."""
         arrivals = sorted(arrivals, key=lambda each: each[1])
         gated: dict[str, str] = {}
@@ -174,7 +174,7 @@ class Session:
 
     def _engine(
         self,
-        cluster: Cluster,
+        cluster: SessionCluster,
         pods: Iterable[PodInfo],
         parallelism: int = 1,
         recorded: Recorded | None = None,
@@ -191,10 +191,10 @@ class Session:
             engine.nominator.add(promised)
         return engine
 
-    def _judge(self, cluster: Cluster, pod: PodInfo) -> Decision:
+    def _judge(self, cluster: SessionCluster, pod: PodInfo) -> Decision:
         """Filter, score and choose without placing; here a single feasible node is scored as well."""
         attempt = Attempt(self._table, pod, cluster.cache().snapshot())
-        record = Record(attempt, Detail.FULL, TieBreak.HEAP, self._rules)
+        record = AttemptRecord(attempt, Detail.FULL, TieBreak.HEAP, self._rules)
         workers = Workers(1)
         try:
             record.search = search(attempt, SearchSettings(workers, _ALL_NODES))

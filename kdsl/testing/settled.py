@@ -26,7 +26,7 @@ _INTEGERS: Final = {
 
 
 @dataclass(slots=True)
-class Settled:
+class SettledConditions:
     """Finds settled conditions in one rule; `named` are the expressions of its names, by slot.
 
     `amounts` are the slots of variables that iterate over the amounts of `resources`.
@@ -36,7 +36,7 @@ class Settled:
     amounts: frozenset[int]
 
     @staticmethod
-    def of(part: object) -> Settled:
+    def of(part: object) -> SettledConditions:
         """Return the finder for a checked rule."""
         named = named_in(part)
         amounts: set[int] = set()
@@ -53,7 +53,9 @@ class Settled:
             if isinstance(each, CheckedForEach)
             for variable in each.variables
         }
-        return Settled({slot: expr for slot, expr in named.items() if slot not in loops}, frozenset(amounts))
+        return SettledConditions(
+            {slot: expr for slot, expr in named.items() if slot not in loops}, frozenset(amounts)
+        )
 
     def settled(self, part: object) -> Iterator[TypedExpr]:
         """Yield the expressions of a rule that always have one value, or are never computed."""

@@ -15,7 +15,7 @@ from kdsl.config.misfits import fault_of, type_of, written
 from kdsl.config.schema_files import read_schema
 from kdsl.lang.yaml_tree import Plain
 from kdsl.testing.codes import TestCode
-from kdsl.testing.document import PathStep, Place
+from kdsl.testing.document import PathStep, PlacedValue
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -27,18 +27,18 @@ def schema() -> Mapping[str, Any]:
     return read_schema("kdsl.testing", "ruletest.v1")
 
 
-def check_shape(root: Place) -> tuple[Diagnostic, ...]:
+def check_shape(root: PlacedValue) -> tuple[Diagnostic, ...]:
     """Return all differences between a document and the schema."""
     return tuple(each for error, place in _errors(root) for each in _explain(error, place, root.span))
 
 
-def fitting(root: Place) -> Place | None:
+def fitting(root: PlacedValue) -> PlacedValue | None:
     """Return the valid part of a document, so that the rest can be read; None where no part is valid.
 
     An invalid value is left out, with the values that need it. A case without expectations stays: its names
     can be checked.
     """
-    whole: Place | None = root
+    whole: PlacedValue | None = root
     while whole is not None:
         unfit = {path for error, place in _errors(whole) for path in _unfit(error, place)}
         if not unfit:
@@ -47,7 +47,7 @@ def fitting(root: Place) -> Place | None:
     return None
 
 
-def _errors(root: Place) -> Iterator[tuple[ValidationError, Place]]:
+def _errors(root: PlacedValue) -> Iterator[tuple[ValidationError, PlacedValue]]:
     # The import takes 120 ms: only those who test rules pay for it.
     from jsonschema import Draft202012Validator
 
@@ -58,7 +58,7 @@ def _errors(root: Place) -> Iterator[tuple[ValidationError, Place]]:
         yield error, place
 
 
-def _unfit(error: ValidationError, place: Place) -> Iterator[tuple[PathStep, ...]]:
+def _unfit(error: ValidationError, place: PlacedValue) -> Iterator[tuple[PathStep, ...]]:
     """Yield the paths of invalid parts: unknown keys, or a value as a whole."""
     path = tuple(error.absolute_path)
     match error.validator:
@@ -76,22 +76,22 @@ def _unfit(error: ValidationError, place: Place) -> Iterator[tuple[PathStep, ...
             yield path
 
 
-def _without(place: Place, unfit: Set[tuple[PathStep, ...]]) -> Place | None:
+def _without(place: PlacedValue, unfit: Set[tuple[PathStep, ...]]) -> PlacedValue | None:
     """Return a place without the values at some paths below it; None where it is itself one of them."""
     if () in unfit:
         return None
-    kept: dict[PathStep, Place] = {}
+    kept: dict[PathStep, PlacedValue] = {}
     for step, child in place.children.items():
         left = _without(child, {path[1:] for path in unfit if path[0] == step})
         if left is not None:
             kept[step] = left
     if isinstance(place.value, list):
         kept = dict(enumerate(kept.values()))
-        return Place([child.value for child in kept.values()], place.span, kept)
+        return PlacedValue([child.value for child in kept.values()], place.span, kept)
     if not isinstance(place.value, dict):
         return place
     keys = {key: span for key, span in place.keys.items() if key in kept}
-    return Place({key: kept[key].value for key in keys}, place.span, kept, keys)
+    return PlacedValue({key: kept[key].value for key in keys}, place.span, kept, keys)
 
 
 def misfit_of(definition: str, value: Plain) -> str:
@@ -103,7 +103,7 @@ def misfit_of(definition: str, value: Plain) -> str:
     return "" if error is None else _title(error, fault_of(error)[0])
 
 
-def _explain(error: ValidationError, place: Place, whole: Span) -> Iterator[Diagnostic]:
+def _explain(error: ValidationError, place: PlacedValue, whole: Span) -> Iterator[Diagnostic]:
     rule: Any = error.validator_value
     match error.validator:
         case "additionalProperties":
@@ -170,7 +170,7 @@ def _comment(error: ValidationError) -> str:
     return comment
 
 
-def _head(place: Place, whole: Span) -> Span:
+def _head(place: PlacedValue, whole: Span) -> Span:
     """Return a short span to mark a mapping: its first key."""
     first = next(iter(place.keys.values()), None)
     return first or (Span(whole.source, whole.start, whole.start) if place.span == whole else place.span)

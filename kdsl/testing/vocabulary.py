@@ -13,7 +13,7 @@ from typing import Final
 
 from kdsl.base.quantity import Quantity, parse_quantity
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.testing.fixtures import Fixtures, Kind
+from kdsl.testing.fixtures import FixtureKind, Fixtures
 from kdsl.testing.literals import Literal, Literals, Read
 from kdsl.testing.manifest import Manifest
 
@@ -45,9 +45,9 @@ class Vocabulary:
         words.taints.update(
             dict.fromkeys(("dedicated=batch:NoSchedule", "spot:PreferNoSchedule", "down:NoExecute"))
         )
-        for fixture in fixtures.of[Kind.NODES].values():
+        for fixture in fixtures.of[FixtureKind.NODES].values():
             words._read_node(fixture.manifest)
-        for fixture in fixtures.of[Kind.PODS].values():
+        for fixture in fixtures.of[FixtureKind.PODS].values():
             words._read_pod(fixture.manifest)
         words._read_rules()
         return words

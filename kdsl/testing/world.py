@@ -13,7 +13,7 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.testing.manifest import NODE_EDITS, POD_EDITS, Manifest, blank_node, blank_pod, manifest_of
-from kdsl.testing.session import Cluster
+from kdsl.testing.session import SessionCluster
 
 Short = dict[str, Any]
 """A node or pod in the form of fixtures."""
@@ -31,7 +31,7 @@ class World:
     bound: dict[str, Short] = field(default_factory=dict)
     objects: list[Manifest] = field(default_factory=list)
 
-    def build(self, catalog: Sequence[CatalogObject] = ()) -> tuple[Cluster, PodInfo] | None:
+    def build(self, catalog: Sequence[CatalogObject] = ()) -> tuple[SessionCluster, PodInfo] | None:
         """Build the cluster, with its own catalog, and the pod; None where an object is invalid."""
         nodes = [manifest_of(blank_node(name), NODE_EDITS, short) for name, short in self.nodes.items()]
         running = [(name, short) for name, short in self.bound.items() if short["on"] in self.nodes]
@@ -46,7 +46,7 @@ class World:
             for copy in _copies(PodInfo.of(each).on(short["on"]), short.get("count", 1))
         ]
         facts = [NodeFacts.of(node) for node in read.nodes]
-        return Cluster(facts, bound, (*catalog, *read.catalog)), PodInfo.of(pod)
+        return SessionCluster(facts, bound, (*catalog, *read.catalog)), PodInfo.of(pod)
 
     def fixtures(self) -> dict[str, Any]:
         """Return the world as the `fixtures` of a test file."""

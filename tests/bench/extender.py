@@ -25,7 +25,7 @@ import click
 import msgspec
 from kdsl.live.access import AccessOptions
 from kdsl.live.connection import Connection
-from kdsl.live.http import Request
+from kdsl.live.http import HttpRequest
 
 from tests.bench import shapes
 from tests.bench.live_parts import NAMESPACE, Feeder, sandbox
@@ -168,7 +168,7 @@ async def _made(kubeconfig: Path, pods: Sequence[dict[str, Any]]) -> list[dict[s
     client, found = connection.client(qps=0), []
     for pod in pods:
         path = f"/api/v1/namespaces/{NAMESPACE}/pods"
-        answer = await client.send(Request("POST", path, msgspec.json.encode(pod)))
+        answer = await client.send(HttpRequest("POST", path, msgspec.json.encode(pod)))
         assert answer.status == 201, answer.body
         found.append(msgspec.json.decode(answer.body))
     connection.close()

@@ -13,9 +13,9 @@ import time
 from multiprocessing.connection import Connection as Pipe
 
 from kdsl.live.client import Client
-from kdsl.live.http import Request
+from kdsl.live.http import HttpRequest
 from kdsl.live.pacing import Pace
-from kdsl.live.pool import Place, Pool
+from kdsl.live.pool import Pool, ServerAddress
 
 from tests.live.certificates import CERTIFICATES
 
@@ -65,14 +65,14 @@ def serve(pipe: Pipe) -> None:
 
 async def measure(port: int, requests: int) -> tuple[float, float]:
     context = ssl.create_default_context(cafile=str(CERTIFICATES / "ca.crt"))
-    pool = Pool(Place("127.0.0.1", port), lambda: context)
+    pool = Pool(ServerAddress("127.0.0.1", port), lambda: context)
     client = Client(pool, Anonymous(), host="localhost", agent="kdsl/bench", pace=Pace(0))
     left = iter(range(requests))
 
     async def work() -> None:
         for each in left:
             path = f"/api/v1/namespaces/default/pods/pod-{each}/binding"
-            assert (await client.send(Request("POST", path, BODY))).status == 201
+            assert (await client.send(HttpRequest("POST", path, BODY))).status == 201
 
     await asyncio.gather(*(work() for _ in range(64)))  # warm: connections are made
     left = iter(range(requests))

@@ -30,7 +30,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.hooks.specs import QueuedPod
 from kdsl.live.access import AccessOptions
-from kdsl.live.changes import Change
+from kdsl.live.changes import ObjectChange
 from kdsl.live.connection import Connection
 from kdsl.live.options import RunOptions
 from kdsl.live.process import SchedulerProcess
@@ -63,7 +63,7 @@ class Bench(SchedulerProcess):
         await super()._assemble(connection)
         put = self.inbox.put
 
-        async def noted(changes: Sequence[Change]) -> int:
+        async def noted(changes: Sequence[ObjectChange]) -> int:
             now = time.perf_counter()
             for change in changes:
                 self.seen.setdefault(change.key, now)

@@ -19,7 +19,7 @@ from typing import Any
 
 from kdsl.live.access import AccessOptions
 from kdsl.live.connection import Connection
-from kdsl.live.http import Request
+from kdsl.live.http import HttpRequest
 
 from tests.bench import shapes
 
@@ -78,7 +78,7 @@ async def _run(pipe: Pipe, kubeconfig: Path, shape: str) -> None:
     async def create(rest: Iterator[dict[str, Any]], pause: float) -> None:
         for pod in rest:
             path = f"/api/v1/namespaces/{NAMESPACE}/pods"
-            answer = await client.send(Request("POST", path, json.dumps(pod).encode()))
+            answer = await client.send(HttpRequest("POST", path, json.dumps(pod).encode()))
             assert answer.status == 201, answer.body
             await asyncio.sleep(pause)
 

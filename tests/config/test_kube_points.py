@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.config.kube_plugins import ALL, MULTI_POINT, MULTI_POINT_KEY, PLUGINS, Point
-from kdsl.config.kube_points import Listed, PluginSet, expand
+from kdsl.config.kube_plugins import ALL, MULTI_POINT, MULTI_POINT_KEY, PLUGINS, ExtensionPoint
+from kdsl.config.kube_points import ListedPlugin, PluginSet, expand
 
 SCORES = (
     "TaintToleration",
@@ -21,11 +21,11 @@ SCORES = (
 
 
 def enabled(*names: str) -> PluginSet:
-    return PluginSet(enabled=tuple(Listed(name) for name in names))
+    return PluginSet(enabled=tuple(ListedPlugin(name) for name in names))
 
 
 def disabled(*names: str) -> PluginSet:
-    return PluginSet(disabled=tuple(Listed(name) for name in names))
+    return PluginSet(disabled=tuple(ListedPlugin(name) for name in names))
 
 
 def both(on: PluginSet, off: PluginSet) -> PluginSet:
@@ -41,10 +41,10 @@ def both(on: PluginSet, off: PluginSet) -> PluginSet:
             [each for each in SCORES if each != "InterPodAffinity"],
         ),
         ({MULTI_POINT_KEY: disabled(ALL)}, []),
-        ({Point.SCORE: disabled(ALL)}, []),
+        ({ExtensionPoint.SCORE: disabled(ALL)}, []),
         # What is listed at the point comes first if multiPoint has it too, in its own order.
         (
-            {Point.SCORE: enabled("ImageLocality", "NodeAffinity")},
+            {ExtensionPoint.SCORE: enabled("ImageLocality", "NodeAffinity")},
             [
                 "ImageLocality",
                 "NodeAffinity",
@@ -53,23 +53,23 @@ def both(on: PluginSet, off: PluginSet) -> PluginSet:
         ),
         # What is disabled and enabled at the point is not of multiPoint any more, and goes last.
         (
-            {Point.SCORE: both(enabled("TaintToleration"), disabled("TaintToleration"))},
+            {ExtensionPoint.SCORE: both(enabled("TaintToleration"), disabled("TaintToleration"))},
             [*SCORES[1:], "TaintToleration"],
         ),
         (
-            {Point.SCORE: both(enabled("ImageLocality", "TaintToleration"), disabled(ALL))},
+            {ExtensionPoint.SCORE: both(enabled("ImageLocality", "TaintToleration"), disabled(ALL))},
             ["ImageLocality", "TaintToleration"],
         ),
         # A default plugin that multiPoint lists again stays in its place; without the others it stands alone.
         ({MULTI_POINT_KEY: enabled("ImageLocality")}, SCORES),
         ({MULTI_POINT_KEY: both(enabled("ImageLocality", "NodeName"), disabled(ALL))}, ["ImageLocality"]),
         # A point's own list does not change the others.
-        ({Point.FILTER: disabled(ALL)}, SCORES),
+        ({ExtensionPoint.FILTER: disabled(ALL)}, SCORES),
     ],
 )
 def test_what_runs_at_score(sets: dict[str, PluginSet], scores: list[str]) -> None:
     found: list[Diagnostic] = []
-    assert list(expand(sets, found).points[Point.SCORE]) == list(scores)
+    assert list(expand(sets, found).points[ExtensionPoint.SCORE]) == list(scores)
     assert found == []
 
 
@@ -77,17 +77,17 @@ def test_what_runs_at_score(sets: dict[str, PluginSet], scores: list[str]) -> No
     ("sets", "weight"),
     [
         ({}, 3),
-        ({Point.SCORE: PluginSet((Listed("TaintToleration", 7),))}, 7),
-        ({MULTI_POINT_KEY: PluginSet((Listed("TaintToleration", 5),))}, 5),
+        ({ExtensionPoint.SCORE: PluginSet((ListedPlugin("TaintToleration", 7),))}, 7),
+        ({MULTI_POINT_KEY: PluginSet((ListedPlugin("TaintToleration", 5),))}, 5),
         (
             {
-                MULTI_POINT_KEY: PluginSet((Listed("TaintToleration", 5),)),
-                Point.SCORE: PluginSet((Listed("TaintToleration", 7),)),
+                MULTI_POINT_KEY: PluginSet((ListedPlugin("TaintToleration", 5),)),
+                ExtensionPoint.SCORE: PluginSet((ListedPlugin("TaintToleration", 7),)),
             },
             7,
         ),
         # No weight is 1, also where the default set has another.
-        ({Point.SCORE: enabled("TaintToleration")}, 1),
+        ({ExtensionPoint.SCORE: enabled("TaintToleration")}, 1),
         ({MULTI_POINT_KEY: enabled("TaintToleration")}, 1),
     ],
 )
@@ -99,16 +99,16 @@ def test_the_weight_that_counts(sets: dict[str, PluginSet], weight: int) -> None
     ("sets", "title"),
     [
         (
-            {Point.FILTER: enabled("NodeName", "NodeName")},
+            {ExtensionPoint.FILTER: enabled("NodeName", "NodeName")},
             "plugin `NodeName` is enabled twice at `filter`",
         ),
         (
             {MULTI_POINT_KEY: enabled("NodeName", "NodeName")},
             "plugin `NodeName` is enabled twice at `multiPoint`",
         ),
-        ({Point.SCORE: enabled("NodeName")}, "plugin `NodeName` has nothing to do at `score`"),
+        ({ExtensionPoint.SCORE: enabled("NodeName")}, "plugin `NodeName` has nothing to do at `score`"),
         (
-            {Point.SCORE: PluginSet((Listed("ImageLocality", 2**63 // 100 + 1),))},
+            {ExtensionPoint.SCORE: PluginSet((ListedPlugin("ImageLocality", 2**63 // 100 + 1),))},
             "the weights of all plugins are too large together",
         ),
     ],

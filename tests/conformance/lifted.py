@@ -30,9 +30,9 @@ from kdsl.plan.columns.column import (
     Array,
     Coded,
     Column,
+    ColumnsOutOfSteps,
     ColumnValue,
     Items,
-    OutOfSteps,
     Same,
 )
 from kdsl.plan.columns.compiler import Lowering
@@ -162,7 +162,7 @@ def _over_columns(
     try:
         with np.errstate(all="ignore"):
             value = program(batch)
-    except (AllBad, OutOfSteps):
+    except (AllBad, ColumnsOutOfSteps):
         return [None] * rows
     return [_cell(value, row) for row in range(rows)]
 

@@ -15,7 +15,7 @@ from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint
 from kdsl.cycle.decision import Outcome
-from kdsl.explain.changes import Change, Operation
+from kdsl.explain.changes import Operation, WhatIfChange
 from kdsl.explain.cures import _closest, _fewest
 from kdsl.explain.inspection import Inspection
 from kdsl.explain.levers import Amount
@@ -169,13 +169,13 @@ def test_every_fit_fits(
     assert findings is not None
     assert (findings.passing > 0) is (explanation.decision.outcome is Outcome.PLACED)
     for fit in findings.fits:
-        if all(isinstance(step, Change) for step in fit.steps):
-            changes = [step for step in fit.steps if isinstance(step, Change)]
+        if all(isinstance(step, WhatIfChange) for step in fit.steps):
+            changes = [step for step in fit.steps if isinstance(step, WhatIfChange)]
             assert _is_feasible(shipped, workload, waiting, changes, fit.node)
 
 
 def _is_feasible(
-    rules: RuleSet, workload: Workload, waiting: PodInfo, changes: list[Change], where: str
+    rules: RuleSet, workload: Workload, waiting: PodInfo, changes: list[WhatIfChange], where: str
 ) -> bool:
     supposed, other = changed(workload, waiting, changes)
     decision = explain(rules, supposed, ONE_PROFILE, other).decision
@@ -185,7 +185,7 @@ def _is_feasible(
 @given(st.sets(st.integers(0, 11)), st.integers(0, 12))
 def test_of_steps_those_are_left_that_are_needed(needed: set[int], count: int) -> None:
     """Whichever they are, and with few questions where few are needed."""
-    steps, asked = tuple(Change("pod", "labels", Operation.SET, str(at)) for at in range(count)), 0
+    steps, asked = tuple(WhatIfChange("pod", "labels", Operation.SET, str(at)) for at in range(count)), 0
 
     def passes(some: Sequence[WorldChange]) -> bool:
         nonlocal asked
@@ -208,10 +208,12 @@ def test_amounts_are_as_close_to_what_they_are_now_as_will_do(amounts: list[tupl
     """Each helps the more the closer it is to `least`, and does from `limit` on."""
 
     def amount(at: int, least: int, most: int) -> Amount:
-        return Amount(lambda value: Change("pod", "labels", Operation.SET, str(at), str(value)), least, most)
+        return Amount(
+            lambda value: WhatIfChange("pod", "labels", Operation.SET, str(at), str(value)), least, most
+        )
 
     def passes(steps: Sequence[WorldChange]) -> bool:
-        chosen = {step.key: int(step.value) for step in steps if isinstance(step, Change)}
+        chosen = {step.key: int(step.value) for step in steps if isinstance(step, WhatIfChange)}
         return all(
             _helps(least, most, limit, chosen.get(str(at), most))
             for at, (least, most, limit) in enumerate(amounts)
@@ -227,7 +229,7 @@ def test_amounts_are_as_close_to_what_they_are_now_as_will_do(amounts: list[tupl
         best = next(value for value in towards if _helps(least, most, limit, value))
         if best != most:
             expected[str(at)] = str(best)
-    assert {step.key: step.value for step in found if isinstance(step, Change)} == expected
+    assert {step.key: step.value for step in found if isinstance(step, WhatIfChange)} == expected
 
 
 def _helps(least: int, most: int, limit: int, value: int) -> bool:

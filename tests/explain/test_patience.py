@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from kdsl.explain.cures import CureFinder
 from kdsl.explain.failed_requires import ExplainedPredicates
 from kdsl.explain.inspection import SHOWN, Inspection
-from kdsl.explain.judgement import Rule
+from kdsl.explain.judgement import FilterHooks
 from kdsl.explain.patience import SECONDS, Patience
 from kdsl.report.explanation import explanation_text, wide_text
 from kdsl.report.explanation_document import explanation_envelope
@@ -89,7 +89,7 @@ def test_a_search_for_changes_ends_where_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, everything: bool
 ) -> None:
     """Of pods that have to go each is a question: whoever looks at the watch at each of them asks few."""
-    asked = counting(monkeypatch, Rule, "judge")
+    asked = counting(monkeypatch, FilterHooks, "judge")
     rule = 'predicate Alone {\n  require node.podCount < 1 else "not alone"\n}\n'
     placed = [pod(f"q{at}").on("n") for at in range(200)]
     where = case(tmp_path, rule, [node("n")], pod("p"), *placed)

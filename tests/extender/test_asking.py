@@ -14,7 +14,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
-from kdsl.extender.asking import Judged, judge, leave, score
+from kdsl.extender.asking import AskedNodes, judge, leave, score
 from kdsl.extender.ports import RefusedError
 from kdsl.hooks.status import Status
 
@@ -48,19 +48,21 @@ PROFILE = 'profile p {{ scheduler "s" queue Q {} }}\n'
 def test_every_node_is_judged_however_many_fit() -> None:
     names = [f"n{number}" for number in range(300)]
     found = judge(engine(PROFILE.format(""), *names), pod(), names)
-    assert found == Judged(tuple(names))
+    assert found == AskedNodes(tuple(names))
 
 
 def test_a_pod_that_is_rejected_before_any_node_is_looked_at() -> None:
     text = 'predicate P { require pod.name != "a" else unresolvable "not this pod" }\n'
     found = judge(engine(text + PROFILE.format("predicates { P }")), pod(), ("n1", "n2", "n9"))
-    assert found == Judged((), {"n9": "node is not known here"}, {"n1": "not this pod", "n2": "not this pod"})
+    assert found == AskedNodes(
+        (), {"n9": "node is not known here"}, {"n1": "not this pod", "n2": "not this pod"}
+    )
 
 
 def test_nodes_that_are_not_named_are_out_for_ever() -> None:
     text = 'predicate P { narrow to optional.of(["n3", "n1"]) else unresolvable "none" }\n'
     found = judge(engine(text + PROFILE.format("predicates { P }")), pod(), ("n1", "n2", "n3"))
-    assert found == Judged(("n1", "n3"), {}, {"n2": "node(s) didn't satisfy plugin(s) [P]"})
+    assert found == AskedNodes(("n1", "n3"), {}, {"n2": "node(s) didn't satisfy plugin(s) [P]"})
 
 
 def test_all_reasons_of_a_node_are_told() -> None:
@@ -71,16 +73,16 @@ def test_all_reasons_of_a_node_are_told() -> None:
     }
     """
     found = judge(engine(text + PROFILE.format("predicates { P }")), pod(), ("n2", "n1"))
-    assert found == Judged(("n1",), {"n2": "one, two"})
+    assert found == AskedNodes(("n1",), {"n2": "one, two"})
 
 
 def test_pods_that_are_promised_a_node_count_there() -> None:
     text = 'predicate P { require node.podCount < 1 else "full" }\n'
     made = engine(text + PROFILE.format("predicates { P }"))
     made.enqueue(pod("b", priority=5, nominated_node_name="n2"))
-    assert judge(made, pod(), ("n1", "n2")) == Judged(("n1",), {"n2": "full"})
+    assert judge(made, pod(), ("n1", "n2")) == AskedNodes(("n1",), {"n2": "full"})
     # A pod of higher priority does not leave room.
-    assert judge(made, pod(priority=9), ("n1", "n2")) == Judged(("n1", "n2"))
+    assert judge(made, pod(priority=9), ("n1", "n2")) == AskedNodes(("n1", "n2"))
 
 
 def test_a_rule_that_fails_refuses_the_call() -> None:
@@ -136,4 +138,4 @@ def test_a_pod_is_placed_where_it_is_told_to_if_it_fits() -> None:
     gone = made.place_on(pod("b"), "n9")
     assert gone is not None and gone.message == "node is not known here"
     assert made.place_on(pod("b", scheduler="other"), "n2") is None
-    assert judge(made, pod("b"), ("n1", "n2")) == Judged(("n1",), {"n2": "full"})
+    assert judge(made, pod("b"), ("n1", "n2")) == AskedNodes(("n1",), {"n2": "full"})

@@ -15,7 +15,7 @@ import uvloop
 from cryptography import x509
 from kdsl.extender.ca_bundle import MOST, CaBundle
 from kdsl.live.certificate import LIFETIME, ServedCertificate, self_signed
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.options import ServingOptions
 
 from tests.extender.site import Reply, Site, post, site
@@ -107,13 +107,13 @@ class Server:
             for at, each in enumerate(bundles)
         ]
         self.version = 1
-        self.requests: list[Request] = []
+        self.requests: list[HttpRequest] = []
         self.refusal = 0
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         self.requests.append(request)
         if self.refusal:
-            return Answer(self.refusal, b"no")
+            return HttpAnswer(self.refusal, b"no")
         if request.method == "PATCH":
             test, *steps = msgspec.json.decode(request.body)
             assert test == {"op": "test", "path": "/metadata/resourceVersion", "value": str(self.version)}
@@ -124,7 +124,7 @@ class Server:
                 self.webhooks[int(at)]["clientConfig"]["caBundle"] = step["value"]
             self.version += 1
         document = {"metadata": {"resourceVersion": str(self.version)}, "webhooks": self.webhooks}
-        return Answer(200, msgspec.json.encode(document))
+        return HttpAnswer(200, msgspec.json.encode(document))
 
     def bundles(self) -> list[list[bytes]]:
         """Return the fingerprints of the certificates of each bundle."""
@@ -186,7 +186,7 @@ def test_a_bundle_that_is_none_is_replaced(bundle: str) -> None:
 
 def test_problems_are_logged_once_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     class Deaf(Server):
-        async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+        async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
             if len(self.requests) < 2:
                 self.requests.append(request)
                 raise NoAnswerError("no route to host", may_be_done=False)

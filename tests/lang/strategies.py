@@ -175,7 +175,9 @@ device_body = _statements(
     _node(device_tree.Inventory, names, expressions, field_body),
     _node(
         device_tree.Admit,
-        _statements(applies, lets, requires, _node(device_tree.Change, names, perhaps, expressions, perhaps)),
+        _statements(
+            applies, lets, requires, _node(device_tree.AdmissionChange, names, perhaps, expressions, perhaps)
+        ),
     ),
     _node(device_tree.Request, field_body),
     _node(device_tree.QuotaFields, field_body),

@@ -13,9 +13,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from kdsl.live.changes import Change, Verb
+from kdsl.live.changes import ObjectChange, Verb
 from kdsl.live.decode import ObjectDecoder
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.resources import RESOURCES
 
 Json = dict[str, Any]
@@ -38,7 +38,7 @@ class Fault:
     is_lost: bool = False
     is_done: bool = True
 
-    def fits(self, request: Request) -> bool:
+    def fits(self, request: HttpRequest) -> bool:
         return self.times > 0 and self.method in ("", request.method) and request.path.endswith(self.ends)
 
 
@@ -47,10 +47,10 @@ class ClusterApi:
     """The objects by resource and key, and what was asked."""
 
     objects: dict[str, dict[str, Json]] = field(default_factory=lambda: {name: {} for name in RESOURCES})
-    requests: list[Request] = field(default_factory=list)
+    requests: list[HttpRequest] = field(default_factory=list)
     events: list[Json] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    listeners: list[Callable[[Change], None]] = field(default_factory=list)
+    listeners: list[Callable[[ObjectChange], None]] = field(default_factory=list)
     bound: list[tuple[str, str]] = field(default_factory=list)
     """Every binding that was carried out, by uid and node."""
     is_away: bool = False
@@ -85,10 +85,10 @@ class ClusterApi:
         conditions = self.objects["pods"][key].get("status", {}).get("conditions", [])
         return next((one for one in conditions if one["type"] == kind), {})
 
-    def sent(self, method: str, ends: str) -> list[Request]:
+    def sent(self, method: str, ends: str) -> list[HttpRequest]:
         return [one for one in self.requests if one.method == method and one.path.endswith(ends)]
 
-    def changes_of_all(self) -> list[Change]:
+    def changes_of_all(self) -> list[ObjectChange]:
         """Return the changes of a first list."""
         return [
             change_of(Verb.PUT, resource, thing)
@@ -98,7 +98,7 @@ class ClusterApi:
 
     # ---- what is asked -----------------------------------------------------------------------------------
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         self.requests.append(request)
         fault = next((one for one in self.faults if one.fits(request)), None)
         await asyncio.sleep(0.001)
@@ -116,7 +116,7 @@ class ClusterApi:
             raise NoAnswerError("connection reset", may_be_done=True)
         return self._answer(request)
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: HttpRequest) -> HttpAnswer:
         parts = request.path.split("/")
         body = json.loads(request.body) if request.body else {}
         if "events" in parts:
@@ -143,7 +143,7 @@ class ClusterApi:
                 return _ok(self._changed(resource, key))
         return _status(405, "MethodNotAllowed", "not here")
 
-    def _bind(self, key: str, body: Json) -> Answer:
+    def _bind(self, key: str, body: Json) -> HttpAnswer:
         pod = self.objects["pods"].get(key)
         name = key.partition("/")[2]
         if pod is None:
@@ -166,9 +166,9 @@ class ClusterApi:
         _merge_conditions(status, [{"type": "PodScheduled", "status": "True"}], replaces=True)
         self.bound.append((pod["metadata"]["uid"], node))
         self._changed("pods", key)
-        return Answer(201, b'{"kind":"Status","status":"Success"}')
+        return HttpAnswer(201, b'{"kind":"Status","status":"Success"}')
 
-    def _patch(self, resource: str, key: str, body: Json, is_status: bool) -> Answer:
+    def _patch(self, resource: str, key: str, body: Json, is_status: bool) -> HttpAnswer:
         thing = self.objects[resource][key]
         meta = body.get("metadata", {})
         if meta.get("uid", thing["metadata"]["uid"]) != thing["metadata"]["uid"]:
@@ -183,7 +183,7 @@ class ClusterApi:
             annotations.pop(name, None) if value is None else annotations.update({name: value})
         return _ok(self._changed(resource, key))
 
-    def _patch_status(self, key: str, patch: Json) -> Answer:
+    def _patch_status(self, key: str, patch: Json) -> HttpAnswer:
         pod = self.objects["pods"][key]
         status = pod.setdefault("status", {})
         if patch.get("nominatedNodeName") and pod["spec"].get("nodeName"):
@@ -196,7 +196,7 @@ class ClusterApi:
         _merge_conditions(status, patch.get("conditions", []))
         return _ok(pod if before == status else self._changed("pods", key))
 
-    def _delete(self, key: str, options: Json) -> Answer:
+    def _delete(self, key: str, options: Json) -> HttpAnswer:
         pod = self.objects["pods"][key]
         uid = options.get("preconditions", {}).get("uid")
         if uid and uid != pod["metadata"]["uid"]:
@@ -220,12 +220,14 @@ class ClusterApi:
             listener(change)
 
 
-def change_of(verb: Verb, resource: str, thing: Json) -> Change:
+def change_of(verb: Verb, resource: str, thing: Json) -> ObjectChange:
     """The change that a reflector makes of an object."""
     raw = json.dumps(thing).encode()
     decoder = _DECODERS[resource]
     identity = decoder.identify(raw)
-    return Change(verb, resource, identity.key, identity.uid, identity.version, decoder.decode(raw, identity))
+    return ObjectChange(
+        verb, resource, identity.key, identity.uid, identity.version, decoder.decode(raw, identity)
+    )
 
 
 def key_of(meta: Json) -> str:
@@ -243,13 +245,13 @@ def _merge_conditions(status: Json, new: list[Json], *, replaces: bool = False) 
         known.update(one)
 
 
-def _ok(thing: Json, status: int = 200) -> Answer:
-    return Answer(status, json.dumps(thing).encode())
+def _ok(thing: Json, status: int = 200) -> HttpAnswer:
+    return HttpAnswer(status, json.dumps(thing).encode())
 
 
-def _status(code: int, reason: str, message: str) -> Answer:
+def _status(code: int, reason: str, message: str) -> HttpAnswer:
     body = {"kind": "Status", "status": "Failure", "reason": reason, "message": message, "code": code}
-    return Answer(code, json.dumps(body).encode())
+    return HttpAnswer(code, json.dumps(body).encode())
 
 
 # ---- objects -----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 
 Object = dict[str, Any]
 EXPIRED = {
@@ -87,7 +87,7 @@ class FakeApi:
         self.is_down = False
         self.has_watch_list = True
         self.ends_initial_events = True
-        self.answers: list[Answer] = []
+        self.answers: list[HttpAnswer] = []
         self.first_frames: list[tuple[str, Object]] = []
         self.requests: list[tuple[float, dict[str, str]]] = []
         self.on_open: list[Callable[[], None]] = []
@@ -158,7 +158,7 @@ class FakeApi:
     async def probe(self) -> bool:
         return not self.is_down
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         query = self._asked(request)
         if self.answers:
             return self.answers.pop(0)
@@ -179,7 +179,7 @@ class FakeApi:
         )
         return answer(200, {"metadata": meta, "items": [self.objects[name] for name in names[start:end]]})
 
-    async def open_lines(self, request: Request, *, timeout: float) -> Answer | FakeStream:
+    async def open_lines(self, request: HttpRequest, *, timeout: float) -> HttpAnswer | FakeStream:
         query = self._asked(request)
         if self.answers:
             return self.answers.pop(0)
@@ -214,7 +214,7 @@ class FakeApi:
             self.on_open.pop()()
         return stream
 
-    def _asked(self, request: Request) -> dict[str, str]:
+    def _asked(self, request: HttpRequest) -> dict[str, str]:
         query = dict(request.query)
         self.requests.append((asyncio.get_running_loop().time(), query))
         assert request.path.endswith(f"/{self.plural}")
@@ -238,7 +238,7 @@ def _kind(query: dict[str, str]) -> str:
     return " ".join(part for part in [*parts, "page" if "continue" in query else ""] if part)
 
 
-def answer(code: int, body: object, **headers: str) -> Answer:
-    return Answer(
+def answer(code: int, body: object, **headers: str) -> HttpAnswer:
+    return HttpAnswer(
         code, json.dumps(body).encode(), {name.replace("_", "-"): value for name, value in headers.items()}
     )

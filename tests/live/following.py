@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from random import Random
 
-from kdsl.live.changes import Change, Verb
+from kdsl.live.changes import ObjectChange, Verb
 from kdsl.live.health import ResourceHealth, SilentObserver
 from kdsl.live.mirror import Mirror
 from kdsl.live.recovery import Recovery
@@ -25,9 +25,9 @@ class Heard:
     """The delivered changes, and the cluster that they make. It checks the laws of delivery."""
 
     state: dict[str, tuple[str, str]] = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[ObjectChange] = field(default_factory=list)
 
-    async def deliver(self, changes: Sequence[Change]) -> int:
+    async def deliver(self, changes: Sequence[ObjectChange]) -> int:
         for change in changes:
             known = self.state.get(change.key)
             if change.verb is Verb.DROP:

@@ -12,7 +12,7 @@ from kdsl.check.model.rule_set import RuleSet
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.hooks.context import PluginContext
 from kdsl.live.assembly import LiveOptions, LiveScheduler
-from kdsl.live.changes import Change, Verb
+from kdsl.live.changes import ObjectChange, Verb
 from kdsl.live.inbox import Inbox
 from kdsl.live.loop import LONGEST_WAIT, Gates
 from kdsl.plan.router import ForcedProfile
@@ -92,12 +92,12 @@ class World:
         scheduler.binder.start()
         self.pump = asyncio.create_task(self._pump())
 
-    def watch(self, change: Change) -> None:
+    def watch(self, change: ObjectChange) -> None:
         """Deliver a change, as the watch does."""
         if self.is_watching:
             self.deliver(change)
 
-    def deliver(self, change: Change) -> None:
+    def deliver(self, change: ObjectChange) -> None:
         """Deliver a change, watching or not."""
         self.inbox.rings.set()
         put = self.inbox.put([change])
@@ -147,18 +147,18 @@ class World:
             waiting.cancel()
 
 
-def drops_since(scheduler: LiveScheduler, api: ClusterApi) -> list[Change]:
+def drops_since(scheduler: LiveScheduler, api: ClusterApi) -> list[ObjectChange]:
     """Return the drops of objects that a relist misses, as the scheduler last knew them."""
-    found: list[Change] = []
+    found: list[ObjectChange] = []
     known = scheduler.known
     for live in (*known.pending(), *known.placed()):
         key = live.info.key
         there = api.objects["pods"].get(key)
         if there is None or there["metadata"]["uid"] != live.info.uid:
-            found.append(Change(Verb.DROP, "pods", key, live.info.uid, "", live, is_stale=True))
+            found.append(ObjectChange(Verb.DROP, "pods", key, live.info.uid, "", live, is_stale=True))
     for node in known.nodes():
         if node.facts.name not in api.objects["nodes"]:
-            found.append(Change(Verb.DROP, "nodes", node.facts.name, node.uid, "", node, is_stale=True))
+            found.append(ObjectChange(Verb.DROP, "nodes", node.facts.name, node.uid, "", node, is_stale=True))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 
 USERS = {"prometheus": "system:serviceaccount:monitoring:prometheus", "team": "team"}
 
@@ -14,18 +14,18 @@ class Reviewer:
     """Knows two tokens; `prometheus` may get metrics, `team` may get the pods of namespace `team`."""
 
     def __init__(self) -> None:
-        self.requests: list[Request] = []
+        self.requests: list[HttpRequest] = []
         self.is_down = False
-        self.refusal: Answer | None = None
+        self.refusal: HttpAnswer | None = None
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         self.requests.append(request)
         if self.is_down:
             raise NoAnswerError("connection refused", may_be_done=False)
         if self.refusal is not None:
             return self.refusal
         spec = json.loads(request.body)["spec"]
-        return Answer(201, json.dumps({"status": self._status(spec)}).encode())
+        return HttpAnswer(201, json.dumps({"status": self._status(spec)}).encode())
 
     def _status(self, spec: dict[str, Any]) -> dict[str, Any]:
         if "token" in spec:

@@ -19,7 +19,7 @@ from kdsl.live.access import Access, AccessOptions, find_access
 from kdsl.live.codes import AccessCode
 from kdsl.live.connection import Connection
 from kdsl.live.credentials import TokenFile
-from kdsl.live.http import NoAnswerError, Request
+from kdsl.live.http import HttpRequest, NoAnswerError
 from kdsl.live.tls import Tls, Trust
 
 from tests.live.scripted_server import CERTIFICATES, Asked, always, answer, server_context, serving
@@ -301,13 +301,13 @@ def test_a_certificate_is_shown_and_read_again_when_its_file_changes(tmp_path: P
             way = await find_access(by(write(tmp_path, config(user, cluster))), watch, watch.now)
             connection = Connection(way)
             client = connection.client()
-            assert (await client.send(Request("GET", "/x"))).status == 200
-            await client.send(Request("GET", "/x"))
+            assert (await client.send(HttpRequest("GET", "/x"))).status == 200
+            await client.send(HttpRequest("GET", "/x"))
             assert server.connections == 1
             for name in ("crt", "key"):
                 shutil.copy(CERTIFICATES / f"server.{name}", tmp_path / f"client.{name}")
             watch.seconds += 11
-            await client.send(Request("GET", "/x"))
+            await client.send(HttpRequest("GET", "/x"))
             assert server.connections == 2, "the old connection is dropped"
             assert shown == [
                 ((("commonName", f"kdsl-test-{name}"),),) for name in ("client", "client", "server")
@@ -330,7 +330,7 @@ def test_an_authority_that_is_no_root_is_trusted_as_kubectl_does(tmp_path: Path)
             connection = Connection(
                 await find_access(by(write(tmp_path, config({}, cluster))), watch, watch.now)
             )
-            assert (await connection.client().send(Request("GET", "/x"))).status == 200
+            assert (await connection.client().send(HttpRequest("GET", "/x"))).status == 200
             connection.close()
 
     asyncio.run(scenario())
@@ -357,7 +357,7 @@ def test_a_server_that_is_not_there_is_no_answer(tmp_path: Path) -> None:
         connection = await Connection.open(by(path))
         assert not await connection.probe()
         with pytest.raises(NoAnswerError):
-            await connection.client().send(Request("POST", "/x"))
+            await connection.client().send(HttpRequest("POST", "/x"))
 
     asyncio.run(scenario())
 
@@ -373,7 +373,7 @@ def test_a_server_that_ends_the_handshake_is_no_answer_with_a_reason(tmp_path: P
         cluster = {"server": f"https://127.0.0.1:{port}", "insecure-skip-tls-verify": True}
         connection = await Connection.open(by(write(tmp_path, config({}, cluster))))
         with pytest.raises(NoAnswerError) as caught:
-            await connection.client().send(Request("POST", "/x"))
+            await connection.client().send(HttpRequest("POST", "/x"))
         assert not caught.value.reason.endswith(": ")
         server.close()
 

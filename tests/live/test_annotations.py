@@ -11,7 +11,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.status import Status
 from kdsl.live.annotations import MAX_BYTES, Annotations, NotReadError
 from kdsl.live.api import Api
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 
 from tests.live.timeless import LOST, OK, REFUSED, Script, run, status
 
@@ -28,7 +28,7 @@ class Node:
     meddling: list[dict[str, str]] = field(default_factory=list)
     lost: int = 0
 
-    def answer(self, request: Request) -> Answer | NoAnswerError:
+    def answer(self, request: HttpRequest) -> HttpAnswer | NoAnswerError:
         if request.method == "PATCH":
             if self.meddling:
                 self.annotations |= self.meddling.pop(0)
@@ -45,7 +45,7 @@ class Node:
                 self.lost -= 1
                 return LOST
         meta = {"uid": "u", "resourceVersion": str(self.version), "annotations": self.annotations}
-        return Answer(200, json.dumps({"kind": "Node", "metadata": meta}).encode())
+        return HttpAnswer(200, json.dumps({"kind": "Node", "metadata": meta}).encode())
 
 
 def set_on(node: Node, value: str, was: str) -> tuple[Status | None, Script]:
@@ -89,7 +89,7 @@ def test_text_without_utf_8_is_not_sent() -> None:
         (status(403, "no right"), "no right"),
     ],
 )
-def test_a_pod_that_cannot_get_them_is_told_of(answer: Answer, text: str) -> None:
+def test_a_pod_that_cannot_get_them_is_told_of(answer: HttpAnswer, text: str) -> None:
     script = Script(lambda request: answer)
     problem = run(Annotations(Api(script)).write_pod(POD, {"k": "v"}))
     assert problem is not None
@@ -98,7 +98,7 @@ def test_a_pod_that_cannot_get_them_is_told_of(answer: Answer, text: str) -> Non
 
 
 @pytest.mark.parametrize("failure", [LOST, REFUSED, status(500, "x")])
-def test_writing_to_a_pod_is_repeated(failure: Answer | NoAnswerError) -> None:
+def test_writing_to_a_pod_is_repeated(failure: HttpAnswer | NoAnswerError) -> None:
     left = [failure]
     script = Script(lambda request: left.pop() if left else OK)
     assert run(Annotations(Api(script)).write_pod(POD, {"k": "v"})) is None
@@ -177,7 +177,7 @@ def test_too_much_on_a_node_is_not_sent() -> None:
 @pytest.mark.parametrize(
     ("answer", "there"), [(OK, True), (status(404, 'pods "a" not found', "NotFound"), False)]
 )
-def test_whether_there_is_a_pod(answer: Answer, there: bool) -> None:
+def test_whether_there_is_a_pod(answer: HttpAnswer, there: bool) -> None:
     assert run(Annotations(Api(Script(lambda request: answer))).has_pod("ns/a")) is there
 
 

@@ -8,7 +8,7 @@ import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live.api import Api, SeenNode, SeenPod
 from kdsl.live.changes import PodCondition
-from kdsl.live.http import Answer, NoAnswerError
+from kdsl.live.http import HttpAnswer, NoAnswerError
 from kdsl.live.outcomes import MAX_MESSAGE, Done, Lost, Refused, message_of
 
 from tests.live.timeless import LOST, OK, REFUSED, Counts, Script, run, status
@@ -16,7 +16,7 @@ from tests.live.timeless import LOST, OK, REFUSED, Counts, Script, run, status
 POD = PodInfo("a", "ns", "uid-a")
 
 
-def answering(answer: Answer | NoAnswerError) -> Script:
+def answering(answer: HttpAnswer | NoAnswerError) -> Script:
     return Script(lambda request: answer)
 
 
@@ -44,7 +44,7 @@ def test_names_that_are_no_names_ask_for_nothing(name: str) -> None:
     ("answer", "outcome", "code"),
     [(OK, "done", 200), (status(409, "x"), "refused", 409), (LOST, "lost", 0), (REFUSED, "lost", 0)],
 )
-def test_every_request_is_counted(answer: Answer | NoAnswerError, outcome: str, code: int) -> None:
+def test_every_request_is_counted(answer: HttpAnswer | NoAnswerError, outcome: str, code: int) -> None:
     counts = Counts()
     run(Api(answering(answer), observer=counts).bind(POD, "n1"))
     assert counts.requests == [("bind", outcome, code)]
@@ -59,20 +59,20 @@ def test_a_pod_is_read() -> None:
     condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": None, "reason": None}
     meta = {"uid": "u", "resourceVersion": "7", "generation": 2, "deletionTimestamp": "2026-01-01T00:00:00Z"}
     pod = {"metadata": meta, "spec": {"nodeName": "n1"}, "status": {"conditions": [condition]}}
-    result = run(Api(answering(Answer(200, json.dumps(pod).encode()))).read_pod("ns", "a"))
+    result = run(Api(answering(HttpAnswer(200, json.dumps(pod).encode()))).read_pod("ns", "a"))
     known = (PodCondition("PodScheduled", "True"),)
     assert result == Done(SeenPod("u", "7", "n1", "", 2, True, known))
 
 
 def test_a_node_is_read() -> None:
     node = {"metadata": {"uid": "u", "resourceVersion": "7"}}
-    result = run(Api(answering(Answer(200, json.dumps(node).encode()))).read_node("n1"))
+    result = run(Api(answering(HttpAnswer(200, json.dumps(node).encode()))).read_node("n1"))
     assert result == Done(SeenNode("u", "7", {}))
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"metadata": 1}', b"\xff", b'{"a":' * 100_000])
 def test_an_answer_that_cannot_be_read_is_a_lost_one(body: bytes) -> None:
-    result = run(Api(answering(Answer(200, body))).read_pod("ns", "a"))
+    result = run(Api(answering(HttpAnswer(200, body))).read_pod("ns", "a"))
     assert isinstance(result, Lost)
     assert result.may_be_done
     assert "not readable" in result.text
@@ -113,15 +113,15 @@ def test_a_long_message_is_kept_in_part_and_logged_in_less() -> None:
     ],
 )
 def test_a_refusal_that_is_no_status_is_quoted(body: bytes, message: str) -> None:
-    assert Refused.of(Answer(502, body)).message == message
+    assert Refused.of(HttpAnswer(502, body)).message == message
 
 
 def test_the_time_to_wait_is_read() -> None:
-    assert Refused.of(Answer(429, b"", {"retry-after": "7"})).retry_after == 7
+    assert Refused.of(HttpAnswer(429, b"", {"retry-after": "7"})).retry_after == 7
     for nonsense in ("", "soon", "-1", "1e9", "9" * 50, "٣"):
-        assert Refused.of(Answer(429, b"", {"retry-after": nonsense})).retry_after is None
+        assert Refused.of(HttpAnswer(429, b"", {"retry-after": nonsense})).retry_after is None
     body = b'{"message": "m", "details": {"retryAfterSeconds": 2}}'
-    assert Refused.of(Answer(504, body)).retry_after == 2
+    assert Refused.of(HttpAnswer(504, body)).retry_after == 2
 
 
 RECREATED = (
@@ -144,7 +144,7 @@ RECREATED = (
         (status(404, "not found", "NotFound"), False),
     ],
 )
-def test_another_object_under_the_name_is_known(answer: Answer, is_recreated: bool) -> None:
+def test_another_object_under_the_name_is_known(answer: HttpAnswer, is_recreated: bool) -> None:
     refused = Refused.of(answer)
     assert refused.is_recreated is is_recreated
     assert refused.is_conflict is (refused.status == 409 and not is_recreated)

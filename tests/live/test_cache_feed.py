@@ -16,7 +16,7 @@ from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.decision import Outcome
 from kdsl.hooks.context import PluginContext
 from kdsl.live.assembly import LiveOptions, LiveScheduler
-from kdsl.live.changes import Change, Verb
+from kdsl.live.changes import ObjectChange, Verb
 from kdsl.live.inbox import Inbox
 
 from tests.live.cluster_api import ClusterApi, Json, change_of, node, pod
@@ -64,7 +64,9 @@ class Feeding:
     def drop(self, resource: str, thing: Json, uid: str = "u") -> None:
         self.scheduler.feed.take(self.change(Verb.DROP, resource, thing, uid))
 
-    def change(self, verb: Verb, resource: str, thing: Json, uid: str = "u", version: str = "") -> Change:
+    def change(
+        self, verb: Verb, resource: str, thing: Json, uid: str = "u", version: str = ""
+    ) -> ObjectChange:
         self.version += 1
         thing["metadata"].update(uid=uid, resourceVersion=version or str(self.version))
         return change_of(verb, resource, thing)

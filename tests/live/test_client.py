@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 import pytest
 from kdsl.live.client import Client, Sent
 from kdsl.live.credentials import FixedCredentials
-from kdsl.live.http import MERGE_PATCH, Answer, NoAnswerError, Request
+from kdsl.live.http import MERGE_PATCH, HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.http1 import MAX_HEAD, LineStream, encode
 from kdsl.live.pacing import Pace
-from kdsl.live.pool import Place, Pool
+from kdsl.live.pool import Pool, ServerAddress
 
 from tests.live.scripted_server import (
     CERTIFICATES,
@@ -30,8 +30,8 @@ from tests.live.scripted_server import (
 )
 from tests.live.virtual import now, run
 
-GET = Request("GET", "/api/v1/nodes")
-POST = Request("POST", "/api/v1/namespaces/a/pods/b/binding", b'{"x":1}')
+GET = HttpRequest("GET", "/api/v1/nodes")
+POST = HttpRequest("POST", "/api/v1/namespaces/a/pods/b/binding", b'{"x":1}')
 OK = answer(200, b'{"kind":"Status"}')
 
 
@@ -49,7 +49,7 @@ async def client_of(
     timeout: float = 5,
 ) -> AsyncIterator[Client]:
     context = trusting() if tls else None
-    pool = Pool(Place("127.0.0.1", server.port), lambda: context, most)
+    pool = Pool(ServerAddress("127.0.0.1", server.port), lambda: context, most)
     seen = observer.append if observer is not None else None
     yield Client(
         pool,
@@ -63,14 +63,14 @@ async def client_of(
     pool.close()
 
 
-async def asked_of(handler: Handler, request: Request, **options: object) -> tuple[Answer, Scripted]:
+async def asked_of(handler: Handler, request: HttpRequest, **options: object) -> tuple[HttpAnswer, Scripted]:
     async with serving(handler) as server, client_of(server, **options) as client:  # type: ignore[arg-type]
         return await client.send(request), server
 
 
 def test_a_request_is_what_it_should_be() -> None:
     async def scenario() -> None:
-        request = Request("PATCH", "/api/v1/x%2Fy", b"{}", MERGE_PATCH, (("fieldManager", "k d/&"),))
+        request = HttpRequest("PATCH", "/api/v1/x%2Fy", b"{}", MERGE_PATCH, (("fieldManager", "k d/&"),))
         got, server = await asked_of(always(answer(201, b"body", "Retry-After: 1", "X-Y: z")), request)
         assert got.status == 201 and got.body == b"body" and got.headers["x-y"] == "z" and got.is_success
         [asked] = server.asked
@@ -91,7 +91,7 @@ def test_a_request_is_what_it_should_be() -> None:
 @pytest.mark.parametrize("path", ["no-slash", "/a b", "/a\r\nX: y", "/ä", ""])
 def test_a_path_that_is_not_quoted_is_not_sent(path: str) -> None:
     with pytest.raises(ValueError, match="not a quoted path"):
-        encode(Request("GET", path), b"")
+        encode(HttpRequest("GET", path), b"")
 
 
 def test_connections_are_used_again_and_bounded() -> None:
@@ -116,7 +116,7 @@ def test_a_certificate_that_is_not_trusted_is_named() -> None:
     async def scenario() -> None:
         async with serving(always(OK), server_context()) as server:
             context = ssl.create_default_context()
-            pool = Pool(Place("127.0.0.1", server.port), lambda: context)
+            pool = Pool(ServerAddress("127.0.0.1", server.port), lambda: context)
             client = Client(pool, FixedCredentials(), host="h", agent="a")
             with pytest.raises(NoAnswerError, match="its certificate is not trusted") as caught:
                 await client.try_once(POST)
@@ -129,7 +129,9 @@ def test_nobody_listens() -> None:
     async def scenario() -> None:
         async with serving(always(OK)) as server:
             port = server.port
-        client = Client(Pool(Place("127.0.0.1", port), lambda: None), FixedCredentials(), host="h", agent="a")
+        client = Client(
+            Pool(ServerAddress("127.0.0.1", port), lambda: None), FixedCredentials(), host="h", agent="a"
+        )
         with pytest.raises(NoAnswerError, match=f"no connection to 127.0.0.1:{port}") as caught:
             await client.send(POST)
         assert not caught.value.may_be_done
@@ -203,7 +205,7 @@ def test_interim_answers_and_answers_that_end_with_their_connection() -> None:
             writer.close()
 
         got, _ = await asked_of(close, POST)
-        assert got == Answer(200, b"to the end", {"z": "a"})
+        assert got == HttpAnswer(200, b"to the end", {"z": "a"})
 
     asyncio.run(scenario())
 
@@ -260,10 +262,12 @@ def test_a_stream_that_is_refused_falls_silent_or_is_cut() -> None:
                 writer.close()
 
         async with serving(always(answer(410, b"gone"))) as server, client_of(server) as client:
-            assert await client.open_lines(GET, timeout=2) == Answer(410, b"gone", {"content-length": "4"})
+            assert await client.open_lines(GET, timeout=2) == HttpAnswer(
+                410, b"gone", {"content-length": "4"}
+            )
         for path, text in (("/cut", "closed"), ("/silent", "silent for 0 s")):
             async with serving(cut) as server, client_of(server) as client:
-                stream = await client.open_lines(Request("GET", path), timeout=2)
+                stream = await client.open_lines(HttpRequest("GET", path), timeout=2)
                 assert isinstance(stream, LineStream)
                 assert await stream.lines(2) == [b"{}"]
                 with pytest.raises(NoAnswerError, match=text):
@@ -301,11 +305,11 @@ def test_who_reads_slowly_makes_the_server_wait() -> None:
 class Server:
     """Answers in virtual time in place of a pool."""
 
-    def __init__(self, *outcomes: Answer | NoAnswerError) -> None:
+    def __init__(self, *outcomes: HttpAnswer | NoAnswerError) -> None:
         self.outcomes = list(outcomes)
         self.asked: list[float] = []
 
-    async def ask(self, data: bytes, deadline: float) -> Answer:
+    async def ask(self, data: bytes, deadline: float) -> HttpAnswer:
         self.asked.append(now())
         outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
         if isinstance(outcome, NoAnswerError):
@@ -317,13 +321,13 @@ def over(server: Server, **more: object) -> Client:
     return Client(server, FixedCredentials(), host="h", agent="a", **more)  # type: ignore[arg-type]
 
 
-BUSY = Answer(429, b"", {"retry-after": "3"})
+BUSY = HttpAnswer(429, b"", {"retry-after": "3"})
 LOST = NoAnswerError("reset", may_be_done=True)
 
 
 def test_retry_after_is_waited_for_by_all_verbs() -> None:
     async def scenario() -> None:
-        server, sent = Server(BUSY, Answer(503, b"", {"retry-after": "2"}), Answer(201)), []
+        server, sent = Server(BUSY, HttpAnswer(503, b"", {"retry-after": "2"}), HttpAnswer(201)), []
         got = await over(server, observer=sent.append).send(POST)
         assert got.status == 201 and [when - server.asked[0] for when in server.asked] == [0, 3, 5]
         assert [(each.code, each.repeats) for each in sent] == [(429, 0), (503, 1), (201, 2)]
@@ -335,7 +339,7 @@ def test_what_is_not_wanted_any_more_is_not_sent_again() -> None:
     async def scenario() -> None:
         server = Server(BUSY)
         end = now() + 4
-        request = Request("POST", "/api/v1/namespaces/a/pods/b/binding", is_wanted=lambda: now() < end)
+        request = HttpRequest("POST", "/api/v1/namespaces/a/pods/b/binding", is_wanted=lambda: now() < end)
         with pytest.raises(NoAnswerError, match="not wanted") as raised:
             await over(server).send(request)
         assert not raised.value.may_be_done
@@ -356,15 +360,15 @@ def test_ten_repeats_are_enough() -> None:
 @pytest.mark.parametrize(
     "got",
     [
-        Answer(429),
-        Answer(500),
-        Answer(409, b"", {"retry-after": "1"}),
-        Answer(429, b"", {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}),
-        Answer(429, b"", {"retry-after": "99999"}),
-        Answer(504, b'{"reason":"ResourceVersionTooLarge"}', {"retry-after": "1"}),
+        HttpAnswer(429),
+        HttpAnswer(500),
+        HttpAnswer(409, b"", {"retry-after": "1"}),
+        HttpAnswer(429, b"", {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}),
+        HttpAnswer(429, b"", {"retry-after": "99999"}),
+        HttpAnswer(504, b'{"reason":"ResourceVersionTooLarge"}', {"retry-after": "1"}),
     ],
 )
-def test_other_answers_are_returned_as_they_are(got: Answer) -> None:
+def test_other_answers_are_returned_as_they_are(got: HttpAnswer) -> None:
     async def scenario() -> None:
         server = Server(got)
         assert await over(server).send(POST) is got and len(server.asked) == 1
@@ -374,7 +378,7 @@ def test_other_answers_are_returned_as_they_are(got: Answer) -> None:
 
 def test_reads_are_repeated_when_they_are_not_answered() -> None:
     async def scenario() -> None:
-        server = Server(LOST, LOST, Answer(200))
+        server = Server(LOST, LOST, HttpAnswer(200))
         assert (await over(server).send(GET)).status == 200
         assert [when - server.asked[0] for when in server.asked] == [0, 1, 2]
         server = Server(LOST)
@@ -400,7 +404,7 @@ def test_a_timeout_holds_for_all_repeats() -> None:
 
 def test_pace() -> None:
     async def scenario() -> None:
-        server = Server(Answer(200))
+        server = Server(HttpAnswer(200))
         client = over(server, pace=Pace(qps=10, burst=5))
         started = now()
         await asyncio.gather(*(client.send(POST) for _ in range(25)))
@@ -412,7 +416,7 @@ def test_pace() -> None:
 def test_pace_slows_down_after_429_and_recovers() -> None:
     async def scenario() -> None:
         pace = Pace(qps=100, burst=100)
-        client = over(Server(Answer(429)), pace=pace)
+        client = over(Server(HttpAnswer(429)), pace=pace)
         for _ in range(50):
             await client.send(POST)
         assert pace.speed == 50, "many answers of one second count once"
@@ -449,7 +453,7 @@ def test_401_is_one_more_try_with_other_credentials() -> None:
             writer.write(OK if asked.headers["authorization"] == "new" else answer(401))
 
         async with serving(check) as server:
-            pool = Pool(Place("127.0.0.1", server.port), lambda: None)
+            pool = Pool(ServerAddress("127.0.0.1", server.port), lambda: None)
             credentials = Rotated("old", "new")
             client = Client(pool, credentials, host="h", agent="a")
             assert (await client.send(POST)).status == 200 and len(server.asked) == 2

@@ -29,7 +29,7 @@ from kdsl.live.api import Api
 from kdsl.live.bridge import Bridge
 from kdsl.live.claim_waits import Waits
 from kdsl.live.device_claims import FINALIZER, ClaimNotes, DeviceClaims
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.ports import PortClaims
 from msgspec import to_builtins
 
@@ -74,9 +74,9 @@ class Server:
             **claim,
         }
         self.writes: list[str] = []
-        self.faults: list[Callable[[dict[str, Any]], Answer | NoAnswerError]] = []
+        self.faults: list[Callable[[dict[str, Any]], HttpAnswer | NoAnswerError]] = []
 
-    def answer(self, request: Request) -> Answer | NoAnswerError:
+    def answer(self, request: HttpRequest) -> HttpAnswer | NoAnswerError:
         if request.method != "GET":
             part = request.path.removeprefix(PATH) or "/"
             self.writes.append(f"{request.method} {part}")
@@ -85,13 +85,13 @@ class Server:
                 if self.faults:
                     return self.faults.pop(0)(body)
                 self.put(body)
-        return Answer(200, json.dumps(self.claim).encode())
+        return HttpAnswer(200, json.dumps(self.claim).encode())
 
     def put(self, claim: dict[str, Any]) -> None:
         version = int(self.claim["metadata"]["resourceVersion"]) + 1
         self.claim = {**claim, "metadata": {**claim["metadata"], "resourceVersion": str(version)}}
 
-    def conflict(self, body: dict[str, Any]) -> Answer:
+    def conflict(self, body: dict[str, Any]) -> HttpAnswer:
         return status(409, "the object has been modified", "Conflict")
 
     def done_and_lost(self, body: dict[str, Any]) -> NoAnswerError:
@@ -199,9 +199,9 @@ def test_parameters_of_drivers_are_sent_back_as_they_came() -> None:
     status = f'{{"allocation":{allocation},"devices":[{{"data":{text}}}]}}'
     bodies: list[str] = []
 
-    def answer(request: Request) -> Answer | NoAnswerError:
+    def answer(request: HttpRequest) -> HttpAnswer | NoAnswerError:
         bodies.append(request.body.decode())
-        return Answer(200, f'{{"metadata":{meta},"spec":{spec},"status":{status}}}'.encode())
+        return HttpAnswer(200, f'{{"metadata":{meta},"spec":{spec},"status":{status}}}'.encode())
 
     async def work() -> Status | None:
         claims = DeviceClaims(Api(Script(answer)), ManualClock(), Waits(), NO_NOTES)
@@ -216,7 +216,7 @@ def test_parameters_are_written_as_the_server_writes_them() -> None:
     device = AllocatedConfiguration("FromClass", [], OpaqueConfiguration("d", {"of": "<a&b>\u2028"}))
     server, bodies = Server(), list[bytes]()
 
-    def answer(request: Request) -> Answer | NoAnswerError:
+    def answer(request: HttpRequest) -> HttpAnswer | NoAnswerError:
         bodies.append(request.body)
         return server.answer(request)
 
@@ -254,7 +254,7 @@ def test_devices_with_binding_conditions_are_waited_for() -> None:
         server = Server(**claim)
         seen = 0
 
-        def answer(request: Request) -> Answer | NoAnswerError:
+        def answer(request: HttpRequest) -> HttpAnswer | NoAnswerError:
             nonlocal seen
             seen += request.method == "GET"
             if seen == reads:

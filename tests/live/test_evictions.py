@@ -9,9 +9,9 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Condition
 from kdsl.live.api import Api
 from kdsl.live.changes import LivePod, PodCondition
-from kdsl.live.evictions import Eviction, Evictions, Preemption
-from kdsl.live.http import Answer, NoAnswerError, Request
-from kdsl.live.recorder import Recorder
+from kdsl.live.evictions import Eviction, Evictions, PlannedPreemption
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
+from kdsl.live.recorder import EventRecorder
 from kdsl.live.reporter import Reporter
 
 from tests.live.pods import live_pod
@@ -26,18 +26,18 @@ def victim(name: str) -> Eviction:
     return Eviction(live_pod(name, node="n1", conditions=BOUND), WHY)
 
 
-def preemption(*names: str, displaced: tuple[LivePod, ...] = ()) -> Preemption:
-    return Preemption(PREEMPTOR, "n1", "default-scheduler", tuple(map(victim, names)), displaced)
+def preemption(*names: str, displaced: tuple[LivePod, ...] = ()) -> PlannedPreemption:
+    return PlannedPreemption(PREEMPTOR, "n1", "default-scheduler", tuple(map(victim, names)), displaced)
 
 
-def carried_out(script: Script, *these: Preemption) -> tuple[list[tuple[str, str]], Counts]:
+def carried_out(script: Script, *these: PlannedPreemption) -> tuple[list[tuple[str, str]], Counts]:
     """Carry preemptions out; return how each ended."""
     ended: list[tuple[str, str]] = []
     counts = Counts()
 
     async def go() -> None:
         clock, api = LoopClock(), Api(script, observer=counts)
-        recorder = Recorder(api, clock)
+        recorder = EventRecorder(api, clock)
         evictions = Evictions(
             api,
             recorder,
@@ -70,8 +70,8 @@ def of(script: Script, name: str) -> list[str]:
     return found
 
 
-def failing(method: str, name: str, answer: Answer | NoAnswerError) -> Script:
-    def answers(request: Request) -> Answer | NoAnswerError:
+def failing(method: str, name: str, answer: HttpAnswer | NoAnswerError) -> Script:
+    def answers(request: HttpRequest) -> HttpAnswer | NoAnswerError:
         return answer if request.method == method and f"/pods/{name}" in request.path else OK
 
     return Script(answers)
@@ -131,7 +131,7 @@ def test_another_pod_under_the_name_is_not_deleted() -> None:
 
 
 @pytest.mark.parametrize("answer", [status(500, "x"), status(403, "no"), LOST])
-def test_a_deletion_that_fails_leaves_the_last_victim_alone(answer: Answer | NoAnswerError) -> None:
+def test_a_deletion_that_fails_leaves_the_last_victim_alone(answer: HttpAnswer | NoAnswerError) -> None:
     script = failing("DELETE", "v1", answer)
     ended, counts = carried_out(script, preemption("v1", "last"))
     assert [is_done for is_done, _ in counts.preemptions] == [False]
@@ -155,7 +155,7 @@ def test_a_condition_that_is_there_is_not_written_again() -> None:
     known = (*BOUND, PodCondition("DisruptionTarget", "True", WHY.reason, WHY.message, "t", 1))
     again = Eviction(live_pod("low", node="n1", conditions=known), WHY)
     script = Script()
-    carried_out(script, Preemption(PREEMPTOR, "n1", "default-scheduler", (again,)))
+    carried_out(script, PlannedPreemption(PREEMPTOR, "n1", "default-scheduler", (again,)))
     assert of(script, "low") == ["DELETE", "EVENT"]
 
 
@@ -179,7 +179,9 @@ def test_a_preemption_without_bound_victims_ends_at_once() -> None:
 def test_too_many_preemptions_are_turned_away() -> None:
     async def go() -> list[bool]:
         clock, api = LoopClock(), Api(Script())
-        evictions = Evictions(api, Recorder(api, clock), Reporter("h"), clock, lambda done, problem: None)
+        evictions = Evictions(
+            api, EventRecorder(api, clock), Reporter("h"), clock, lambda done, problem: None
+        )
         return [evictions.submit(preemption("a")) for _ in range(1001)]
 
     assert run(go()).count(False) == 1
@@ -196,6 +198,6 @@ def test_a_victim_that_goes_already_is_left_alone() -> None:
     script = Script()
     info = PodInfo("going", "default", "uid-going", node_name="n1", deletion_timestamp=1)
     these = (Eviction(LivePod(info, "1", 1, BOUND), WHY), victim("bound"))
-    ended, _ = carried_out(script, Preemption(PREEMPTOR, "n1", "default-scheduler", these))
+    ended, _ = carried_out(script, PlannedPreemption(PREEMPTOR, "n1", "default-scheduler", these))
     assert ended == [("high", "")]
     assert of(script, "going") == [] and of(script, "bound") == ["PATCH", "DELETE", "EVENT"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.live import http1
-from kdsl.live.http import Answer, NoAnswerError
+from kdsl.live.http import HttpAnswer, NoAnswerError
 from kdsl.live.http1 import Connection, LineStream
 
 from tests.live.scripted_server import STREAM, answer, chunk
@@ -115,7 +115,7 @@ def test_any_bytes_are_an_answer_or_none(data: list[bytes]) -> None:
         except NoAnswerError as error:
             assert error.may_be_done
         else:
-            assert isinstance(outcome, Answer | LineStream)
+            assert isinstance(outcome, HttpAnswer | LineStream)
 
     run(scenario())
 

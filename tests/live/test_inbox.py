@@ -7,18 +7,18 @@ import threading
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.live.changes import Change, Verb
+from kdsl.live.changes import ObjectChange, Verb
 from kdsl.live.inbox import Inbox
 
 from tests.live.virtual import run
 
 
-def put(key: str, version: int, uid: str = "u") -> Change:
-    return Change(Verb.PUT, "pods", key, uid, str(version), None)
+def put(key: str, version: int, uid: str = "u") -> ObjectChange:
+    return ObjectChange(Verb.PUT, "pods", key, uid, str(version), None)
 
 
-def drop(key: str, version: int, uid: str = "u") -> Change:
-    return Change(Verb.DROP, "pods", key, uid, str(version), None)
+def drop(key: str, version: int, uid: str = "u") -> ObjectChange:
+    return ObjectChange(Verb.DROP, "pods", key, uid, str(version), None)
 
 
 def bound() -> None:
@@ -29,7 +29,7 @@ def failed() -> None:
     """Another one."""
 
 
-def fill(inbox: Inbox, *changes: Change) -> int:
+def fill(inbox: Inbox, *changes: ObjectChange) -> int:
     return run(inbox.put(changes))
 
 

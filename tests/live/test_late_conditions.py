@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 
-from kdsl.live.http import Answer
+from kdsl.live.http import HttpAnswer
 
 from tests.live.pods import live_pod
 from tests.live.test_status_writer import answers, wish, written
 from tests.live.timeless import OK, status
 
 
-def _seen(node: str) -> Answer:
-    return Answer(200, json.dumps({"metadata": {"uid": "u"}, "spec": {"nodeName": node}}).encode())
+def _seen(node: str) -> HttpAnswer:
+    return HttpAnswer(200, json.dumps({"metadata": {"uid": "u"}, "spec": {"nodeName": node}}).encode())
 
 
 def test_a_pod_that_was_bound_meanwhile_counts_as_scheduled() -> None:

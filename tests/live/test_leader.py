@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.leader import Leader, LeaseOptions
 
 from tests.live.virtual import now, run
@@ -27,7 +27,7 @@ class Leases:
         self.delay = 0.0
         self.under_way = ""
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         self.requests.append((now(), request.method))
         if self.is_down:
             await asyncio.sleep(timeout or 0)
@@ -37,7 +37,7 @@ class Leases:
             if fault == "lost":
                 self._do(request)
                 raise NoAnswerError("reset", may_be_done=True)
-            return Answer(int(str(fault)), b'{"kind":"Status","message":"fault"}')
+            return HttpAnswer(int(str(fault)), b'{"kind":"Status","message":"fault"}')
         if self.delay and request.method != "GET":
             # The server carries a request out even if its connection is lost.
             self.under_way = request.method
@@ -45,24 +45,24 @@ class Leases:
             return await asyncio.shield(done)
         return self._do(request)
 
-    async def _later(self, request: Request) -> Answer:
+    async def _later(self, request: HttpRequest) -> HttpAnswer:
         await asyncio.sleep(self.delay)
         self.under_way = ""
         return self._do(request)
 
-    def _do(self, request: Request) -> Answer:
+    def _do(self, request: HttpRequest) -> HttpAnswer:
         if request.method == "GET":
             if self.lease is None:
-                return Answer(404, b"{}")
-            return Answer(200, json.dumps(self.lease).encode())
+                return HttpAnswer(404, b"{}")
+            return HttpAnswer(200, json.dumps(self.lease).encode())
         body = json.loads(request.body)
         sent = body["metadata"].get("resourceVersion")
         if (self.lease is None) != (request.method == "POST"):
-            return Answer(409 if self.lease else 404, b"{}")
+            return HttpAnswer(409 if self.lease else 404, b"{}")
         if self.lease is not None and sent != self.lease["metadata"]["resourceVersion"]:
-            return Answer(409, b'{"message":"the object has been modified"}')
+            return HttpAnswer(409, b'{"message":"the object has been modified"}')
         self.store(body)
-        return Answer(200, json.dumps(self.lease).encode())
+        return HttpAnswer(200, json.dumps(self.lease).encode())
 
     def store(self, body: dict[str, Any]) -> None:
         self.version += 1

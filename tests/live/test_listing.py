@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-from kdsl.live.http import Answer, Request
+from kdsl.live.http import HttpAnswer, HttpRequest
 from kdsl.live.listing import MAX_REPORTED, list_cluster
 from kdsl.live.needs import Need, Needs
 from kdsl.live.resources import PODS
@@ -14,10 +14,10 @@ from kdsl.live.resources import PODS
 class Served:
     """A server with pods whose priority is no number."""
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         meta = {"namespace": "a", "resourceVersion": "1"}
         pods = [{"metadata": {**meta, "name": f"p{at}"}, "spec": {"priority": "high"}} for at in range(12)]
-        return Answer(200, json.dumps({"metadata": {}, "items": pods}).encode())
+        return HttpAnswer(200, json.dumps({"metadata": {}, "items": pods}).encode())
 
 
 def test_unreadable_objects_have_a_cure() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from kdsl.live.changes import Change, LivePod, Verb
+from kdsl.live.changes import LivePod, ObjectChange, Verb
 
 from tests.live.cluster_api import Fault, node, pod
 from tests.live.live_world import World, live
@@ -467,7 +467,7 @@ def test_a_drop_of_an_old_pod_does_not_touch_the_new_one_of_its_name() -> None:
         await world.run(0.1)
         live_pod = world.scheduler.known.pod("default/a")
         assert isinstance(live_pod, LivePod)
-        world.deliver(Change(Verb.DROP, "pods", "default/a", "another", "", live_pod, is_stale=True))
+        world.deliver(ObjectChange(Verb.DROP, "pods", "default/a", "another", "", live_pod, is_stale=True))
         await world.run(0.1)
         assert world.scheduler.cache.pod("default/a") is not None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kdsl.live import queries
 from kdsl.live.decode import Cause, Details, Status
-from kdsl.live.http import Request
+from kdsl.live.http import HttpRequest
 from kdsl.live.queries import Trouble, trouble_of
 from kdsl.live.resources import RESOURCES, ApiResource
 
@@ -27,7 +27,7 @@ def recorded() -> Iterator[tuple[str, dict[str, str]]]:
                 yield request["path"], request["query"]
 
 
-def ours(resource: ApiResource, query: dict[str, str]) -> Request:
+def ours(resource: ApiResource, query: dict[str, str]) -> HttpRequest:
     version = query.get("resourceVersion", "")
     if "sendInitialEvents" in query:
         return queries.watch_list(resource, version, 300)

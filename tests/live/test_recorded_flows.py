@@ -11,9 +11,9 @@ import pytest
 from kdsl.cycle.decision import Condition, Decision, Outcome
 from kdsl.live.api import Api
 from kdsl.live.changes import LivePod
-from kdsl.live.evictions import Eviction, Evictions, Preemption
-from kdsl.live.http import Answer, Request
-from kdsl.live.recorder import Recorder
+from kdsl.live.evictions import Eviction, Evictions, PlannedPreemption
+from kdsl.live.http import HttpAnswer, HttpRequest
+from kdsl.live.recorder import EventRecorder
 from kdsl.live.reporter import Reporter
 from kdsl.live.status_writer import StatusWriter
 from msgspec.structs import replace
@@ -82,10 +82,10 @@ def victims_of(scenario: dict[str, Any]) -> dict[str, tuple[LivePod, str, str]]:
     return found
 
 
-def playing(script: Script, scene: Callable[[Api, Recorder], Awaitable[None]]) -> None:
+def playing(script: Script, scene: Callable[[Api, EventRecorder], Awaitable[None]]) -> None:
     async def go() -> None:
         api = Api(script)
-        recorder = Recorder(api, LoopClock())
+        recorder = EventRecorder(api, LoopClock())
         recorder.start()
         await scene(api, recorder)
         while not recorder.is_idle:
@@ -102,9 +102,9 @@ def test_each_victim_is_written_to_as_recorded(name: str) -> None:
         text = "default-scheduler: preempting to accommodate a higher priority pod"
         why = Condition("DisruptionTarget", "True", "PreemptionByScheduler", text)
         by = replace(pod.info, name="by", uid=preemptor)
-        done = Preemption(by, node, "default-scheduler", (Eviction(pod, why),))
+        done = PlannedPreemption(by, node, "default-scheduler", (Eviction(pod, why),))
 
-        async def scene(api: Api, recorder: Recorder, done: Preemption = done) -> None:
+        async def scene(api: Api, recorder: EventRecorder, done: PlannedPreemption = done) -> None:
             evictions = Evictions(api, recorder, Reporter("h"), LoopClock(), lambda preemption, problem: None)
             evictions.start()
             evictions.submit(done)
@@ -149,7 +149,7 @@ def test_attempts_with_the_same_end_are_recorded_as_a_series() -> None:
     third = attempts[2]
     attempts = [*attempts[:3], third, third, *attempts[3:]]  # which were only counted
 
-    async def scene(api: Api, recorder: Recorder) -> None:
+    async def scene(api: Api, recorder: EventRecorder) -> None:
         for pod, note in attempts:
             decision = Decision(pod.info.key, "default-scheduler", Outcome.UNSCHEDULABLE, message=note)
             report = reporter.failed(decision, pod, "")
@@ -175,7 +175,7 @@ def test_a_status_patch_that_fails_is_repeated_as_recorded() -> None:
     attempts = failures(scenario, "a") + failures(scenario, "b")
     refused = {"a": [500], "b": [409]}
 
-    def answer(request: Request) -> Answer:
+    def answer(request: HttpRequest) -> HttpAnswer:
         codes = refused[request.path.split("/")[-2]]
         return status(codes.pop(), "made by the recorder") if codes else OK
 

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 from kdsl.live.api import Api
 from kdsl.live.events import Event, EventsApi, EventType, Reference, cut, event_name
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.lanes import SHARES, Lane
-from kdsl.live.recorder import Recorder
+from kdsl.live.recorder import EventRecorder
 
 from tests.live.timeless import LOST, OK, REFUSED, Counts, LoopClock, Script, run, status
 
@@ -27,14 +27,14 @@ def event(name: str = "a", version: str = "1", note: str = "n", reason: str = "F
 
 def recorded(
     script: Script,
-    scene: Callable[[Recorder], Awaitable[None]],
+    scene: Callable[[EventRecorder], Awaitable[None]],
     api: EventsApi = EventsApi.EVENTS,
     capacity: int = 1000,
 ) -> Counts:
     counts = Counts()
 
     async def go() -> None:
-        recorder = Recorder(Api(script), LoopClock(), api, counts, capacity=capacity, jitter=lambda: 0.0)
+        recorder = EventRecorder(Api(script), LoopClock(), api, counts, capacity=capacity, jitter=lambda: 0.0)
         recorder.start()
         await scene(recorder)
         await recorder.close()
@@ -43,13 +43,13 @@ def recorded(
     return counts
 
 
-def answers(*these: Answer | NoAnswerError) -> Script:
+def answers(*these: HttpAnswer | NoAnswerError) -> Script:
     left = list(these)
     return Script(lambda request: left.pop(0) if left else OK)
 
 
-def repeats(times: int, pause: float = 1.0, **fields: str) -> Callable[[Recorder], Awaitable[None]]:
-    async def scene(recorder: Recorder) -> None:
+def repeats(times: int, pause: float = 1.0, **fields: str) -> Callable[[EventRecorder], Awaitable[None]]:
+    async def scene(recorder: EventRecorder) -> None:
         for _ in range(times):
             recorder.record(event(**fields))
             await asyncio.sleep(pause)
@@ -79,7 +79,7 @@ def test_a_clock_that_is_set_back_stamps_events_with_its_new_time() -> None:
             return times.pop(0)
 
     async def go() -> None:
-        recorder = Recorder(Api(script), Back())
+        recorder = EventRecorder(Api(script), Back())
         recorder.start()
         for name in "aaaa":
             recorder.record(event(name, version=str(len(times))))
@@ -93,7 +93,7 @@ def test_a_clock_that_is_set_back_stamps_events_with_its_new_time() -> None:
 
 
 def test_in_core_v1_another_text_is_another_event() -> None:
-    async def scene(recorder: Recorder) -> None:
+    async def scene(recorder: EventRecorder) -> None:
         for note in ("x became leader", "x stopped leading", "x became leader"):
             recorder.record(event(note=note))
             await asyncio.sleep(1.0)
@@ -107,7 +107,7 @@ def test_in_core_v1_another_text_is_another_event() -> None:
 def test_another_version_of_the_pod_begins_another_series() -> None:
     script = Script()
 
-    async def scene(recorder: Recorder) -> None:
+    async def scene(recorder: EventRecorder) -> None:
         for version in ("1", "2", "2"):
             recorder.record(event(version=version, note=f"not in the key {version}"))
             await asyncio.sleep(1)
@@ -119,7 +119,7 @@ def test_another_version_of_the_pod_begins_another_series() -> None:
 def test_a_series_that_is_quiet_for_six_minutes_gets_its_count_and_ends() -> None:
     script = Script()
 
-    async def scene(recorder: Recorder) -> None:
+    async def scene(recorder: EventRecorder) -> None:
         await repeats(5)(recorder)
         await asyncio.sleep(0.3 * HOUR)
         recorder.record(event())
@@ -157,7 +157,7 @@ def test_a_patch_of_an_event_that_is_gone_makes_it_anew_with_its_series() -> Non
 def test_repeats_while_the_first_is_on_its_way_are_one_patch() -> None:
     script = Script(delay=lambda request: 5.0)
 
-    async def scene(recorder: Recorder) -> None:
+    async def scene(recorder: EventRecorder) -> None:
         await repeats(3)(recorder)
         await asyncio.sleep(20)
 
@@ -171,7 +171,7 @@ def test_repeats_while_the_first_is_on_its_way_are_one_patch() -> None:
 def test_a_server_that_cannot_be_reached_is_tried_twelve_times(failure: NoAnswerError) -> None:
     script = Script(lambda request: failure)
 
-    async def scene(recorder: Recorder) -> None:
+    async def scene(recorder: EventRecorder) -> None:
         recorder.record(event())
         await asyncio.sleep(HOUR)
 
@@ -199,7 +199,7 @@ def test_an_answer_is_the_end_of_it(code: int) -> None:
 def test_what_is_too_much_is_dropped_and_counted() -> None:
     script = Script(delay=lambda request: 1.0)
 
-    async def scene(recorder: Recorder) -> None:
+    async def scene(recorder: EventRecorder) -> None:
         taken = [recorder.record(event(f"p{number}")) for number in range(30)]
         assert taken.count(True) == 10
         await asyncio.sleep(10)
@@ -213,7 +213,7 @@ def test_what_is_too_much_is_dropped_and_counted() -> None:
 def test_few_events_are_under_way_at_once_and_all_arrive() -> None:
     script = Script(delay=lambda request: 0.05)
 
-    async def scene(recorder: Recorder) -> None:
+    async def scene(recorder: EventRecorder) -> None:
         for number in range(500):
             recorder.record(event(f"p{number}"))
         await asyncio.sleep(10)
@@ -239,7 +239,7 @@ def test_without_the_events_group_they_are_core_events() -> None:
 @pytest.mark.parametrize(
     ("answer", "api"), [(OK, EventsApi.EVENTS), (status(404, "no such group"), EventsApi.CORE)]
 )
-def test_which_api_events_go_to_is_asked(answer: Answer, api: EventsApi) -> None:
+def test_which_api_events_go_to_is_asked(answer: HttpAnswer, api: EventsApi) -> None:
     script = answers(answer)
     result = run(Api(script).events_api())
     assert getattr(result, "value", None) is api
@@ -280,7 +280,7 @@ def test_a_long_host_is_cut() -> None:
 def test_series_are_patched_in_order_while_the_queue_is_long() -> None:
     script = Script(delay=lambda request: 0.5 if request.method == "POST" else 0.001)
 
-    async def scene(recorder: Recorder) -> None:
+    async def scene(recorder: EventRecorder) -> None:
         for _ in range(3):
             for number in range(40):
                 recorder.record(event(f"p{number}"))
@@ -295,7 +295,7 @@ def test_series_are_patched_in_order_while_the_queue_is_long() -> None:
     assert sum(methods == ["POST", "PATCH"] for methods in by_name.values()) == 40
 
 
-def _name(request: Request) -> str:
+def _name(request: HttpRequest) -> str:
     if request.method == "PATCH":
         return request.path.rpartition("/")[2]
     name: str = json.loads(request.body)["metadata"]["name"]

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.live.http import Answer, Request
+from kdsl.live.http import HttpAnswer, HttpRequest
 from kdsl.live.watch_source import WatchTimes
 
 from tests.live.fake_api import EXPIRED, FakeApi, FakeStream, answer, status
@@ -298,7 +298,7 @@ def test_a_watch_that_ends_at_once_waits() -> None:
 @pytest.mark.parametrize("frame", ["BOOKMARK", "NONSENSE"])
 def test_a_watch_that_ends_again_and_again_without_a_change_waits(frame: str, is_lost: bool) -> None:
     class Ending(FakeApi):
-        async def open_lines(self, request: Request, *, timeout: float) -> Answer | FakeStream:
+        async def open_lines(self, request: HttpRequest, *, timeout: float) -> HttpAnswer | FakeStream:
             stream = await super().open_lines(request, timeout=timeout)
             assert isinstance(stream, FakeStream) and len(self.requests) < 50, "it is asked without a pause"
             if "sendInitialEvents" not in dict(request.query):

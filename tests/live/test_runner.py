@@ -9,7 +9,7 @@ import pytest
 from kdsl.live.access import AccessOptions
 from kdsl.live.assembly import LiveScheduler
 from kdsl.live.connection import Connection
-from kdsl.live.http import Answer, Request
+from kdsl.live.http import HttpAnswer, HttpRequest
 from kdsl.live.inbox import Inbox
 from kdsl.live.options import RunOptions
 from kdsl.live.process import SchedulerProcess
@@ -68,7 +68,7 @@ def test_what_is_under_way_is_ended_before_it_stops_and_nothing_else_is_begun() 
 
 def test_the_lock_of_a_binding_that_fails_while_it_stops_is_given_back_and_the_failure_is_reported() -> None:
     class Far(ClusterApi):
-        async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+        async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
             await asyncio.sleep(0.02)
             return await super().send(request, timeout=timeout)
 

@@ -13,7 +13,7 @@ from kdsl.cycle.decision import Decision, Outcome
 from kdsl.live.decision_log import DecisionLog
 from kdsl.live.guarding import AT_ONCE, MAX_BODY, OPEN
 from kdsl.live.health_checks import health_paths, ping
-from kdsl.live.http import Answer
+from kdsl.live.http import HttpAnswer
 from kdsl.live.listening import address_reason
 from kdsl.live.questions import Explained, Question
 from kdsl.live.reviews import KEPT_FOR, MAX_KEPT, CallerReviews, ReviewCache
@@ -92,7 +92,7 @@ class Site:
 def test_health_does_not_wait_behind_callers_whose_rights_are_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def hanging(reviewer: Reviewer, request: object, *, timeout: float | None = None) -> Answer:
+    async def hanging(reviewer: Reviewer, request: object, *, timeout: float | None = None) -> HttpAnswer:
         await asyncio.Event().wait()
         raise AssertionError("nobody sets the event")
 
@@ -266,7 +266,7 @@ def test_a_token_that_is_too_long_is_nobodys() -> None:
 def test_a_scheduler_that_may_not_ask_for_rights_logs_it_once(caplog: pytest.LogCaptureFixture) -> None:
     site = Site()
     text = 'User "kdsl" cannot create resource "tokenreviews"'
-    site.reviewer.refusal = Answer(403, json.dumps({"message": text}).encode())
+    site.reviewer.refusal = HttpAnswer(403, json.dumps({"message": text}).encode())
     for _ in range(3):
         status, body = site.ask("/metrics", "prometheus")
         assert status == 401 and "kdsl" not in body

@@ -7,7 +7,7 @@ import json
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.live import shadow as shadows
-from kdsl.live.changes import Change, LivePod, PodCondition, Verb
+from kdsl.live.changes import LivePod, ObjectChange, PodCondition, Verb
 from kdsl.live.comparison_reports import shadow_document, shadow_text
 from kdsl.live.differences import DifferenceCause
 from kdsl.live.shadow import Shadow
@@ -42,9 +42,9 @@ def change(
     verb: Verb = Verb.PUT,
     conditions: tuple[PodCondition, ...] = (),
     **fields: object,
-) -> Change:
+) -> ObjectChange:
     pod = PodInfo(name, uid=uid, node_name=node).with_fields(**fields)
-    return Change(verb, "pods", pod.key, uid, "1", LivePod(pod, "1", conditions=conditions))
+    return ObjectChange(verb, "pods", pod.key, uid, "1", LivePod(pod, "1", conditions=conditions))
 
 
 def test_a_pod_is_decided_when_it_is_bound_and_compared_once() -> None:

@@ -12,7 +12,7 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.engine import Engine
-from kdsl.live.changes import Change, LivePod, Verb
+from kdsl.live.changes import LivePod, ObjectChange, Verb
 from kdsl.live.differences import Difference, DifferenceCause
 from kdsl.live.shadow import Shadow
 
@@ -44,7 +44,7 @@ def seen(shadow: Shadow, cpu: int, node: str) -> Difference:
     asked = Resources({CPU: cpu, MEMORY: 2**20})
     pod = PodInfo("a", uid="u", requests=asked, scored_requests=asked)
     for each in (pod, pod.on(node)):
-        found = shadow.take(Change(Verb.PUT, "pods", pod.key, "u", "1", LivePod(each, "1")))
+        found = shadow.take(ObjectChange(Verb.PUT, "pods", pod.key, "u", "1", LivePod(each, "1")))
     assert found is not None
     return found
 

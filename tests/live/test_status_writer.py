@@ -17,7 +17,7 @@ from kdsl.live.changes import LivePod, PodCondition
 from kdsl.live.client import Client
 from kdsl.live.conditions import StatusWish
 from kdsl.live.credentials import FixedCredentials
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.outcomes import Done
 from kdsl.live.status_writer import StatusWriter
 
@@ -54,7 +54,7 @@ def written(
     return counts
 
 
-def answers(*these: Answer | NoAnswerError) -> Script:
+def answers(*these: HttpAnswer | NoAnswerError) -> Script:
     """Give these answers, then success."""
     left = list(these)
     return Script(lambda request: left.pop(0) if left else OK)
@@ -85,7 +85,7 @@ def test_the_newest_wish_for_a_pod_is_written_and_a_nomination_is_kept() -> None
 @pytest.mark.parametrize(
     "failure", [status(409, "modified"), status(500, "x"), status(503, "x"), LOST, REFUSED]
 )
-def test_a_patch_is_repeated_after_10_50_and_250_ms(failure: Answer | NoAnswerError) -> None:
+def test_a_patch_is_repeated_after_10_50_and_250_ms(failure: HttpAnswer | NoAnswerError) -> None:
     script = answers(failure, failure, failure)
     counts = written(script, lambda writer: writer.submit(live_pod(), wish()))
     times = [time for time, _ in script.sent]
@@ -111,7 +111,7 @@ def test_what_fails_four_times_is_given_up_and_tried_again_at_the_next_attempt()
 
 
 @pytest.mark.parametrize("answer", [status(403, "no"), status(422, "no"), status(429, "slow")])
-def test_other_refusals_are_not_repeated(answer: Answer) -> None:
+def test_other_refusals_are_not_repeated(answer: HttpAnswer) -> None:
     script = answers(answer)
     counts = written(script, lambda writer: writer.submit(live_pod(), wish()))
     assert len(script.sent) == 1
@@ -119,7 +119,7 @@ def test_other_refusals_are_not_repeated(answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("answer", [NOT_FOUND, UID_MISMATCH, BOUND])
-def test_a_pod_that_is_gone_or_another_or_bound_is_left_alone(answer: Answer) -> None:
+def test_a_pod_that_is_gone_or_another_or_bound_is_left_alone(answer: HttpAnswer) -> None:
     script = answers(answer)
     counts = written(script, lambda writer: writer.submit(live_pod(), wish()))
     assert len(script.sent) == 1
@@ -172,7 +172,7 @@ def test_patches_of_one_pod_follow_one_another() -> None:
 
 
 def test_while_the_watch_is_late_the_last_patch_counts() -> None:
-    def answer(request: Request) -> Answer:
+    def answer(request: HttpRequest) -> HttpAnswer:
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -183,7 +183,7 @@ def test_while_the_watch_is_late_the_last_patch_counts() -> None:
         }
         meta = {"uid": "uid-a", "resourceVersion": "2", "generation": 1}
         pod = {"metadata": meta, "spec": {}, "status": {"conditions": [condition], "nominatedNodeName": "n1"}}
-        return Answer(200, json.dumps(pod).encode())
+        return HttpAnswer(200, json.dumps(pod).encode())
 
     script = Script(answer)
 
@@ -207,11 +207,11 @@ def test_while_the_watch_is_late_the_last_patch_counts() -> None:
 def test_a_watch_that_shows_an_earlier_patch_does_not_hide_the_last_nomination() -> None:
     """The nomination is withdrawn although the watch shows the pod's condition and not yet its nomination."""
 
-    def answer(request: Request) -> Answer:
+    def answer(request: HttpRequest) -> HttpAnswer:
         is_first = len(script.sent) == 1
         meta = {"uid": "uid-a", "resourceVersion": "2" if is_first else "10"}
         state = {} if is_first else {"nominatedNodeName": "n1"}
-        return Answer(200, json.dumps({"metadata": meta, "spec": {}, "status": state}).encode())
+        return HttpAnswer(200, json.dumps({"metadata": meta, "spec": {}, "status": state}).encode())
 
     script = Script(answer)
 
@@ -251,7 +251,7 @@ def test_a_newer_wish_ends_the_repeats_of_an_older_one() -> None:
 
 def test_a_patch_that_waits_for_its_repetition_is_not_sent_once_its_pod_is_forgotten() -> None:
     async def go() -> list[str]:
-        script = Script(lambda request: Answer(429, b"", {"retry-after": "1"}))
+        script = Script(lambda request: HttpAnswer(429, b"", {"retry-after": "1"}))
         client = Client(Asked(script), FixedCredentials(), host="h", agent="a")  # type: ignore[arg-type]
         writer = StatusWriter(Api(client), LoopClock())
         writer.start()
@@ -274,9 +274,9 @@ class Asked:
     def __init__(self, script: Script) -> None:
         self._script = script
 
-    async def ask(self, data: bytes, deadline: float) -> Answer:
+    async def ask(self, data: bytes, deadline: float) -> HttpAnswer:
         method, path, *_ = data.decode().split(" ")
-        return await self._script.send(Request(method, path))
+        return await self._script.send(HttpRequest(method, path))
 
 
 def test_two_thousand_conditions_do_not_keep_bindings_waiting() -> None:
@@ -411,7 +411,7 @@ class Server:
         self.messages: dict[str, str] = {}
         self.nominated: dict[str, str] = {}
 
-    def take(self, request: Request) -> None:
+    def take(self, request: HttpRequest) -> None:
         name = request.path.split("/")[-2]
         patch = json.loads(request.body)["status"]
         for condition in patch.get("conditions", ()):
@@ -419,13 +419,13 @@ class Server:
         if "nominatedNodeName" in patch:
             self.nominated[name] = patch["nominatedNodeName"] or ""
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: HttpRequest) -> HttpAnswer:
         name = request.path.split("/")[-2]
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
         condition["message"] = self.messages.get(name, "")
         meta = {"uid": f"uid-{name}", "resourceVersion": "9", "generation": 1}
         pod_status = {"conditions": [condition], "nominatedNodeName": self.nominated.get(name, "")}
-        return Answer(200, json.dumps({"metadata": meta, "spec": {}, "status": pod_status}).encode())
+        return HttpAnswer(200, json.dumps({"metadata": meta, "spec": {}, "status": pod_status}).encode())
 
 
 FAULTS = st.sampled_from(["none", "none", "before", "after", "409", "500"])
@@ -441,7 +441,7 @@ def test_whatever_fails_the_last_wish_is_granted(
     server, left = Server(), list(faults)
     last: dict[str, StatusWish] = {}
 
-    def answer(request: Request) -> Answer | NoAnswerError:
+    def answer(request: HttpRequest) -> HttpAnswer | NoAnswerError:
         fault = left.pop(0) if left else "none"
         if fault == "before":
             return REFUSED

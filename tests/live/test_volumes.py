@@ -19,7 +19,7 @@ from kdsl.hooks.status import Status
 from kdsl.live.api import Api
 from kdsl.live.changes import LiveNode
 from kdsl.live.claim_waits import Waits
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 from kdsl.live.volumes import Volumes
 
 from tests.live.timeless import LOST, Script, run, status
@@ -54,7 +54,7 @@ class Storage:
         self.conflicts = 0
         self.lost = 0
 
-    def answer(self, request: Request) -> Answer | NoAnswerError:
+    def answer(self, request: HttpRequest) -> HttpAnswer | NoAnswerError:
         thing = self.things.get(request.path)
         if thing is None:
             name = request.path.rpartition("/")[2]
@@ -72,7 +72,7 @@ class Storage:
             if self.lost:
                 self.lost -= 1
                 return LOST
-        return Answer(200, json.dumps(self.things[request.path]).encode())
+        return HttpAnswer(200, json.dumps(self.things[request.path]).encode())
 
     def change(self, path: str, change: Callable[[dict[str, Any]], object]) -> None:
         thing = json.loads(json.dumps(self.things[path]))
@@ -271,7 +271,7 @@ def test_a_lost_answer_is_looked_up() -> None:
 def test_a_refusal_is_the_end_of_it() -> None:
     storage = Storage()
 
-    def answer(request: Request) -> Answer | NoAnswerError:
+    def answer(request: HttpRequest) -> HttpAnswer | NoAnswerError:
         return status(403, "no right") if request.method == "PUT" else storage.answer(request)
 
     async def go() -> Status | None:
@@ -320,13 +320,13 @@ def test_a_change_before_the_wait_is_not_missed() -> None:
         other = PersistentVolumeClaim(ObjectMeta("d", "ns", "uid-d"))
         waits.start()
 
-        def answer(request: Request) -> Answer | NoAnswerError:
+        def answer(request: HttpRequest) -> HttpAnswer | NoAnswerError:
             if request.path == f"{CLAIM_PATH[:-1]}d":
                 # The first claim is bound while the second one is read, which is bound already.
                 storage.bind()
                 waits.notice("ns/c")
                 claim = json.loads(json.dumps(storage.things[CLAIM_PATH]).replace("uid-c", "uid-d"))
-                return Answer(200, json.dumps(claim).encode())
+                return HttpAnswer(200, json.dumps(claim).encode())
             return storage.answer(request)
 
         plan = VolumePlan("n1", bindings=(*BINDING.bindings, Binding(other, volume)))

@@ -10,10 +10,10 @@ from pathlib import Path
 from random import Random
 
 from kdsl.live.access import AccessOptions
-from kdsl.live.changes import Change
+from kdsl.live.changes import ObjectChange
 from kdsl.live.connection import Connection
 from kdsl.live.health import SilentObserver
-from kdsl.live.http import Answer, Request
+from kdsl.live.http import HttpAnswer, HttpRequest
 from kdsl.live.inbox import Inbox
 from kdsl.live.needs import Need, Needs
 from kdsl.live.resources import RESOURCES
@@ -30,13 +30,13 @@ class Cluster:
     def __init__(self, *plurals: str) -> None:
         self.apis = {plural: FakeApi(plural) for plural in plurals}
 
-    def _api(self, request: Request) -> FakeApi:
+    def _api(self, request: HttpRequest) -> FakeApi:
         return self.apis[request.path.rpartition("/")[2]]
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         return await self._api(request).send(request)
 
-    async def open_lines(self, request: Request, *, timeout: float) -> Answer | FakeStream:
+    async def open_lines(self, request: HttpRequest, *, timeout: float) -> HttpAnswer | FakeStream:
         return await self._api(request).open_lines(request, timeout=timeout)
 
     async def probe(self) -> bool:
@@ -81,7 +81,7 @@ def taken(inbox: Inbox) -> list[str]:
     return [f"{each.verb} {each.resource} {each.key}" for each in taken_whole(inbox)]
 
 
-def taken_whole(inbox: Inbox) -> list[Change]:
+def taken_whole(inbox: Inbox) -> list[ObjectChange]:
     return inbox.take(1000, timeout=0)[1]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.http import HttpAnswer, HttpRequest, NoAnswerError
 
 T = TypeVar("T")
 
@@ -57,14 +57,14 @@ class LoopClock:
         return self.start + round(asyncio.get_running_loop().time() * 10**9)
 
 
-def status(code: int, message: str, reason: str = "", field: str = "") -> Answer:
+def status(code: int, message: str, reason: str = "", field: str = "") -> HttpAnswer:
     """The answer of a server that refuses."""
     details = {"causes": [{"reason": "FieldValueInvalid", "message": "m", "field": field}]} if field else {}
     body = {"kind": "Status", "status": "Failure", "message": message, "reason": reason, "details": details}
-    return Answer(code, json.dumps({**body, "code": code}).encode())
+    return HttpAnswer(code, json.dumps({**body, "code": code}).encode())
 
 
-OK = Answer(200, b"{}")
+OK = HttpAnswer(200, b"{}")
 LOST = NoAnswerError("EOF", may_be_done=True)
 REFUSED = NoAnswerError("connection refused", may_be_done=False)
 
@@ -76,13 +76,13 @@ class Script:
     `under_way` is how many were not answered yet, `most` how many at once.
     """
 
-    answer: Callable[[Request], Answer | NoAnswerError] = lambda request: OK
-    delay: Callable[[Request], float] = lambda request: 0.001
-    sent: list[tuple[float, Request]] = field(default_factory=list)
+    answer: Callable[[HttpRequest], HttpAnswer | NoAnswerError] = lambda request: OK
+    delay: Callable[[HttpRequest], float] = lambda request: 0.001
+    sent: list[tuple[float, HttpRequest]] = field(default_factory=list)
     under_way: int = 0
     most: int = 0
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         self.sent.append((asyncio.get_running_loop().time(), request))
         self.under_way += 1
         self.most = max(self.most, self.under_way)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kdsl.obs.family import Family, Kind
+from kdsl.obs.family import Family, MetricType
 from kdsl.obs.kdsl_families import KDSL
 from kdsl.obs.registry import bound_text
 from kdsl.obs.scheduler_families import CLIENT, SCHEDULER, SLIS
@@ -54,7 +54,7 @@ def test_the_page_says_what_each_means(family: Family) -> None:
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[0] == f"`{family.name}`" + (f" {{{', '.join(family.labels)}}}" if family.labels else "")
     assert cells[1] == family.kind and len(cells) == 4 and all(cells)
-    assert family.name.endswith("_total") == (family.kind is Kind.COUNTER)
+    assert family.name.endswith("_total") == (family.kind is MetricType.COUNTER)
 
 
 def test_the_page_names_no_family_that_is_not_there() -> None:

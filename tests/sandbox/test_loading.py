@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.sandbox.call import World
+from kdsl.sandbox.call import SandboxState
 from kdsl.sandbox.loading import load
 from kdsl.sandbox.resources import NAMESPACES, NODES, PODS
 from kdsl.sandbox.store import Store
@@ -15,8 +15,8 @@ from kdsl.sandbox.times import Chance
 ROOT = Path(__file__).parent.parent.parent
 
 
-def world() -> World:
-    return World(Store(), Chance(numbers=random.Random(1)))
+def world() -> SandboxState:
+    return SandboxState(Store(), Chance(numbers=random.Random(1)))
 
 
 def test_the_quickstart_is_loaded_with_its_states() -> None:

@@ -7,7 +7,7 @@ from kdsl.app import Settings, check_rules, shipped_rules
 from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cycle.decision import Decision, Detail, NodeVerdict, Outcome, TieBreak
-from kdsl.cycle.record import Record
+from kdsl.cycle.record import AttemptRecord
 from kdsl.sim.run import explain, simulate
 from kdsl.sim.workload import Workload, read_kubernetes, read_openb_trace
 
@@ -142,13 +142,13 @@ def test_only_the_pod_that_is_explained_is_recorded_in_full(
 ) -> None:
     """The full record of a decision costs several times what deciding does."""
     written: list[str] = []
-    whole = Record._verdicts
+    whole = AttemptRecord._verdicts
 
-    def counting(record: Record) -> tuple[NodeVerdict, ...]:
+    def counting(record: AttemptRecord) -> tuple[NodeVerdict, ...]:
         written.append(record.attempt.pod.key)
         return whole(record)
 
-    monkeypatch.setattr(Record, "_verdicts", counting)
+    monkeypatch.setattr(AttemptRecord, "_verdicts", counting)
     explanation = explain(rules, quickstart, Settings(), quickstart.find("report"))
     assert written == ["finance/report"]
     everything = placements(rules, quickstart, detail=Detail.FULL)

@@ -21,7 +21,7 @@ from kdsl.sim.workload import read_kubernetes
 from kdsl.testing.cases import Setting
 from kdsl.testing.document import parse_document
 from kdsl.testing.fixture_reading import read_fixtures
-from kdsl.testing.fixtures import Kind
+from kdsl.testing.fixtures import FixtureKind
 from kdsl.testing.session import Session
 from kdsl.testing.suite import Suite, read_suite, run_suite
 
@@ -60,8 +60,8 @@ def _comes_out_again(session: Session, folder: Path, cycle: int) -> None:
     fixtures = read_fixtures(place, folder, found)
     assert not found and fixtures.recorded is not None, render(found)
     setting = Setting(
-        name="", span=fixtures.of[Kind.PODS][fixtures.recorded.pod].span, fixtures=fixtures,
-        nodes=tuple(fixtures.of[Kind.NODES]),
+        name="", span=fixtures.of[FixtureKind.PODS][fixtures.recorded.pod].span, fixtures=fixtures,
+        nodes=tuple(fixtures.of[FixtureKind.NODES]),
     )  # fmt: skip
     pod = fixtures.pod(fixtures.recorded.pod)
     decision = session.decide(setting.cluster(), pod, recorded=setting.recorded_for(fixtures.recorded.pod))
@@ -258,7 +258,7 @@ def test_a_warning_about_all_pods_of_a_record_comes_once(rules: RuleSet, tmp_pat
     (tmp_path / "trace.jsonl").write_text("".join(f"{line}\n" for line in lines))
     found: list[Diagnostic] = []
     place = parse_document(Source("t.yaml", "from: ['trace.jsonl#cycle=2']"), found)
-    assert len(read_fixtures(place, tmp_path, found).of[Kind.PODS]) >= 3
+    assert len(read_fixtures(place, tmp_path, found).of[FixtureKind.PODS]) >= 3
     assert [one.title for one in found] == [
         "1 pod has a `runtimeClassName`, but not what the API server takes from the class"
     ]

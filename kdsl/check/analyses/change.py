@@ -20,7 +20,7 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PropertyChange:
     """One difference: the property `what` of `subject` was `before` and is `after`.
 
     `before` is empty for an addition, `after` for a removal; both are empty where the name is enough. `site`
@@ -36,12 +36,12 @@ class Change:
 
 
 def compared(
-    subject: str, old: T | None, new: T | None, differences: Callable[[str, T, T], Iterable[Change]]
-) -> Iterator[Change]:
+    subject: str, old: T | None, new: T | None, differences: Callable[[str, T, T], Iterable[PropertyChange]]
+) -> Iterator[PropertyChange]:
     """Yield the changes of a subject in two versions; None stands for a version that does not have it."""
     if old is not None and new is not None:
         yield from differences(subject, old, new)
     elif new is not None:
-        yield Change(subject, ChangeKind.ADDED, "", site=new.span.site)
+        yield PropertyChange(subject, ChangeKind.ADDED, "", site=new.span.site)
     elif old is not None:
-        yield Change(subject, ChangeKind.REMOVED, "", site=old.span.site)
+        yield PropertyChange(subject, ChangeKind.REMOVED, "", site=old.span.site)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from kdsl.check.analyses.change import Change, ChangeKind, compared
+from kdsl.check.analyses.change import ChangeKind, PropertyChange, compared
 from kdsl.check.analyses.declaration_changes import declaration_changes, joined
 from kdsl.check.model.rule_set import (
     CheckedParam,
@@ -62,9 +62,9 @@ class Version:
     files: frozenset[str]
 
 
-def compare_versions(old: Version, new: Version) -> tuple[Change, ...]:
+def compare_versions(old: Version, new: Version) -> tuple[PropertyChange, ...]:
     """Return the changes: profiles first, then declarations by name."""
-    changes: list[Change] = []
+    changes: list[PropertyChange] = []
     profiles = [
         {name: each for name, each in side.rules.profiles.items() if each.span.source.path in side.files}
         for side in (old, new)
@@ -79,7 +79,7 @@ def compare_versions(old: Version, new: Version) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def compare_profiles(old: CheckedProfile, new: CheckedProfile) -> tuple[Change, ...]:
+def compare_profiles(old: CheckedProfile, new: CheckedProfile) -> tuple[PropertyChange, ...]:
     """Return the changes from one effective profile to another."""
     return tuple(dict.fromkeys(_profile(f"profile {new.qualified}", old, new)))
 
@@ -101,7 +101,7 @@ def _names(old: Mapping[K, object], new: Mapping[K, object]) -> list[K]:
 # ---- profiles ----------------------------------------------------------------------------------------------
 
 
-def _profile(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[Change]:
+def _profile(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[PropertyChange]:
     origins = new.origins
     for what, before, after, span in (
         ("extends", old.extends, new.extends, new.span),
@@ -114,7 +114,7 @@ def _profile(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator
         *differences(old.sharing, new.sharing, new.span),
     ):
         if before != after:
-            yield Change(subject, ChangeKind.CHANGED, what, before, after, span.site)
+            yield PropertyChange(subject, ChangeKind.CHANGED, what, before, after, span.site)
     predicates = [{rule.qualified: rule for rule in side.predicates} for side in (old, new)]
     sites = [
         dict(zip(rules, (span.site for span in side.origins.predicates), strict=True))
@@ -153,17 +153,17 @@ def _members(
     sides: Sequence[Mapping[str, object]],
     sites: Sequence[Mapping[str, str]],
     describe: Callable[[int, str], str],
-) -> Iterator[Change]:
+) -> Iterator[PropertyChange]:
     """Yield the rules that only one side has; `describe` takes the side (0 is the old one) and the name."""
     old, new = sides
     for name in old:
         if name not in new:
             was = describe(0, name)
-            yield Change(subject, ChangeKind.REMOVED, f"{kind} {name}", was, site=sites[0][name])
+            yield PropertyChange(subject, ChangeKind.REMOVED, f"{kind} {name}", was, site=sites[0][name])
     for name in new:
         if name not in old:
             is_ = describe(1, name)
-            yield Change(subject, ChangeKind.ADDED, f"{kind} {name}", after=is_, site=sites[1][name])
+            yield PropertyChange(subject, ChangeKind.ADDED, f"{kind} {name}", after=is_, site=sites[1][name])
 
 
 def _place(sides: Sequence[Mapping[str, object]], side: int, name: str) -> str:
@@ -173,27 +173,29 @@ def _place(sides: Sequence[Mapping[str, object]], side: int, name: str) -> str:
     return f"behind {names[at - 1].rpartition('.')[2]}" if at else "first"
 
 
-def _order(subject: str, sides: Sequence[list[str]], site: str) -> Iterator[Change]:
+def _order(subject: str, sides: Sequence[list[str]], site: str) -> Iterator[PropertyChange]:
     """Yield a change of the order of the predicates that both sides have."""
     old, new = ([name for name in side if name in other] for side, other in (sides, sides[::-1]))
     if old != new:
         before, after = (", ".join(name.rpartition(".")[2] for name in side) for side in (old, new))
-        yield Change(subject, ChangeKind.CHANGED, "order of predicates", before, after, site)
+        yield PropertyChange(subject, ChangeKind.CHANGED, "order of predicates", before, after, site)
 
 
-def _tightenings(subject: str, name: str, old: Sequence[Tighten], new: Sequence[Tighten]) -> Iterator[Change]:
+def _tightenings(
+    subject: str, name: str, old: Sequence[Tighten], new: Sequence[Tighten]
+) -> Iterator[PropertyChange]:
     """Yield the tightenings of a predicate that only one side has."""
     bodies = [{each.body: each for each in side} for side in (old, new)]
     what = f"tightening of {name}"
     for body, gone in bodies[0].items():
         if body not in bodies[1]:
-            yield Change(subject, ChangeKind.REMOVED, what, joined(body), site=gone.span.site)
+            yield PropertyChange(subject, ChangeKind.REMOVED, what, joined(body), site=gone.span.site)
     for body, come in bodies[1].items():
         if body not in bodies[0]:
-            yield Change(subject, ChangeKind.ADDED, what, after=joined(body), site=come.span.site)
+            yield PropertyChange(subject, ChangeKind.ADDED, what, after=joined(body), site=come.span.site)
 
 
-def _scores(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[Change]:
+def _scores(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[PropertyChange]:
     scores = [{entry.score.qualified: entry for entry in side.scores} for side in (old, new)]
     sites, weights = (
         [
@@ -215,7 +217,7 @@ def _scores(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[
         if earlier.weight != entry.weight:
             before, after = str(earlier.weight), str(entry.weight)
             what = f"weight of {entry.score.name}"
-            yield Change(subject, ChangeKind.CHANGED, what, before, after, weights[1][name])
+            yield PropertyChange(subject, ChangeKind.CHANGED, what, before, after, weights[1][name])
         yield from _params(subject, earlier.score, entry.score)
 
 
@@ -223,7 +225,7 @@ def _params(
     subject: str,
     old: CheckedPredicate | CheckedScore | CheckedPreemption,
     new: CheckedPredicate | CheckedScore | CheckedPreemption,
-) -> Iterator[Change]:
+) -> Iterator[PropertyChange]:
     """Yield the parameters with other values. Added and removed parameters belong to the rule's declaration.
 
     A `set` sets a predicate and a score of one name together, so both may yield the same change.
@@ -234,7 +236,7 @@ def _params(
         if name in before and before[name].value != param.value:
             one, other = (_one_line(side.value.span.text) for side in (before[name], param))
             what = f"parameter {new.name}.{name}"
-            yield Change(subject, ChangeKind.CHANGED, what, one, other, param.value.span.site)
+            yield PropertyChange(subject, ChangeKind.CHANGED, what, one, other, param.value.span.site)
 
 
 def _one_line(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from difflib import SequenceMatcher
 
-from kdsl.check.analyses.change import Change, ChangeKind
+from kdsl.check.analyses.change import ChangeKind, PropertyChange
 from kdsl.lang.choices import RejectionCode
 from kdsl.lang.device_tree import (
     Admit,
@@ -41,18 +41,20 @@ from kdsl.lang.tree import (
 _ONE_LINE = 1_000_000
 
 
-def declaration_changes(subject: str, old: Statement, new: Statement) -> Iterator[Change]:
+def declaration_changes(subject: str, old: Statement, new: Statement) -> Iterator[PropertyChange]:
     """Yield the changes of a declaration."""
     if _head(old) != _head(new):
-        yield Change(subject, ChangeKind.CHANGED, "declaration", _line(old), _line(new), new.span.site)
+        yield PropertyChange(
+            subject, ChangeKind.CHANGED, "declaration", _line(old), _line(new), new.span.site
+        )
     if isinstance(old, Declared) and isinstance(new, Declared) and old.doc != new.doc:
-        yield Change(
+        yield PropertyChange(
             subject, ChangeKind.CHANGED, "description", " ".join(old.doc), " ".join(new.doc), new.span.site
         )
     yield from _statements(subject, _inner(old), _inner(new))
 
 
-def _statements(subject: str, old: Sequence[Statement], new: Sequence[Statement]) -> Iterator[Change]:
+def _statements(subject: str, old: Sequence[Statement], new: Sequence[Statement]) -> Iterator[PropertyChange]:
     """Compare the statements of two blocks; statements at the same position form a pair."""
     heads = [_head(each) for each in old], [_head(each) for each in new]
     for tag, a, b, c, d in SequenceMatcher(None, *heads, autojunk=False).get_opcodes():
@@ -68,33 +70,33 @@ def _statements(subject: str, old: Sequence[Statement], new: Sequence[Statement]
         yield from _added(subject, new[c + pairs : d])
 
 
-def _statement(subject: str, old: Statement, new: Statement) -> Iterator[Change]:
+def _statement(subject: str, old: Statement, new: Statement) -> Iterator[PropertyChange]:
     site = new.span.site
     if isinstance(old, Require) and isinstance(new, Require):
         if old.condition != new.condition:
             conditions = format_expr(old.condition), format_expr(new.condition)
-            yield Change(subject, ChangeKind.CHANGED, "condition", *conditions, site)
+            yield PropertyChange(subject, ChangeKind.CHANGED, "condition", *conditions, site)
         codes = str(old.code or RejectionCode.UNSCHEDULABLE), str(new.code or RejectionCode.UNSCHEDULABLE)
         if codes[0] != codes[1]:
-            yield Change(subject, ChangeKind.CHANGED, "code", *codes, site)
+            yield PropertyChange(subject, ChangeKind.CHANGED, "code", *codes, site)
         if old.reason != new.reason:
-            yield Change(subject, ChangeKind.CHANGED, "reason", _reason(old), _reason(new), site)
+            yield PropertyChange(subject, ChangeKind.CHANGED, "reason", _reason(old), _reason(new), site)
         return
     word, before, after = _word(new), _line(old), _line(new)
     if _word(old) == word:
         before, after = before.removeprefix(f"{word} "), after.removeprefix(f"{word} ")
-    yield Change(subject, ChangeKind.CHANGED, word, before, after, site)
+    yield PropertyChange(subject, ChangeKind.CHANGED, word, before, after, site)
     yield from _statements(subject, _inner(old), _inner(new))
 
 
-def _removed(subject: str, statements: Iterable[Statement]) -> Iterator[Change]:
+def _removed(subject: str, statements: Iterable[Statement]) -> Iterator[PropertyChange]:
     for each in statements:
-        yield Change(subject, ChangeKind.REMOVED, _word(each), _text(each), site=each.span.site)
+        yield PropertyChange(subject, ChangeKind.REMOVED, _word(each), _text(each), site=each.span.site)
 
 
-def _added(subject: str, statements: Iterable[Statement]) -> Iterator[Change]:
+def _added(subject: str, statements: Iterable[Statement]) -> Iterator[PropertyChange]:
     for each in statements:
-        yield Change(subject, ChangeKind.ADDED, _word(each), after=_text(each), site=each.span.site)
+        yield PropertyChange(subject, ChangeKind.ADDED, _word(each), after=_text(each), site=each.span.site)
 
 
 def _inner(statement: Statement) -> Sequence[Statement]:

@@ -32,10 +32,10 @@ from kdsl.check.model.types import DYN, ERROR, INT, QUANTITY, STRING
 from kdsl.check.rules.block import BlockCheck
 from kdsl.check.views.view import Views, scope_reads, scope_time
 from kdsl.lang.device_tree import (
+    AdmissionChange,
     Admit,
     Annotate,
     Assign,
-    Change,
     Choose,
     FieldStatement,
     Fit,
@@ -144,14 +144,14 @@ class Sections:
                         steps.append(CheckedGate(typed, each.span))
                     case Require():
                         steps.append(self.test(each))
-                    case Change():
+                    case AdmissionChange():
                         change = self._change(each)
                         steps += [change] if change else []
                         # Facts proven so far hold for the pod before the change.
                         self.block.facts = NO_FACTS
         return CheckedAdmission(scope, tuple(steps))
 
-    def _change(self, change: Change) -> CheckedChange | None:
+    def _change(self, change: AdmissionChange) -> CheckedChange | None:
         target, block = change.target, self.block
         if target.text not in TARGETS:
             help_ = did_you_mean(target.text, TARGETS) or listing("it can set", list(TARGETS))

@@ -14,7 +14,7 @@ from kdsl.check.library import LIBRARY
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.typed import Bind, CallFn, CallOf, FieldOf, HasField, KeyOf, TypedExpr
 from kdsl.check.model.types import BOOL, DYN, ERROR, NOTHING, RESOURCES, STRING, Type, optional_of
-from kdsl.check.views.view import Field, Part, time_of
+from kdsl.check.views.view import Field, ObjectPart, time_of
 from kdsl.lang.expression_tree import Expr, Ident, Select
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _view_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
     match member:
         case None:
             return _refused(inf, operand, expr, unknown_field(inf, operand, expr))
-        case Part():
+        case ObjectPart():
             return replace(_whole(inf, operand), type=member.type, span=expr.span)
     operand = _whole(inf, operand)
     reading = _reading(inf, operand, member, expr.span)
@@ -135,13 +135,13 @@ def _view_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
 def _whole(inf: Inference, operand: TypedExpr) -> TypedExpr:
     """Return the view that a part belongs to. The value is the same, so paths cost nothing at run time."""
     part = inf.views.paths.get(operand.type.name)
-    return replace(operand, type=Type(part.view)) if isinstance(part, Part) else operand
+    return replace(operand, type=Type(part.view)) if isinstance(part, ObjectPart) else operand
 
 
-def _is_there(inf: Inference, operand: TypedExpr, member: Field | Part, span: Span) -> TypedExpr:
+def _is_there(inf: Inference, operand: TypedExpr, member: Field | ObjectPart, span: Span) -> TypedExpr:
     """Type the presence of a field; a part is present where a field below it is."""
     operand = _whole(inf, operand)
-    fields = inf.views.fields_below(member).values() if isinstance(member, Part) else (member,)
+    fields = inf.views.fields_below(member).values() if isinstance(member, ObjectPart) else (member,)
     present: list[TypedExpr] = [
         HasField(
             type=BOOL,
@@ -234,13 +234,13 @@ def unknown_field(inf: Inference, operand: TypedExpr, expr: Select) -> Diagnosti
     else:
         known = inf.views.members(type_)
         near, fixes = suggest(span, expr.field, known)
-        hint = foreign.field_hint(part.view if isinstance(part, Part) else type_.name, expr.field)
+        hint = foreign.field_hint(part.view if isinstance(part, ObjectPart) else type_.name, expr.field)
         near = hint if hint and not fixes else near
         most = 0 if near or fixes else 24
         help_ = (*near, *mismatch.listing(f"`{type_}` has", sorted(known), most))
-        if not (help_ or fixes or isinstance(part, Part)):
+        if not (help_ or fixes or isinstance(part, ObjectPart)):
             help_ = (f"docs/reference.md lists the {len(known)} fields of `{type_}`",)
-    if isinstance(part, Part):
+    if isinstance(part, ObjectPart):
         whole = inf.views.types[part.view]
         instead = f", but `{part.view}` has `{expr.field}`" if expr.field in whole.fields else ""
         help_ = (*help_, f"kdsl does not read the API's other fields{instead}")
@@ -305,10 +305,10 @@ def is_rest_of_key(left: Expr, right: Expr) -> bool:
     return dotted(left) is not None and dotted(right) is not None and right.span.start == left.span.end + 1
 
 
-def _always_there(member: Field | Part, expr: Select) -> Diagnostic:
+def _always_there(member: Field | ObjectPart, expr: Select) -> Diagnostic:
     label = "this field is always there: one that is not set reads as its empty value"
     help_ = "compare it with its empty value instead"
-    if isinstance(member, Part):
+    if isinstance(member, ObjectPart):
         label, help_ = "this part is always there", "test a field below it"
     title = f"`has` is always true for `{expr.span.text}`"
     return Diagnostic(CheckCode.NEEDLESS_HAS, title, expr.span, label, help=(help_,))

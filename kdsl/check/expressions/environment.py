@@ -12,7 +12,7 @@ from typing import Protocol
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
-from kdsl.check.expressions.scope import Frame
+from kdsl.check.expressions.scope import SlotFrame
 from kdsl.check.library import TYPE_NAMES, Function
 from kdsl.check.model.typed import Const, TypedExpr, Var
 from kdsl.check.model.types import TYPE, BindingTime, Type
@@ -72,7 +72,7 @@ class EnvironmentNames:
     """The names of an `Environment` and of the library."""
 
     def __init__(
-        self, environment: Environment, library: Mapping[str, Function], frame: Frame, span: Span
+        self, environment: Environment, library: Mapping[str, Function], frame: SlotFrame, span: Span
     ) -> None:
         self._container = environment.container
         self._functions = {**library, **environment.functions}

@@ -17,7 +17,7 @@ from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, suggest
 from kdsl.base.span import Span
 from kdsl.check.expressions import access, calls, dynamic, foreign, macros, mismatch
 from kdsl.check.expressions.environment import Environment, EnvironmentNames, Names
-from kdsl.check.expressions.scope import Frame, Scope
+from kdsl.check.expressions.scope import Scope, SlotFrame
 from kdsl.check.expressions.unify import Unifier, settle
 from kdsl.check.library import LIBRARY
 from kdsl.check.model.codes import CheckCode
@@ -94,7 +94,7 @@ def check_expression(
 ) -> tuple[TypedExpr | None, list[Diagnostic]]:
     """Type a loose expression; None where there are errors. Undetermined parts of its type become `dyn`."""
     diagnostics: list[Diagnostic] = []
-    frame = Frame()
+    frame = SlotFrame()
     names = EnvironmentNames(env, LIBRARY, frame, expr.span)
     inference = Inference(Scope(frame), names, views, Unifier(views, env.strict), diagnostics)
     typed = inference.infer(expr)

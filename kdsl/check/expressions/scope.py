@@ -1,4 +1,4 @@
-"""Names in scope and the slots of their values: one `Frame` per rule, function or loose expression."""
+"""Names in scope and the slots of their values: one `SlotFrame` per rule, function or loose expression."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kdsl.check.model.types import BindingTime, Type
 
 
 @dataclass(slots=True)
-class Frame:
+class SlotFrame:
     """Allocates slots; `size` is the number of slots that a frame of values needs."""
 
     size: int = 0
@@ -26,7 +26,7 @@ class Frame:
 class Scope:
     """Variables by name, and the scope around them."""
 
-    frame: Frame
+    frame: SlotFrame
     parent: Scope | None = None
     names: dict[str, Var] = field(default_factory=dict)
 

@@ -19,7 +19,7 @@ from kdsl.check.expressions.extent import (
 from kdsl.check.expressions.guards import NO_FACTS, Guards
 from kdsl.check.expressions.infer import Inference
 from kdsl.check.expressions.macros import shadowing
-from kdsl.check.expressions.scope import Frame, Scope
+from kdsl.check.expressions.scope import Scope, SlotFrame
 from kdsl.check.expressions.type_syntax import read_type
 from kdsl.check.expressions.unify import Unifier
 from kdsl.check.library import LIBRARY
@@ -106,7 +106,7 @@ class Functions:
             if self._closes_cycle(located) or self._goes_too_deep(located, "parameter"):
                 return _erroneous(name)
             self._begin(located)
-            value = self.param_value(located.declaration, located.home, Frame())
+            value = self.param_value(located.declaration, located.home, SlotFrame())
             self._end()
             is_broken = value.type == ERROR
             if not is_broken and is_too_large(value):
@@ -115,7 +115,7 @@ class Functions:
             self._constants[key] = _erroneous(name) if is_broken else value
         return self._constants[key]
 
-    def param_value(self, param: Param, home: Home, frame: Frame) -> TypedExpr:
+    def param_value(self, param: Param, home: Home, frame: SlotFrame) -> TypedExpr:
         """Type the constant of a `param`; a declared type is its type."""
         wanted = None if param.type is None else read_type(param.type, self._views, self._diagnostics)
         self._diagnostics.extend(undecided_param(param))
@@ -125,7 +125,7 @@ class Functions:
         return value
 
     def constant_value(
-        self, expr: Expr, wanted: Type | None, name: str, home: Home, frame: Frame
+        self, expr: Expr, wanted: Type | None, name: str, home: Home, frame: SlotFrame
     ) -> TypedExpr:
         """Type a constant expression that must fit the type of the parameter `name`."""
         inference = self.inference(home, Construct.PARAM, Scope(frame))
@@ -145,7 +145,7 @@ class Functions:
         declared = self._declared(located, self._diagnostics)
         unmarked = undecided_signature(fn)
         self._diagnostics.extend(unmarked)
-        frame = Frame()
+        frame = SlotFrame()
         scope = Scope(frame)
         params = []
         for param, type_ in zip(fn.params, declared.args, strict=True):

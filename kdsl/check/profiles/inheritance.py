@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
-from kdsl.check.expressions.scope import Frame
+from kdsl.check.expressions.scope import SlotFrame
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedParam, CheckedProfile
 from kdsl.check.model.sharing import DEVICES
@@ -32,7 +32,7 @@ from kdsl.check.profiles.draft import (
 from kdsl.check.profiles.effective import RuleTables, finish
 from kdsl.check.profiles.profile_devices import ProfileDevices
 from kdsl.check.profiles.repeats import check_repeats
-from kdsl.check.profiles.rights import Rights
+from kdsl.check.profiles.rights import TeamRights
 from kdsl.check.profiles.scheduler_names import SchedulerNames, base_of
 from kdsl.check.profiles.teams import Teams
 from kdsl.lang.choices import RuleKind
@@ -75,7 +75,7 @@ class Profiles:
         self._declarations = declarations
         self._devices = devices
         self._teams = teams
-        self._rights = Rights(declarations, teams, rules.queues, diagnostics)
+        self._rights = TeamRights(declarations, teams, rules.queues, diagnostics)
         self._functions = functions
         self._rules = rules
         self._diagnostics = diagnostics
@@ -347,7 +347,7 @@ class Profiles:
         if rule is not None:
             declared = next(param.variable for param in rule.params if param.variable.name == name)
         # The value may bind variables of its own: their slots follow those of the rule that gets the value.
-        frame = Frame(max(entry.slots, 0 if rule is None else rule.slots))
+        frame = SlotFrame(max(entry.slots, 0 if rule is None else rule.slots))
         wanted = None if declared is None else declared.type
         what = f"{entry.name}.{name}"
         value = self._functions.constant_value(statement.value, wanted, what, located.home, frame)

@@ -9,7 +9,7 @@ from typing import Final
 from kdsl.base.diagnostic import Diagnostic, Label, Severity, did_you_mean
 from kdsl.base.span import Span
 from kdsl.check.expressions.mismatch import listing
-from kdsl.check.expressions.scope import Frame
+from kdsl.check.expressions.scope import SlotFrame
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import CheckedParam
@@ -87,7 +87,7 @@ class ProfileDevices:
             return draft
         wanted = STRING if isinstance(SETTINGS[name.text], str) else INT
         what = f"{DEVICES}.{name.text}"
-        value = self.functions.constant_value(statement.value, wanted, what, home, Frame())
+        value = self.functions.constant_value(statement.value, wanted, what, home, SlotFrame())
         if value.type == ERROR:
             return draft
         least = 1 if name.text == "weight" else 0

@@ -54,7 +54,7 @@ _VICTIMS: Final = "preemption evicts pods of every team: only the platform may c
 _SEARCH: Final = "pods of every team wait during a search for nodes: only the platform may change it"
 
 
-class Rights:
+class TeamRights:
     """Compares the statements of team profiles with the rights granted to their teams."""
 
     def __init__(

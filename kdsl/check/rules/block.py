@@ -14,7 +14,7 @@ from kdsl.check.expressions.extent import too_deep
 from kdsl.check.expressions.guards import NO_FACTS, Guards, KeyFacts
 from kdsl.check.expressions.infer import Inference
 from kdsl.check.expressions.macros import declare_variable
-from kdsl.check.expressions.scope import Frame, Scope
+from kdsl.check.expressions.scope import Scope, SlotFrame
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedLet, CheckedOnError, CheckedParam, CheckedTemplate
 from kdsl.check.model.typed import TypedExpr, Var
@@ -65,7 +65,7 @@ class BlockCheck:
         construct: Construct,
         span: Span,
     ) -> None:
-        self.frame = Frame()
+        self.frame = SlotFrame()
         self.scope: dict[str, Var] = {}
         self.params: list[CheckedParam] = []
         self.facts: KeyFacts = NO_FACTS

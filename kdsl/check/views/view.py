@@ -118,7 +118,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ObjectPart:
     """A part of an object of the API, such as `pod.spec`: the value is the `view` itself, read by its `path`.
 
     `optional` means that `has` can test it: whether a field below it is set.
@@ -163,19 +163,19 @@ class Views:
     functions: Mapping[str, ViewFunction]
     sizes: Mapping[str, int] = field(default_factory=dict)
     costs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    paths: Mapping[str, Field | Part] = field(default_factory=dict)
+    paths: Mapping[str, Field | ObjectPart] = field(default_factory=dict)
 
     def has_members(self, type_: Type) -> bool:
         """Return whether a type is a view or a part of one."""
-        return type_.name in self.types or isinstance(self.paths.get(type_.name), Part)
+        return type_.name in self.types or isinstance(self.paths.get(type_.name), ObjectPart)
 
-    def member(self, type_: Type, name: str) -> Field | Part | None:
+    def member(self, type_: Type, name: str) -> Field | ObjectPart | None:
         """Return the field or part of that name, in a view or in a part of one."""
         view = self.types.get(type_.name)
         found = None if view is None else view.fields.get(name)
         return found or self.paths.get(f"{type_.name}.{name}")
 
-    def members(self, type_: Type) -> dict[str, Field | Part]:
+    def members(self, type_: Type) -> dict[str, Field | ObjectPart]:
         """Return the fields and parts of a view, or of a part of one, by name: fields first."""
         view, start = self.types.get(type_.name), f"{type_.name}."
         below = {
@@ -186,7 +186,7 @@ class Views:
             **{name: each for name, each in below.items() if "." not in name},
         }
 
-    def fields_below(self, part: Part) -> dict[str, Field]:
+    def fields_below(self, part: ObjectPart) -> dict[str, Field]:
         """Return the fields of a part and of all parts of it, by path from the view."""
         start = f"{part.type.name}."
         return {
@@ -312,7 +312,7 @@ def _view(name: str, body: Any, known: Mapping[str, View]) -> View:
 
 def _paths(
     types: Mapping[str, View], paths: Mapping[str, Any], optional: Mapping[str, Any]
-) -> Iterator[tuple[str, Field | Part]]:
+) -> Iterator[tuple[str, Field | ObjectPart]]:
     """Yield the parts and fields of every view by path, those that it inherits included."""
     if unknown := sorted({*paths, *optional} - types.keys()):
         raise ValueError(f"paths: unknown views {unknown}")
@@ -326,14 +326,14 @@ def _paths(
 
 def _paths_of(
     view: View, paths: Mapping[str, str], optional: Collection[str]
-) -> Iterator[tuple[str, Field | Part]]:
-    parts: dict[str, Part] = {}
+) -> Iterator[tuple[str, Field | ObjectPart]]:
+    parts: dict[str, ObjectPart] = {}
     for path, name in paths.items():
         words = path.split(".")
         starts = [".".join(words[:end]) for end in range(1, len(words))]
         if name not in view.fields or words[0] in view.fields:
             raise ValueError(f"paths: {view.name}.{path}: {name!r} is not a field, or the path starts at one")
-        parts |= {start: Part(view.name, start, start in optional) for start in starts}
+        parts |= {start: ObjectPart(view.name, start, start in optional) for start in starts}
         yield f"{view.name}.{path}", view.fields[name]
     if unknown := sorted(set(optional) - parts.keys()):
         raise ValueError(f"optional: {view.name}: no such parts {unknown}")

@@ -20,7 +20,7 @@ from kdsl.check.model.codes import CheckCode
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.extender.hami.binding import Binding, BindingCheck
-from kdsl.extender.hami.choosing import Answer, Chooser, Simulator
+from kdsl.extender.hami.choosing import Chooser, FilterAnswer, Simulator
 from kdsl.extender.hami.events import HamiEvents
 from kdsl.extender.hami.exposing import MetricsPort
 from kdsl.extender.hami.metrics import CardMetrics, MetricsInput
@@ -298,7 +298,7 @@ class _Rules:
         )
 
 
-def _rejections(answer: Answer) -> ExtenderFilterResult:
+def _rejections(answer: FilterAnswer) -> ExtenderFilterResult:
     """Return the reasons of rejected nodes; of a node in both maps kube-scheduler uses the second."""
     return ExtenderFilterResult(
         failed_nodes=answer.failed, failed_and_unresolvable_nodes=answer.never or None

@@ -64,7 +64,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FilterAnswer:
     """The answer of filter: the reasons of rejected nodes, `failed` for now, `never` whatever is evicted.
 
     Without `asks` the pod requests no card, and every node is feasible. `problem` is the error of the call.
@@ -77,7 +77,7 @@ class Answer:
     problem: str = ""
 
 
-NOTHING_ASKED: Final = Answer(asks=False)
+NOTHING_ASKED: Final = FilterAnswer(asks=False)
 
 
 class Chooser:
@@ -89,17 +89,17 @@ class Chooser:
         self._devices, self._cache = devices, cache
         self._reservations, self._options = reservations, options
 
-    def choose(self, pod: PodInfo, names: Sequence[str]) -> Answer:
+    def choose(self, pod: PodInfo, names: Sequence[str]) -> FilterAnswer:
         """Choose one of these nodes; the pod counts on it from now on."""
         demand = self._devices.demand(pod, self._cache.snapshot(), is_admitted=True)
         if demand is None:
             return NOTHING_ASKED
         if isinstance(demand, Status):
-            return Answer(problem=demand.message)
+            return FilterAnswer(problem=demand.message)
         self._reservations.take_back(pod)
         known = self._cache.pod(pod.key)
         if known is not None:
-            return Answer(problem=f"pod {pod.key} is on node {known.node_name} already")
+            return FilterAnswer(problem=f"pod {pod.key} is on node {known.node_name} already")
         snapshot = self._cache.snapshot()
         # The pod's part of its namespace's quota is free again.
         demand = self._devices.demand(pod, snapshot, is_admitted=True)
@@ -125,7 +125,7 @@ class Chooser:
     def _has(self, snapshot: Snapshot, row: int | None) -> bool:
         return row is not None and self._options.selects(snapshot.info(row).facts)
 
-    def _settled(self, pod: PodInfo, demand: Demand, snapshot: Snapshot, found: _Found) -> Answer:
+    def _settled(self, pod: PodInfo, demand: Demand, snapshot: Snapshot, found: _Found) -> FilterAnswer:
         if not found.ranking:
             return found.answer()
         node = found.ranking.best
@@ -134,11 +134,11 @@ class Chooser:
         info = snapshot.info(row)
         placed = self._devices.answers.grant(demand, snapshot, info)
         if isinstance(placed, Status):
-            return Answer(problem=placed.message)
+            return FilterAnswer(problem=placed.message)
         try:
             written = self._devices.annotations_for(demand, info, placed)
         except EvalError as error:
-            return Answer(problem=one_line(error))
+            return FilterAnswer(problem=one_line(error))
         annotated = pod.with_fields(annotations=FrozenMap({**pod.annotations, **written}))
         self._reservations.give(annotated, node)
         return found.answer(Chosen(node, annotated, written, found.ranking))
@@ -150,13 +150,13 @@ class Simulator:
     def __init__(self, devices: DevicesPlugin, options: HamiOptions) -> None:
         self._devices, self._options = devices, options
 
-    def choose(self, pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot) -> Answer:
+    def choose(self, pod: PodInfo, nodes: Sequence[NodeInfo], snapshot: Snapshot) -> FilterAnswer:
         """Choose one of these nodes; nothing is reserved."""
         demand = self._devices.demand(pod, snapshot, is_admitted=True)
         if demand is None:
             return NOTHING_ASKED
         if isinstance(demand, Status):
-            return Answer(problem=demand.message)
+            return FilterAnswer(problem=demand.message)
         # These nodes are not in the cluster, and may have names of ours: their answers must not be cached.
         answers, found = CardAnswers(Inventories(self._devices.inventories.programs)), _Found()
         found.reject([node.name for node in nodes if not self._options.selects(node.facts)])
@@ -200,6 +200,6 @@ class _Found:
                 if is_never[number]:
                     self._never[name] = reasons[number]
 
-    def answer(self, chosen: Chosen | None = None) -> Answer:
+    def answer(self, chosen: Chosen | None = None) -> FilterAnswer:
         """Return the answer of filter."""
-        return Answer(True, chosen, self._failed, self._never)
+        return FilterAnswer(True, chosen, self._failed, self._never)

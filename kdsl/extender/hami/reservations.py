@@ -12,7 +12,7 @@ from typing import Final
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.live.changes import Change, LivePod, Verb
+from kdsl.live.changes import LivePod, ObjectChange, Verb
 from kdsl.plan.devices.plugin import CHOSEN_AT, CHOSEN_NODE
 
 _MOST_DIGITS: Final = 20
@@ -47,7 +47,7 @@ class Reservations:
         """Read other annotations from now on, after a change of the rules."""
         self._records = frozenset(records)
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: ObjectChange) -> None:
         """Apply a change of a pod, before or after the cache does; `settle` updates the cache."""
         pod = change.object.info if isinstance(change.object, LivePod) else None
         if change.resource != "pods":

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from kdsl.live.http import MERGE_PATCH, Answer, NoAnswerError, Request, Sender
+from kdsl.live.http import MERGE_PATCH, HttpAnswer, HttpRequest, NoAnswerError, Sender
 from kdsl.live.lease import Lease
 from kdsl.live.outcomes import Refused
 
@@ -74,7 +74,7 @@ class Roles:
         """Return whether our kube-scheduler holds the lease: its identity is `POD_…`."""
         replica = self._replica
         path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(replica.lease_namespace, safe='')}/leases"
-        answer = await self._sent(Request("GET", f"{path}/{quote(replica.lease, safe='')}"))
+        answer = await self._sent(HttpRequest("GET", f"{path}/{quote(replica.lease, safe='')}"))
         if answer is None:
             return False
         lease = msgspec.json.decode(answer.body, type=Lease)
@@ -89,16 +89,16 @@ class Roles:
         replica = self._replica
         path = f"/api/v1/namespaces/{quote(replica.namespace, safe='')}/pods"
         query = (("labelSelector", "=".join(COMPONENT)),)
-        answer = await self._sent(Request("GET", path, query=query))
+        answer = await self._sent(HttpRequest("GET", path, query=query))
         pods: list[dict[str, Any]] = msgspec.json.decode(answer.body)["items"] if answer is not None else []
         for meta in (pod["metadata"] for pod in pods):
             role = LEADER if meta["name"] == replica.pod else FOLLOWER
             if (meta.get("labels") or {}).get(ROLE) != role:
                 body = msgspec.json.encode({"metadata": {"labels": {ROLE: role}}})
-                request = Request("PATCH", f"{path}/{quote(meta['name'], safe='')}", body, MERGE_PATCH)
+                request = HttpRequest("PATCH", f"{path}/{quote(meta['name'], safe='')}", body, MERGE_PATCH)
                 await self._sent(request)
 
-    async def _sent(self, request: Request) -> Answer | None:
+    async def _sent(self, request: HttpRequest) -> HttpAnswer | None:
         """Return the answer to a request; None for a refusal, which is logged once."""
         answer = await self._sender.send(request)
         if answer.is_success:

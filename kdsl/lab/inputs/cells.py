@@ -28,7 +28,7 @@ _BOOLS: Final = {"true": True, "True": True, "1": True, "false": False, "False":
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Kind(StrEnum):
+class ColumnType(StrEnum):
     """The types of columns. `count` is the number of values that a path of a JSON row leads to."""
 
     TEXT = "text"
@@ -49,18 +49,18 @@ class Unit(StrEnum):
 
 
 _TYPES: Final = {
-    Kind.TEXT: STRING,
-    Kind.INT: INT,
-    Kind.FLOAT: DOUBLE,
-    Kind.BOOL: BOOL,
-    Kind.TIME: TIMESTAMP,
-    Kind.COUNT: INT,
+    ColumnType.TEXT: STRING,
+    ColumnType.INT: INT,
+    ColumnType.FLOAT: DOUBLE,
+    ColumnType.BOOL: BOOL,
+    ColumnType.TIME: TIMESTAMP,
+    ColumnType.COUNT: INT,
 }
 _SCALES: Final = {Unit.S: SECOND, Unit.MS: SECOND // 1000, Unit.US: 1000, Unit.NS: 1}
 _MEANS: Final = {
-    Kind.INT: "a whole number",
-    Kind.FLOAT: "a number",
-    Kind.BOOL: "`true` or `false`",
+    ColumnType.INT: "a whole number",
+    ColumnType.FLOAT: "a number",
+    ColumnType.BOOL: "`true` or `false`",
 }
 
 
@@ -73,7 +73,7 @@ class Column:
     """
 
     name: str
-    kind: Kind
+    kind: ColumnType
     span: Span
     source: str
     is_optional: bool = False
@@ -93,7 +93,7 @@ class Column:
     @property
     def means(self) -> str:
         """The condition on a cell, in words."""
-        if self.kind is Kind.TIME:
+        if self.kind is ColumnType.TIME:
             return "an ISO 8601 time" if self.unit is None else f"a time in {self.unit}"
         return _MEANS[self.kind]
 
@@ -121,8 +121,8 @@ def reader_of(column: Column) -> Callable[[str], Value]:
     function raises RowError for any other cell.
     """
     convert, empty, name = _converter(column), column.empty, column.source
-    is_text, may_lack = column.kind is Kind.TEXT, column.is_optional
-    wrap = Timestamp if column.kind is Kind.TIME and may_lack else None
+    is_text, may_lack = column.kind is ColumnType.TEXT, column.is_optional
+    wrap = Timestamp if column.kind is ColumnType.TIME and may_lack else None
 
     def read(text: str) -> Value:
         if text in empty and (may_lack or not is_text or text):
@@ -153,18 +153,18 @@ def _utf8(text: str | None, name: str) -> str | None:
 
 def _converter(column: Column) -> Callable[[str], Value]:
     match column.kind:
-        case Kind.TEXT:
+        case ColumnType.TEXT:
             return str
-        case Kind.INT | Kind.COUNT:
+        case ColumnType.INT | ColumnType.COUNT:
             return _int
-        case Kind.FLOAT:
+        case ColumnType.FLOAT:
             return _float
-        case Kind.BOOL:
+        case ColumnType.BOOL:
             return _BOOLS.get
-        case Kind.TIME if column.unit is not None:
+        case ColumnType.TIME if column.unit is not None:
             scale = _SCALES[column.unit]
             return lambda text: _number_of_time(text, scale)
-        case Kind.TIME:
+        case ColumnType.TIME:
             return _time
 
 

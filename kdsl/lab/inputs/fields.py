@@ -11,7 +11,7 @@ from kdsl.cluster.read.reader import Manifest
 from kdsl.eval.values import SECOND, Duration, Timestamp, Value
 from kdsl.eval.views import attribute_of
 from kdsl.lab.inputs.cells import RowError
-from kdsl.lab.inputs.mapping import Objects
+from kdsl.lab.inputs.mapping import ObjectTable
 from kdsl.lab.inputs.mapping_file import GROUP, ROW
 from kdsl.lab.inputs.objects import (
     MAX_CARDS,
@@ -42,7 +42,7 @@ _LONGEST: Final = 2**53
 class Fields:
     """The values of the fields of one record."""
 
-    objects: Objects
+    objects: ObjectTable
     values: Sequence[Value]
 
     def get(self, key: str) -> Value:
@@ -105,7 +105,7 @@ def _nanoseconds(value: Value, place: str) -> int | None:
 class PodKinds:
     """The kinds of the pods of one table: the values of their fields are kept for equal columns."""
 
-    def __init__(self, objects: Objects, kinds: ReadPods) -> None:
+    def __init__(self, objects: ObjectTable, kinds: ReadPods) -> None:
         self._kinds = kinds
         self._known: dict[tuple[Value, ...], tuple[PodKind, PodInfo, Strings]] = {}
         formulas = [objects.fields[key] for key in _KIND_FIELDS if key in objects.fields]

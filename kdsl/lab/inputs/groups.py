@@ -68,7 +68,7 @@ class _State:
 
 
 @dataclass(slots=True)
-class Groups:
+class RowGroups:
     """Takes rows and yields the groups in the order of their first rows.
 
     It holds a few values of each group and no rows.

@@ -18,7 +18,7 @@ from kdsl.eval.values import SECOND
 from kdsl.lab.inputs.cells import RowError, shown
 from kdsl.lab.inputs.fields import Fields, PodKinds, labels_of, manifest_of_node, texts_of
 from kdsl.lab.inputs.ledger import Ledger
-from kdsl.lab.inputs.mapping import Mapping, Objects
+from kdsl.lab.inputs.mapping import Mapping, ObjectTable
 from kdsl.lab.inputs.objects import (
     PodKind,
     ReadPods,
@@ -80,7 +80,7 @@ class _Run:
     changes: list[_Change] = field(default_factory=list)
     lasting: set[str] = field(default_factory=set)
 
-    def read(self, objects: Objects, what: str, take: Callable[[Fields], int]) -> None:
+    def read(self, objects: ObjectTable, what: str, take: Callable[[Fields], int]) -> None:
         """Read a table with the function that makes objects of a record."""
         file = "the mapping" if objects.table is None else str(objects.table.path)
         ledger = Ledger(file, what, objects.max_errors)

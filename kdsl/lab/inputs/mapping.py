@@ -32,7 +32,7 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Objects:
+class ObjectTable:
     """A table of nodes or pods.
 
     `fields` are the expressions by key of the mapping; those of `maps` have a key of their own, such as
@@ -54,8 +54,8 @@ class Mapping:
     """The tables of a trace as nodes and pods. `path` is the file of the mapping."""
 
     path: Path
-    nodes: tuple[Objects, ...]
-    pods: tuple[Objects, ...]
+    nodes: tuple[ObjectTable, ...]
+    pods: tuple[ObjectTable, ...]
 
     @property
     def files(self) -> tuple[Path, ...]:

@@ -16,10 +16,10 @@ from kdsl.config.documents import one_document
 from kdsl.config.misfits import misfits
 from kdsl.config.schema_files import read_schema
 from kdsl.eval.views import attribute_of
-from kdsl.lab.inputs.cells import NO_TEXT, Column, Kind, Unit
+from kdsl.lab.inputs.cells import NO_TEXT, Column, ColumnType, Unit
 from kdsl.lab.inputs.formulas import Formula, Formulas, Scope, view_of
 from kdsl.lab.inputs.groups import ORDERED, SUMMED, Grouping, GroupValue, How
-from kdsl.lab.inputs.mapping import Join, Mapping, Objects
+from kdsl.lab.inputs.mapping import Join, Mapping, ObjectTable
 from kdsl.lab.inputs.tables import Table
 from kdsl.lang.yaml_tree import (
     YamlMapping,
@@ -97,7 +97,7 @@ class _Reader:
     found: list[Diagnostic]
     _attributes: dict[str, str] = field(default_factory=dict)
 
-    def objects(self, node: YamlMapping) -> Objects:
+    def objects(self, node: YamlMapping) -> ObjectTable:
         columns = self._columns(node)
         table = self._table(node, columns)
         self._check_joins(_entries(node, "join"))
@@ -122,7 +122,7 @@ class _Reader:
                 title = f"`{entry.text}` is no key here: one is like `team`, or `example.com/team`"
                 self._refuse(ConfigCode.WRONG_VALUE, entry, title)
         fields = {key: self._formula(scope, node, key, types) for key, types in FIELDS.items()}
-        return Objects(
+        return ObjectTable(
             table,
             {key: formula for key, formula in fields.items() if formula is not None},
             {key: self._formulas(scope, node, key, types) for key, types in MAPS.items()},
@@ -154,7 +154,7 @@ class _Reader:
                 ConfigCode.CONFLICT, entry[0], f"`{entry[0].text}` is about CSV, and this file is JSON"
             )
         for column in columns:
-            if column.kind is Kind.COUNT and not table.is_json:
+            if column.kind is ColumnType.COUNT and not table.is_json:
                 title = "`count` counts values of a JSON row, and this file is CSV"
                 self.found.append(Diagnostic(ConfigCode.CONFLICT, title, column.span))
         return table
@@ -163,9 +163,9 @@ class _Reader:
         plain: Any = to_plain(node)
         written = {"type": plain} if isinstance(plain, str) else plain
         type_: str = written["type"]
-        kind = Kind(type_.removesuffix("?"))
+        kind = ColumnType(type_.removesuffix("?"))
         unit = written.get("unit")
-        if unit is not None and kind is not Kind.TIME:
+        if unit is not None and kind is not ColumnType.TIME:
             self._refuse(ConfigCode.CONFLICT, key, f"`unit` is for times, and `{key.text}` is `{type_}`")
         return Column(
             key.text,

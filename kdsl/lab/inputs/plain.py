@@ -14,7 +14,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.selectors import Operator
 from kdsl.cluster.read.codes import InputCode
 from kdsl.lab.inputs.reading import Reading
-from kdsl.lab.inputs.sources import Form, OtherTrace, read_timed
+from kdsl.lab.inputs.sources import OtherTrace, TraceForm, read_timed
 from kdsl.lab.timed import TimedWorkload
 from kdsl.lab.traces import CARD, Trace, TraceNode, TracePod, typical_pods
 from kdsl.sim.gaps import gaps
@@ -36,7 +36,9 @@ def reader_of(form: str) -> Read:
         if len(cluster) != 1 or pods:
             raise KdslError(f"--format {form} takes one --cluster, which has the pods, too")
         with growing_heap():
-            reading = read_timed(OtherTrace(Form(form), Path(cluster[0])), keeps_manifests=keeps_manifests)
+            reading = read_timed(
+                OtherTrace(TraceForm(form), Path(cluster[0])), keeps_manifests=keeps_manifests
+            )
             workload, found = without_time(reading)
         return workload, found if has_errors(found) else (*found, *gaps(workload))
 

@@ -10,11 +10,11 @@ from typing import Any
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.eval.values import Timestamp, Value
 from kdsl.eval.views import attribute_of
-from kdsl.lab.inputs.cells import Kind, RowError, reader_of
+from kdsl.lab.inputs.cells import ColumnType, RowError, reader_of
 from kdsl.lab.inputs.formulas import Formula, holder
-from kdsl.lab.inputs.groups import Groups
+from kdsl.lab.inputs.groups import RowGroups
 from kdsl.lab.inputs.ledger import Ledger
-from kdsl.lab.inputs.mapping import Join, Objects
+from kdsl.lab.inputs.mapping import Join, ObjectTable
 from kdsl.lab.inputs.mapping_file import ROW
 from kdsl.lab.inputs.tables import Rows, Table, decoded, open_rows
 
@@ -25,7 +25,7 @@ Fill = Callable[[Any, Any], None]
 
 
 def records(
-    objects: Objects, ledger: Ledger, ledgers: list[Ledger], found: list[Diagnostic]
+    objects: ObjectTable, ledger: Ledger, ledgers: list[Ledger], found: list[Diagnostic]
 ) -> Iterator[Record]:
     """Yield the records of a table; rows with errors are counted by the ledger, those of joined tables by
     others, which are added to `ledgers`.
@@ -35,7 +35,7 @@ def records(
     if objects.grouping is None:
         yield from _filtered(objects, ledger, ledgers, found)
         return
-    groups = Groups(objects.grouping)
+    groups = RowGroups(objects.grouping)
     for line, values in _filtered(objects, ledger, ledgers, found):
         try:
             groups.take(line, values)
@@ -50,7 +50,7 @@ def records(
 
 
 def _filtered(
-    objects: Objects, ledger: Ledger, ledgers: list[Ledger], found: list[Diagnostic]
+    objects: ObjectTable, ledger: Ledger, ledgers: list[Ledger], found: list[Diagnostic]
 ) -> Iterator[Record]:
     """Yield the rows of a table of nodes or pods for which its `where` holds."""
     joined = [_index(join, ledgers, found) for join in objects.joins]
@@ -98,7 +98,7 @@ def _kept(
         yield line, values
 
 
-def _late(objects: Objects) -> list[Formula | None]:
+def _late(objects: ObjectTable) -> list[Formula | None]:
     """Return the expressions that read rows for which `where` holds."""
     grouping = objects.grouping
     if grouping is None:
@@ -152,7 +152,7 @@ def _index(join: Join, ledgers: list[Ledger], found: list[Diagnostic]) -> _Index
     make = holder(join.members)
     rows: dict[Value, Any] = {}
     # An optional time is a `Timestamp`; the column may be of times that are not.
-    wraps = [column.kind is Kind.TIME and not column.is_optional for column in join.table.columns]
+    wraps = [column.kind is ColumnType.TIME and not column.is_optional for column in join.table.columns]
     attributes = [attribute_of(column.name) for column in join.table.columns]
     with open_rows(join.table, found) as opened:
         tested, members = _reads([join.where]), frozenset(join.members)

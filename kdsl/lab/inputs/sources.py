@@ -16,7 +16,7 @@ from kdsl.lab.inputs.snapshots import read_snapshots, snapshot_files
 from kdsl.lab.inputs.watch import read_watch
 
 
-class Form(StrEnum):
+class TraceForm(StrEnum):
     """The forms of traces beside the tables of the openb trace."""
 
     MAPPING = "mapping"
@@ -29,16 +29,16 @@ class Form(StrEnum):
 class OtherTrace:
     """A trace of some form: `path` is the file of the mapping, log or export, or the folder of snapshots."""
 
-    form: Form
+    form: TraceForm
     path: Path
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that the workload depends on. Raises InvalidInputError for a mapping with mistakes."""
         match self.form:
-            case Form.MAPPING:
+            case TraceForm.MAPPING:
                 return load_mapping(self.path).files
-            case Form.SNAPSHOTS:
+            case TraceForm.SNAPSHOTS:
                 return snapshot_files(self.path)
             case _:
                 return (self.path,)
@@ -48,13 +48,13 @@ def read_timed(trace: OtherTrace, *, keeps_manifests: bool = False) -> Reading:
     """Read a trace. Mistakes in its files are in the reading; InvalidInputError is raised for a mapping with
     mistakes.
     """
-    if trace.form is Form.MAPPING:
+    if trace.form is TraceForm.MAPPING:
         return read_mapped(load_mapping(trace.path), keeps_manifests=keeps_manifests)
     return _READERS[trace.form](trace.path, keeps_manifests=keeps_manifests)
 
 
-_READERS: Final[Mapping[Form, Callable[..., Reading]]] = {
-    Form.SNAPSHOTS: read_snapshots,
-    Form.WATCH: read_watch,
-    Form.SIMULATOR: read_export,
+_READERS: Final[Mapping[TraceForm, Callable[..., Reading]]] = {
+    TraceForm.SNAPSHOTS: read_snapshots,
+    TraceForm.WATCH: read_watch,
+    TraceForm.SIMULATOR: read_export,
 }

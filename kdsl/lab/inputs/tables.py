@@ -24,7 +24,7 @@ from kdsl.base.span import Span
 from kdsl.base.undecodable import json_mistake
 from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.problems import Problems
-from kdsl.lab.inputs.cells import Column, Kind, RowError
+from kdsl.lab.inputs.cells import Column, ColumnType, RowError
 
 MAX_ROW: Final = 2**20
 """The largest number of characters of a row."""
@@ -258,7 +258,7 @@ def decoded(line: bytes) -> Any:
 
 def _json_cell(column: Column) -> Cell:
     steps = tuple(column.source.split("."))
-    if column.kind is Kind.COUNT:
+    if column.kind is ColumnType.COUNT:
         return lambda row: str(sum(value is not None for value in _values(row, steps)))
 
     def cell(row: Any) -> str:

@@ -44,7 +44,7 @@ class StudyRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class StudyPoint:
     """A figure over seeds at a load."""
 
     trace: int
@@ -64,7 +64,7 @@ class Study:
     variants: tuple[Variant, ...]
     metrics: tuple[Metric, ...]
     runs: tuple[StudyRun, ...]
-    points: tuple[Point, ...]
+    points: tuple[StudyPoint, ...]
     load: int | None
     groups: Mapping[tuple[int, int], tuple[StudyRun, ...]]
     """The runs by trace and variant."""
@@ -179,7 +179,7 @@ def _values(row: Mapping[str, Any], metrics: Sequence[Metric]) -> dict[str, floa
     return {metric.key: number_of(row.get(metric.key)) for metric in metrics}
 
 
-def _points(rows: Iterable[Mapping[str, Any]], metrics: Sequence[Metric], group: Any) -> Iterable[Point]:
+def _points(rows: Iterable[Mapping[str, Any]], metrics: Sequence[Metric], group: Any) -> Iterable[StudyPoint]:
     found: dict[tuple[int, int, int, str], list[float | None]] = {}
     for row in rows:
         for metric in metrics:
@@ -189,7 +189,7 @@ def _points(rows: Iterable[Mapping[str, Any]], metrics: Sequence[Metric], group:
     for (trace, variant, load, name), values in found.items():
         over_seeds = interval_of(values)
         if over_seeds is not None:
-            yield Point(trace, variant, load, name, over_seeds)
+            yield StudyPoint(trace, variant, load, name, over_seeds)
 
 
 def _variants(keys: Sequence[tuple[str, str]]) -> tuple[Variant, ...]:

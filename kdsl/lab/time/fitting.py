@@ -18,7 +18,7 @@ _CLOSE: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class FittedDistribution:
     """A fitted distribution.
 
     `distance` is that of Kolmogorov and Smirnov: the largest difference between its distribution function and
@@ -31,7 +31,7 @@ class Fit:
     distance: float
 
 
-def fit(name: str, values: Sequence[float]) -> Fit:
+def fit(name: str, values: Sequence[float]) -> FittedDistribution:
     """Fit a distribution of a family to values of at least 0; KdslError unless two of them differ."""
     data = sorted(max(float(value), LEAST) for value in values)
     if len(data) < 2 or data[0] == data[-1]:
@@ -51,10 +51,10 @@ def fit(name: str, values: Sequence[float]) -> Fit:
             raise ValueError(name)
     likelihood = math.fsum(map(found.log_density, data))
     parameters = len(found.__slots__)
-    return Fit(found, likelihood, 2 * parameters - 2 * likelihood, _distance(found, data))
+    return FittedDistribution(found, likelihood, 2 * parameters - 2 * likelihood, _distance(found, data))
 
 
-def fits(values: Sequence[float]) -> list[Fit]:
+def fits(values: Sequence[float]) -> list[FittedDistribution]:
     """Fit all families; the best one comes first."""
     return sorted((fit(name, values) for name in FAMILIES), key=lambda each: each.aic)
 

@@ -20,7 +20,7 @@ from kdsl.lab.time.fleet import Fleet
 from kdsl.lab.time.meter import Meter
 from kdsl.lab.time.plan import AfterEviction, Stop, TimePlan, nanoseconds
 from kdsl.lab.time.pod_log import PodLog
-from kdsl.lab.time.world import EPOCH, KindNumbers, World
+from kdsl.lab.time.world import EPOCH, KindNumbers, TimedCluster
 from kdsl.lab.timed import Arrival, NodeChange, TimedWorkload
 
 MOST_EVICTIONS: Final = 1000
@@ -32,7 +32,7 @@ class Simulation:
 
     def __init__(
         self,
-        world: World,
+        world: TimedCluster,
         plan: TimePlan,
         fleet: Fleet,
         meter: Meter,

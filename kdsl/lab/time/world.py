@@ -27,7 +27,7 @@ _OF_ONE_POD: Final = frozenset({"pod.name", "pod.uid", "pod.createdAt", "undecla
 
 
 @dataclass(slots=True)
-class World:
+class TimedCluster:
     """A cluster, the engine that decides about it, and its clock. `evicted` are the victims since `take`."""
 
     cluster: ClusterCache
@@ -73,7 +73,7 @@ class _Evictor:
 @contextmanager
 def open_world(
     rules: RuleSet, settings: Settings, cluster: ClusterCache, schedulers: Iterable[str], *, evicts: bool
-) -> Iterator[World]:
+) -> Iterator[TimedCluster]:
     """Yield the world of a cluster whose pods select these schedulers.
 
     Unless it `evicts`, decisions may name victims that stay.
@@ -93,7 +93,7 @@ def open_world(
         MemoryAnnotations(cluster),
         claims=claims,
     ) as engine:
-        yield World(cluster, engine, clock, evicted)
+        yield TimedCluster(cluster, engine, clock, evicted)
 
 
 class KindNumbers:

@@ -14,7 +14,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
-from kdsl.plan.columns.column import Array, ColumnValue, Mask, OutOfSteps, rows_of, take
+from kdsl.plan.columns.column import Array, ColumnsOutOfSteps, ColumnValue, Mask, rows_of, take
 from kdsl.plan.columns.traced import ColumnKey, amounts, is_traced
 
 MIN_ROWS: Final = 12
@@ -48,7 +48,7 @@ class Batch(Struct, eq=False):
         meter = self.frame[-1]
         meter.left -= steps
         if meter.left < 0:
-            raise OutOfSteps
+            raise ColumnsOutOfSteps
 
     def column(self, place: ColumnKey) -> NDArray[np.int64]:
         """Return the rows' values of a column of the snapshot."""

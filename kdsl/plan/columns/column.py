@@ -52,7 +52,7 @@ class NotColumnar(Exception):  # noqa: N818 - control flow, not an error
     """An expression has no column form; the expression around it is evaluated row by row."""
 
 
-class OutOfSteps(NotColumnar):
+class ColumnsOutOfSteps(NotColumnar):
     """The meter ran out; the scalar back end, with a meter per row, finds the rows that really ran out."""
 
 

@@ -46,10 +46,10 @@ from kdsl.plan.columns.column import (
     DTYPES,
     AllBad,
     Cards,
+    ColumnsOutOfSteps,
     ColumnValue,
     NotColumnar,
     Numbers,
-    OutOfSteps,
     Same,
     bad_of,
     either,
@@ -151,7 +151,7 @@ class Lowering:
             nonlocal fallback
             try:
                 return columnar(batch)
-            except OutOfSteps:
+            except ColumnsOutOfSteps:
                 raise
             except NotColumnar:
                 if fallback is None:

@@ -24,10 +24,10 @@ from kdsl.plan.columns.column import (
     AllBad,
     Coded,
     Column,
+    ColumnsOutOfSteps,
     ColumnValue,
     NotColumnar,
     Objects,
-    OutOfSteps,
     Same,
     either,
     encoded,
@@ -105,7 +105,7 @@ class Fallback:
                     frame[slot] = UNSET
             if meter.left < 0 and outer.is_of_each:
                 # One row ran out, which makes all others useless.
-                raise OutOfSteps
+                raise ColumnsOutOfSteps
             least, meter.left = min(least, meter.left), meter.limit
             return closure(frame)
 

@@ -14,7 +14,7 @@ from typing import Any
 from kdsl.base.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT, Quantity
 from kdsl.base.resources import CPU, Resources
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.plan.columns.traced import Input, Trace, Traced, Untraceable, refuse
+from kdsl.plan.columns.traced import Input, OperationTrace, Traced, Untraceable, refuse
 
 _Compare = Callable[[int, int], bool]
 
@@ -42,7 +42,7 @@ class InputAmount:
 
     __slots__ = ("_factor", "_input", "_trace", "_value")
 
-    def __init__(self, trace: Trace, source: Input, value: int, factor: int) -> None:
+    def __init__(self, trace: OperationTrace, source: Input, value: int, factor: int) -> None:
         self._trace = trace
         self._input = source
         self._value = value
@@ -84,9 +84,9 @@ class InputQuantity(Quantity):
 
     amount: int
     source: Input
-    trace: Trace
+    trace: OperationTrace
 
-    def __init__(self, trace: Trace, source: Input, amount: int) -> None:
+    def __init__(self, trace: OperationTrace, source: Input, amount: int) -> None:
         # The fields of a quantity are not set; the properties below replace them.
         object.__setattr__(self, "trace", trace)
         object.__setattr__(self, "source", source)
@@ -116,7 +116,7 @@ class InputResources(Resources):
 
     __slots__ = ("_inputs",)
 
-    def __init__(self, trace: Trace, attribute: str, resources: Resources) -> None:
+    def __init__(self, trace: OperationTrace, attribute: str, resources: Resources) -> None:
         self._inputs: Mapping[str, InputQuantity] = {
             name: InputQuantity(trace, Input(attribute, name), resources.amount(name)) for name in resources
         }
@@ -137,7 +137,7 @@ for _name in ("amounts", "max", "plus", "minus", "__add__", "__sub__", "_combine
     setattr(InputResources, _name, refuse)
 
 
-def pod_with_inputs(pod: PodInfo, trace: Trace, attributes: tuple[str, ...]) -> PodInfo:
+def pod_with_inputs(pod: PodInfo, trace: OperationTrace, attributes: tuple[str, ...]) -> PodInfo:
     """Return the pod with inputs in place of its amounts; `attributes` are those that hold resources."""
     inputs: dict[str, Any] = {name: InputResources(trace, name, getattr(pod, name)) for name in attributes}
     return pod.with_fields(**inputs)

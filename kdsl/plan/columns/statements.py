@@ -24,7 +24,7 @@ from kdsl.eval.scalar import UNSET, Frame
 from kdsl.eval.values import EvalError
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import AllBad, Bad, Coded, Mask, NotColumnar, OutOfSteps, Same, spread
+from kdsl.plan.columns.column import AllBad, Bad, Coded, ColumnsOutOfSteps, Mask, NotColumnar, Same, spread
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.distinct import Fallback
 from kdsl.plan.columns.logic import Operand, at_rows
@@ -188,7 +188,7 @@ class ColumnBlock:
                     if report_all:
                         found.reopen(before)
                     if len(found.failures) >= MAX_FAILURES:
-                        raise OutOfSteps  # the scalar back end finds the rows
+                        raise ColumnsOutOfSteps  # the scalar back end finds the rows
                     if found.is_over:
                         return
             except EvalError as error:
@@ -227,7 +227,7 @@ class ColumnBlock:
         def step(batch: Batch, found: Rejections) -> None:
             try:
                 reject(batch, found)
-            except OutOfSteps:
+            except ColumnsOutOfSteps:
                 raise
             except NotColumnar:
                 # The condition fails for an item, which is rare.

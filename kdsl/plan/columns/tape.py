@@ -35,7 +35,7 @@ from kdsl.plan.columns.traced import (
     ColumnKey,
     Input,
     Load,
-    Trace,
+    OperationTrace,
     Traced,
     Untraceable,
     amounts,
@@ -107,7 +107,7 @@ class Tape(Generic[M]):
     _loaded: tuple[object, list[Array] | None] = (None, None)
 
     @staticmethod
-    def of(trace: Trace, outputs: Sequence[Traced], meaning: M, cost: int) -> Tape[M]:
+    def of(trace: OperationTrace, outputs: Sequence[Traced], meaning: M, cost: int) -> Tape[M]:
         """Return a tape of the recorded values, without unused ones."""
         needed = {id(each) for each in (*outputs, *(guard.mask for guard in trace.guards))}
         for each in reversed(trace.values):
@@ -259,7 +259,7 @@ class Tapes(Generic[M]):
 
     def _record(self, batch: Batch, snapshot: LiveSnapshot, pod: PodInfo) -> Tape[M] | None:
         """Record an evaluation for a pod with inputs; None if it cannot be replayed for other rows."""
-        trace, rule = Trace(snapshot, batch.rows), self._rule
+        trace, rule = OperationTrace(snapshot, batch.rows), self._rule
         amounts_of = tuple(each for each in self._fields if isinstance(getattr(pod, each), Resources))
         frame = rule.new_frame()
         meter = frame[-1] = batch.frame[-1].full()

@@ -110,7 +110,9 @@ class Traced(NDArrayOperatorsMixin):
 
     __slots__ = ("cells", "is_exact", "origin", "range", "trace")
 
-    def __init__(self, trace: Trace, origin: object, cells: Any, range: Range | None, is_exact: bool) -> None:
+    def __init__(
+        self, trace: OperationTrace, origin: object, cells: Any, range: Range | None, is_exact: bool
+    ) -> None:
         self.trace = trace
         self.origin = origin
         self.cells = cells
@@ -165,7 +167,7 @@ class _Unreadable:
 UNREADABLE: Final[Any] = _Unreadable()
 
 
-class Trace:
+class OperationTrace:
     """The operations of one evaluation, for some rows of a snapshot. Equal operations are recorded once.
 
     It stands for the rows in a batch while the evaluation is recorded.
@@ -258,7 +260,7 @@ class Trace:
 
 def is_traced(values: object) -> bool:
     """Return whether an array records the operations on it."""
-    return isinstance(values, (Traced, Trace))
+    return isinstance(values, (Traced, OperationTrace))
 
 
 def is_exact(values: object) -> bool:

@@ -70,7 +70,7 @@ def names_of(demand: Demand, node: DeviceNode, request: DeviceRequest) -> dict[s
     return {"pod": demand.pod, "node": node, "policy": demand.policy, "request": request}
 
 
-class Listener(Protocol):
+class CardListener(Protocol):
     """A follower of the choice of cards for a container, without a part in it."""
 
     def begins(self, attempt: ContainerAttempt) -> None:

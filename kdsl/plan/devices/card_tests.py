@@ -18,7 +18,7 @@ from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value, equals
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.compile.template import text_in
-from kdsl.plan.devices.attempt import ContainerAttempt, Listener
+from kdsl.plan.devices.attempt import CardListener, ContainerAttempt
 from kdsl.plan.devices.card_columns import CardColumns, Step
 from kdsl.plan.devices.choice import CardCandidate, CardCharge, Earlier
 from kdsl.plan.devices.demand import CardClass, Verdict
@@ -190,7 +190,7 @@ class Walker:
     def _frames(self) -> tuple[Frame, Frame]:
         return self._tests.frames(self._attempt)
 
-    def walk(self, is_greedy: bool, listener: Listener | None) -> None:
+    def walk(self, is_greedy: bool, listener: CardListener | None) -> None:
         """Try the cards one after the other; a greedy chooser needs only as many as the request counts.
 
         EvalError if a step has no value, or if all together take too many steps.

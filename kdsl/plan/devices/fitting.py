@@ -14,7 +14,7 @@ from kdsl.cluster.devices.cards import Attributes, Card, DeviceGrant
 from kdsl.eval.ir import free_slots
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.compile.template import text_in
-from kdsl.plan.devices.attempt import ContainerAttempt, Listener, Unplaced
+from kdsl.plan.devices.attempt import CardListener, ContainerAttempt, Unplaced
 from kdsl.plan.devices.card_tests import CardTests, Walker
 from kdsl.plan.devices.choice import CardChoice, CardRefusal
 from kdsl.plan.devices.choosers import CHOOSERS, COUNTED, GREEDY, PAIRED, SILENT
@@ -149,7 +149,7 @@ class FitProgram:
             return None
 
     def fit(
-        self, attempt: ContainerAttempt, listener: Listener | None = None
+        self, attempt: ContainerAttempt, listener: CardListener | None = None
     ) -> tuple[DeviceGrant, ...] | Unplaced:
         """Return the cards of the container, or the reason against the node; see `Walker.walk`."""
         total = len(attempt.cards)

@@ -15,7 +15,7 @@ import numpy as np
 from kdsl.cluster.devices.cards import Card, DeviceGrant
 from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DeviceContainer, Phase
-from kdsl.plan.devices.attempt import ContainerAttempt, Listener, NodeCards, Unplaced
+from kdsl.plan.devices.attempt import CardListener, ContainerAttempt, NodeCards, Unplaced
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.program import DeviceProgram
@@ -34,7 +34,7 @@ def place(
     programs: Mapping[str, DeviceProgram],
     demand: Demand,
     at: NodeCards,
-    listener: Listener | None = None,
+    listener: CardListener | None = None,
     identity: Mapping[str, IdentityAnswers] | None = None,
 ) -> Placed | Unplaced:
     """Return the cards that the pod would get on a node; EvalError in a `value`.
@@ -63,7 +63,7 @@ class _Run:
     programs: Mapping[str, DeviceProgram]
     demand: Demand
     at: NodeCards
-    listener: Listener | None
+    listener: CardListener | None
     identity: Mapping[str, IdentityAnswers]
     cards: list[Card] = field(init=False)
     got: list[dict[str, Allotment]] = field(default_factory=list)

@@ -30,7 +30,7 @@ EarlyAnswer: TypeAlias = Status | Narrowed | None
 """The answer of a rule for all nodes: that of a predicate at PreFilter, or of a score at PreScore."""
 
 
-class Part(Struct, Generic[P], frozen=True, eq=False):
+class RulePart(Struct, Generic[P], frozen=True, eq=False):
     """A score, a predicate or one of its tightenings. `name` and `position` are those of the whole rule.
 
     `by_node_class` and `on_usage` describe the reads of a predicate with all its tightenings. So their
@@ -57,7 +57,7 @@ class Part(Struct, Generic[P], frozen=True, eq=False):
         return answers_of(live, plugin.dtype, self.by_node_class, self.on_usage, plugin.can_prefetch, is_new)
 
 
-Group: TypeAlias = tuple[tuple[Part[P], ...], Answers]
+Group: TypeAlias = tuple[tuple[RulePart[P], ...], Answers]
 """Parts whose answers are kept together, with these answers."""
 
 
@@ -69,7 +69,7 @@ class RuleEntry(Struct, Generic[P], frozen=True, eq=False):
 
     epoch: Epoch
     early: EarlyAnswer
-    parts: tuple[tuple[Part[P], Answers | None], ...]
+    parts: tuple[tuple[RulePart[P], Answers | None], ...]
 
     @property
     def nbytes(self) -> int:
@@ -96,8 +96,8 @@ class KeptRule(Generic[P]):
         self._applying: Callable[[CycleState], tuple[P, ...]] | None = applying
         by_node_class = all(reads_node_class_only(part.rule) for part in parts)
         on_usage = any("node.usage" in part.rule.reads for part in parts)
-        self.parts: tuple[Part[P], ...] = tuple(
-            Part(self.name, position, part, by_node_class, on_usage) for part in parts
+        self.parts: tuple[RulePart[P], ...] = tuple(
+            RulePart(self.name, position, part, by_node_class, on_usage) for part in parts
         )
         self.reads: frozenset[str] = frozenset().union(*(part.reads for part in parts))
         self._decides_early = any(part.decides_early for part in parts)
@@ -139,7 +139,7 @@ class KeptRules(Generic[P]):
 
     def asked(
         self, pod: PodInfo, nodes: NodeSet, is_new: bool
-    ) -> tuple[dict[str, Status | Narrowed], list[Group[P]], list[Part[P]]]:
+    ) -> tuple[dict[str, Status | Narrowed], list[Group[P]], list[RulePart[P]]]:
         """Return the early answers by rule, and the parts that apply: those with answers that are kept for
         the rule itself, and the others.
 
@@ -147,7 +147,7 @@ class KeptRules(Generic[P]):
         """
         early: dict[str, Status | Narrowed] = {}
         known: list[Group[P]] = []
-        others: list[Part[P]] = []
+        others: list[RulePart[P]] = []
         for rule in self._rules:
             if rule.memo is None:
                 others += rule.parts
@@ -164,13 +164,13 @@ class KeptRules(Generic[P]):
 
 
 def grouped(
-    parts: Sequence[Part[P]], live: LiveSnapshot, dtype: np.dtype[Any], is_new: bool
+    parts: Sequence[RulePart[P]], live: LiveSnapshot, dtype: np.dtype[Any], is_new: bool
 ) -> list[Group[P]]:
     """Return the parts in groups, by their reads of nodes, each with answers to fill.
 
     For a new signature nothing is kept, so they are one group: each part gets only the nodes that are left.
     """
-    groups: dict[tuple[bool, bool], list[Part[P]]] = {}
+    groups: dict[tuple[bool, bool], list[RulePart[P]]] = {}
     if is_new and parts:
         how = False not in [part.by_node_class for part in parts], True in [part.on_usage for part in parts]
         groups[how] = list(parts)

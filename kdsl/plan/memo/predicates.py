@@ -24,7 +24,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status, StatusColumn
 from kdsl.plan.compile.frames import PodFrames, nbytes_of
 from kdsl.plan.memo.answers import Uncached
-from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, Part, can_keep, grouped
+from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, RulePart, can_keep, grouped
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.memo.statuses import JoinedStatuses, NodeStatuses
@@ -214,7 +214,7 @@ class PredicateMemo:
 
 
 def _evaluate(
-    parts: Sequence[Part[PredicateRule]], entry: _Entry, pod: PodInfo, snapshot: Snapshot, rows: Rows
+    parts: Sequence[RulePart[PredicateRule]], entry: _Entry, pod: PodInfo, snapshot: Snapshot, rows: Rows
 ) -> NDArray[np.int32]:
     """Return the status of each row by these parts."""
     numbers = entry.table.numbers

@@ -22,7 +22,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import MAX_NODE_SCORE
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.compile.frames import PodFrames, nbytes_of
-from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, Part, can_keep, grouped
+from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, RulePart, can_keep, grouped
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
 from kdsl.plan.reads.epochs import Epoch
@@ -215,7 +215,7 @@ def _raw(
 
 
 def _sums(
-    parts: Sequence[Part[ScorePlugin]], pod: PodInfo, snapshot: Snapshot, frames: PodFrames, rows: Rows
+    parts: Sequence[RulePart[ScorePlugin]], pod: PodInfo, snapshot: Snapshot, frames: PodFrames, rows: Rows
 ) -> NDArray[np.int64]:
     """Add up plain scores with their weights; `_OUT_OF_RANGE` marks a sum with a score out of range."""
     nodes = NodeSet(snapshot, rows)

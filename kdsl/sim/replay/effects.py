@@ -9,7 +9,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.explain.differences import node_of
-from kdsl.records.steps import ObjectGone, ObjectSet, PodGone, PodPlaced, Step, StepChange
+from kdsl.records.steps import ObjectGone, ObjectPut, PodGone, PodPlaced, Step, StepChange
 from kdsl.sim.replay.survey import identity
 
 
@@ -110,9 +110,9 @@ class RecordedEffects:
                 return pod.key in self._given and not self.is_known(pod)
             case PodGone(pod):
                 return pod.key in undone and not self._is_victim
-            case ObjectSet(PersistentVolumeClaim() as claim):
+            case ObjectPut(PersistentVolumeClaim() as claim):
                 return key_of(claim) in self._claims
-            case ObjectSet(PersistentVolume() as volume):
+            case ObjectPut(PersistentVolume() as volume):
                 reference = volume.spec.claim_ref
                 return reference is not None and f"{reference.namespace}/{reference.name}" in self._claims
             case ObjectGone(PersistentVolumeClaim.KIND, key):

@@ -93,7 +93,7 @@ def replay_independent(
 
 
 def _difference(
-    attempt: Attempt, was: Decided, is_: Decided, old: Judge | None, new: Judge
+    attempt: Attempt, was: Decided, is_: Decided, old: AttemptReplayer | None, new: AttemptReplayer
 ) -> Difference | None:
     before, after = node_of(was.decision), node_of(is_.decision)
     cards, rooms = (was.cards, is_.cards), (room_of(was.decision), room_of(is_.decision))
@@ -114,7 +114,7 @@ def _difference(
     return Difference(attempt.number, attempt.pod.key, kind, before, after, cause, cards, rooms)
 
 
-class Judge:
+class AttemptReplayer:
     """Decides attempts of a record without any effect on its cluster."""
 
     def __init__(
@@ -171,7 +171,7 @@ def _judges(
     survey: Survey,
     manifests: Mapping[ObjectId, Manifest],
     keys: frozenset[str],
-) -> Iterator[tuple[Judge | None, Judge]]:
+) -> Iterator[tuple[AttemptReplayer | None, AttemptReplayer]]:
     old, new = sides
     with _judge(new, survey, manifests, keys) as after:
         if old is None:
@@ -184,7 +184,7 @@ def _judges(
 @contextmanager
 def _judge(
     side: Side, survey: Survey, manifests: Mapping[ObjectId, Manifest], keys: frozenset[str]
-) -> Iterator[Judge]:
+) -> Iterator[AttemptReplayer]:
     cluster, clock = ClusterCache(), ManualClock()
     ports = _Ports(GivenAnnotations(cluster), _LentVolumes(cluster), _LentClaims(cluster), keys)
     settings = narrowed(side.rules, side.settings, survey.schedulers)
@@ -200,7 +200,7 @@ def _judge(
         manifests=shown,
         claims=ports.claims,
     ) as engine:
-        yield Judge(side, engine, cluster, clock, ports)
+        yield AttemptReplayer(side, engine, cluster, clock, ports)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import parse_qsl
 
-from kdsl.sandbox import Request
+from kdsl.sandbox import RecordedRequest
 
 from tests.conformance.scheduler import reads
 from tests.conformance.scheduler.actors import HOST
@@ -133,7 +133,7 @@ def _sent(played: Played, *, with_lease_reads: bool) -> Iterator[Write]:
             )  # fmt: skip
 
 
-def _query(request: Request) -> dict[str, str]:
+def _query(request: RecordedRequest) -> dict[str, str]:
     return dict(parse_qsl(request.query, keep_blank_values=True))
 
 
@@ -302,7 +302,7 @@ def _question(body: Json, words: Words | None, known: Iterable[str]) -> str:
     return json.dumps(_plain_document(body, words, known))
 
 
-def _reads(scenario: Scenario, requests: list[Request]) -> Iterator[Finding]:
+def _reads(scenario: Scenario, requests: list[RecordedRequest]) -> Iterator[Finding]:
     old = reads.forms(
         (step.what["path"], step.what.get("query") or {})
         for step in scenario.steps

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from kdsl.sandbox import Answer, BreakWatch, Delay, Faults, LoseAnswer, LoseRequest, Request
+from kdsl.sandbox import Answer, BreakWatch, Delay, Faults, LoseAnswer, LoseRequest, RecordedRequest
 from kdsl.sandbox.faults import Action
 
 from tests.conformance.scheduler.recording import Scenario, Step
@@ -61,7 +61,7 @@ class Occurrences:
     seen: Counter[Key] = field(default_factory=Counter)
     numbers: dict[int, int] = field(default_factory=dict)
 
-    def number(self, request: Request) -> int:
+    def number(self, request: RecordedRequest) -> int:
         """Return how many requests of its key came before it."""
         if id(request) not in self.numbers:
             key = key_of(request.method, request.path)
@@ -92,7 +92,7 @@ def install_read(step: Step, faults: Faults) -> None:
 
 
 def _add(faults: Faults, occurrences: Occurrences, key: Key, number: int, action: Action) -> None:
-    def applies(request: Request) -> bool:
+    def applies(request: RecordedRequest) -> bool:
         return key_of(request.method, request.path) == key and occurrences.number(request) == number
 
     faults.once(applies, action)

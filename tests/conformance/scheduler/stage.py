@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kdsl.sandbox import Answer, Request, Sandbox
+from kdsl.sandbox import Answer, RecordedRequest, Sandbox
 from kdsl.sandbox.errors import ApiError
 
 from tests.conformance.scheduler import recorded_faults
@@ -39,7 +39,7 @@ _NOWHERE = "http://127.0.0.1:9"
 class Played:
     """The result of a scenario in this process."""
 
-    requests: list[Request]
+    requests: list[RecordedRequest]
     """Of the scheduler, since it was idle, or from its start where the recording begins there."""
     words: Words
     read: list[tuple[Step, Any]] = field(default_factory=list)

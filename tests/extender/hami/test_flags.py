@@ -14,7 +14,7 @@ import uvloop
 from kdsl.app import Settings
 from kdsl.base.errors import InvalidInputError
 from kdsl.config.hami import DeviceProfile
-from kdsl.extender.behaviours import Kind
+from kdsl.extender.behaviours import BehaviourKind
 from kdsl.extender.hami import flags
 from kdsl.extender.hami.behaviour import HamiBehaviour
 from kdsl.extender.hami.options import HamiOptions
@@ -204,7 +204,7 @@ def test_a_changed_device_configuration_takes_effect(tmp_path: Path) -> None:
                 return made[0]
 
             sources = flags.DeviceSources(devices=path, profile=DeviceProfile("mine", has_devices_only=True))
-            service = ExtenderService(ExtenderOptions(), Kind(make))
+            service = ExtenderService(ExtenderOptions(), BehaviourKind(make))
             instance = await world.world.start(service, sources=sources, serving=PLAIN, advises=True)
             extender = Extender(instance, made[0])
 

@@ -7,7 +7,7 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.extender.hami.reservations import Reservations
-from kdsl.live.changes import Change, LivePod, Verb
+from kdsl.live.changes import LivePod, ObjectChange, Verb
 
 RECORD = "hami.io/vgpu-devices-allocated"
 
@@ -19,8 +19,8 @@ def pod(time: int | None = None, node: str = "n1", uid: str = "u1", **fields: st
     return PodInfo("a", uid=uid, annotations=FrozenMap(written), **fields)
 
 
-def change(thing: PodInfo, verb: Verb = Verb.PUT) -> Change:
-    return Change(verb, "pods", thing.key, thing.uid, "1", LivePod(thing, "1"))
+def change(thing: PodInfo, verb: Verb = Verb.PUT) -> ObjectChange:
+    return ObjectChange(verb, "pods", thing.key, thing.uid, "1", LivePod(thing, "1"))
 
 
 class Held:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from kdsl.extender.hami.roles import LEADER, ROLE, Replica, Roles
-from kdsl.live.http import Answer, Request
+from kdsl.live.http import HttpAnswer, HttpRequest
 
 PODS = "/api/v1/namespaces/kube-system/pods"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/hami-scheduler"
@@ -23,14 +23,14 @@ class Server:
         self.holder, self.renewed = holder, "1"
         self.roles: dict[str, str] = {}
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
         if request.method == self.refused:
-            return Answer(403)
+            return HttpAnswer(403)
         if request.path == LEASE:
             if not self.holder:
-                return Answer(404)
+                return HttpAnswer(404)
             spec = {"holderIdentity": self.holder, "leaseDurationSeconds": 15, "renewTime": self.renewed}
-            return Answer(200, json.dumps({"spec": spec}).encode())
+            return HttpAnswer(200, json.dumps({"spec": spec}).encode())
         if request.method == "GET":
             assert request.path == PODS
             assert request.query == (("labelSelector", "app.kubernetes.io/component=hami-scheduler"),)
@@ -43,11 +43,11 @@ class Server:
                 }
                 for name in ("pod-1", "pod-10")
             ]
-            return Answer(200, json.dumps({"items": items}).encode())
+            return HttpAnswer(200, json.dumps({"items": items}).encode())
         assert request.method == "PATCH"
         name = request.path.removeprefix(f"{PODS}/")
         self.roles[name] = json.loads(request.body)["metadata"]["labels"][ROLE]
-        return Answer(200)
+        return HttpAnswer(200)
 
 
 def roles(server: Server, lease: str = "hami-scheduler", now: list[float] | None = None) -> Roles:

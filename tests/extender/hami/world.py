@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from kdsl.app import Settings, build_scheduler
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.extender.behaviours import Kind
+from kdsl.extender.behaviours import BehaviourKind
 from kdsl.extender.hami.behaviour import HamiBehaviour
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.service import ExtenderOptions, ExtenderService
@@ -143,7 +143,7 @@ class Cluster:
             made.append(HamiBehaviour(host, options or HamiOptions()))
             return made[0]
 
-        service = ExtenderService(ExtenderOptions(), Kind(make))
+        service = ExtenderService(ExtenderOptions(), BehaviourKind(make))
         sources = Given(rules, settings)
         instance = await self.world.start(service, sources=sources, serving=PLAIN, advises=True)
         self.extenders.append(Extender(instance, made[0]))

@@ -5,34 +5,34 @@ from __future__ import annotations
 import pytest
 from kdsl.base.span import Source, Span
 from kdsl.eval.values import Timestamp
-from kdsl.lab.inputs.cells import Column, Kind, RowError, Unit, reader_of, shown
+from kdsl.lab.inputs.cells import Column, ColumnType, RowError, Unit, reader_of, shown
 
 SPAN = Span(Source("mapping.yaml", ""), 0, 0)
 
 
-def _read(kind: Kind, text: str, **more: object) -> object:
+def _read(kind: ColumnType, text: str, **more: object) -> object:
     return reader_of(Column("c", kind, SPAN, "c", **more))(text)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
-        (Kind.TEXT, "", ""),
-        (Kind.TEXT, " é\0", " é\0"),
-        (Kind.INT, "-17", -17),
-        (Kind.INT, "9223372036854775807", 2**63 - 1),
-        (Kind.INT, "3.0", 3),
-        (Kind.FLOAT, ".5", 0.5),
-        (Kind.FLOAT, "29.296875", 29.296875),
-        (Kind.FLOAT, "1e3", 1000.0),
-        (Kind.BOOL, "True", True),
-        (Kind.BOOL, "0", False),
-        (Kind.TIME, "1970-01-02", 86_400 * 10**9),
-        (Kind.TIME, "1970-01-01 00:00:01.5", 1_500_000_000),
-        (Kind.TIME, "1970-01-01T01:00:00+01:00", 0),
+        (ColumnType.TEXT, "", ""),
+        (ColumnType.TEXT, " é\0", " é\0"),
+        (ColumnType.INT, "-17", -17),
+        (ColumnType.INT, "9223372036854775807", 2**63 - 1),
+        (ColumnType.INT, "3.0", 3),
+        (ColumnType.FLOAT, ".5", 0.5),
+        (ColumnType.FLOAT, "29.296875", 29.296875),
+        (ColumnType.FLOAT, "1e3", 1000.0),
+        (ColumnType.BOOL, "True", True),
+        (ColumnType.BOOL, "0", False),
+        (ColumnType.TIME, "1970-01-02", 86_400 * 10**9),
+        (ColumnType.TIME, "1970-01-01 00:00:01.5", 1_500_000_000),
+        (ColumnType.TIME, "1970-01-01T01:00:00+01:00", 0),
     ],
 )
-def test_a_cell_becomes_a_value(kind: Kind, text: str, value: object) -> None:
+def test_a_cell_becomes_a_value(kind: ColumnType, text: str, value: object) -> None:
     assert _read(kind, text) == value
 
 
@@ -48,30 +48,30 @@ def test_a_cell_becomes_a_value(kind: Kind, text: str, value: object) -> None:
     ],
 )
 def test_times_are_exact_numbers_of_a_unit(unit: Unit, text: str, nanoseconds: int) -> None:
-    assert _read(Kind.TIME, text, unit=unit) == nanoseconds
+    assert _read(ColumnType.TIME, text, unit=unit) == nanoseconds
 
 
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        (Kind.INT, ""),
-        (Kind.INT, "1.5"),
-        (Kind.INT, "9223372036854775808"),
-        (Kind.INT, "٣"),
-        (Kind.INT, "1_000"),
-        (Kind.INT, "9" * 5000),
-        (Kind.FLOAT, "nan"),
-        (Kind.FLOAT, "inf"),
-        (Kind.FLOAT, "1e999"),
-        (Kind.FLOAT, "0x10"),
-        (Kind.BOOL, "yes"),
-        (Kind.TIME, "0000-01-01"),
-        (Kind.TIME, "tomorrow"),
-        (Kind.TIME, ""),
-        (Kind.TEXT, "\udcff"),
+        (ColumnType.INT, ""),
+        (ColumnType.INT, "1.5"),
+        (ColumnType.INT, "9223372036854775808"),
+        (ColumnType.INT, "٣"),
+        (ColumnType.INT, "1_000"),
+        (ColumnType.INT, "9" * 5000),
+        (ColumnType.FLOAT, "nan"),
+        (ColumnType.FLOAT, "inf"),
+        (ColumnType.FLOAT, "1e999"),
+        (ColumnType.FLOAT, "0x10"),
+        (ColumnType.BOOL, "yes"),
+        (ColumnType.TIME, "0000-01-01"),
+        (ColumnType.TIME, "tomorrow"),
+        (ColumnType.TIME, ""),
+        (ColumnType.TEXT, "\udcff"),
     ],
 )
-def test_other_cells_are_errors_of_the_column(kind: Kind, text: str) -> None:
+def test_other_cells_are_errors_of_the_column(kind: ColumnType, text: str) -> None:
     with pytest.raises(RowError) as error:
         _read(kind, text)
     assert error.value.place == "c"
@@ -80,20 +80,20 @@ def test_other_cells_are_errors_of_the_column(kind: Kind, text: str) -> None:
 @pytest.mark.parametrize("text", ["1e400", "9223372036854775807", "1e19", "-1e12"])
 def test_numbers_beyond_the_years_are_no_times(text: str) -> None:
     with pytest.raises(RowError, match="is not a time in s"):
-        _read(Kind.TIME, text, unit=Unit.S)
+        _read(ColumnType.TIME, text, unit=Unit.S)
 
 
 def test_an_empty_cell_of_an_optional_column_has_no_value() -> None:
-    assert _read(Kind.FLOAT, "", is_optional=True) is None
-    assert _read(Kind.TEXT, "NA", is_optional=True, empty=frozenset({"NA"})) is None
-    assert _read(Kind.TEXT, "", is_optional=True, empty=frozenset({"NA"})) == ""
+    assert _read(ColumnType.FLOAT, "", is_optional=True) is None
+    assert _read(ColumnType.TEXT, "NA", is_optional=True, empty=frozenset({"NA"})) is None
+    assert _read(ColumnType.TEXT, "", is_optional=True, empty=frozenset({"NA"})) == ""
     # An optional time is wrapped, since the language unwraps it.
-    assert _read(Kind.TIME, "2", is_optional=True, unit=Unit.S) == Timestamp(2 * 10**9)
+    assert _read(ColumnType.TIME, "2", is_optional=True, unit=Unit.S) == Timestamp(2 * 10**9)
 
 
 def test_an_empty_cell_of_another_column_is_an_error() -> None:
     with pytest.raises(RowError, match="not optional"):
-        _read(Kind.TEXT, "NA", empty=frozenset({"NA"}))
+        _read(ColumnType.TEXT, "NA", empty=frozenset({"NA"}))
 
 
 def test_messages_show_cells_short_and_printable() -> None:

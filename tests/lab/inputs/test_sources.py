@@ -17,7 +17,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.lab.experiment import TraceFiles, experiment_schema, load_experiment
 from kdsl.lab.inputs.plain import plain_trace
-from kdsl.lab.inputs.sources import Form, OtherTrace, read_timed
+from kdsl.lab.inputs.sources import OtherTrace, TraceForm, read_timed
 from kdsl.lab.rules import rules_of
 from kdsl.lab.running import CARDS_LABEL, run, workload_of
 from kdsl.lab.sweep import sweep
@@ -88,7 +88,7 @@ def _openb(folder: Path) -> Path:
 def test_a_mapping_of_openb_tables_gives_the_decisions_of_the_tables(tmp_path: Path) -> None:
     path = _openb(tmp_path)
     tables, _ = read_trace(tmp_path / "nodes.csv", tmp_path / "pods.csv")
-    mapped = plain_trace(read_timed(OtherTrace(Form.MAPPING, path)).workload)
+    mapped = plain_trace(read_timed(OtherTrace(TraceForm.MAPPING, path)).workload)
     # Models are a set: the order in which they are written has no meaning.
     assert [pod.models for pod in mapped.pods if pod.models] == ["T4", "P100|T4"]
     assert mapped.nodes == tables.nodes and mapped.typical == tables.typical
@@ -111,7 +111,7 @@ def test_pods_and_clones_keep_their_specs(tmp_path: Path) -> None:
     write_small(tmp_path)
     path = write_mapping(tmp_path, pods, {**OPENB["nodes"], "labels": {"zone": '"w"'}})
     trace = prepared(
-        plain_trace(read_timed(OtherTrace(Form.MAPPING, path)).workload), 1, Preparation(load=2.0)
+        plain_trace(read_timed(OtherTrace(TraceForm.MAPPING, path)).workload), 1, Preparation(load=2.0)
     )
     workload = workload_of(trace)
     assert {node.labels["zone"] for node in workload.nodes} == {"w"}
@@ -140,7 +140,7 @@ def test_an_experiment_runs_on_a_mapping(tmp_path: Path) -> None:
 def test_the_digest_covers_every_file(tmp_path: Path) -> None:
     folder = tmp_path / "mappings"
     copytree(EXAMPLES, folder)
-    trace = OtherTrace(Form.MAPPING, folder / "google-2019.yaml")
+    trace = OtherTrace(TraceForm.MAPPING, folder / "google-2019.yaml")
     files = [name for name, _ in source_digests(trace)["mapping"]]
     assert files == [
         "google-2019.yaml",
@@ -152,7 +152,7 @@ def test_the_digest_covers_every_file(tmp_path: Path) -> None:
     snapshots.mkdir()
     for name in ("2026-11-01T00-00-00Z.json", "2026-11-02T00-00-00Z.yaml", "notes.txt"):
         (snapshots / name).write_text("{}", encoding="utf-8")
-    found = source_digests(OtherTrace(Form.SNAPSHOTS, snapshots))["snapshots"]
+    found = source_digests(OtherTrace(TraceForm.SNAPSHOTS, snapshots))["snapshots"]
     assert [name for name, _ in found] == ["2026-11-01T00-00-00Z.json", "2026-11-02T00-00-00Z.yaml"]
 
 
@@ -186,12 +186,12 @@ def test_a_trace_has_one_form(tmp_path: Path, trace: dict[str, str], title: str)
 def test_the_forms_of_an_experiment(tmp_path: Path) -> None:
     path = _experiment(tmp_path, a={"snapshots": "s"}, b={"watch": "w.jsonl"}, c={"nodes": "n", "pods": "p"})
     assert load_experiment(path).traces == {
-        "a": OtherTrace(Form.SNAPSHOTS, tmp_path / "s"),
-        "b": OtherTrace(Form.WATCH, tmp_path / "w.jsonl"),
+        "a": OtherTrace(TraceForm.SNAPSHOTS, tmp_path / "s"),
+        "b": OtherTrace(TraceForm.WATCH, tmp_path / "w.jsonl"),
         "c": TraceFiles(tmp_path / "n", tmp_path / "p"),
     }
     properties = experiment_schema()["properties"]["traces"]["additionalProperties"]["properties"]
-    assert set(properties) == {"nodes", "pods", "generate", *Form}
+    assert set(properties) == {"nodes", "pods", "generate", *TraceForm}
 
 
 def test_pods_of_the_start_stay_on_their_nodes() -> None:
@@ -235,7 +235,7 @@ def test_a_recorded_simulation_reads_back_as_the_same_pods(tmp_path: Path) -> No
     path = EXAMPLES / "alibaba-2020.yaml"
     ended = kdsl("simulate", "--format", "mapping", "--cluster", str(path), "--record", str(record))
     assert ended.exit_code == 0
-    reading = read_timed(OtherTrace(Form.MAPPING, path), keeps_manifests=True)
+    reading = read_timed(OtherTrace(TraceForm.MAPPING, path), keeps_manifests=True)
     read = read_values(reading.manifests.values())
     assert not read.diagnostics
     again = {info.key: info for info in map(PodInfo.of, read.pods)}
@@ -292,7 +292,7 @@ def test_a_mapping_runs_over_time(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump({**timed, "traces": traces, "time": {}}), encoding="utf-8")
     done = sweep(load_experiment(path), tmp_path / "out")
     assert done.failures == ()
-    arrivals = read_timed(OtherTrace(Form.MAPPING, mapping)).workload.arrivals
+    arrivals = read_timed(OtherTrace(TraceForm.MAPPING, mapping)).workload.arrivals
     for row in parquet.read_table(done.table).to_pylist():
         assert row["pods"] == len(arrivals)
         assert row["started"] > 0

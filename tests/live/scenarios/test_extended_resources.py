@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from kdsl.cluster.resource_claims.extended_claims import ANNOTATION
-from kdsl.sandbox import Answer, Match, Request
+from kdsl.sandbox import Answer, Match, RecordedRequest
 from kdsl.sandbox.resources import named
 
 from tests.live.scenarios.devices import CLAIMS, gpus
@@ -23,7 +23,7 @@ async def _pod_with_gpu(world: World, name: str = "a") -> None:
     await world.pod(name, containers=[{"name": "c", "image": "i", "resources": amounts}])
 
 
-def _time(request: Request) -> float:
+def _time(request: RecordedRequest) -> float:
     return request.at
 
 

@@ -28,7 +28,7 @@ from kdsl.live.options import RunOptions, ServingOptions
 from kdsl.live.process import SchedulerProcess
 from kdsl.live.services import Service
 from kdsl.reload import Reloaded, Sources
-from kdsl.sandbox import Request, Sandbox, SandboxOptions
+from kdsl.sandbox import RecordedRequest, Sandbox, SandboxOptions
 from kdsl.sandbox.resources import PODS, RESOURCES, Resource, named
 from kdsl.sandbox.tokens import ADMIN
 
@@ -223,11 +223,11 @@ class World:
 
     # ---- what was asked of the server --------------------------------------------------------------------
 
-    def requests(self, method: str = "*", path: str = "*", since: float = 0) -> list[Request]:
+    def requests(self, method: str = "*", path: str = "*", since: float = 0) -> list[RecordedRequest]:
         """Return the scheduler's requests, oldest first."""
         return [each for each in self.sandbox.recorder.matching(method, path) if each.at >= since]
 
-    def bindings(self, name: str = "*") -> list[Request]:
+    def bindings(self, name: str = "*") -> list[RecordedRequest]:
         """Return the bindings of pods that were asked for."""
         return self.requests("POST", f"*/pods/{name}/binding")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from kdsl.report.diagnostics import render
-from kdsl.testing.coverage import Coverage, Point
+from kdsl.testing.coverage import Coverage, CoveragePoint
 from kdsl.testing.render import results_text
 from kdsl.testing.suite import coverage_of, read_suite, run_suite
 
@@ -44,5 +44,5 @@ def test_every_vendor_is_under_test(coverage: Coverage) -> None:
         assert (seen >= {"true", "false"}) is (path.stem not in WITHOUT_DEVICES), path
 
 
-def place(point: Point) -> Path:
+def place(point: CoveragePoint) -> Path:
     return Path(point.span.source.path).resolve()
