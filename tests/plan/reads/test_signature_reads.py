@@ -121,6 +121,30 @@ predicate P { require node.unschedulable else "no" }
     assert len(queue._admitted) == 2
 
 
+@pytest.mark.parametrize(
+    ("let", "condition"),
+    [
+        ('"held" in pod.labels', "!own"),
+        ("pod.labels", "own.size() == 0"),
+        ('pod.annotations[?"held"].orValue("no")', 'own == "no"'),
+    ],
+)
+def test_an_admission_depends_on_the_labels_of_lets(let: str, condition: str) -> None:
+    text = f"""
+queue Q {{
+  let own = {let}
+  order by pod.priority desc
+  admit when {condition} else "held"
+}}
+profile p {{ scheduler "t" queue Q predicates {{ P }} }}
+predicate P {{ require node.unschedulable else "no" }}
+"""
+    queue = compile_rules(text).queue
+    held = FrozenMap({"held": ""})
+    assert queue.pre_enqueue(PodInfo("a")) is None
+    assert queue.pre_enqueue(PodInfo("b", labels=held, annotations=held)) is not None
+
+
 def test_labels_are_followed_into_functions() -> None:
     text = """
 fn own(p: Pod): bool = "a" in p.labels
