@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
+
+import numpy as np
 
 from kdsl.check.model.typed import Aggregate, Comprehension, FieldOf, Macro, TypedExpr, Var
 from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar.frame import Closure, Compile, Frame
 from kdsl.eval.scalar.logic import checked_truth
-from kdsl.eval.scalar.meter import spend
+from kdsl.eval.scalar.meter import Meter, spend
 from kdsl.eval.values import Value
 
 AtOnce = Callable[[Frame, NodeList], Value]
@@ -31,6 +33,9 @@ QUANTIFIERS: Final[Mapping[Macro, Callable[[int, int], bool]]] = {
     Macro.EXISTS_ONE: lambda chosen, _: chosen == 1,
 }
 """Whether a macro holds, by the number of nodes for which its condition does, and the number of all."""
+
+_LEAST_PAYING: Final = 16
+"""At least one in so many nodes pays for a quantifier at once: the work of all is done."""
 
 
 def is_over_nodes(expr: Comprehension) -> bool:
@@ -84,7 +89,8 @@ def compile_quantifier(
     one_by_one: Closure,
 ) -> Closure:
     """Compile one of `QUANTIFIERS` over nodes; `one_by_one` is the macro over any list."""
-    iterable, holds = compile(expr.iterable), QUANTIFIERS[expr.macro]
+    iterable, macro = compile(expr.iterable), expr.macro
+    holds = QUANTIFIERS[macro]
     at_once: AtOnce | None = None
 
     def evaluate(frame: Frame) -> Value:
@@ -93,9 +99,23 @@ def compile_quantifier(
         if nodes.__class__ is NodeList:
             if at_once is None:
                 at_once = lower(expr, compile, needs, answer_slot)
+            meter: Meter = frame[-1]
+            before = meter.left
             chosen = at_once(frame, nodes)
+            paid, meter.left = before - meter.left, before
             if chosen is not None:
+                # One by one, a node after the one that decides takes no steps but the first.
+                later = len(nodes) - max(_visited(macro, chosen, nodes), len(nodes) // _LEAST_PAYING)
+                meter.left -= paid - later * (paid // len(nodes) - 1)
                 return holds(len(chosen), len(nodes))
         return one_by_one(frame)
 
     return evaluate
+
+
+def _visited(macro: Macro, chosen: Sequence[Value], nodes: NodeList) -> int:
+    """Return the number of nodes that a quantifier visits one by one; `chosen` are those that hold."""
+    if macro is Macro.EXISTS_ONE or len(chosen) == (len(nodes) if macro is Macro.ALL else 0):
+        return len(nodes)
+    held = np.isin(nodes.nodes.rows, chosen.nodes.rows) if isinstance(chosen, NodeList) else np.zeros(1, bool)
+    return int(np.argmax(held if macro is Macro.EXISTS else ~held)) + 1

@@ -6,6 +6,7 @@ Pods with equal keys get equal answers, for equal steps. So do bodies that captu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from operator import attrgetter
@@ -32,6 +33,8 @@ PodKey: TypeAlias = Callable[[PodInfo], Hashable]
 PodKeyOf: TypeAlias = Callable[[Iterable[Value]], PodKey]
 """Returns the key of a pod, given the values with selectors that a body captures."""
 
+MAX_MAP_KEYS: Final = 32
+"""The most keys of a map whose values are facts of their own: a pod has fewer labels than rules may read."""
 MAX_LABEL_KEYS: Final = 8
 """The most label keys of a narrow pod key."""
 MAX_NARROW_KEYS: Final = 256
@@ -54,6 +57,13 @@ class PodFact(NamedTuple):
         """Return the fact of a pod; None if the map does not have the key."""
         value = getattr(pod, self.attribute)
         return value if self.key is None else value.entries.get(self.key)
+
+
+def whole_if_many(facts: Sequence[PodFact]) -> tuple[PodFact, ...]:
+    """Return facts with a map as a whole in place of its values at more than `MAX_MAP_KEYS` keys."""
+    number = Counter([fact.attribute for fact in facts])
+    bounded = [fact if number[fact.attribute] <= MAX_MAP_KEYS else PodFact(fact.attribute) for fact in facts]
+    return tuple(dict.fromkeys(bounded))
 
 
 class PodFacts(Struct, frozen=True):
@@ -167,7 +177,7 @@ class _Reads:
         """Return the key of a pod with these reads."""
         used = {_SELECTED.get(field, field) for field in self.by_method}
         fields = sorted(self.by_field | used)
-        keys = sorted([each for each in self.by_key if each.attribute not in self.by_field])
+        keys = whole_if_many(sorted([each for each in self.by_key if each.attribute not in self.by_field]))
         if not (self.by_field or keys):
             return attrgetter(*fields) if fields else lambda pod: None
         if used or self.by_field & self._maps:

@@ -28,7 +28,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.catalog import CatalogWord
 from kdsl.cluster.snapshot.node_classes import NODE_CLASS_FIELDS
 from kdsl.cluster.snapshot.snapshot import Snapshot
-from kdsl.eval.scalar.pod_keys import PodFact, PodFacts
+from kdsl.eval.scalar.pod_keys import PodFact, PodFacts, whole_if_many
 from kdsl.eval.views import attribute_of
 from kdsl.plan.reads.signature_reads import split_word
 
@@ -68,7 +68,7 @@ class Dependencies:
         pod = {word for word in reads if word.startswith(_POD)}
         if reads - pod - _KNOWN or reads & _UNIQUE:
             return None
-        facts = tuple(map(_fact, sorted(pod)))
+        facts = whole_if_many([*map(_fact, sorted(pod))])
         catalog = tuple(sorted(reads & _CATALOG))
         return cls(facts, _USAGE in reads, _IMAGES in reads, _NODES in reads, catalog)
 

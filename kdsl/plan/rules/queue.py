@@ -62,7 +62,8 @@ class QueuePlugin:
             for admit in rule.admit
         ]
         parts = [part for each in rule.admit for part in (each.condition, *each.reason.holes)]
-        reads = signature_reads(reads_of(parts), parts, functions.fns)
+        values = [let.value for let in rule.lets]
+        reads = signature_reads(reads_of(parts), (*parts, *values), functions.fns)
         # Admission is kept by signature, unless it depends on more than the pod.
         self._admission = Dependencies.of(reads) if all(each.startswith("pod.") for each in reads) else None
         self._admitted: dict[Hashable, Status | None] = {}

@@ -21,7 +21,7 @@ from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.objects.taints import Taint
 from kdsl.cluster.snapshot.groups import PodGroup
 from kdsl.eval.scalar.frame import UNSET
-from kdsl.eval.scalar.pod_keys import MAX_LABEL_KEYS, PodKeyOf, label_keys_of, pod_key_of
+from kdsl.eval.scalar.pod_keys import MAX_LABEL_KEYS, MAX_MAP_KEYS, PodKeyOf, label_keys_of, pod_key_of
 from kdsl.eval.views import READ_OF_PODS, attribute_of
 
 from tests.cluster.build import pod_info
@@ -125,6 +125,13 @@ def test_a_map_that_is_also_read_as_a_whole_is_in_the_pod_key() -> None:
     body = 'p.labels[?"app"] == pod.labels[?"app"] && p.labels.size() > 1'
     other = POD.with_fields(labels=FrozenMap({"app": "x"}))
     assert pod_key(body, other) != pod_key(body, POD)
+
+
+@pytest.mark.parametrize(("count", "is_alike"), [(MAX_MAP_KEYS, True), (MAX_MAP_KEYS + 1, False)])
+def test_a_map_that_is_read_at_many_keys_is_in_the_pod_key_as_a_whole(count: int, is_alike: bool) -> None:
+    body = " && ".join([f'!("k{at}" in p.labels)' for at in range(count)])
+    other = POD.with_fields(labels=FrozenMap({"app": "z"}))
+    assert (pod_key(body, other) == pod_key(body, POD)) is is_alike
 
 
 def test_the_pod_key_holds_the_order_of_maps_that_a_loop_shows() -> None:

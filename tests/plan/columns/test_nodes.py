@@ -166,6 +166,25 @@ def test_a_quantifier_visits_no_node_if_columns_decide(monkeypatch: pytest.Monke
         assert set(scores(body, PodInfo("p"), nodes, at_once=True)) == {most}
 
 
+@pytest.mark.parametrize(
+    "quantifier",
+    [
+        "cluster.nodes.exists(n, {} && n.podCount == 0)",
+        '!cluster.nodes.all(n, {} && n.name == "x")',
+        # Most nodes fail, and the first makes up for them.
+        "cluster.nodes.exists(n, {} || 1 / n.podCount == 2)",
+    ],
+)
+def test_a_quantifier_that_the_first_node_decides_takes_few_steps(quantifier: str) -> None:
+    labels = [{"k": str(at % 2)} if at != 9 else {} for at in range(32)]
+    nodes = nodes_of(*[node(f"n{at}", labels=each) for at, each in enumerate(labels)])
+    # One by one each takes 38 steps, 32 for the visits and 6 for the first node; 7 for each node are 224.
+    each = quantifier.format('hasAll(n, ["k", "k", "k", "k", "k"])')
+    body = f"value {' && '.join([each] * 6)} ? 1 : 2"
+    for at_once in (False, True):
+        assert scores(body, PodInfo("p"), nodes, at_once, Steps(node=400, pod=400)) == [1] * 32
+
+
 def test_a_key_of_an_item_of_the_nodes_own_list() -> None:
     taint = Taint("k", "", "NoSchedule")
     named = [NodeFacts(f"n{at}", labels=FrozenMap({"jk"[at % 2]: ""}), taints=(taint,)) for at in range(12)]

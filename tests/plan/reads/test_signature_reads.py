@@ -12,6 +12,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar.pod_keys import MAX_MAP_KEYS, PodFact
 from kdsl.plan.memo.predicates import PredicateMemo
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.signature_reads import BY_SELECTORS, LABELS, SELECTED_LABELS
@@ -105,6 +106,16 @@ def test_a_signature_has_the_value_at_a_key(keys: SelectedKeys, others: str) -> 
     assert len({signature(one), signature(other), signature(without)}) == 3
 
 
+@pytest.mark.parametrize("others", ["pod.priority", "pod.labels"])
+def test_a_signature_with_the_values_at_many_keys_has_the_whole_map(others: str) -> None:
+    words = [f"pod.labels[k{at}]" for at in range(MAX_MAP_KEYS + 1)]
+    dependencies = Dependencies.of(frozenset({*words, "pod.annotations[a]", others}))
+    assert dependencies is not None
+    expected = {PodFact("labels"), PodFact("annotations", "a"), PodFact(others.removeprefix("pod."))}
+    assert len(dependencies.pod_facts) == len(expected)
+    assert set(dependencies.pod_facts) == expected
+
+
 def test_pods_that_differ_in_other_labels_share_an_admission() -> None:
     text = """
 queue Q {
@@ -119,6 +130,30 @@ predicate P { require node.unschedulable else "no" }
         assert queue.pre_enqueue(PodInfo(job, labels=FrozenMap({"job": job}))) is None
     assert queue.pre_enqueue(PodInfo("c", labels=FrozenMap({"held": ""}))) is not None
     assert len(queue._admitted) == 2
+
+
+@pytest.mark.parametrize(
+    ("let", "condition"),
+    [
+        ('"held" in pod.labels', "!own"),
+        ("pod.labels", "own.size() == 0"),
+        ('pod.annotations[?"held"].orValue("no")', 'own == "no"'),
+    ],
+)
+def test_an_admission_depends_on_the_labels_of_lets(let: str, condition: str) -> None:
+    text = f"""
+queue Q {{
+  let own = {let}
+  order by pod.priority desc
+  admit when {condition} else "held"
+}}
+profile p {{ scheduler "t" queue Q predicates {{ P }} }}
+predicate P {{ require node.unschedulable else "no" }}
+"""
+    queue = compile_rules(text).queue
+    held = FrozenMap({"held": ""})
+    assert queue.pre_enqueue(PodInfo("a")) is None
+    assert queue.pre_enqueue(PodInfo("b", labels=held, annotations=held)) is not None
 
 
 def test_labels_are_followed_into_functions() -> None:
