@@ -130,6 +130,7 @@ def _resized(before: Json, given: Json) -> Json:
 def _with_resources(before: Json, given: Json) -> Json:
     found = dict(before)
     for name in ("resources", "resizePolicy"):
+        found.pop(name, None)
         if name in given:
             found[name] = given[name]
     return found

@@ -150,6 +150,35 @@ def test_others_that_are_not_valid(path: str, body: dict[str, Any], wanted: str)
     assert (status, [cause["field"] for cause in answer["details"]["causes"]]) == (422, [wanted])
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "code", "wanted"),
+    [
+        (PODS, pod({"topologySpreadConstraints": [{**SPREAD, "labelSelector": {}, "matchLabelKeys": [1]}]}), 400, "cannot unmarshal number into Go struct field TopologySpreadConstraint.spec.topologySpreadConstraints[0].matchLabelKeys of type string"),
+        (PODS, pod({}, finalizers=[None]), 422, 'metadata.finalizers: Invalid value: ""'),
+        (PODS, pod({}, finalizers=[["a"]]), 400, "cannot unmarshal array into Go struct field ObjectMeta.metadata.finalizers of type string"),
+        ("/apis/policy/v1/namespaces/default/poddisruptionbudgets", {"metadata": {"name": "a"}, "spec": {"minAvailable": [1]}}, 422, "spec.minAvailable: Invalid value: [1]"),
+        ("/apis/scheduling.k8s.io/v1/priorityclasses", {"value": 1}, 422, "metadata.name: Required value"),
+    ],
+)  # fmt: skip
+def test_values_of_other_types(path: str, body: dict[str, Any], code: int, wanted: str) -> None:
+    [(status, answer)] = ask(("POST", path, body))
+    assert status == code, answer
+    assert wanted in answer["message"]
+
+
+def test_patches_with_other_values_at_merge_keys() -> None:
+    owned = {"metadata": {"ownerReferences": [{"kind": "Node"}]}}
+    strategic = "application/strategic-merge-patch+json"
+    named = {"spec": {"containers": [{"name": ["c"]}]}}
+    _, listed, unowned = ask(
+        ("POST", PODS, pod({})),
+        ("PATCH", f"{PODS}/a", named, strategic),
+        ("PATCH", f"{PODS}/a", owned, MERGE),
+    )
+    assert (listed[0], unowned[0]) == (400, 422)
+    assert "metadata.ownerReferences.uid: Invalid value" in unowned[1]["message"]
+
+
 def test_bindings_are_tried_checked_and_take_the_places_of_their_node() -> None:
     zone = {"topology.kubernetes.io/zone": "z"}
     binding = {"metadata": {"name": "a"}, "target": NODE}
