@@ -28,8 +28,8 @@ _LONG_SLIPS = {
 _ITEM = "the name of an item ends with a comma: `list.exists(x, C)`"
 _DEFAULT = "for a default write `m[?key].orValue(default)`"
 _NAMING = frozenset((
-    "all", "allMatch", "any", "anyMatch", "every", "exists", "existsOne", "exists_one", "filter", "find", "map",
-    "some", "sortBy",
+    "all", "allMatch", "any", "anyMatch", "every", "exists", "existsOne", "exists_one", "filter", "find",
+    "map", "some", "sortBy",
 ))  # fmt: skip
 """Methods, some of other languages, whose first argument names an item."""
 _DOUBLED_SLIPS = {

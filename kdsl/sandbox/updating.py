@@ -149,11 +149,12 @@ def _metadata(before: Json, given: Json) -> Json:
 
 def _admit(world: SandboxState, resource: Resource, before: Json, new: Json) -> None:
     if resource is PODS:
+        spec = new.setdefault("spec", {})
         for name in ("priority", "preemptionPolicy"):
             if name in before["spec"]:
-                new["spec"].setdefault(name, before["spec"][name])
+                spec.setdefault(name, before["spec"][name])
         new["status"].setdefault("qosClass", before["status"].get("qosClass", ""))
-        add_tolerations(new["spec"])
+        add_tolerations(spec)
     elif resource.plural == "priorityclasses":
         admit_global_default(world.store, resource, new)
     elif resource.plural == "persistentvolumes":

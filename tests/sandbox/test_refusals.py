@@ -166,16 +166,18 @@ def test_values_of_other_types(path: str, body: dict[str, Any], code: int, wante
     assert wanted in answer["message"]
 
 
-def test_patches_with_other_values_at_merge_keys() -> None:
+def test_patches_without_what_an_object_needs() -> None:
     owned = {"metadata": {"ownerReferences": [{"kind": "Node"}]}}
     strategic = "application/strategic-merge-patch+json"
     named = {"spec": {"containers": [{"name": ["c"]}]}}
-    _, listed, unowned = ask(
+    bare = [{"op": "remove", "path": "/spec"}]
+    _, without, listed, unowned = ask(
         ("POST", PODS, pod({})),
+        ("PATCH", f"{PODS}/a", bare, "application/json-patch+json"),
         ("PATCH", f"{PODS}/a", named, strategic),
         ("PATCH", f"{PODS}/a", owned, MERGE),
     )
-    assert (listed[0], unowned[0]) == (400, 422)
+    assert (without[0], listed[0], unowned[0]) == (422, 400, 422)
     assert "metadata.ownerReferences.uid: Invalid value" in unowned[1]["message"]
 
 
