@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from kdsl.sandbox.binding import set_condition
 
 from tests.sandbox.talk import MERGE, PODS, Talk, talking
 
@@ -181,6 +182,12 @@ def test_patches_without_what_an_object_needs() -> None:
     assert "metadata.ownerReferences.uid: Invalid value" in unowned[1]["message"]
 
 
+def test_a_condition_without_a_type_stays_beside_others() -> None:
+    status = {"conditions": [{"status": "True"}]}
+    set_condition(status, {"type": "Ready"})
+    assert status == {"conditions": [{"status": "True"}, {"type": "Ready"}]}
+
+
 def test_bindings_are_tried_checked_and_take_the_places_of_their_node() -> None:
     zone = {"topology.kubernetes.io/zone": "z"}
     binding = {"metadata": {"name": "a"}, "target": NODE}
@@ -336,12 +343,13 @@ def test_single_checks_of_health_need_a_right() -> None:
 
 
 def test_the_old_path_watches_one_object() -> None:
-    async def scenario() -> list[tuple[str, str]]:
+    async def scenario() -> tuple[list[tuple[str, str]], int]:
         async with talking() as talk:
             for name in ("a", "b"):
                 await talk("POST", PODS, {**pod({}), "metadata": {"name": name}})
             path = "/api/v1/watch/namespaces/default/pods/a"
             frames = [frame async for frame in talk.frames(path, timeoutSeconds="1")]
-            return [(frame["type"], frame["object"]["metadata"]["name"]) for frame in frames]
+            code, _ = await talk("GET", path, timeoutSeconds="1", fieldSelector="metadata.name=b")
+            return [(frame["type"], frame["object"]["metadata"]["name"]) for frame in frames], code
 
-    assert asyncio.run(scenario()) == [("ADDED", "a")]
+    assert asyncio.run(scenario()) == ([("ADDED", "a")], 400)
