@@ -27,6 +27,11 @@ _LONG_SLIPS = {
 }
 _ITEM = "the name of an item ends with a comma: `list.exists(x, C)`"
 _DEFAULT = "for a default write `m[?key].orValue(default)`"
+_NAMING = frozenset((
+    "all", "allMatch", "any", "anyMatch", "every", "exists", "existsOne", "exists_one", "filter", "find",
+    "map", "some", "sortBy",
+))  # fmt: skip
+"""Methods, some of other languages, whose first argument names an item."""
 _DOUBLED_SLIPS = {
     ("==", "="): ("==", "there is one equality, `==`"),
     ("!=", "="): ("!=", "there is one inequality, `!=`"),
@@ -80,19 +85,25 @@ def _colon(problem: Problem) -> Diagnostic | None:
     match problem.tokens[-2:]:
         case [Token(type="_LBRACE" | "_COMMA" | "_ANNOTATE"), Token()]:
             if problem.described == "`=`" and "_COLON" in problem.accepts:
-                return _replace_operator(problem, problem.span, "=", ":", "a key ends with `:`")
+                wrong = "=>" if problem.text.startswith("=>", problem.at) else "="
+                span = problem.locate(problem.at, problem.at + len(wrong))
+                return _replace_operator(problem, span, wrong, ":", "a key ends with `:`")
     return None
 
 
 def _arrow(problem: Problem) -> Diagnostic | None:
-    """A `=>`, `->` or `:` behind the name of an item, as in lambdas of other languages."""
-    match problem.tokens[-3:]:
-        case [Token(type="_LPAR"), Token(type="IDENT") as item, Token(type="MINUS") as minus]:
-            start, sign = minus.start_pos or 0, "->"
-        case [_, Token(type="_LPAR"), Token(type="IDENT") as item]:
-            start, sign = problem.at, "=>"
-            if problem.described == "`:`" and "_COLON" not in problem.accepts:
-                sign = ":"
+    """A `=>`, `->` or `:` behind the name of an item, as in lambdas of other languages.
+
+    In other parentheses such a sign is a comparison, or an argument with a name.
+    """
+    tokens, start, sign = problem.tokens, problem.at, "=>"
+    if tokens and tokens[-1].type == "MINUS":
+        start, sign, tokens = tokens[-1].start_pos or 0, "->", tokens[:-1]
+    elif problem.described == "`:`" and "_COLON" not in problem.accepts:
+        sign = ":"
+    match tokens:
+        case [*_, method, Token(type="_LPAR"), Token(type="IDENT") as item] if method in _NAMING:
+            pass
         case _:
             return None
     if not problem.text.startswith(sign, start):

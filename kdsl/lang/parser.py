@@ -182,7 +182,7 @@ class _Run:
             locate=self._locate,
             at=at,
             found=next(scan(self._text, at), None),
-            tokens=tuple(self.tokens[-3:]),
+            tokens=tuple(self.tokens[-4:]),
             accepts=self._accepted(),
             stack=self._half_read(),
             whole=self._start,

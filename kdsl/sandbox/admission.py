@@ -115,7 +115,7 @@ def _settle(resource: Resource, body: Json, field: str, computed: Any, what: str
             f"the {what} ({given}) must not be provided in pod spec; priority admission controller computed "
             f"{computed} from the given PriorityClass name"
         )
-        raise forbidden(resource, body["metadata"]["name"], why)
+        raise forbidden(resource, body["metadata"].get("name", ""), why)
     body["spec"][field] = computed
 
 
@@ -128,7 +128,7 @@ def _priority_class(store: Store, name: str) -> Json | None:
 
 def admit_global_default(store: Store, resource: Resource, body: Json) -> None:
     """Reject a second default priority class."""
-    name = body["metadata"]["name"]
+    name = body["metadata"].get("name", "")
     if not body.get("globalDefault"):
         return
     for item in store.bodies(PRIORITY_CLASSES):

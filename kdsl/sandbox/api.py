@@ -10,7 +10,7 @@ from kdsl.sandbox.binding import bind
 from kdsl.sandbox.call import Call, Reply, RequestUser, SandboxState
 from kdsl.sandbox.creating import create
 from kdsl.sandbox.deleting import delete, delete_collection
-from kdsl.sandbox.errors import ApiError, status
+from kdsl.sandbox.errors import ApiError, bad_request, status
 from kdsl.sandbox.evicting import evict
 from kdsl.sandbox.flow_control import FlowControl
 from kdsl.sandbox.patching import patch
@@ -89,7 +89,7 @@ class Api:
                 return plain(method, path, query, headers.get("accept", ""), self.requests)
             found = route(method, path, query)
             if found.verb == "watch" and found.name:
-                query = {**query, "fieldSelector": f"metadata.name={found.name}"}
+                query = {**query, "fieldSelector": _of_one(query.get("fieldSelector", ""), found.name)}
             call = Call(
                 user, method, path, found.verb, found.resource, found.namespace, found.name,
                 found.subresource, query, headers.get("content-type", ""), headers.get("accept", ""), body,
@@ -125,3 +125,12 @@ class Api:
         _ = call.form
         read = _READS.get(call.verb)
         return await read(self.world, call) if read else _WRITES[call.verb](self.world, call)
+
+
+def _of_one(selector: str, name: str) -> str:
+    """Return the selector of a watch of one object; raises 400 if the given one is of another object."""
+    if not selector:
+        return f"metadata.name={name}"
+    if {f"metadata.name={name}", f"metadata.name=={name}"}.isdisjoint(selector.split(",")):
+        raise bad_request("fieldSelector metadata.name doesn't match requested name")
+    return selector

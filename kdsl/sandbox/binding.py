@@ -114,7 +114,7 @@ def set_condition(status_now: Json, condition: Json) -> None:
     """Replace the condition of the same type, or append it."""
     conditions = status_now.setdefault("conditions", [])
     for index, present in enumerate(conditions):
-        if present["type"] == condition["type"]:
+        if present.get("type") == condition["type"]:
             conditions[index] = condition
             return
     conditions.append(condition)

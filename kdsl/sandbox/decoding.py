@@ -237,10 +237,12 @@ def _list(item: Any, node: Node, name: str, path: str, owner: Node, complaints: 
             _struct(one, inner, f"{path}{name}[{index}].", complaints) if isinstance(one, dict) else {}
             for index, one in enumerate(item)
         ]
-    return [
-        one if inner.shape is JsonShape.STRING else _value(one, inner, "", path, owner, complaints)
-        for one in item
-    ]
+    if inner.shape is JsonShape.STRING:
+        for one in item:
+            if one is not None and one.__class__ is not str:
+                raise _mismatch(one, "string", owner, path + name)
+        return [one or "" for one in item]
+    return [_value(one, inner, "", path, owner, complaints) for one in item]
 
 
 def _special(item: Any, node: Node, name: str, path: str, owner: Node) -> Any:

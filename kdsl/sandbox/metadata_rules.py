@@ -32,7 +32,7 @@ def check_metadata(resource: Resource, metadata: Json, causes: Causes) -> None:
     elif resource.group not in _FREE_NAMES:
         say_all(causes, "metadata.name", name, check_name(name))
     check_marks(metadata, causes)
-    _check_owners(metadata.get("ownerReferences", ()), causes)
+    check_owners(metadata.get("ownerReferences", ()), causes)
     for finalizer in metadata.get("finalizers", ()):
         say_all(causes, "metadata.finalizers", finalizer, names.qualified(finalizer))
     if not resource.group:
@@ -99,7 +99,7 @@ def check_key(key: str, path: str, causes: Causes) -> None:
     say_all(causes, path, key, names.qualified(key))
 
 
-def _check_owners(owners: list[Json], causes: Causes) -> None:
+def check_owners(owners: list[Json], causes: Causes) -> None:
     path, leader = "metadata.ownerReferences", ""
     for owner in owners:
         api = owner.get("apiVersion", "")

@@ -91,7 +91,10 @@ def _merge_list(name: str, old: Any, patch: list[Any], order: Any) -> list[Any]:
 def _identity(item: Any, key: str) -> Any:
     if not isinstance(item, dict) or key not in item:
         raise bad_request(f"map: {item} does not contain declared merge key: {key}")
-    return item[key]
+    identity = item[key]
+    if isinstance(identity, list | dict):
+        raise bad_request(f"map: {item} has no plain value at its merge key: {key}")
+    return identity
 
 
 def _in_order(merged: dict[Any, Json], server: list[Any], wanted: list[Any]) -> list[Json]:

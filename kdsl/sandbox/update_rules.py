@@ -8,7 +8,7 @@ from typing import Final
 
 from kdsl.sandbox.errors import Causes, Json
 from kdsl.sandbox.go_forms import go_diff, go_text, pod_spec_form
-from kdsl.sandbox.metadata_rules import check_marks
+from kdsl.sandbox.metadata_rules import check_marks, check_owners
 from kdsl.sandbox.placement_rules import check_taints
 from kdsl.sandbox.pod_defaults import quality_of_service
 from kdsl.sandbox.pod_validation import check_pod
@@ -34,6 +34,7 @@ def check_update(resource: Resource, old: Json, new: Json, subresource: str) -> 
         causes.twice()
         return causes
     check_marks(new["metadata"], causes)
+    check_owners(new["metadata"].get("ownerReferences", ()), causes)
     check = _CHECKS.get((resource.collection, subresource))
     if check is not None:
         check(old, new, causes)

@@ -130,6 +130,7 @@ def _resized(before: Json, given: Json) -> Json:
 def _with_resources(before: Json, given: Json) -> Json:
     found = dict(before)
     for name in ("resources", "resizePolicy"):
+        found.pop(name, None)
         if name in given:
             found[name] = given[name]
     return found
@@ -148,11 +149,12 @@ def _metadata(before: Json, given: Json) -> Json:
 
 def _admit(world: SandboxState, resource: Resource, before: Json, new: Json) -> None:
     if resource is PODS:
+        spec = new.setdefault("spec", {})
         for name in ("priority", "preemptionPolicy"):
             if name in before["spec"]:
-                new["spec"].setdefault(name, before["spec"][name])
+                spec.setdefault(name, before["spec"][name])
         new["status"].setdefault("qosClass", before["status"].get("qosClass", ""))
-        add_tolerations(new["spec"])
+        add_tolerations(spec)
     elif resource.plural == "priorityclasses":
         admit_global_default(world.store, resource, new)
     elif resource.plural == "persistentvolumes":

@@ -136,11 +136,11 @@ def _budget(body: Json, causes: Causes) -> None:
     check_selector(spec.get("selector") or {}, "spec.selector", causes)
 
 
-def _check_share(share: int | str, path: str, causes: Causes) -> None:
+def _check_share(share: Any, path: str, causes: Causes) -> None:
     if isinstance(share, int):
         if share < 0:
             causes.invalid(path, str(share), _NOT_NEGATIVE)
-    elif not re.fullmatch("[0-9]+%", share):
+    elif not isinstance(share, str) or not re.fullmatch("[0-9]+%", share):
         causes.invalid(path, json.dumps(share), "must be an integer or percentage (e.g '5%%')")
     elif int(share[:-1]) > 100:
         causes.invalid(path, json.dumps(share), "must not be greater than 100%")

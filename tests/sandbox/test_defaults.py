@@ -136,10 +136,12 @@ def test_a_resize_changes_resources_only() -> None:
     media, path = "application/strategic-merge-patch+json", f"{PODS}/a/resize"
     other = {"metadata": {"labels": {"a": "b"}}, "spec": {**sized("2", image="j"), "nodeName": "n"}}
     less = {"spec": {"containers": [{"name": "c", "resources": {"$patch": "replace"}}]}}
-    _, (status, answer), (refused, why), (_, kept) = ask(
+    none = {"spec": {"containers": [{"name": "c", "resources": None}]}}
+    _, (status, answer), (refused, why), removed, (_, kept) = ask(
         ("POST", PODS, pod(sized("1"))),
         ("PATCH", path, other, media),
         ("PATCH", path, less, media),
+        ("PATCH", path, none, media),
         ("GET", path, None),
     )
     spec, metadata = answer["spec"], answer["metadata"]
@@ -148,4 +150,5 @@ def test_a_resize_changes_resources_only() -> None:
     assert ("labels" in metadata, "nodeName" in spec, metadata["generation"]) == (False, False, 2)
     wanted = 'Pod "a" is invalid: spec: Invalid value: "BestEffort": Pod QOS Class may not change as a result of resizing'
     assert (refused, why["message"]) == (422, wanted)
+    assert (removed[0], removed[1]["message"]) == (422, wanted)
     assert kept["spec"] == spec

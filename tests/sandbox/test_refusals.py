@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from kdsl.sandbox.binding import set_condition
 
 from tests.sandbox.talk import MERGE, PODS, Talk, talking
 
@@ -148,6 +149,43 @@ def test_metadata_that_is_not_valid() -> None:
 def test_others_that_are_not_valid(path: str, body: dict[str, Any], wanted: str) -> None:
     [(status, answer)] = ask(("POST", path, {"metadata": {"name": "a"}, **body}))
     assert (status, [cause["field"] for cause in answer["details"]["causes"]]) == (422, [wanted])
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code", "wanted"),
+    [
+        (PODS, pod({"topologySpreadConstraints": [{**SPREAD, "labelSelector": {}, "matchLabelKeys": [1]}]}), 400, "cannot unmarshal number into Go struct field TopologySpreadConstraint.spec.topologySpreadConstraints[0].matchLabelKeys of type string"),
+        (PODS, pod({}, finalizers=[None]), 422, 'metadata.finalizers: Invalid value: ""'),
+        (PODS, pod({}, finalizers=[["a"]]), 400, "cannot unmarshal array into Go struct field ObjectMeta.metadata.finalizers of type string"),
+        ("/apis/policy/v1/namespaces/default/poddisruptionbudgets", {"metadata": {"name": "a"}, "spec": {"minAvailable": [1]}}, 422, "spec.minAvailable: Invalid value: [1]"),
+        ("/apis/scheduling.k8s.io/v1/priorityclasses", {"value": 1}, 422, "metadata.name: Required value"),
+    ],
+)  # fmt: skip
+def test_values_of_other_types(path: str, body: dict[str, Any], code: int, wanted: str) -> None:
+    [(status, answer)] = ask(("POST", path, body))
+    assert status == code, answer
+    assert wanted in answer["message"]
+
+
+def test_patches_without_what_an_object_needs() -> None:
+    owned = {"metadata": {"ownerReferences": [{"kind": "Node"}]}}
+    strategic = "application/strategic-merge-patch+json"
+    named = {"spec": {"containers": [{"name": ["c"]}]}}
+    bare = [{"op": "remove", "path": "/spec"}]
+    _, without, listed, unowned = ask(
+        ("POST", PODS, pod({})),
+        ("PATCH", f"{PODS}/a", bare, "application/json-patch+json"),
+        ("PATCH", f"{PODS}/a", named, strategic),
+        ("PATCH", f"{PODS}/a", owned, MERGE),
+    )
+    assert (without[0], listed[0], unowned[0]) == (422, 400, 422)
+    assert "metadata.ownerReferences.uid: Invalid value" in unowned[1]["message"]
+
+
+def test_a_condition_without_a_type_stays_beside_others() -> None:
+    status = {"conditions": [{"status": "True"}]}
+    set_condition(status, {"type": "Ready"})
+    assert status == {"conditions": [{"status": "True"}, {"type": "Ready"}]}
 
 
 def test_bindings_are_tried_checked_and_take_the_places_of_their_node() -> None:
@@ -305,12 +343,13 @@ def test_single_checks_of_health_need_a_right() -> None:
 
 
 def test_the_old_path_watches_one_object() -> None:
-    async def scenario() -> list[tuple[str, str]]:
+    async def scenario() -> tuple[list[tuple[str, str]], int]:
         async with talking() as talk:
             for name in ("a", "b"):
                 await talk("POST", PODS, {**pod({}), "metadata": {"name": name}})
             path = "/api/v1/watch/namespaces/default/pods/a"
             frames = [frame async for frame in talk.frames(path, timeoutSeconds="1")]
-            return [(frame["type"], frame["object"]["metadata"]["name"]) for frame in frames]
+            code, _ = await talk("GET", path, timeoutSeconds="1", fieldSelector="metadata.name=b")
+            return [(frame["type"], frame["object"]["metadata"]["name"]) for frame in frames], code
 
-    assert asyncio.run(scenario()) == [("ADDED", "a")]
+    assert asyncio.run(scenario()) == ([("ADDED", "a")], 400)

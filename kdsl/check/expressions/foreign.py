@@ -22,6 +22,7 @@ FUNCTIONS: Final[Mapping[str, str]] = {
     "float": "`double(x)` makes a number with a fraction",
     **dict.fromkeys(("any", "exists", "some"), _EXISTS),
     "all": "`list.all(x, C)` holds if C holds for every element",
+    "not": "`!x` holds if x does not",
 }
 
 METHODS: Final[Mapping[str, str]] = {
