@@ -118,7 +118,7 @@ def selects(selector: dict[str, Any], labels: FrozenMap[str, str]) -> bool:
     )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 @given(st.lists(BUDGETS, max_size=8), st.lists(st.lists(PODS, max_size=8), min_size=1, max_size=3))
 def test_budgets_are_kube_schedulers(written: list[dict[str, Any]], nodes: list[list[PodInfo]]) -> None:
     """On each of several nodes; a node does not see the disruptions on another."""

@@ -75,7 +75,7 @@ def judged(judge: Judge) -> object:
     return kept, passed, None if found.error is None else str(found.error)
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=80)
 @given(
     st.lists(BODIES, min_size=1, max_size=3),
     st.lists(st.tuples(pods(), st.integers(0, NODES - 1)), max_size=6),

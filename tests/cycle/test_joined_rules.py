@@ -119,7 +119,7 @@ def joined(members: Mapping[str, object]) -> tuple[HookTable, HookTable]:
     return alone, replace(alone, joined_predicates=PredicateMemo(rules))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(
     st.lists(BODIES, min_size=1, max_size=4),
     st.lists(plugins(), min_size=1, max_size=3),

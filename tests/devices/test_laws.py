@@ -121,7 +121,7 @@ NODES = {
 
 
 @given(steps=STEPS, profile=st.sampled_from(["pack", "spread", "fill"]), nodes=st.sampled_from(sorted(NODES)))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=28, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_card_gives_more_than_it_has(found: RuleSet, steps: list[Any], profile: str, nodes: str) -> None:
     farm = Farm(found, profile, *NODES[nodes])
     kept, names, before = stock_of(farm), list[str](), dict[str, Card]()
@@ -165,7 +165,7 @@ def assert_no_more_is_given(card: Card, before: Card | None, is_forged: bool) ->
 
 
 @given(record=FORGED)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_record_counts_as_it_is_written_or_for_nothing(found: RuleSet, record: str) -> None:
     farm = Farm(found, "spread", *NODES["shared"])
     farm.cluster.add_pod(forger("forger", "x", record))

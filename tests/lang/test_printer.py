@@ -12,7 +12,7 @@ from kdsl.lang.printer import WIDTH, format_declaration, format_expr, format_fil
 from tests.lang.strategies import expressions, files
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.kdsl"))
-slow = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+slow = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def read_expression(text: str) -> expression_tree.Expr:

@@ -25,7 +25,7 @@ SAMPLES = [*sorted((Path(__file__).parent / "samples").glob("*.kdsl")), *sorted(
 VALIDATOR = Draft202012Validator(twin_schema())
 HEAD = "apiVersion: kdsl.dev/v1\n"
 PREDICATE = f"{HEAD}kind: Predicate\nmetadata: {{name: P}}\nspec:\n  body:\n"
-slow = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+slow = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def fits(text: str) -> bool:
@@ -300,7 +300,7 @@ fragments = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(fragments, max_size=12).map("".join))
 def test_no_text_raises(text: str) -> None:
     result = parse_rules(Source("f.kdsl.yaml", text))

@@ -57,7 +57,7 @@ def within(*terms: dict[str, str]) -> NodeSelector:
     return NodeSelector(tuple([SelectorTerm(conditions, ()) for conditions in read]), None)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=250)
 @given(VOLUMES, st.lists(LABELS, min_size=1, max_size=4), st.sets(st.integers(0, 11), max_size=4))
 def test_a_node_gets_the_volume_that_asking_all_in_order_finds(
     given_volumes: list[tuple[int, NodeSelector | None]], nodes: list[dict[str, str]], used: set[int]

@@ -187,7 +187,7 @@ BIG_NODE = NodeFacts(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=50)
 @given(any_rule(), NODES, PODS)
 @example(LARGER[0], BIG_NODE, BIG_POD)
 @example(LARGER[1], BIG_NODE, BIG_POD)

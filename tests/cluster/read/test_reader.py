@@ -245,7 +245,7 @@ def test_syntax_mistakes_have_lines_and_cost_one_document(tmp_path: Path) -> Non
     assert [one.code for one in broken.diagnostics] == ["K1102"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=80), st.sampled_from(["a.yaml", "a.json", "a.jsonl", "x"]))
 def test_no_bytes_raise(data: bytes, name: str) -> None:
     list(read_documents(name, data, []))
@@ -321,7 +321,7 @@ FULL_POD = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_no_object_raises(data: st.DataObject) -> None:
     value = data.draw(st.composite(_mutated)(FULL_POD))

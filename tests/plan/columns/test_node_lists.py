@@ -72,7 +72,7 @@ def _nodes(lists: list[list[Taint]]) -> NodeSet:
 
 
 @pytest.mark.parametrize("body", PREDICATES)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=28)
 @given(LISTS, PODS)
 def test_predicates(body: str, lists: list[list[Taint]], pod: PodInfo) -> None:
     columns, scalar = both_verdicts(predicate_program(body), pod, _nodes(lists))
@@ -80,7 +80,7 @@ def test_predicates(body: str, lists: list[list[Taint]], pod: PodInfo) -> None:
 
 
 @pytest.mark.parametrize("value", SCORES)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=28)
 @given(LISTS, PODS)
 def test_scores(value: str, lists: list[list[Taint]], pod: PodInfo) -> None:
     columns, scalar = both_scores(score_program(f"value {value}"), pod, _nodes(lists))
@@ -157,7 +157,7 @@ def _users(users: list[tuple[int, list[HostPort], list[PodVolume]]]) -> list[Pod
 
 
 @pytest.mark.parametrize("body", USED_PREDICATES)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=28)
 @given(USERS, USERS, st.lists(PORTS, max_size=3), st.lists(VOLUMES, max_size=2), st.integers(0, 9))
 @example([(0, _PORTS_OF_TWO_KINDS, [])], [], [], [], 0)
 def test_lists_that_pods_fill(
@@ -192,7 +192,7 @@ def test_lists_that_pods_fill(
 
 
 @pytest.mark.parametrize("body", FAILING)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=28)
 @given(USERS, PORTS, st.lists(TOLERATIONS, max_size=2))
 def test_items_whose_condition_fails(
     body: str,

@@ -267,7 +267,7 @@ ELIGIBLE = st.sampled_from(
 ).map(lambda condition: condition.replace("SPREAD", 'spread("k", 1, "DoNotSchedule")'))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(
     ELIGIBLE,
     ELIGIBLE,

@@ -182,7 +182,12 @@ def one_by_one(plugins: Sequence[PredicatePlugin], pod: PodInfo, nodes: NodeSet)
         for at, status in enumerate(map(column.__getitem__, range(len(nodes)))):
             if not statuses[at] and status.code is not Code.SUCCESS:
                 statuses[at] = (plugin.name, status.code, status.reasons, status.sites)
-    return found, statuses
+    return found, ([] if is_rejected(found) else statuses)
+
+
+def is_rejected(found: Iterable[tuple[str, Status | Narrowed]]) -> bool:
+    """Return whether PreFilter rejects the pod; the cycle asks no filter then."""
+    return any(isinstance(answer, Status) and answer.code.is_rejection for _, answer in found)
 
 
 def answers_of(found: PreFilterAnswers) -> list[tuple[str, Status | Narrowed]]:
@@ -200,6 +205,8 @@ def joined_answers(joined: PredicateMemo, pod: PodInfo, nodes: NodeSet) -> Answe
     """Return the same of joined predicates."""
     state = CycleState()
     found = answers_of(joined.pre_filter(state, pod, nodes))
+    if is_rejected(found):
+        return found, []
     state.skipped_filters |= {name for name, answer in found if isinstance(answer, Status)}
     column = column_of(joined, state, pod, nodes)
     each = map(column.__getitem__, range(len(nodes)))
@@ -226,7 +233,7 @@ def profile_of_scores(bodies: list[tuple[str, str]]) -> str:
     return text + f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q scores {{ {names} }} }}'
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(predicates(), min_size=1, max_size=3), STEPS)
 def test_joined_predicates_answer_as_they_do_alone(
     bodies: list[str], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]]
@@ -272,7 +279,7 @@ def over_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("over_columns")
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(predicates(), min_size=1, max_size=3),
     st.lists(st.tuples(scores(), NORMALIZATIONS), max_size=2),
@@ -310,7 +317,7 @@ def test_a_score_that_may_abort_is_not_prefetched() -> None:
         totals_of(joined, pod, nodes)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=28)
 @given(st.lists(predicates(), min_size=1, max_size=3), STEPS, st.lists(PODS, max_size=2))
 def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
     bodies: list[str], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]], added: list[PodInfo]
@@ -429,7 +436,7 @@ def test_a_what_if_is_kept_by_node_class() -> None:
     assert kept.nbytes > 0
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(scores(), NORMALIZATIONS), min_size=1, max_size=3), STEPS)
 def test_joined_scores_add_up_to_the_sum_of_each(
     bodies: list[tuple[str, str]], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]]
