@@ -98,6 +98,7 @@ class _Check:
         self.declarations = Declarations(program, externals)
         self.functions = Functions(self.declarations, views, self.diagnostics)
         self.teams = Teams(program, self.declarations, self.diagnostics)
+        self.declarations.teams = self.teams.packages
         self.checked_teams: list[CheckedTeam] = []
         self.devices: dict[str, CheckedDevice] = {}
         self.written: tuple[WrittenRule, ...] = ()

@@ -27,11 +27,10 @@ _LONG_SLIPS = {
 }
 _ITEM = "the name of an item ends with a comma: `list.exists(x, C)`"
 _DEFAULT = "for a default write `m[?key].orValue(default)`"
-_NAMING = frozenset((
-    "all", "allMatch", "any", "anyMatch", "every", "exists", "existsOne", "exists_one", "filter", "find",
-    "map", "some", "sortBy",
-))  # fmt: skip
-"""Methods, some of other languages, whose first argument names an item."""
+FOREIGN_MACROS = frozenset({"any", "some", "anyMatch", "every", "allMatch"})
+"""Quantifiers of other languages: their first argument names an item."""
+_NAMING = FOREIGN_MACROS | {"all", "exists", "existsOne", "exists_one", "filter", "find", "map", "sortBy"}
+"""Methods whose first argument names an item."""
 _DOUBLED_SLIPS = {
     ("==", "="): ("==", "there is one equality, `==`"),
     ("!=", "="): ("!=", "there is one inequality, `!=`"),

@@ -29,7 +29,14 @@ from kdsl.lang.problem import Problem
 from kdsl.lang.scan import PieceKind, is_first_on_line, scan
 from kdsl.lang.slips import diagnose
 from kdsl.lang.tree import File
-from kdsl.lang.words import DECLARATIONS, END, STARTERS, STATEMENT_STARTERS, TERMINAL_OF_STARTER
+from kdsl.lang.words import (
+    BLOCK_DECLARATIONS,
+    DECLARATIONS,
+    END,
+    STARTERS,
+    STATEMENT_STARTERS,
+    TERMINAL_OF_STARTER,
+)
 
 LANGUAGE_VERSION = 1
 MAX_DEPTH = 250
@@ -38,7 +45,6 @@ MAX_ERRORS = 25
 """The largest number of syntax errors of one file that are reported."""
 _MAX_STACK = 8 * MAX_DEPTH
 _HEADER_SIZE = 2
-_HEADS = frozenset({"predicate", "score", "queue", "preemption", "profile", "device", "team"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +305,7 @@ class _Run:
 
 def _block_behind(problem: Problem) -> int:
     """Return the offset of the `{` on the line of a broken head, such as `profile p: q {`; -1 without one."""
-    if problem.statement not in _HEADS or problem.block or problem.is_at_line_start:
+    if problem.statement not in BLOCK_DECLARATIONS or problem.block or problem.is_at_line_start:
         return -1
     end = problem.text.find("\n", problem.at)
     braces = (each.start for each in scan(problem.text, problem.at, max(end, 0) or None) if each.text == "{")

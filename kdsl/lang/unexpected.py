@@ -38,7 +38,7 @@ INSTEAD_OF_REQUIRE = {
     "score": "a score leaves nodes out by `ignore when C`; a predicate rejects them",
     "profile": "a profile has rules; one that it inherits gets conditions by `tighten P { require … }`",
 }
-"""What other blocks have in place of `require`."""
+"""The statements that other blocks have in place of `require`."""
 FOREIGN_DECLARATIONS = {
     **dict.fromkeys(
         ("filter", "rule", "constraint", "deny", "allow"),

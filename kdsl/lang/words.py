@@ -86,6 +86,8 @@ STATEMENTS = {
 DECLARATIONS = _terminals(
     "_PREDICATE _SCORE _QUEUE _PREEMPTION _DEVICE _PROFILE _TEAM _FN _PARAM FINAL MANDATORY DYN"
 )
+BLOCK_DECLARATIONS = frozenset(block for block in STATEMENTS if f"_{block.upper()}" in DECLARATIONS)
+"""The words of declarations with a block."""
 HEADER = frozenset({"_PACKAGE", "_IMPORT"})
 STATEMENT_STARTERS = frozenset().union(*STATEMENTS.values())
 STARTERS = DECLARATIONS | HEADER | STATEMENT_STARTERS

@@ -1,4 +1,4 @@
-"""What the sandbox writes into new objects as an API server does."""
+"""Defaults and other fields that the sandbox writes into new objects, as an API server does."""
 
 from __future__ import annotations
 

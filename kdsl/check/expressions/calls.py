@@ -16,6 +16,7 @@ from kdsl.check.model.typed import CallFn, CallOf, Const, TypedExpr
 from kdsl.check.model.types import DYN, ERROR, Type, list_of
 from kdsl.check.views.view import Method, ViewFunction, time_of
 from kdsl.lang.expression_tree import Call
+from kdsl.lang.operators import FOREIGN_MACROS
 
 if TYPE_CHECKING:
     from kdsl.check.expressions.infer import Inference
@@ -82,7 +83,8 @@ def _global(inf: Inference, expr: Call, name: str, rooted: bool) -> TypedExpr:
 
 def _member(inf: Inference, expr: Call, target: TypedExpr) -> TypedExpr:
     name, name_span = expr.function, expr.name_span or expr.span
-    is_macro = inf.strict and name in foreign.MACROS and inf.names.function(name, rooted=True) is None
+    # Their argument names an item: no value of this name is missing.
+    is_macro = inf.strict and name in FOREIGN_MACROS and inf.names.function(name, rooted=True) is None
     args = [] if is_macro else [inf.infer(arg) for arg in expr.args]
     if target.type == ERROR:
         return inf.error(expr.span, target, *args)

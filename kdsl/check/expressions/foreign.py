@@ -41,9 +41,6 @@ METHODS: Final[Mapping[str, str]] = {
 }
 """Methods of other languages, with those of this one."""
 
-MACROS: Final = frozenset({"any", "some", "anyMatch", "every", "allMatch"})
-"""Methods of other languages whose argument names an item: no value of this name is missing."""
-
 NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("nil", "None", "NULL", "Null", "undefined"), _NOTHING),
     **dict.fromkeys(("input", "self", "this", "object", "obj"), _POD),

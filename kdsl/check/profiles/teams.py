@@ -43,7 +43,7 @@ class Teams:
                 claims, strays = self._strays(file, used)
                 diagnostics.extend(strays)
             self._owners[file.span.source] = claims[0] if claims else None
-        declarations.teams = self.packages = {
+        self.packages = {
             name: team.name
             for name, package in program.packages.items()
             for team in (self.of(file.span) for file in package.files)

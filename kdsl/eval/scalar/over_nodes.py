@@ -49,6 +49,21 @@ def is_over_nodes(expr: Comprehension) -> bool:
     return expr.macro is Macro.FILTER or (expr.macro is Macro.MAP and expr.where is None)
 
 
+def _lowered_when_used(
+    expr: Comprehension, compile: Compile, needs: Needs, lower: Lower, answer_slot: int | None
+) -> AtOnce:
+    """Return a macro for all nodes at once, which is compiled at its first use."""
+    at_once: AtOnce | None = None
+
+    def evaluate(frame: Frame, nodes: NodeList) -> Value:
+        nonlocal at_once
+        if at_once is None:
+            at_once = lower(expr, compile, needs, answer_slot)
+        return at_once(frame, nodes)
+
+    return evaluate
+
+
 def compile_over_nodes(
     expr: Comprehension, compile: Compile, needs: Needs, lower: Lower, answer_slot: int | None
 ) -> Closure:
@@ -56,14 +71,11 @@ def compile_over_nodes(
     iterable, slot = compile(expr.iterable), expr.variables[0].slot
     is_filter = expr.macro is Macro.FILTER
     body = compile(expr.body)
-    at_once: AtOnce | None = None
+    at_once = _lowered_when_used(expr, compile, needs, lower, answer_slot)
 
     def evaluate(frame: Frame) -> Value:
-        nonlocal at_once
         nodes = iterable(frame)
         if nodes.__class__ is NodeList:
-            if at_once is None:
-                at_once = lower(expr, compile, needs, answer_slot)
             found = at_once(frame, nodes)
             if found is not None:
                 return found
@@ -91,14 +103,11 @@ def compile_quantifier(
     """Compile one of `QUANTIFIERS` over nodes; `one_by_one` is the macro over any list."""
     iterable, macro = compile(expr.iterable), expr.macro
     holds = QUANTIFIERS[macro]
-    at_once: AtOnce | None = None
+    at_once = _lowered_when_used(expr, compile, needs, lower, answer_slot)
 
     def evaluate(frame: Frame) -> Value:
-        nonlocal at_once
         nodes = iterable(frame)
         if nodes.__class__ is NodeList:
-            if at_once is None:
-                at_once = lower(expr, compile, needs, answer_slot)
             meter: Meter = frame[-1]
             before = meter.left
             chosen = at_once(frame, nodes)

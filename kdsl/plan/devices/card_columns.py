@@ -166,7 +166,7 @@ class CardColumns:
             if not len(found.open):
                 break
             answers = [cards[each].answer for each in found.open.tolist()]
-            reason = None if shows_card else text_in(step.reason, frames[1])
+            reason = None if shows_card else step.reason
             _run(step, test, reason, batch.part(found.open), answers, found)
         found.settle_all("")
         steps = sum([frame[-1].limit - frame[-1].left for frame in frames])
@@ -196,12 +196,14 @@ class CardColumns:
 def _run(
     step: Step,
     test: Operand | None,
-    reason: str | None,
+    reason: str | Text | None,
     batch: Batch,
     answers: Sequence[IdentityAnswer],
     found: _Outcomes,
 ) -> None:
-    """Run a step for the open cards, which have these answers of identity tests."""
+    """Run a step for the open cards, which have these answers of identity tests; without a `reason` that all
+    cards share, those that fail it are asked by themselves.
+    """
     try:
         value = _identity(answers, step.identity) if test is None else test(batch)
     except AllBad:
@@ -215,11 +217,15 @@ def _run(
         found.apart.add(value)
     elif isinstance(value, Same):
         if value.value is not True:
-            found.settle_all(reason)
+            found.settle_all(_filled(reason, batch))
     else:
         passed, _ = spread(value, len(found.open), np.bool_)
         if not passed.all():
-            found.settle(~passed, reason)
+            found.settle(~passed, _filled(reason, batch))
+
+
+def _filled(reason: str | Text | None, batch: Batch) -> str | None:
+    return None if reason is None else text_in(reason, batch.frame)
 
 
 def _is_amount(value: Value) -> bool:
