@@ -76,11 +76,12 @@ def command(
     from kdsl.testing.coverage import coverage_document, coverage_text
     from kdsl.testing.mutants import mutants_document, mutants_of, mutants_text, run_mutants
     from kdsl.testing.render import results_document, results_junit, results_text
+    from kdsl.testing.subject import Library
     from kdsl.testing.suite import coverage_of, files_under_test, read_suite, run_suite
 
     percent, paths = _threshold("--cover", cover, paths)
     wanted, paths = _threshold("--mutate", mutate, paths)
-    suite = read_suite(paths or (Path(),), rules, configured(read_config(config)))
+    suite = read_suite(paths or (Path(),), rules, Library(configured(read_config(config))))
     if suite.diagnostics:
         print_diagnostics(suite.diagnostics, to_stderr=True)
     if suite.is_broken:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from kdsl.app import Settings
     from kdsl.testing.cases import Case, RuleTest
     from kdsl.testing.running import CaseResult, Runner
+    from kdsl.testing.subject import Library
+
+_LIBRARY: Final = pytest.StashKey["Library"]()
+"""The rule files that the test files of a run have in common: each set is loaded once."""
+_RUNNER: Final = pytest.StashKey["Runner"]()
+"""The runner of all cases of a run: it compiles each profile once."""
 
 
 class RuleTestError(Exception):
@@ -50,7 +56,6 @@ class RuleTestFile(pytest.File):
         from kdsl.base.file_policy import follow
         from kdsl.base.visible import visible
         from kdsl.report.diagnostics import render
-        from kdsl.testing.running import Runner
         from kdsl.testing.suite import read_suite
 
         try:
@@ -58,15 +63,35 @@ class RuleTestFile(pytest.File):
             follow(self.path.parent, self.path.name)
         except OSError as error:
             raise self.CollectError(f"cannot read `{self.path}`: {error.strerror}") from None
-        suite = read_suite([self.path], settings=self._settings())
+        suite = read_suite([self.path], library=self._library())
         if suite.is_broken:
+            # A library reports the errors of all its rule files: the next test file begins with another one.
+            del self.config.stash[_LIBRARY]
             raise self.CollectError(render(suite.diagnostics))
-        runner = Runner(self.config.getoption("--kdsl-seed"))
+        runner = self._runner()
         for test in suite.tests:
             for case in test.cases:
                 yield RuleTestItem.from_parent(
                     self, name=visible(case.name), test=test, case=case, runner=runner
                 )
+
+    def _library(self) -> Library:
+        """Return the library of the run, whose rule files have no errors so far."""
+        from kdsl.testing.subject import Library
+
+        stash = self.config.stash
+        if _LIBRARY not in stash:
+            stash[_LIBRARY] = Library(self._settings())
+        return stash[_LIBRARY]
+
+    def _runner(self) -> Runner:
+        """Return the runner of the run."""
+        from kdsl.testing.running import Runner
+
+        stash = self.config.stash
+        if _RUNNER not in stash:
+            stash[_RUNNER] = Runner(self.config.getoption("--kdsl-seed"))
+        return stash[_RUNNER]
 
     def _settings(self) -> Settings:
         """Return the settings of `--kdsl-config`; a broken file is an error of the collection."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdsl.app import DEFAULT_SETTINGS, Settings
+from kdsl.app import DEFAULT_SETTINGS
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.eval.scalar.probe import Probe
 from kdsl.lang.tree import File
@@ -38,15 +38,13 @@ class Suite:
         return sum(len(test.cases) for test in self.tests)
 
 
-def read_suite(
-    paths: Iterable[Path], rules: Sequence[Path] = (), settings: Settings = DEFAULT_SETTINGS
-) -> Suite:
+def read_suite(paths: Iterable[Path], rules: Sequence[Path] = (), library: Library | None = None) -> Suite:
     """Find and read test files; `rules` replace their own paths of rule files.
 
-    The plugins of `settings` are active.
+    Rule files come from `library`, by default a new one without third-party plugins.
     """
     found: list[Diagnostic] = []
-    library = Library(settings)
+    library = library or Library(DEFAULT_SETTINGS)
     tests = [read_test(path, library, found, rules) for path in find_test_files(paths, found)]
     # Files that test the same rules report the same errors in them.
     distinct = {(each.code, each.title, str(each.span), each.where): each for each in found}

@@ -45,6 +45,18 @@ def test_passing_failing_and_broken_files(tmp_path: Path) -> None:
     assert broken.returncode == 2 and "error[K0904]" in broken.stdout
 
 
+def test_errors_of_one_folder_of_rules_are_no_errors_of_another(tmp_path: Path) -> None:
+    rule = 'kdsl 1\npackage p\npredicate P { require pod.labels.size() %s else "no" }\n'
+    body = BODY.replace("profile: kubernetes.v1_36.default", "predicate: P") % 1
+    for name, condition in (("a", "< 30"), ("b", "< "), ("c", "< 30")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "p.kdsl").write_text(rule % condition)
+        (tmp_path / name / "p.test.yaml").write_text(body)
+    result = _pytest(tmp_path, "--continue-on-collection-errors")
+    assert "2 passed, 1 error" in result.stdout, result.stdout
+    assert "b/p.kdsl:3" in result.stdout
+
+
 def test_other_files_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "values.yaml").write_text("a: 1\n")
     assert _pytest(tmp_path).returncode == 5

@@ -14,6 +14,7 @@ from kdsl.testing.coverage import coverage_text
 from kdsl.testing.mutants import is_noticed, mutants_of, mutants_text, run_mutants
 from kdsl.testing.render import results_text
 from kdsl.testing.shape import schema
+from kdsl.testing.subject import Library
 from kdsl.testing.suite import Suite, coverage_of, files_under_test, read_suite, run_suite
 
 from tests.hooks.test_installed import Site
@@ -104,7 +105,7 @@ def _suite(
     (tmp_path / "room.kdsl").write_text(RULES)
     path = tmp_path / "room.test.yaml"
     path.write_text(f"apiVersion: kdsl.dev/v1\nkind: RuleTest\n{subject}\n{fixtures}\ntests:\n{cases}")
-    return read_suite([path], settings=settings)
+    return read_suite([path], library=Library(settings))
 
 
 def _run(suite: Suite) -> str:
