@@ -60,7 +60,7 @@ def failures(vectors: Iterable[Json], run: Callable[[Json], list[str]]) -> dict[
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_family(family: str) -> None:
-    """Most clusters of the vectors are smaller than those that columns are for: here columns judge half of them, too.
+    """Most clusters of the vectors are smaller than those that columns are for: here columns judge a third of them, too.
 
     Random rules compare the back ends in tests/plan.
     """
@@ -68,7 +68,7 @@ def test_family(family: str) -> None:
     assert len(vectors) == 300
     import_all(map(configuration_of, vectors))
     assert failures(vectors, partial(run_vector, back_end=BackEnd.AUTO)) == {}
-    assert failures(vectors[::2], partial(run_vector, back_end=BackEnd.COLUMNS)) == {}
+    assert failures(vectors[::3], partial(run_vector, back_end=BackEnd.COLUMNS)) == {}
 
 
 def test_there_are_no_other_families() -> None:

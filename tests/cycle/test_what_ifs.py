@@ -160,7 +160,7 @@ def least_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("least_rows")
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(bodies(), min_size=1, max_size=2), clusters(), PODS, STEPS, st.data())
 def test_what_ifs_are_judged_at_once_as_one_by_one(
     texts: list[str],

@@ -176,7 +176,7 @@ def check_what_ifs(farm: Farm, plugin: DevicesPlugin) -> None:
 
 
 @pytest.mark.parametrize("profile", ["pack", "spread"])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(steps=STEPS)
 def test_kept_answers_are_those_of_the_nodes(
     found: RuleSet, profile: str, steps: list[tuple[str, str | int]]

@@ -96,7 +96,7 @@ def _placed(pod: PodInfo, at: int, number: int) -> PodInfo:
 
 
 @pytest.mark.parametrize("condition", INDEXED + INDEXED_OF_ALL + FAILING + ANY_POD)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(PLACED, PODS, PLACED)
 def test_answers(
     condition: str, placed: list[tuple[int, PodInfo]], pod: PodInfo, later: list[tuple[int, PodInfo]]
@@ -193,7 +193,7 @@ LONG_PODS = st.builds(
         "p.namespace != pod.namespace || p.images != pod.images.map(i, i + 'b')",
     ],
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, NODES - 1), LONG_PODS), max_size=12), LONG_PODS, st.integers(1, 150))
 def test_a_rule_that_runs_out_of_steps(
     condition: str, placed: list[tuple[int, PodInfo]], pod: PodInfo, limit: int

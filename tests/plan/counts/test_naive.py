@@ -273,7 +273,7 @@ def no_arrivals(patch: pytest.MonkeyPatch) -> None:
     "forget",
     [nothing, sums, short_logs, few_values, few_columns, few_tallies, few_arrivals, no_arrivals],
 )
-@settings(max_examples=45, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(
         st.tuples(EVENTS, st.lists(st.tuples(st.integers(0, 9), st.one_of(PODS, NODES)), max_size=3)),

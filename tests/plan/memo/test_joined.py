@@ -233,7 +233,7 @@ def profile_of_scores(bodies: list[tuple[str, str]]) -> str:
     return text + f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q scores {{ {names} }} }}'
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(predicates(), min_size=1, max_size=3), STEPS)
 def test_joined_predicates_answer_as_they_do_alone(
     bodies: list[str], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]]
@@ -279,7 +279,7 @@ def over_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("over_columns")
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(predicates(), min_size=1, max_size=3),
     st.lists(st.tuples(scores(), NORMALIZATIONS), max_size=2),
@@ -436,7 +436,7 @@ def test_a_what_if_is_kept_by_node_class() -> None:
     assert kept.nbytes > 0
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(scores(), NORMALIZATIONS), min_size=1, max_size=3), STEPS)
 def test_joined_scores_add_up_to_the_sum_of_each(
     bodies: list[tuple[str, str]], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]]

