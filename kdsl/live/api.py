@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class _Meta(Struct, frozen=True, rename="camel"):
-    uid: str = ""
+    uid: str
     resource_version: str = ""
     generation: int = 0
     deletion_timestamp: str | None = None
@@ -79,13 +79,19 @@ class _Status(Struct, frozen=True, rename="camel"):
 
 
 class _Thing(Struct, frozen=True):
-    metadata: _Meta = _Meta()
+    metadata: _Meta
     spec: _Spec = _Spec()
     status: _Status = _Status()
 
 
 class _Node(Struct, frozen=True):
-    metadata: _Meta = _Meta()
+    metadata: _Meta
+
+
+class _Answer(Struct, frozen=True):
+    """What every answer of the API has: an object or a `Status`."""
+
+    kind: str
 
 
 class SeenPod(Struct, frozen=True):
@@ -110,6 +116,7 @@ class SeenNode(Struct, frozen=True):
 
 _POD: Final = Decoder(_Thing)
 _NODE: Final = Decoder(_Node)
+_ANSWER: Final = Decoder(_Answer)
 _OBJECT: Final = Decoder(dict[str, Any])
 _PARTS: Final = Decoder(dict[str, Raw])
 _STATUS_PARTS: Final = Decoder(dict[str, Raw] | None)
@@ -134,7 +141,7 @@ class Api:
         """Bind the pod to a node. The server does not check that the node exists."""
         path = pod_path(pod.namespace, pod.name, "binding")
         request = HttpRequest("POST", path, bodies.binding(pod, node), is_wanted=self._leads)
-        return await self._send(Lane.BIND, Write.BIND, request, _nothing)
+        return await self._send(Lane.BIND, Write.BIND, request, _acknowledged)
 
     async def read_pod(self, namespace: str, name: str) -> Result[SeenPod]:
         """Read the current pod."""
@@ -157,7 +164,7 @@ class Api:
         """Delete the pod with its own grace period; a new pod of the same name stays."""
         path, body = pod_path(pod.namespace, pod.name), bodies.delete_options(pod.uid)
         request = HttpRequest("DELETE", path, body, is_wanted=self._leads)
-        return await self._send(Lane.EVICT, Write.DELETE, request, _nothing)
+        return await self._send(Lane.EVICT, Write.DELETE, request, _acknowledged)
 
     async def annotate_pod(
         self, pod: PodInfo, annotations: Mapping[str, str], labels: Mapping[str, str] = NO_STRINGS
@@ -165,7 +172,7 @@ class Api:
         """Annotate and label the pod; a new pod of the same name is not changed."""
         body = bodies.annotation_patch(annotations, labels=labels, uid=pod.uid)
         request = HttpRequest("PATCH", pod_path(pod.namespace, pod.name), body, MERGE_PATCH)
-        return await self._send(Lane.BIND, Write.POD_ANNOTATIONS, request, _nothing)
+        return await self._send(Lane.BIND, Write.POD_ANNOTATIONS, request, _acknowledged)
 
     async def read_node(self, name: str) -> Result[SeenNode]:
         """Read the current annotations of a node."""
@@ -210,12 +217,12 @@ class Api:
     async def delete_device_claim(self, namespace: str, name: str, uid: str) -> Result[None]:
         """Delete the ResourceClaim with this uid."""
         request = HttpRequest("DELETE", device_claim_path(namespace, name), bodies.delete_options(uid))
-        return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _nothing)
+        return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _acknowledged)
 
     async def patch_device_claim(self, namespace: str, name: str, patch: bytes) -> Result[None]:
         """Change the status of a ResourceClaim by a strategic merge patch."""
         request = HttpRequest("PATCH", device_claim_path(namespace, name, "status"), patch, STRATEGIC_PATCH)
-        return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _nothing)
+        return await self._send(Lane.BIND, Write.DEVICE_CLAIM, request, _acknowledged)
 
     async def read_volume(self, name: str) -> Result[JsonObject]:
         """Read a complete PersistentVolume."""
@@ -228,7 +235,7 @@ class Api:
 
     async def events_api(self) -> Result[EventsApi]:
         """Return the API that events are written to; asks the server."""
-        asked = await self._send(Lane.EVENT, Write.READ, HttpRequest("GET", EVENTS_GROUP), _nothing)
+        asked = await self._send(Lane.EVENT, Write.READ, HttpRequest("GET", EVENTS_GROUP), _acknowledged)
         if isinstance(asked, Refused) and asked.is_gone:
             return Done(EventsApi.CORE)
         return Done(EventsApi.EVENTS) if isinstance(asked, Done) else asked
@@ -236,13 +243,13 @@ class Api:
     async def post_event(self, namespace: str, body: bytes, api: EventsApi) -> Result[None]:
         """Create an event."""
         request = HttpRequest("POST", events_path(namespace, is_core=api is EventsApi.CORE), body)
-        return await self._send(Lane.EVENT, Write.EVENT, request, _nothing)
+        return await self._send(Lane.EVENT, Write.EVENT, request, _acknowledged)
 
     async def patch_event(self, namespace: str, name: str, body: bytes, api: EventsApi) -> Result[None]:
         """Update the count of an event that happened again."""
         path = events_path(namespace, name, is_core=api is EventsApi.CORE)
         request = HttpRequest("PATCH", path, body, STRATEGIC_PATCH)
-        return await self._send(Lane.EVENT, Write.SERIES, request, _nothing)
+        return await self._send(Lane.EVENT, Write.SERIES, request, _acknowledged)
 
     async def _send(
         self, lane: Lane, write: Write, request: HttpRequest, read: Callable[[bytes], T]
@@ -278,8 +285,9 @@ def _outcome_of(result: Result[T]) -> WriteOutcome:
             return WriteOutcome.LOST
 
 
-def _nothing(body: bytes) -> None:
-    return None
+def _acknowledged(body: bytes) -> None:
+    """Check that an answer is the API's: a proxy may answer a write with 200 that never reached the server."""
+    _ANSWER.decode(body)
 
 
 def _seen_pod(body: bytes) -> SeenPod:

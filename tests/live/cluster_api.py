@@ -246,7 +246,7 @@ def _merge_conditions(status: Json, new: list[Json], *, replaces: bool = False) 
 
 
 def _ok(thing: Json, status: int = 200) -> HttpAnswer:
-    return HttpAnswer(status, json.dumps(thing).encode())
+    return HttpAnswer(status, json.dumps({"kind": "Thing", **thing}).encode())
 
 
 def _status(code: int, reason: str, message: str) -> HttpAnswer:

@@ -64,7 +64,7 @@ def status(code: int, message: str, reason: str = "", field: str = "") -> HttpAn
     return HttpAnswer(code, json.dumps({**body, "code": code}).encode())
 
 
-OK = HttpAnswer(200, b"{}")
+OK = HttpAnswer(200, b'{"kind": "Pod", "metadata": {"uid": "uid-a"}}')
 LOST = NoAnswerError("EOF", may_be_done=True)
 REFUSED = NoAnswerError("connection refused", may_be_done=False)
 
