@@ -31,8 +31,8 @@ from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.selection import select
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.cycle.workers import Workers
+from kdsl.eval.scalar.compiler import Probe
 from kdsl.eval.scalar.meter import DEFAULT_STEPS
-from kdsl.eval.scalar.probe import Probe
 from kdsl.explain.cards import CardExplainer
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.errors import PluginError

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from threading import RLock
+from typing import Protocol
 
 from kdsl.check.model.rule_set import CheckedFn, ExternalFn, Fns
 from kdsl.check.model.typed import (
@@ -41,7 +42,7 @@ from kdsl.eval.scalar.access import (
     presence_text,
 )
 from kdsl.eval.scalar.aggregate import compile_aggregate
-from kdsl.eval.scalar.comprehensions import comprehension_text, sum_text
+from kdsl.eval.scalar.comprehensions import comprehension_text
 from kdsl.eval.scalar.external import compile_external
 from kdsl.eval.scalar.fast import fast_call, is_total
 from kdsl.eval.scalar.frame import PENDING, Closure, Frame, failing, lazy_reader
@@ -80,9 +81,6 @@ class Compiler:
     `questions` are the questions of macros of views; sharing it shares the counts. `cards_of` reads the cards
     of a node; without it nodes have none.
     """
-
-    joins_calls = True
-    """Whether a call may be written together with its argument."""
 
     def __init__(
         self,
@@ -236,9 +234,6 @@ class Compiler:
             return LAZY[expr.function](expr, self)
         if expr.function in SEARCHES:
             return self.call(compile_search(expr, self.compile))
-        total = sum_text(expr, self) if self.joins_calls else None
-        if total is not None:
-            return total
         implementation = IMPLEMENTATIONS.get(expr.overload)
         weighs = has_weight(expr.function, (arg.type for arg in expr.args))
         if implementation is not None:
@@ -299,3 +294,28 @@ class Compiler:
             f"f[{slot}] = o.value",
             f"return {result}",
         ]
+
+
+class Probe(Protocol):
+    """An observer of every expression of a rule that is compiled, parts included, after the passes.
+
+    A hoisted or folded part keeps its span. A probe must not change values.
+    """
+
+    def watch(self, expr: TypedExpr, closure: Closure) -> Closure:
+        """Return the closure that runs in place of `closure`."""
+        ...
+
+
+class ProbedCompiler(Compiler):
+    """A compiler that reports expressions to a probe, except for bodies of functions."""
+
+    def __init__(
+        self, fns: Fns, bodies: dict[str, Closure], probe: Probe, cards_of: CardsOf | None = None
+    ) -> None:
+        super().__init__(fns, bodies, cards_of=cards_of)
+        self._probe = probe
+
+    def _text(self, expr: TypedExpr) -> str:
+        inner = super()._text
+        return self.call(self._probe.watch(expr, self._program(lambda: [f"return {inner(expr)}"])))

@@ -41,6 +41,7 @@ MAX_NARROW_KEYS: Final = 256
 """The most narrow pod keys of a body that are kept."""
 
 _POD: Final = "pod."
+_NOBODY: Final = PodInfo("")
 _SELECTING: Final = frozenset(("PodAffinityTerm", "SpreadConstraint", "PodGroup"))
 _UNIQUE: Final = frozenset(("name", "uid"))
 _SELECTED: Final = {"labels": "selected_labels"}
@@ -135,7 +136,7 @@ def captured_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey:
     if reads is None:
         # The fields of captured variables are among these.
         words = sorted(word for word in body.reads if word.startswith(_POD))
-        return _shown([attribute_of(word.removeprefix(_POD)) for word in words], ())
+        return reader_of([attribute_of(word.removeprefix(_POD)) for word in words], ())
     key = reads.key()
     if "labels" not in reads.by_method:
         return key
@@ -181,7 +182,7 @@ class _Reads:
         if not (self.by_field or keys):
             return attrgetter(*fields) if fields else lambda pod: None
         if used or self.by_field & self._maps:
-            return _shown(fields, keys)
+            return reader_of(fields, keys)
         return PodFacts((*map(PodFact, fields), *keys))
 
     def add(self, expr: TypedExpr, slot: int | None) -> None:
@@ -231,14 +232,19 @@ class _Reads:
                 self.add(fn.body, each)
 
 
-def _shown(fields: Sequence[str], keys: Sequence[PodFact]) -> PodKey:
+def reader_of(fields: Sequence[str], keys: Sequence[PodFact]) -> PodKey:
     """Return a reader of attributes, with the order of maps, which a loop shows, and of facts."""
+    facts = PodFacts(tuple(keys))
+    has_maps = any(isinstance(getattr(_NOBODY, each), FrozenMap) for each in fields)
+    if not (has_maps or (fields and keys)):
+        # The hot path: the values are the key, even a single one.
+        return attrgetter(*fields) if fields else facts
     # With one attribute more, the values are a tuple in any case.
     values_of = attrgetter("__class__", *fields)
 
     def read(pod: PodInfo) -> Hashable:
         values = values_of(pod)
         shown = [tuple(each.items()) if each.__class__ is FrozenMap else each for each in values]
-        return *shown, *[fact.of(pod) for fact in keys]
+        return tuple(shown), facts(pod)
 
     return read

@@ -29,8 +29,7 @@ from kdsl.plan.columns.batch import batch_of
 from kdsl.plan.columns.programs import ColumnPredicate, column_predicate
 from kdsl.plan.columns.rule import RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
-from kdsl.plan.compile.failures import Failure, StatusNumbers, compile_on_error, status_of
-from kdsl.plan.compile.fault_log import FaultLog
+from kdsl.plan.compile.failures import Failure, FaultLog, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.frames import Frames, PodFrames
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
 from kdsl.plan.compile.statements import CODES, BlockCompiler, Run

@@ -30,8 +30,7 @@ from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.programs import ColumnScore
 from kdsl.plan.columns.rule import RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
-from kdsl.plan.compile.failures import error_text, fault_of
-from kdsl.plan.compile.fault_log import FaultLog
+from kdsl.plan.compile.failures import FaultLog, error_text, fault_of
 from kdsl.plan.compile.frames import Frames
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
 from kdsl.plan.rules.normalize import Scores, normalize, normalize_close, normalize_few, whole
