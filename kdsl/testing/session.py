@@ -194,7 +194,7 @@ class Session:
     def _judge(self, cluster: SessionCluster, pod: PodInfo) -> Decision:
         """Filter, score and choose without placing; here a single feasible node is scored as well."""
         attempt = Attempt(self._table, pod, cluster.cache().snapshot())
-        record = AttemptRecord(attempt, Detail.FULL, TieBreak.HEAP, self._rules)
+        record = AttemptRecord(attempt, Detail.FULL, EngineOptions(rules=self._rules))
         workers = Workers(1)
         try:
             record.search = search(attempt, SearchSettings(workers, _ALL_NODES))

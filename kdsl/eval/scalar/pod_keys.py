@@ -235,16 +235,16 @@ class _Reads:
 def reader_of(fields: Sequence[str], keys: Sequence[PodFact]) -> PodKey:
     """Return a reader of attributes, with the order of maps, which a loop shows, and of facts."""
     facts = PodFacts(tuple(keys))
-    has_maps = any(isinstance(getattr(_NOBODY, each), FrozenMap) for each in fields)
-    if not (has_maps or (fields and keys)):
-        # The hot path: the values are the key, even a single one.
-        return attrgetter(*fields) if fields else facts
+    if not fields:
+        return facts
+    maps = [each for each in fields if isinstance(getattr(_NOBODY, each), FrozenMap)]
     # With one attribute more, the values are a tuple in any case.
-    values_of = attrgetter("__class__", *fields)
+    values_of = attrgetter("__class__", *[each for each in fields if each not in maps])
+    contents = [attrgetter(f"{each}.entries") for each in maps]
 
-    def read(pod: PodInfo) -> Hashable:
-        values = values_of(pod)
-        shown = [tuple(each.items()) if each.__class__ is FrozenMap else each for each in values]
-        return tuple(shown), facts(pod)
+    def shown(pod: PodInfo) -> Hashable:
+        return values_of(pod), *[tuple(content(pod).items()) for content in contents]
 
-    return read
+    # The hot path: the values are the key, even a single one.
+    of_fields: PodKey = shown if maps else attrgetter(*fields)
+    return (lambda pod: (of_fields(pod), facts(pod))) if keys else of_fields
