@@ -94,10 +94,10 @@ class Compiler:
         self.by_item: dict[int, Closure] = {}
         self.follows: dict[int, frozenset[int]] = {}
         self.answer_slot: Callable[[Comprehension], int | None] | None = None
-        self._fns = fns
+        self.fns = fns
         self._bodies = bodies
-        self._lower = lower
-        self._questions = {} if questions is None else questions
+        self.lower = lower
+        self.questions = {} if questions is None else questions
         self._cards_of = cards_of
         self._names = NamedObjects()
         self._depth = 0
@@ -179,21 +179,16 @@ class Compiler:
                 return paying(list_text(expr, self), expr.type, self)
             case MapOf():
                 return paying(map_text(expr, self), expr.type, self)
-            case Comprehension() if self._lower is not None and is_over_nodes(expr):
+            case Comprehension() if self.lower is not None and is_over_nodes(expr):
                 slot = None if self.answer_slot is None else self.answer_slot(expr)
                 if expr.macro in QUANTIFIERS:
                     other = self._program(lambda: [f"return {comprehension_text(expr, self)}"])
-                    return self.call(
-                        compile_quantifier(expr, self.compile, self.needs, self._lower, slot, other)
-                    )
-                over = self.call(compile_over_nodes(expr, self.compile, self.needs, self._lower, slot))
-                return paying(over, expr.type, self)
+                    return self.call(compile_quantifier(expr, self, slot, other))
+                return paying(self.call(compile_over_nodes(expr, self, slot)), expr.type, self)
             case Comprehension():
                 return comprehension_text(expr, self)
             case Aggregate():
-                return self.call(
-                    compile_aggregate(expr, self.compile, self._fns, self._questions, self.needs, self._lower)
-                )
+                return self.call(compile_aggregate(expr, self))
             case Bind():
                 return self.function(lambda: self._bind(expr))
 
@@ -255,13 +250,13 @@ class Compiler:
         """Write the call of a function of a rule file, on its own frame with all arguments evaluated; or of a
         plugin's.
         """
-        fn = self._fns[expr.fn]
+        fn = self.fns[expr.fn]
         if isinstance(fn, ExternalFn):
             return self.call(compile_external(fn, [self.compile(arg) for arg in expr.args]))
         function = self._bodies.get(fn.qualified)
         if function is None:
             # INVARIANT: functions are not recursive; the checker ensures it.
-            compiler = Compiler(self._fns, self._bodies, self._lower, self._questions, self._cards_of)
+            compiler = Compiler(self.fns, self._bodies, self.lower, self.questions, self._cards_of)
             compiler._depth, compiler._deferred = self._depth, self._deferred
             function = self._bodies[fn.qualified] = compiler._function_of(fn)
             compiler._depth, compiler._deferred = 0, []
