@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
@@ -54,6 +54,8 @@ class Question(Struct, frozen=True, eq=False):
     at_once: AtOnce | None
     pod_key: PodKey | None
     selecting: Value
+    limit: ClassVar[int] = COUNTING_STEPS
+    """The steps for asking about one node."""
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterator[Value]:
         """Yield the answer for each value; EvalError. The steps are taken from `meter`."""
@@ -79,7 +81,7 @@ class Question(Struct, frozen=True, eq=False):
         """
         if self.at_once is None:
             return None
-        meter = self.frame[-1] = Meter.of(COUNTING_STEPS * len(nodes))
+        meter = self.frame[-1] = Meter.of(self.limit * len(nodes))
         found = self.at_once(self.frame, NodeList(nodes))
         if found is None:
             return None
@@ -88,7 +90,7 @@ class Question(Struct, frozen=True, eq=False):
 
     def meter(self) -> Meter:
         """Return a full meter, for asking about one node."""
-        return Meter.of(COUNTING_STEPS)
+        return Meter.of(self.limit)
 
 
 def compile_aggregate(expr: Aggregate, out: Compiler) -> Closure:

@@ -42,7 +42,7 @@ from kdsl.eval.scalar.access import (
     presence_text,
 )
 from kdsl.eval.scalar.aggregate import compile_aggregate
-from kdsl.eval.scalar.comprehensions import comprehension_text
+from kdsl.eval.scalar.comprehensions import comprehension_text, sum_text
 from kdsl.eval.scalar.external import compile_external
 from kdsl.eval.scalar.fast import fast_call, is_total
 from kdsl.eval.scalar.frame import PENDING, Closure, Frame, failing, lazy_reader
@@ -81,6 +81,9 @@ class Compiler:
     `questions` are the questions of macros of views; sharing it shares the counts. `cards_of` reads the cards
     of a node; without it nodes have none.
     """
+
+    joins_calls = True
+    """Whether a call may be written together with its argument."""
 
     def __init__(
         self,
@@ -229,6 +232,9 @@ class Compiler:
             return LAZY[expr.function](expr, self)
         if expr.function in SEARCHES:
             return self.call(compile_search(expr, self.compile))
+        total = sum_text(expr, self) if self.joins_calls else None
+        if total is not None:
+            return total
         implementation = IMPLEMENTATIONS.get(expr.overload)
         weighs = has_weight(expr.function, (arg.type for arg in expr.args))
         if implementation is not None:
@@ -304,6 +310,8 @@ class Probe(Protocol):
 
 class ProbedCompiler(Compiler):
     """A compiler that reports expressions to a probe, except for bodies of functions."""
+
+    joins_calls = False
 
     def __init__(
         self, fns: Fns, bodies: dict[str, Closure], probe: Probe, cards_of: CardsOf | None = None

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from kdsl.check.model.typed import Comprehension, Macro, TypedExpr, Var
+from kdsl.check.model.typed import CallOf, Comprehension, Macro, TypedExpr, Var
 from kdsl.check.model.types import STRING, Type
 from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.scalar.logic import deciding, is_sure_condition, truth, undecided
 from kdsl.eval.scalar.meter import Meter, paying, spend, spending
 from kdsl.eval.scalar.program import NamedObjects
-from kdsl.eval.values import EvalError, Value, from_key, keys_of, kind_of, to_key
+from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value, from_key, keys_of, kind_of, overflow, to_key
 
 if TYPE_CHECKING:
     from kdsl.eval.scalar.compiler import Compiler
+
+_LISTS: Final = (Macro.MAP, Macro.TRANSFORM_LIST)
+"""The macros that make a list of results."""
 
 Each = Callable[[Frame], Iterator[None]]
 """Binds the variables of a macro to one element after the other."""
@@ -43,6 +46,25 @@ def comprehension_text(expr: Comprehension, out: Compiler) -> str:
         case _:
             made = f"tuple([{body} {loop}])"
     return paying(made, expr.type, out)
+
+
+def sum_text(expr: CallOf, out: Compiler) -> str | None:
+    """Write the sum of a macro's integers without the list of them; None for other calls."""
+    match expr.overload, expr.args:
+        case "list_sum_int", (Comprehension() as made,) if made.macro in _LISTS:
+            return out.function(lambda: _sum(made, out))
+    return None
+
+
+def _sum(expr: Comprehension, out: Compiler) -> list[str]:
+    """Write the lines of a sum: an item that fails comes before an overflow of the items before it."""
+    loop = loop_lines(expr.iterable, expr.variables, out)
+    if expr.where is not None:
+        loop.append(f"  if not {truth(expr.where, out)}: continue")
+    overflows = f"if not {out.name(INT_MIN)} <= t <= {out.name(INT_MAX)}: o = True"
+    added = [f"  t += {out.text(expr.body)}", "  n += 1", f"  {overflows}"]
+    paid = ["m = f[-1]", *spending("n"), f"if o: raise {out.name(overflow)}()"]
+    return ["t = n = 0", "o = False", *loop, *added, *paid, "return t"]
 
 
 def _decision(expr: Comprehension, out: Compiler) -> list[str]:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from kdsl.check.analyses.cures import predicate_cures
 from kdsl.check.model.rule_set import CheckedPredicate
-from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
@@ -36,19 +35,13 @@ class PredicateRule(NodeRule[CheckedPredicate, PredicateProgram]):
     """A predicate without its tightenings, or one of these."""
 
     dtype = IDS
-    can_prefetch = NodeRule.is_columnar
-    """Whether more nodes cost little."""
 
     def __init__(self, rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> None:
-        super().__init__(rule, key, functions)
-        self._program = PredicateProgram(rule, functions)
+        super().__init__(rule, key, functions, PredicateProgram(rule, functions))
+        self.decides_early, self.can_prefetch = self._program.decides_early, self.is_columnar
+        self.passes = self._program.passes
         self.cures = predicate_cures(rule, functions.fns)
         self.dependencies = Dependencies.of(rule.reads)
-
-    @property
-    def decides_early(self) -> bool:
-        """Return whether PreFilter may skip or reject a pod, or narrow the candidates."""
-        return self._program.decides_early
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
         """Decide for all nodes, and keep the state of the attempt for `statuses`."""
@@ -109,14 +102,10 @@ class PredicateRule(NodeRule[CheckedPredicate, PredicateProgram]):
         program, view = self._program, ClusterView(nodes.snapshot)
         if known is None:
             return program.statuses(program.begin(pod, view), nodes, numbers)
-        return program.statuses_with(known, pod, view, nodes, numbers)
-
-    def passes(self, pod: PodInfo, node: NodeInfo, known: PodFrames) -> bool:
-        """Return whether the rule lets `pod` onto `node`, for rules with an answer local to the node.
-
-        `known` are values that depend on the pod only.
-        """
-        return self._program.passes(pod, node, known)
+        frame = program.frames.resume(pod, view, known)
+        ids = program.statuses(frame, nodes, numbers)
+        program.frames.leave(frame, known)
+        return ids
 
     def _statuses(
         self, attempt: RuleAttempt, nodes: NodeSet, numbers: StatusNumbers
