@@ -54,7 +54,7 @@ class PodFact(NamedTuple):
     attribute: str
     key: str | None = None
 
-    def of(self, pod: PodInfo) -> Value:
+    def __call__(self, pod: PodInfo) -> Value:
         """Return the fact of a pod; None if the map does not have the key."""
         value = getattr(pod, self.attribute)
         return value if self.key is None else value.entries.get(self.key)
@@ -73,7 +73,7 @@ class PodFacts(Struct, frozen=True):
     facts: tuple[PodFact, ...]
 
     def __call__(self, pod: PodInfo) -> Hashable:
-        # As `PodFact.of`: the hot path.
+        # As each `PodFact`: the hot path.
         return tuple(
             [
                 getattr(pod, name) if key is None else getattr(pod, name).entries.get(key)

@@ -292,10 +292,9 @@ def _distinct(raw: Scores) -> tuple[list[Value], NDArray[np.integer[Any]], Value
             numbers = np.zeros(largest - least + 1, np.intp)
             numbers[present] = np.arange(len(present))
             return (present + least).tolist(), numbers.take(places), least, largest
-        distinct = encoded(Column(raw))
     else:
-        distinct = encoded(Column(raw))
         # The first of 0.0 and -0.0 counts.
         values = raw.tolist()
         least, largest = min(values), max(values)
+    distinct = encoded(Column(raw))
     return list(distinct.values), distinct.codes, least, largest
