@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kdsl.cycle.decision import Detail, TieBreak
+from kdsl.eval.scalar.compiler import Probe
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
-from kdsl.eval.scalar.probe import Probe
 from kdsl.hooks.guard import Guard
 from kdsl.hooks.specs import Backoff
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, Plugins

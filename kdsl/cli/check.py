@@ -180,7 +180,7 @@ def _print_plan(
     if not cluster:
         emit(costs_text(rules, views, views.most, "as declared"))
         return
-    from kdsl.analysis.cost.measured import measure
+    from kdsl.analysis.cost.shapes import measure
     from kdsl.cli.inputs import read_workload, settle
 
     workload, broken = read_workload(cluster, (), "kubernetes")

@@ -23,11 +23,10 @@ from kdsl.cycle.bindings import BindAtOnce, BindingResult, Bindings, Reserved
 from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.fit_error import NO_NODES
-from kdsl.cycle.gate import GatedPod
 from kdsl.cycle.judging import Contested
 from kdsl.cycle.making_room import RoomMaker
 from kdsl.cycle.nominator import Nominator
-from kdsl.cycle.pending import rejectors_of
+from kdsl.cycle.pending import GatedPod, rejectors_of
 from kdsl.cycle.placing import Placer
 from kdsl.cycle.ports import AttemptState, ClusterSource, DecisionSink, Evictor, Router, Tracer
 from kdsl.cycle.queue import SchedulingQueue
@@ -68,12 +67,11 @@ class Engine:
         self._routes = Routes(tables, router)
         self._cluster = cluster
         self._clock = clock
-        self._options = options
         self._tracer = tracer
         self._sinks = (*sinks, tracer) if tracer is not None else tuple(sinks)
         self._attempts = options.attempts
         self._workers = Workers(options.parallelism)
-        self._settings = SearchSettings(self._workers, options.percentage, options.run_length)
+        self._configure(options)
         self._start = options.start
         self.nominator = Nominator(self._leaves_room)
         self.waiting = waiting if waiting is not None else WaitingPods[Reserved]()
@@ -183,9 +181,8 @@ class Engine:
 
     def continue_from(self, options: EngineOptions) -> None:
         """Decide the next pod as an engine with this `continuation` would; the parallelism stays."""
-        self._options = replace(options, parallelism=self._options.parallelism)
+        self._configure(replace(options, parallelism=self._options.parallelism))
         self._start, self._attempts = options.start, options.attempts
-        self._settings = SearchSettings(self._workers, options.percentage, options.run_length)
 
     def adopt(self, tables: Iterable[HookTable], router: Router | None, options: EngineOptions) -> None:
         """Use other profiles from the next attempt on. Held pods finish with their old profiles.
@@ -193,12 +190,15 @@ class Engine:
         The engine keeps its state: the start of the next search, nominations, the queue.
         """
         self._routes.adopt(tables, router)
-        self._options = options
         if options.parallelism != self._workers.parallelism:
             self._workers.close()
             self._workers = Workers(options.parallelism)
-        self._settings = SearchSettings(self._workers, options.percentage, options.run_length)
+        self._configure(options)
         self.queue.reroute()
+
+    def _configure(self, options: EngineOptions) -> None:
+        self._options = options
+        self._settings = SearchSettings(self._workers, options.percentage, options.run_length)
 
     def close(self) -> None:
         """End the worker threads."""
@@ -273,9 +273,7 @@ class Engine:
         if table is None:
             return None
         attempt = Attempt(table, pod, self._cluster.snapshot())
-        record = AttemptRecord(
-            attempt, Detail.FULL, self._options.tie_break, table.rules or self._options.rules
-        )
+        record = AttemptRecord(attempt, Detail.FULL, self._options)
         if not len(attempt.snapshot.order):
             return record.decision(Outcome.UNSCHEDULABLE, message=NO_NODES)
         try:
@@ -296,10 +294,7 @@ class Engine:
             return None
         self._begin(pod)
         attempt, contested = found
-        options = self._options
-        record = AttemptRecord(
-            attempt, options.detail, options.tie_break, attempt.table.rules or options.rules
-        )
+        record = AttemptRecord(attempt, self._options.detail, self._options)
         try:
             rejection = fit_on(attempt, contested, node)
         except PluginError as error:
@@ -320,27 +315,26 @@ class Engine:
     def _gated(self, gated: GatedPod) -> Decision:
         pod = gated.queued.pod
         self._begin(pod)
-        table = self._routes.table_of(pod)
-        profile = table.profile if table else ""
+        table, status = self._routes.table_of(pod), gated.status
+        profile, rules = (table.profile, table.rules) if table else ("", "")
         return Decision(
             pod.key,
             profile,
             Outcome.GATED,
-            message=gated.status.message,
-            faults=gated.status.faults,
-            rules=(table.rules if table else "") or self._options.rules,
+            message=status.message,
+            faults=status.faults,
+            rules=rules or self._options.rules,
         )
 
     def _decide(self, pod: PodInfo, detail: Detail) -> Decision:
-        options = self._options
         self._begin(pod)
         table = self._routes.table_of(pod)
-        profile = table.profile if table else ""
         reason = self._reason_to_skip(pod, table)
         if table is None or reason:
-            return Decision(pod.key, profile, Outcome.SKIPPED, message=reason, rules=options.rules)
+            profile = table.profile if table else ""
+            return Decision(pod.key, profile, Outcome.SKIPPED, message=reason, rules=self._options.rules)
         attempt = Attempt(table, pod, self._cluster.snapshot())
-        record = AttemptRecord(attempt, detail, options.tie_break, table.rules or options.rules)
+        record = AttemptRecord(attempt, detail, self._options)
         if not len(attempt.snapshot.order):
             self.nominator.clear(pod)
             return record.decision(Outcome.UNSCHEDULABLE, message=NO_NODES)

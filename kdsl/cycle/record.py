@@ -15,9 +15,9 @@ from kdsl.cycle.decision import (
     PreFilter,
     Rejection,
     ScoreCell,
-    TieBreak,
     Victim,
 )
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.faults import faults_of
 from kdsl.cycle.fit_error import Diagnosis, rejections
 from kdsl.cycle.postfilter import PostFilterResult, statuses_of_all
@@ -34,8 +34,7 @@ class AttemptRecord(Struct, eq=False):
 
     attempt: Attempt
     detail: Detail
-    tie_break: TieBreak
-    rules: str
+    options: EngineOptions
     search: Search | None = None
     scores: Scores | None = None
     choice: Choice | None = None
@@ -74,11 +73,11 @@ class AttemptRecord(Struct, eq=False):
             rejections=self._rejections(),
             total=None if choice is None else choice.total,
             tied=0 if choice is None else choice.tied,
-            tie_break=self.tie_break,
+            tie_break=self.options.tie_break,
             postfilter=None if result is None else result.status,
             nominated="" if nominated is None else nominated.node,
             victims=() if nominated is None or not nominated.node else self._victims(nominated.victims),
-            rules=self.rules,
+            rules=attempt.table.rules or self.options.rules,
             snapshot=attempt.snapshot.version,
             verdicts=self._verdicts() if self.detail is Detail.FULL else (),
         )

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.feasible_filters import run_feasible_filters
-from kdsl.cycle.filtering import find_feasible
+from kdsl.cycle.filtering import Rotated, find_feasible, next_start
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.judging import Judge
 from kdsl.cycle.prefilter import PreFilterResult, candidate_rows, run_pre_filters
-from kdsl.cycle.rotation import Rotated, next_start
 from kdsl.cycle.visited import VisitedNodes
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.faults import Fault

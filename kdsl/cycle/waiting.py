@@ -8,12 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from kdsl.base.clock import go_duration
 from kdsl.hooks.status import Code, Status
 
 T = TypeVar("T")
-
-_UNITS = ((3_600 * 10**9, "h"), (60 * 10**9, "m"))
-_FRACTIONS = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"))
 
 
 @dataclass(slots=True)
@@ -109,23 +107,3 @@ class WaitingPods(Generic[T]):
         result = Code.SUCCESS if is_allowed else Code.UNSCHEDULABLE
         for listener in self._listeners:
             listener(result, now - held.since)
-
-
-def go_duration(nanoseconds: int) -> str:
-    """Write a duration as Go does: `1h0m0s`, `15m0s`, `2.5s`, `100ms`."""
-    if nanoseconds < 10**9:
-        for size, unit in _FRACTIONS[1:]:
-            if nanoseconds >= size:
-                return _decimal(nanoseconds, size) + unit
-        return f"{nanoseconds}ns" if nanoseconds else "0s"
-    text = ""
-    for size, unit in _UNITS:
-        if nanoseconds >= size or text:
-            text += f"{nanoseconds // size}{unit}"
-            nanoseconds %= size
-    return text + _decimal(nanoseconds, 10**9) + "s"
-
-
-def _decimal(value: int, unit: int) -> str:
-    digits = len(str(unit)) - 1
-    return f"{value // unit}.{value % unit:0{digits}}".rstrip("0").rstrip(".")

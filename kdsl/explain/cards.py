@@ -33,12 +33,11 @@ from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.template import Text, compile_template, text_in
 from kdsl.plan.devices.answers import UNREGISTERED
 from kdsl.plan.devices.attempt import ContainerAttempt, Unplaced
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.demand import Demand, DeviceRequest
 from kdsl.plan.devices.fullness import card_score, node_score
 from kdsl.plan.devices.placing import Placed, place
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.devices.reads import parts
-from kdsl.plan.devices.requests import DeviceRequest
 
 READS: Final = frozenset(("pod.annotations", "pod.devices", "node.usage", "node.static", "node.annotations"))
 """The reads that decide whether devices let a pod onto a node, for the search for cures."""

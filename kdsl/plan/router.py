@@ -12,7 +12,7 @@ from kdsl.check.model.rule_set import CheckedProfile, CheckedTeam, RuleSet
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
-from kdsl.plan.compile.fault_log import FaultLog
+from kdsl.plan.compile.failures import FaultLog
 from kdsl.plan.compile.scope import CompiledFunctions, ReportError, RuleScope
 from kdsl.plan.reads.dependencies import Dependencies, reads_of
 from kdsl.plan.reads.signature_reads import signature_reads

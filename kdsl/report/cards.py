@@ -9,7 +9,7 @@ from typing import Final
 
 from kdsl.base.visible import visible_lines
 from kdsl.cluster.devices.cards import Card, Tenant
-from kdsl.plan.devices.requests import DeviceRequest
+from kdsl.plan.devices.demand import DeviceRequest
 from kdsl.report.decisions import Json
 from kdsl.report.tables import plural, table
 

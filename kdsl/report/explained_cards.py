@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kdsl.explain.cards import CardOutcome, CardsOfNode, CardVerdict, ContainerCards, RefusedCards
-from kdsl.plan.devices.requests import DeviceRequest
+from kdsl.plan.devices.demand import DeviceRequest
 from kdsl.report.atoms import AtomPrinter
 from kdsl.report.cards import usage_document
 from kdsl.report.decisions import Json

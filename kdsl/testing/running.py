@@ -12,7 +12,7 @@ from kdsl.base.span import Span
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
-from kdsl.eval.scalar.probe import Probe
+from kdsl.eval.scalar.compiler import Probe
 from kdsl.explain.patience import Patience
 from kdsl.hooks.status import Status
 from kdsl.report.decisions import decision_document

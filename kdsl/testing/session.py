@@ -31,8 +31,8 @@ from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.selection import select
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.cycle.workers import Workers
+from kdsl.eval.scalar.compiler import Probe
 from kdsl.eval.scalar.meter import DEFAULT_STEPS
-from kdsl.eval.scalar.probe import Probe
 from kdsl.explain.cards import CardExplainer
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.errors import PluginError
@@ -194,7 +194,7 @@ class Session:
     def _judge(self, cluster: SessionCluster, pod: PodInfo) -> Decision:
         """Filter, score and choose without placing; here a single feasible node is scored as well."""
         attempt = Attempt(self._table, pod, cluster.cache().snapshot())
-        record = AttemptRecord(attempt, Detail.FULL, TieBreak.HEAP, self._rules)
+        record = AttemptRecord(attempt, Detail.FULL, EngineOptions(rules=self._rules))
         workers = Workers(1)
         try:
             record.search = search(attempt, SearchSettings(workers, _ALL_NODES))

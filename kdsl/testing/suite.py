@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kdsl.app import DEFAULT_SETTINGS
 from kdsl.base.diagnostic import Diagnostic, has_errors
-from kdsl.eval.scalar.probe import Probe
+from kdsl.eval.scalar.compiler import Probe
 from kdsl.lang.tree import File
 from kdsl.testing.cases import RuleTest
 from kdsl.testing.coverage import Coverage, files_below

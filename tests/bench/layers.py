@@ -20,7 +20,7 @@ import kdsl.plan.memo.skips as skips
 from kdsl.cluster.objects.selector_index import SelectorIndex
 from kdsl.cycle import search
 from kdsl.eval.scalar import aggregate
-from kdsl.plan.columns import batch
+from kdsl.plan.columns import batch, tape
 from kdsl.plan.columns.node_groups import NodeGroups
 from kdsl.plan.columns.tape import Tapes
 from kdsl.plan.memo import answers, kept_rules
@@ -62,7 +62,7 @@ def _without_prefetching() -> None:
 
 
 def _without_columns() -> None:
-    for module in (batch, answers):
+    for module in (batch, answers, tape):
         module.MIN_ROWS = 1 << 30  # type: ignore[misc]
     batch.is_worth_columns.__defaults__ = (1 << 30,)
 

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
-from kdsl.cycle.filtering import find_feasible
+from kdsl.cycle.filtering import Rotated, find_feasible
 from kdsl.cycle.judging import Judge
-from kdsl.cycle.rotation import Rotated
 from kdsl.cycle.visited import VisitedNodes
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn, StatusTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from kdsl.cycle.rotation import Rotated, next_start
+from kdsl.cycle.filtering import Rotated, next_start
 
 
 @given(st.integers(0, 50), st.integers(0, 200), st.integers(0, 60), st.integers(0, 60))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.cycle.waiting import WaitingPods, go_duration
+from kdsl.base.clock import go_duration
+from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.status import Code, Status
 
 SECOND = 10**9

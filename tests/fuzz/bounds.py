@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from unittest import mock
 
-from kdsl.analysis.cost.measured import measure
 from kdsl.analysis.cost.profiles import profile_costs
 from kdsl.analysis.cost.rules import PODS_OF_A_NODE, Rule
+from kdsl.analysis.cost.shapes import measure
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedPreemption, CheckedQueue, CheckedScore, RuleSet
 from kdsl.check.views.view import load_views
 from kdsl.cluster.objects.pod import PodInfo

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdsl.cluster.devices.cards import Card, Tenant
-from kdsl.plan.devices.requests import DeviceRequest
+from kdsl.plan.devices.demand import DeviceRequest
 from kdsl.report.cards import CardReport, cards_text, summary_lines
 from msgspec.structs import replace
 

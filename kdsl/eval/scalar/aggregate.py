@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
-from kdsl.check.model.rule_set import Fns
 from kdsl.check.model.typed import Aggregate
 from kdsl.check.model.types import Type
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.ir import free_variables, shape
 from kdsl.eval.nodelist import NodeList
-from kdsl.eval.scalar.frame import UNSET, Closure, Compile, Frame, value_or_failure
+from kdsl.eval.scalar.frame import UNSET, Closure, Frame, value_or_failure
 from kdsl.eval.scalar.meter import Meter
-from kdsl.eval.scalar.over_nodes import AtOnce, Lower, Needs
+from kdsl.eval.scalar.over_nodes import AtOnce
 from kdsl.eval.scalar.pod_keys import PodKey, captured_key_of, may_select, pod_key_of
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import Value
+
+if TYPE_CHECKING:
+    from kdsl.eval.scalar.compiler import Compiler
 
 COUNTING_STEPS = 20_000
 """The steps for counting the pods of one node."""
@@ -51,6 +54,8 @@ class Question(Struct, frozen=True, eq=False):
     at_once: AtOnce | None
     pod_key: PodKey | None
     selecting: Value
+    limit: ClassVar[int] = COUNTING_STEPS
+    """The steps for asking about one node."""
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterator[Value]:
         """Yield the answer for each value; EvalError. The steps are taken from `meter`."""
@@ -76,7 +81,7 @@ class Question(Struct, frozen=True, eq=False):
         """
         if self.at_once is None:
             return None
-        meter = self.frame[-1] = Meter.of(COUNTING_STEPS * len(nodes))
+        meter = self.frame[-1] = Meter.of(self.limit * len(nodes))
         found = self.at_once(self.frame, NodeList(nodes))
         if found is None:
             return None
@@ -85,23 +90,15 @@ class Question(Struct, frozen=True, eq=False):
 
     def meter(self) -> Meter:
         """Return a full meter, for asking about one node."""
-        return Meter.of(COUNTING_STEPS)
+        return Meter.of(self.limit)
 
 
-def compile_aggregate(
-    expr: Aggregate,
-    compile: Compile,
-    fns: Fns,
-    questions: dict[Hashable, object],
-    needs: Needs,
-    lower: Lower | None,
-) -> Closure:
-    """Compile a macro of a view, after `capture`. `questions` holds the identity of each distinct question:
-    macros with equal questions share an entry. `needs` and `lower` are for questions about nodes.
-    """
-    target, body, slot, macro = compile(expr.target), compile(expr.body), expr.variable.slot, expr.macro
+def compile_aggregate(expr: Aggregate, out: Compiler) -> Closure:
+    """Compile a macro of a view, after `capture`. Macros with equal questions share the identity of one."""
+    target, body = out.compile(expr.target), out.compile(expr.body)
+    slot, macro, fns, lower = expr.variable.slot, expr.macro, out.fns, out.lower
     places = {slot: 0}
-    question = questions.setdefault(shape(expr.body, places), object())
+    question = out.questions.setdefault(shape(expr.body, places), object())
     # Captured values, and the pod.
     free = free_variables(expr.body)
     captured = sorted((free[each] for each in free if each != slot), key=lambda each: places[each.slot])
@@ -109,7 +106,7 @@ def compile_aggregate(
     captures = [
         (
             each.slot,
-            compile(each),
+            out.compile(each),
             captured_key_of(expr.body, each.slot, fns) if each.type.name == "Pod" else None,
         )
         for each in captured
@@ -120,7 +117,7 @@ def compile_aggregate(
     at_once: AtOnce | None = None
     pod_key = pod_key_of(expr.body, slot, fns) if expr.variable.type.name == "PlacedPod" else None
     selecting_slots = [variable.slot for variable in captured if may_select(variable.type)]
-    selector = selector_of(expr.body, expr.variable, fns, compile)
+    selector = selector_of(expr.body, expr.variable, fns, out.compile)
 
     def ask(frame: Frame) -> Value:
         nonlocal at_once
@@ -139,7 +136,7 @@ def compile_aggregate(
             key = (question, keys) if _is_hashable(keys) else None
         if asks_nodes and at_once is None:
             assert lower is not None
-            at_once = lower(expr, compile, needs, None)
+            at_once = lower(expr, out, None)
         selecting = None if selector is None else selector(own)
         by_key = None if pod_key is None else pod_key([own[at] for at in selecting_slots])
         asking = Question(key, on_facts, own, slot, body, at_once, by_key, selecting)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from threading import RLock
+from typing import Protocol
 
 from kdsl.check.model.rule_set import CheckedFn, ExternalFn, Fns
 from kdsl.check.model.typed import (
@@ -96,10 +97,10 @@ class Compiler:
         self.by_item: dict[int, Closure] = {}
         self.follows: dict[int, frozenset[int]] = {}
         self.answer_slot: Callable[[Comprehension], int | None] | None = None
-        self._fns = fns
+        self.fns = fns
         self._bodies = bodies
-        self._lower = lower
-        self._questions = {} if questions is None else questions
+        self.lower = lower
+        self.questions = {} if questions is None else questions
         self._cards_of = cards_of
         self._names = NamedObjects()
         self._depth = 0
@@ -181,21 +182,16 @@ class Compiler:
                 return paying(list_text(expr, self), expr.type, self)
             case MapOf():
                 return paying(map_text(expr, self), expr.type, self)
-            case Comprehension() if self._lower is not None and is_over_nodes(expr):
+            case Comprehension() if self.lower is not None and is_over_nodes(expr):
                 slot = None if self.answer_slot is None else self.answer_slot(expr)
                 if expr.macro in QUANTIFIERS:
                     other = self._program(lambda: [f"return {comprehension_text(expr, self)}"])
-                    return self.call(
-                        compile_quantifier(expr, self.compile, self.needs, self._lower, slot, other)
-                    )
-                over = self.call(compile_over_nodes(expr, self.compile, self.needs, self._lower, slot))
-                return paying(over, expr.type, self)
+                    return self.call(compile_quantifier(expr, self, slot, other))
+                return paying(self.call(compile_over_nodes(expr, self, slot)), expr.type, self)
             case Comprehension():
                 return comprehension_text(expr, self)
             case Aggregate():
-                return self.call(
-                    compile_aggregate(expr, self.compile, self._fns, self._questions, self.needs, self._lower)
-                )
+                return self.call(compile_aggregate(expr, self))
             case Bind():
                 return self.function(lambda: self._bind(expr))
 
@@ -260,13 +256,13 @@ class Compiler:
         """Write the call of a function of a rule file, on its own frame with all arguments evaluated; or of a
         plugin's.
         """
-        fn = self._fns[expr.fn]
+        fn = self.fns[expr.fn]
         if isinstance(fn, ExternalFn):
             return self.call(compile_external(fn, [self.compile(arg) for arg in expr.args]))
         function = self._bodies.get(fn.qualified)
         if function is None:
             # INVARIANT: functions are not recursive; the checker ensures it.
-            compiler = Compiler(self._fns, self._bodies, self._lower, self._questions, self._cards_of)
+            compiler = Compiler(self.fns, self._bodies, self.lower, self.questions, self._cards_of)
             compiler._depth, compiler._deferred = self._depth, self._deferred
             function = self._bodies[fn.qualified] = compiler._function_of(fn)
             compiler._depth, compiler._deferred = 0, []
@@ -299,3 +295,30 @@ class Compiler:
             f"f[{slot}] = o.value",
             f"return {result}",
         ]
+
+
+class Probe(Protocol):
+    """An observer of every expression of a rule that is compiled, parts included, after the passes.
+
+    A hoisted or folded part keeps its span. A probe must not change values.
+    """
+
+    def watch(self, expr: TypedExpr, closure: Closure) -> Closure:
+        """Return the closure that runs in place of `closure`."""
+        ...
+
+
+class ProbedCompiler(Compiler):
+    """A compiler that reports expressions to a probe, except for bodies of functions."""
+
+    joins_calls = False
+
+    def __init__(
+        self, fns: Fns, bodies: dict[str, Closure], probe: Probe, cards_of: CardsOf | None = None
+    ) -> None:
+        super().__init__(fns, bodies, cards_of=cards_of)
+        self._probe = probe
+
+    def _text(self, expr: TypedExpr) -> str:
+        inner = super()._text
+        return self.call(self._probe.watch(expr, self._program(lambda: [f"return {inner(expr)}"])))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kdsl.check.model.typed import Aggregate, Comprehension, FieldOf, Macro, TypedExpr, Var
 from kdsl.eval.nodelist import NodeList
-from kdsl.eval.scalar.frame import Closure, Compile, Frame
+from kdsl.eval.scalar.frame import Closure, Frame
 from kdsl.eval.scalar.logic import checked_truth
 from kdsl.eval.scalar.meter import Meter, spend
 from kdsl.eval.values import Value
+
+if TYPE_CHECKING:
+    from kdsl.eval.scalar.compiler import Compiler
 
 AtOnce = Callable[[Frame, NodeList], Value]
 """Returns the result of a macro for some nodes; None if it needs one node at a time."""
@@ -21,7 +24,7 @@ AtOnce = Callable[[Frame, NodeList], Value]
 Needs = Callable[[TypedExpr], frozenset[int]]
 """Returns the variables that an expression reads."""
 
-Lower = Callable[[Comprehension | Aggregate, Compile, Needs, int | None], AtOnce]
+Lower = Callable[[Comprehension | Aggregate, "Compiler", int | None], AtOnce]
 """Compiles a macro for all nodes at once; values that the nodes share are compiled by the compiler that it is
 given. A macro of a view and a quantifier are compiled as a `filter`. The number is the slot in which the
 answer that all nodes give to a filter is kept, if any.
@@ -49,29 +52,26 @@ def is_over_nodes(expr: Comprehension) -> bool:
     return expr.macro is Macro.FILTER or (expr.macro is Macro.MAP and expr.where is None)
 
 
-def _lowered_when_used(
-    expr: Comprehension, compile: Compile, needs: Needs, lower: Lower, answer_slot: int | None
-) -> AtOnce:
+def _lowered_when_used(expr: Comprehension, out: Compiler, answer_slot: int | None) -> AtOnce:
     """Return a macro for all nodes at once, which is compiled at its first use."""
     at_once: AtOnce | None = None
 
     def evaluate(frame: Frame, nodes: NodeList) -> Value:
         nonlocal at_once
         if at_once is None:
-            at_once = lower(expr, compile, needs, answer_slot)
+            assert out.lower is not None
+            at_once = out.lower(expr, out, answer_slot)
         return at_once(frame, nodes)
 
     return evaluate
 
 
-def compile_over_nodes(
-    expr: Comprehension, compile: Compile, needs: Needs, lower: Lower, answer_slot: int | None
-) -> Closure:
+def compile_over_nodes(expr: Comprehension, out: Compiler, answer_slot: int | None) -> Closure:
     """Compile `filter` or `map` over nodes."""
-    iterable, slot = compile(expr.iterable), expr.variables[0].slot
+    iterable, slot = out.compile(expr.iterable), expr.variables[0].slot
     is_filter = expr.macro is Macro.FILTER
-    body = compile(expr.body)
-    at_once = _lowered_when_used(expr, compile, needs, lower, answer_slot)
+    body = out.compile(expr.body)
+    at_once = _lowered_when_used(expr, out, answer_slot)
 
     def evaluate(frame: Frame) -> Value:
         nodes = iterable(frame)
@@ -93,17 +93,12 @@ def compile_over_nodes(
 
 
 def compile_quantifier(
-    expr: Comprehension,
-    compile: Compile,
-    needs: Needs,
-    lower: Lower,
-    answer_slot: int | None,
-    one_by_one: Closure,
+    expr: Comprehension, out: Compiler, answer_slot: int | None, one_by_one: Closure
 ) -> Closure:
     """Compile one of `QUANTIFIERS` over nodes; `one_by_one` is the macro over any list."""
-    iterable, macro = compile(expr.iterable), expr.macro
+    iterable, macro = out.compile(expr.iterable), expr.macro
     holds = QUANTIFIERS[macro]
-    at_once = _lowered_when_used(expr, compile, needs, lower, answer_slot)
+    at_once = _lowered_when_used(expr, out, answer_slot)
 
     def evaluate(frame: Frame) -> Value:
         nodes = iterable(frame)

@@ -41,6 +41,7 @@ MAX_NARROW_KEYS: Final = 256
 """The most narrow pod keys of a body that are kept."""
 
 _POD: Final = "pod."
+_NOBODY: Final = PodInfo("")
 _SELECTING: Final = frozenset(("PodAffinityTerm", "SpreadConstraint", "PodGroup"))
 _UNIQUE: Final = frozenset(("name", "uid"))
 _SELECTED: Final = {"labels": "selected_labels"}
@@ -53,7 +54,7 @@ class PodFact(NamedTuple):
     attribute: str
     key: str | None = None
 
-    def of(self, pod: PodInfo) -> Value:
+    def __call__(self, pod: PodInfo) -> Value:
         """Return the fact of a pod; None if the map does not have the key."""
         value = getattr(pod, self.attribute)
         return value if self.key is None else value.entries.get(self.key)
@@ -72,7 +73,7 @@ class PodFacts(Struct, frozen=True):
     facts: tuple[PodFact, ...]
 
     def __call__(self, pod: PodInfo) -> Hashable:
-        # As `PodFact.of`: the hot path.
+        # As each `PodFact`: the hot path.
         return tuple(
             [
                 getattr(pod, name) if key is None else getattr(pod, name).entries.get(key)
@@ -135,7 +136,7 @@ def captured_key_of(body: TypedExpr, slot: int, fns: Fns) -> PodKey:
     if reads is None:
         # The fields of captured variables are among these.
         words = sorted(word for word in body.reads if word.startswith(_POD))
-        return _shown([attribute_of(word.removeprefix(_POD)) for word in words], ())
+        return reader_of([attribute_of(word.removeprefix(_POD)) for word in words], ())
     key = reads.key()
     if "labels" not in reads.by_method:
         return key
@@ -181,7 +182,7 @@ class _Reads:
         if not (self.by_field or keys):
             return attrgetter(*fields) if fields else lambda pod: None
         if used or self.by_field & self._maps:
-            return _shown(fields, keys)
+            return reader_of(fields, keys)
         return PodFacts((*map(PodFact, fields), *keys))
 
     def add(self, expr: TypedExpr, slot: int | None) -> None:
@@ -231,14 +232,19 @@ class _Reads:
                 self.add(fn.body, each)
 
 
-def _shown(fields: Sequence[str], keys: Sequence[PodFact]) -> PodKey:
+def reader_of(fields: Sequence[str], keys: Sequence[PodFact]) -> PodKey:
     """Return a reader of attributes, with the order of maps, which a loop shows, and of facts."""
+    facts = PodFacts(tuple(keys))
+    if not fields:
+        return facts
+    maps = [each for each in fields if isinstance(getattr(_NOBODY, each), FrozenMap)]
     # With one attribute more, the values are a tuple in any case.
-    values_of = attrgetter("__class__", *fields)
+    values_of = attrgetter("__class__", *[each for each in fields if each not in maps])
+    contents = [attrgetter(f"{each}.entries") for each in maps]
 
-    def read(pod: PodInfo) -> Hashable:
-        values = values_of(pod)
-        shown = [tuple(each.items()) if each.__class__ is FrozenMap else each for each in values]
-        return *shown, *[fact.of(pod) for fact in keys]
+    def shown(pod: PodInfo) -> Hashable:
+        return values_of(pod), *[tuple(content(pod).items()) for content in contents]
 
-    return read
+    # The hot path: the values are the key, even a single one.
+    of_fields: PodKey = shown if maps else attrgetter(*fields)
+    return (lambda pod: (of_fields(pod), facts(pod))) if keys else of_fields

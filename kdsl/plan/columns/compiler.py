@@ -39,7 +39,6 @@ from kdsl.eval.values import EvalError, UInt, Value
 from kdsl.eval.views import attribute_of, method_of, wrapper_of
 from kdsl.plan.card_table import card_table
 from kdsl.plan.columns import items as listed
-from kdsl.plan.columns.atoms import keyed
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.calls import call_over_columns, compare_columns
 from kdsl.plan.columns.column import (
@@ -55,18 +54,16 @@ from kdsl.plan.columns.column import (
     either,
     with_bad,
 )
-from kdsl.plan.columns.context import Context, is_open, only_bools
 from kdsl.plan.columns.distinct import Fallback, NodeMethod, attributes_read
-from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
+from kdsl.plan.columns.fields import keyed, keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
 from kdsl.plan.columns.node_pods import count_of_pods, quantifier_of_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
-from kdsl.plan.columns.numbers import MAX_WIDTH, NUMBERS, numbers_of, over_numbers
-from kdsl.plan.columns.rule import ColumnScope, RuleColumns, ScalarPart
+from kdsl.plan.columns.numbers import MAX_WIDTH, MEASURES, NUMBERS, numbers_of, over_cards, over_numbers
+from kdsl.plan.columns.rule import ColumnScope, Context, RuleColumns, ScalarPart, is_open, only_bools
 from kdsl.plan.columns.tape import recorded
-from kdsl.plan.columns.typical_pods import MEASURES, over_cards
 
 Key = TypeVar("Key")
 

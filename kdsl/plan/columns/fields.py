@@ -1,14 +1,17 @@
-"""Columns of the node's fields, and of the keys of its maps."""
+"""Facts of a node that expressions read, which determine their answers: fields, and keys of maps. And their
+columns.
+"""
 
 from __future__ import annotations
 
-from kdsl.check.model.typed import CallOf, FieldOf, KeyOf
+from typing import Final, NamedTuple
+
+from kdsl.check.model.typed import CallOf, Const, FieldOf, HasField, KeyOf, TypedExpr, Var
 from kdsl.check.model.types import STRING
-from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn
-from kdsl.eval.ir import is_test
+from kdsl.cluster.snapshot.fact_columns import ABSENT, OF_PODS, FactColumn
+from kdsl.eval.ir import is_test, looked_up
 from kdsl.eval.scalar.meter import CHARACTERS
 from kdsl.eval.views import attribute_of
-from kdsl.plan.columns.atoms import is_static
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     DTYPES,
@@ -23,6 +26,55 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.traced import POD_COUNTS
+
+_STATIC: Final = frozenset({"node.static", "cluster.static"})
+"""The reads of a fact, of the current node or of any node."""
+_NODES: Final = frozenset({"feasible"})
+"""The reads that only select nodes."""
+_UNIQUE: Final = frozenset({"name", "labels", "annotations", "allocatable", "images"})
+"""Fields that differ for nearly every node, or whose order counts though equality ignores it."""
+
+
+class NodeFact(NamedTuple):
+    """A fact of a node that an expression reads: a field, or a map's value at a key."""
+
+    field: str
+    key: TypedExpr | None
+
+    def __str__(self) -> str:
+        if self.key is None:
+            return f"node.{self.field}"
+        key = f'"{self.key.value!s}"' if isinstance(self.key, Const) else self.key.span.text
+        return f"node.{self.field}[{key}]"
+
+
+def is_static(reads: frozenset[str]) -> bool:
+    """Return whether these reads are facts of nodes only."""
+    return not reads.isdisjoint(_STATIC) and reads <= _STATIC | _NODES
+
+
+def is_fact(expr: FieldOf | HasField) -> bool:
+    """Return whether a field of a node is a fact that many nodes share."""
+    return is_static(expr.reads) and expr.field not in _UNIQUE
+
+
+def has_list_column(expr: FieldOf) -> bool:
+    """Return whether a list of a node has a column: a fact, or one that the pods on the node fill."""
+    return is_fact(expr) or attribute_of(expr.field) in OF_PODS
+
+
+def keyed(expr: TypedExpr, node: int) -> NodeFact | None:
+    """Return the fact of an expression that looks up a key of a map of the node."""
+    found = looked_up(expr)
+    if found is None:
+        return None
+    table, key = found
+    match table:
+        case FieldOf(operand=Var(slot=slot), field=field, reads=reads) if slot == node and is_static(reads):
+            is_plain = table.type.name == "map" and table.type.args[0] == key.type == STRING
+            return NodeFact(field, key) if is_plain else None
+    return None
+
 
 _RESOURCES = {"allocatable": "allocatable", "requested": "requested", "scoredRequests": "scored_requests"}
 _PLAIN = (*DTYPES, STRING)

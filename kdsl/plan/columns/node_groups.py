@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain, starmap
 from typing import Final
 
 import numpy as np
@@ -124,10 +125,8 @@ class NodeReads(Struct, eq=False):
 
     def digits(self, facts: FactColumns, rows: Rows, most: int) -> list[Digit] | None:
         """Return the digits in which some rows may differ; None if a fact has more than `most` values."""
-        columns = [facts.field(name) for name in self.fields]
-        columns += [facts.key(*place) for place in self.keys]
         digits: list[Digit] = []
-        for column in columns:
+        for column in chain(map(facts.field, self.fields), starmap(facts.key, self.keys)):
             if len(column.values) > most:
                 return None
             if not column.is_constant:

@@ -38,8 +38,8 @@ from kdsl.eval.values import EvalError, Optional
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
-from kdsl.plan.columns.context import Context
 from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.rule import Context
 from kdsl.plan.counts.pod_index import Posting
 from kdsl.plan.counts.store import TallyStore
 

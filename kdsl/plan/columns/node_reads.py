@@ -32,8 +32,8 @@ from kdsl.eval.scalar import UNSET, Closure, Frame
 from kdsl.eval.scalar.comprehensions import Each, each_of
 from kdsl.eval.scalar.meter import spend
 from kdsl.eval.views import attribute_of, method_of
-from kdsl.plan.columns.atoms import NodeFact, is_fact, keyed
 from kdsl.plan.columns.column import NotColumnar
+from kdsl.plan.columns.fields import NodeFact, is_fact, keyed
 from kdsl.plan.columns.node_groups import Collect, NodeGroups, NodeReads
 from kdsl.plan.columns.rule import ColumnScope
 from kdsl.plan.compile.scope import RuleScope

@@ -16,11 +16,10 @@ from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot, SharedState
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.ir import free_slots
 from kdsl.eval.nodelist import NodeList, StringList
-from kdsl.eval.scalar import Closure, Frame
-from kdsl.eval.scalar.frame import Compile
+from kdsl.eval.scalar import Closure, Compiler, Frame
 from kdsl.eval.scalar.logic import checked_truth
 from kdsl.eval.scalar.meter import Meter
-from kdsl.eval.scalar.over_nodes import AtOnce, Needs
+from kdsl.eval.scalar.over_nodes import AtOnce
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
@@ -33,11 +32,7 @@ from kdsl.plan.compile.scope import CompiledFunctions
 
 
 def lower_macro(
-    functions: CompiledFunctions,
-    expr: Comprehension | Aggregate,
-    compile: Compile,
-    needs: Needs,
-    answer_slot: int | None,
+    functions: CompiledFunctions, expr: Comprehension | Aggregate, out: Compiler, answer_slot: int | None
 ) -> AtOnce:
     """Lower a macro over nodes, or one of a view that chooses nodes; all but `map` as `filter`."""
     is_of_view = isinstance(expr, Aggregate)
@@ -45,14 +40,14 @@ def lower_macro(
     node = variable.slot
     read = [part for part in walk(expr.body) if isinstance(part, Var)]
     inner = frozenset(part.slot for part in read) - free_slots(expr.body) | {node}
-    scope = BodyColumns(functions, node, inner, compile, needs)
+    scope = BodyColumns(functions, node, inner, out.compile, out.needs)
     body = Lowering(scope).lower(expr.body)
     is_filter = is_of_view or expr.macro is not Macro.MAP
     result = _filtered if is_filter else _listed
     # A hoisted part may hide that it reads the node.
-    may_be_equal = is_filter and not any(part.slot != node and node in needs(part) for part in read)
+    may_be_equal = is_filter and not any(part.slot != node and node in out.needs(part) for part in read)
     collect = NodeReadsCompiler(scope).compile(expr.body) if may_be_equal else unclear
-    condition = compile(expr.body)
+    condition = out.compile(expr.body)
 
     def at_once(frame: Frame, nodes: NodeList) -> Value:
         chosen = nodes.nodes

@@ -1,5 +1,5 @@
-"""The scope of an expression for the column back end: the values that all rows share, and the parts left to
-the scalar back end.
+"""The scope of an expression for the column back end: the values that all rows share, the parts left to the
+scalar back end, and the surroundings, which decide whether an expression has a form over columns.
 """
 
 from __future__ import annotations
@@ -12,14 +12,28 @@ from typing import Final, Self
 
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedFn
-from kdsl.check.model.typed import CallFn, TypedExpr, Var
+from kdsl.check.model.typed import (
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    ListOf,
+    Macro,
+    TypedExpr,
+    Var,
+)
+from kdsl.check.model.types import BOOL, Type
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure
+from kdsl.eval.scalar.access import CARDS, DEVICE
 from kdsl.eval.scalar.frame import Compile
 from kdsl.eval.scalar.over_nodes import Needs
-from kdsl.plan.columns.column import NotColumnar
+from kdsl.plan.columns.column import DTYPES, NotColumnar
 from kdsl.plan.columns.distinct import NodeSlots
+from kdsl.plan.columns.fields import has_list_column
 from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.numbers import NUMBERS
 from kdsl.plan.columns.tape import RuleTapes
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.stability import is_stable
@@ -161,3 +175,73 @@ class BodyColumns(ColumnScope):
 
     def _is_shared(self, expr: TypedExpr, shared: frozenset[int]) -> bool:
         return self._inner.isdisjoint(self.needs(expr) - shared)
+
+
+_LISTS = (Macro.FILTER, Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The place of an expression in a rule.
+
+    `shared` are the slots of loop variables with one value for all rows, `captured` those of macros and
+    functions, which hold columns.
+    """
+
+    rule: ColumnScope
+    shared: frozenset[int]
+    captured: frozenset[int]
+
+    @property
+    def node(self) -> int:
+        """The slot of the node."""
+        return self.rule.slots.node
+
+    def is_numbers(self, arg: TypedExpr, call: CallOf | None = None) -> bool:
+        """Return whether `call` takes the expression, a list of numbers or the cards of the node."""
+        if call is not None and call.overload not in NUMBERS:
+            return False
+        if arg.type.name != "list":
+            return False
+        if arg.type.args[0].name == DEVICE:
+            is_given = isinstance(arg, Var) and arg.slot in self.captured
+            return is_given or (isinstance(arg, FieldOf) and arg.field == CARDS)
+        return arg.type.args[0] in DTYPES
+
+    def is_node_list(self, expr: TypedExpr) -> bool:
+        """Return whether an expression is a list of the node's facts or usage, or a filtered one."""
+        match expr:
+            case FieldOf(operand=Var(slot=slot)) if slot == self.node:
+                return expr.type.name == "list" and has_list_column(expr)
+            case Comprehension(macro=Macro.FILTER, iterable=iterable):
+                return self.is_node_list(iterable)
+            case Var(slot=slot) if slot not in self.captured:
+                definition = self.rule.definitions.get(slot)
+                return definition is not None and self.is_node_list(definition)
+        return False
+
+    def is_uniform(self, expr: TypedExpr) -> bool:
+        """Return whether a list has the same items for all rows, except for items absent in some."""
+        match expr:
+            case Var(slot=slot) if slot in self.captured:
+                return True
+            case Var(slot=slot) if (value := self.rule.definitions.get(slot)) is not None:
+                return self.is_uniform(value)
+            case Comprehension(iterable=iterable, macro=macro):
+                return macro in _LISTS and self.is_uniform(iterable)
+            case Const() | ListOf():
+                return True
+            case FieldOf(operand=Var(slot=slot)) if slot in self.captured:
+                return True
+        return self.rule.shared_closure(expr, self.shared) is not None
+
+
+def only_bools(conditions: Iterable[TypedExpr]) -> None:
+    """Raise NotColumnar if a condition may not be a bool."""
+    if any(condition.type != BOOL for condition in conditions):
+        raise NotColumnar
+
+
+def is_open(type_: Type) -> bool:
+    """Return whether the values of a type may have different types."""
+    return type_.name in ("dyn", "error", "nothing") or any(map(is_open, type_.args))

@@ -21,7 +21,7 @@ from kdsl.check.model.rule_set import (
 from kdsl.check.model.typed import Macro, TypedExpr
 from kdsl.check.model.types import DYN
 from kdsl.eval.scalar import UNSET, Frame
-from kdsl.eval.values import EvalError
+from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Coded, ColumnsOutOfSteps, Mask, NotColumnar, Same, spread
@@ -167,24 +167,26 @@ class ColumnBlock:
         where_span = (statement.where or statement.iterable).span
         report_all = self._report_all
 
+        def judge(batch: Batch, found: Rejections, item: Value, error: EvalError | None) -> None:
+            """Run the body for one item."""
+            for slot, value in zip(slots, item if len(slots) > 1 else (item,), strict=True):
+                batch.frame[slot] = value
+            for slot in local:
+                batch.frame[slot] = UNSET
+                batch.columns.pop(slot, None)
+            if error is not None:
+                found.reject(on_error(error, where_span, batch.frame), None)
+                return
+            for inner in steps:
+                inner(batch, found)
+                if found.is_over:
+                    break
+
         def step(batch: Batch, found: Rejections) -> None:
             try:
                 for item, error in choose(batch.frame):
-                    if len(slots) == 1:
-                        batch.frame[slots[0]] = item
-                    else:
-                        batch.frame[slots[0]], batch.frame[slots[1]] = item
-                    for slot in local:
-                        batch.frame[slot] = UNSET
-                        batch.columns.pop(slot, None)
                     before = found.mark()
-                    if error is not None:
-                        found.reject(on_error(error, where_span, batch.frame), None)
-                    else:
-                        for inner in steps:
-                            inner(batch, found)
-                            if found.is_over:
-                                break
+                    judge(batch, found, item, error)
                     if report_all:
                         found.reopen(before)
                     if len(found.failures) >= MAX_FAILURES:

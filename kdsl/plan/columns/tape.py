@@ -25,7 +25,7 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
-from kdsl.plan.columns.batch import MIN_TAPED_ROWS, Batch, is_worth_columns
+from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED_ROWS, Batch, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Array, Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.pod_inputs import RecordedComparison, pod_with_inputs
@@ -79,10 +79,10 @@ class RuleTapes:
 
 def is_faster_over_columns(nodes: NodeSet, tapes: RuleTapes | None, frame: Frame) -> bool:
     """Return whether columns, or for few nodes the tapes of a rule, are faster than the scalar back end."""
-    if is_worth_columns(nodes):
-        return True
+    if not is_worth_columns(nodes, MIN_TAPED_ROWS):
+        return False
     # A pod that shares cards is scored on few nodes: without tapes most such pods take a third more calls.
-    return is_worth_columns(nodes, MIN_TAPED_ROWS) and tapes is not None and tapes.are_known(frame)
+    return len(nodes.rows) >= MIN_ROWS or (tapes is not None and tapes.are_known(frame))
 
 
 @dataclass(slots=True, eq=False)

@@ -1,4 +1,6 @@
-"""Rejections of single nodes, gathered into the dictionary-encoded columns that the cycle reads."""
+"""Rejections of single nodes, gathered into the dictionary-encoded columns that the cycle reads. Errors that
+a rule passes over are gathered as the faults of one decision.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedOnError
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import BudgetError, EvalError
-from kdsl.hooks.faults import Fault
+from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusTable
 from kdsl.lang.choices import ErrorAction
 from kdsl.plan.compile.scope import RuleScope
@@ -119,3 +121,29 @@ def error_text(rule: str, error: EvalError, span: Span) -> str:
 def fault_of(rule: str, error: EvalError, span: Span) -> Fault:
     """Return the fault that an error in an expression of a rule is."""
     return Fault(rule, error.message, str(span), code=error.code)
+
+
+class FaultLog:
+    """The errors in a rule: one fault per expression, with the nodes on which it failed."""
+
+    def __init__(self, rule: str) -> None:
+        self._rule = rule
+        self._found: dict[Span, tuple[Fault, list[str]]] = {}
+        self._counts: dict[Span, int] = {}
+
+    def add(self, error: EvalError, span: Span, node: str = "", nodes: int = 1) -> None:
+        """Add a failure of an expression on a node, or on `nodes` nodes of which `node` is the first."""
+        if span not in self._found:
+            self._found[span] = fault_of(self._rule, error, span), []
+        names = self._found[span][1]
+        if node:
+            self._counts[span] = self._counts.get(span, 0) + nodes
+            if len(names) < MOST_NAMED:
+                names.append(node)
+
+    def take(self) -> tuple[Fault, ...]:
+        """Return the faults and forget them."""
+        found = [fault.on(names, self._counts.get(span, 0)) for span, (fault, names) in self._found.items()]
+        self._found.clear()
+        self._counts.clear()
+        return tuple(found)

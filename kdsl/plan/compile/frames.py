@@ -14,8 +14,7 @@ from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import Value
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.scope import RuleScope
-from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.reads.epochs import Epoch, Epochs
+from kdsl.plan.reads.dependencies import Dependencies, Epoch, Epochs
 
 MAX_FRAMES: Final = 256
 """The most signatures whose frames are kept for one rule; beyond that it starts over."""

@@ -19,11 +19,11 @@ from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, Const, Macro, TypedExpr, Var
 from kdsl.eval.ir import free_slots, free_variables, map_children
 from kdsl.eval.scalar import UNSET, Closure, Compiler, Frame
-from kdsl.eval.scalar.frame import Compile, lazy_reader
+from kdsl.eval.scalar.compiler import Probe, ProbedCompiler
+from kdsl.eval.scalar.frame import lazy_reader
 from kdsl.eval.scalar.lasting import MOST_PARTS, Parts, item_reader, lasting, renewing
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps
-from kdsl.eval.scalar.over_nodes import AtOnce, Needs
-from kdsl.eval.scalar.probe import Probe, ProbedCompiler
+from kdsl.eval.scalar.over_nodes import AtOnce
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.compile.budget import RuleShares
@@ -37,7 +37,7 @@ ReportError = Callable[[EvalError, Span], None]
 """Receives an ignored error, and the place of its expression."""
 
 
-LowerMacro = Callable[["CompiledFunctions", Comprehension | Aggregate, Compile, Needs, int | None], AtOnce]
+LowerMacro = Callable[["CompiledFunctions", Comprehension | Aggregate, Compiler, int | None], AtOnce]
 """Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.nodes`."""
 
 

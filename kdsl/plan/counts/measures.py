@@ -14,7 +14,7 @@ from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar.aggregate import Question
-from kdsl.eval.scalar.pod_keys import PodFacts, PodKey
+from kdsl.eval.scalar.pod_keys import PodFacts
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
 from kdsl.plan.counts.pod_index import PodIndex, PodsByFact
 
@@ -56,14 +56,9 @@ class Measure:
     question: Question
     on_facts: bool = field(init=False)
     """Whether the nodes that take part are independent of placements."""
-    pod_key: PodKey | None = field(init=False)
-    limit: int = field(init=False)
-    """The steps per node."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "on_facts", all(each.on_facts for each in self.filters))
-        object.__setattr__(self, "pod_key", self.question.pod_key)
-        object.__setattr__(self, "limit", self.question.meter().limit)
 
     def participants(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
         """Return the nodes that take part, and the most steps of one; None if each has to be asked."""
@@ -74,7 +69,7 @@ class Measure:
                 return None
             nodes, taken = found
             steps += taken
-            if steps > each.meter().limit:
+            if steps > each.limit:
                 return None
         return nodes, steps
 
@@ -101,9 +96,9 @@ class Measure:
 
     def _by_key(self, index: PodIndex) -> PodsByFact | None:
         """Return all pods by their keys; None if no facts make the key, or if too few pods share one."""
-        if not isinstance(self.pod_key, PodFacts):
+        if not isinstance(self.question.pod_key, PodFacts):
             return None
-        found = index.by_fact(self.pod_key)
+        found = index.by_fact(self.question.pod_key)
         is_shared = len(found) * _SHARING <= sum(map(len, found.values()))
         return found if is_shared and len(found) <= _MOST_KEYS else None
 
@@ -150,7 +145,7 @@ class Measure:
 
         Answers are shared by pods of one key.
         """
-        key_of = self.pod_key
+        key_of = self.question.pod_key
         if key_of is None:
             return self.count_pods(pods, steps)
         amount = 0
@@ -162,11 +157,12 @@ class Measure:
             amount += answer[0]
             steps += answer[1]
         # A count does not depend on the steps that are left, as long as they suffice.
-        return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
+        return (amount, steps) if steps <= self.question.limit and INT_MIN <= amount <= INT_MAX else None
 
     def counts_of(self, pods: Sequence[PodInfo], answers: PodAnswers) -> list[tuple[int, int]] | None:
         """Return the count of each pod and its steps; None if one fails. Pods of one key share an answer."""
-        keys: Iterable[Hashable] = range(len(pods)) if self.pod_key is None else map(self.pod_key, pods)
+        key_of = self.question.pod_key
+        keys: Iterable[Hashable] = range(len(pods)) if key_of is None else map(key_of, pods)
         found: list[tuple[int, int]] = []
         for pod, like in zip(pods, keys, strict=True):
             answer = answers.get(like) or self._answer(pod, like, answers)

@@ -34,23 +34,15 @@ Posting: TypeAlias = dict[int, tuple[int, PodInfo]]
 
 class PodsByFact(dict[Value, Posting]):
     """The pods by the value of one fact, or by those of several. `longest` is the most steps that reading a
-    value of one fact takes.
+    value takes.
     """
 
     longest = 0
 
     def put(self, fact: PodFact | PodFacts, row: int, pods: Iterable[PodInfo]) -> None:
         """Add pods of a row."""
-        if isinstance(fact, PodFacts):
-            for pod in pods:
-                self.setdefault(fact(pod), {})[id(pod)] = row, pod
-            return
-        attribute, key = fact
         for pod in pods:
-            # As `fact.of`: the hot path.
-            value = getattr(pod, attribute)
-            if key is not None:
-                value = value.entries.get(key)
+            value = fact(pod)
             if value is None:
                 continue
             posting = self.get(value)
@@ -147,7 +139,7 @@ class PodIndex:
     def _drop(self, pods: Pods) -> None:
         for fact, values in self._facts.items():
             for pod in pods:
-                value = fact(pod) if isinstance(fact, PodFacts) else fact.of(pod)
+                value = fact(pod)
                 posting = values.get(value)
                 if posting is not None:
                     posting.pop(id(pod), None)

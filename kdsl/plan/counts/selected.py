@@ -76,7 +76,7 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
     # A count does not depend on the steps that are left, as long as they suffice. Most often they would do if
     # all pods were on one node, and the fullest node need not be found.
     most = max([other, *[taken for _, taken in counts]])
-    room = measure.limit - steps
+    room = measure.question.limit - steps
     if most * (others + len(pods)) > room and most * int(live.pod_counts.max(initial=0)) > room:
         return None
     sums = Sums.of_nodes(column, None if domains is column.codes else domains)

@@ -112,10 +112,10 @@ class Tally:
         """
         if self._domains.item(row) == NO_DOMAIN or not (is_sum or are_more or self.amounts.item(row)):
             return ()
-        counts = measure.counts_of(pods, {} if measure.pod_key is None else self._answers)
+        counts = measure.counts_of(pods, {} if measure.question.pod_key is None else self._answers)
         if counts is None:
             raise EvalError("a pod could not be counted")
-        if are_more and self._steps.item(row) + sum([steps for _, steps in counts]) > measure.limit:
+        if are_more and self._steps.item(row) + sum([steps for _, steps in counts]) > measure.question.limit:
             raise EvalError("the node has too many pods for the steps")
         amounts = [amount for amount, _ in counts]
         if is_sum and max(map(abs, amounts), default=0) > MAX_SUMMED:
@@ -188,7 +188,7 @@ class Tally:
         if found is None:
             return False
         selection = selection_of(found, live, measure, self._domains, self._column)
-        answers = self._answers if measure.pod_key else {}
+        answers = self._answers if measure.question.pod_key else {}
         counts = None if selection is None else measure.counts_of(selection.pods, answers)
         if selection is None or counts is None:
             return False
@@ -197,7 +197,7 @@ class Tally:
         steps[rows] += other * live.pod_counts.take(rows)
         np.add.at(steps, selection.rows, np.array([taken - other for _, taken in counts], np.int64))
         # A count does not depend on the steps that are left, as long as they suffice.
-        if steps.max(initial=0) > measure.limit or largest * len(counts) > INT_MAX:
+        if steps.max(initial=0) > measure.question.limit or largest * len(counts) > INT_MAX:
             return False
         np.add.at(self.amounts, selection.rows, np.array([amount for amount, _ in counts], np.int64))
         self._steps, self._largest = steps, int(np.abs(self.amounts).max(initial=0))

@@ -107,7 +107,7 @@ class WhatIfTopology(Topology, frozen=True, eq=False, kw_only=True):
             removed = self.what_ifs.removed(key, amounts_of)
             if self.what_ifs.have_more:
                 # Counting further pods takes further steps, at most those of a node.
-                meter.spend(measure.limit // SHARED_STEPS + 1)
+                meter.spend(measure.question.limit // SHARED_STEPS + 1)
         except EvalError as error:
             # It may be counted without the pods of one node.
             raise NotTogether from error

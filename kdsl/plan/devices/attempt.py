@@ -13,10 +13,9 @@ from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.hooks.faults import Fault
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.demand import Allotment, Demand, DeviceRequest
 from kdsl.plan.devices.fullness import node_score
 from kdsl.plan.devices.identity import IdentityAnswers
-from kdsl.plan.devices.requests import Allotment, DeviceRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,10 +231,7 @@ class Walker:
         meter = self._section.rewind(frame)
         reason, apart = "", list[Value]()
         for step in self._shared:
-            try:
-                value = _answer(step, answer) if step.read is None else step.read(frame)
-            except EvalError as error:
-                raise located(error, step.span) from error
+            value = _value(step, frame, answer)
             if step.is_together:
                 apart.append(value)
             elif not value:
@@ -269,10 +266,7 @@ class Walker:
         meter = self._section.rewind(frame)
         reason = ""
         for step in self._own:
-            try:
-                value = _answer(step, answer) if step.read is None else step.read(frame)
-            except EvalError as error:
-                raise located(error, step.span) from error
+            value = _value(step, frame, answer)
             if step.is_together:
                 self._keep_apart(step, value)
                 # The taken cards may be fewer now.
@@ -299,10 +293,15 @@ class Walker:
         self._apart[number] = value
 
 
-def _answer(step: Step, answers: IdentityAnswer) -> Value:
-    """Return the answer of an identity test; EvalError if it has none."""
-    assert step.identity is not None
-    found = answers[step.identity]
-    if isinstance(found, str):
-        raise EvalError(found)
-    return found
+def _value(step: Step, frame: Frame, answers: IdentityAnswer) -> Value:
+    """Return the value of a step, for an identity test its answer; EvalError if it has none."""
+    try:
+        if step.read is not None:
+            return step.read(frame)
+        assert step.identity is not None
+        found = answers[step.identity]
+        if isinstance(found, str):
+            raise EvalError(found)
+        return found
+    except EvalError as error:
+        raise located(error, step.span) from error

@@ -25,11 +25,10 @@ from kdsl.plan.columns.distinct_objects import DistinctObjects, numbered
 from kdsl.plan.devices.alike import INT32, AlikeRows, RowCards
 from kdsl.plan.devices.attempt import NodeCards, names_of
 from kdsl.plan.devices.card_columns import AskedCard
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.demand import Demand, DeviceRequest
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import of_kind
-from kdsl.plan.devices.requests import DeviceRequest
 from kdsl.plan.memo.answers import ByRow
 
 NO_CLASS: Final = -1

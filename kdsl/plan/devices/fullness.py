@@ -13,7 +13,7 @@ import numpy as np
 
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.policy import Weights
-from kdsl.plan.devices.requests import DeviceRequest
+from kdsl.plan.devices.demand import DeviceRequest
 
 _SCALE: Final = np.float32(10)
 _NOTHING: Final = np.float32(0)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from kdsl.base.clock import Clock
+from kdsl.base.clock import Clock, go_duration
 from kdsl.hooks.context import NodeAnnotator
 from kdsl.hooks.status import Code, Status
 
@@ -68,7 +68,7 @@ class Locks:
         if held and owner == pod and lock.is_owned:
             return None
         if held and self._holds(lock, held) and (not owner or self._nodes.has_pod(owner)):
-            within = _duration(lock.seconds)
+            within = go_duration(int(lock.seconds * _SECOND))
             return Status(Code.ERROR, (f"node {node} has been locked within {within}: {CONTENTION}",))
         time = datetime.fromtimestamp(self._clock.now() // _SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         value = f"{time},{pod.replace('/', ',', 1)}" if lock.is_owned else time
@@ -105,12 +105,3 @@ def owner_of(held: str) -> str:
     """Return the pod `namespace/name` that holds a lock; empty for the old form without a pod."""
     parts = held.split(",")
     return f"{parts[1]}/{parts[2]}" if len(parts) == 3 else ""
-
-
-def _duration(seconds: float) -> str:
-    """Write a duration as Go does: `5m0s`, `500ms`."""
-    if 0 < seconds < 1:
-        return f"{seconds * 1000:g}ms"
-    hours, minutes = divmod(int(seconds // 60), 60)
-    head = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
-    return f"{head}{seconds % 60:g}s"

@@ -13,11 +13,10 @@ from kdsl.cluster.devices.cards import Card
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Frame
 from kdsl.plan.devices.attempt import NodeCards, names_of
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.demand import Demand, DeviceRequest
 from kdsl.plan.devices.facts import Facts
 from kdsl.plan.devices.fullness import card_score
 from kdsl.plan.devices.identity import reads_only
-from kdsl.plan.devices.requests import DeviceRequest
 from kdsl.plan.devices.section import DeviceSource, value_of
 
 _NUMBERS: Final = frozenset(

@@ -16,10 +16,9 @@ from kdsl.cluster.devices.cards import Card, DeviceGrant
 from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DeviceContainer, Phase
 from kdsl.plan.devices.attempt import CardListener, ContainerAttempt, NodeCards, Unplaced
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.demand import Allocation, Allotment, Demand, DeviceRequest
 from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.devices.requests import Allocation, Allotment, DeviceRequest
 
 
 @dataclass(frozen=True, slots=True)

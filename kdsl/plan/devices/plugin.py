@@ -27,8 +27,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar.compiler import Probe
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
-from kdsl.eval.scalar.probe import Probe
 from kdsl.eval.values import EvalError
 from kdsl.hooks.context import NodeAnnotator, PodAnnotator
 from kdsl.hooks.faults import Fault

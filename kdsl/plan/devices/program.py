@@ -20,7 +20,7 @@ from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.devices.admission import AdmitProgram
 from kdsl.plan.devices.attempt import NodeCards
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.demand import Allocation, Demand, DeviceRequest, Requests
 from kdsl.plan.devices.device_error import located
 from kdsl.plan.devices.facts import Facts, Parts, pod_parts
 from kdsl.plan.devices.fitting import FitProgram
@@ -29,7 +29,6 @@ from kdsl.plan.devices.inventory import InventoryProgram
 from kdsl.plan.devices.locks import NodeLock
 from kdsl.plan.devices.order import CardOrder
 from kdsl.plan.devices.reads import keys_read
-from kdsl.plan.devices.requests import Allocation, DeviceRequest, Requests
 from kdsl.plan.devices.section import DeviceSource, FieldsProgram, Section, value_of
 
 

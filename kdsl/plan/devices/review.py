@@ -12,10 +12,10 @@ from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices.admission import admit_pod
+from kdsl.plan.devices.demand import DeviceRequest, Requests
 from kdsl.plan.devices.facts import Parts, values_of
 from kdsl.plan.devices.program import DeviceProgram, requests_of
 from kdsl.plan.devices.reads import attributes_read
-from kdsl.plan.devices.requests import DeviceRequest, Requests
 
 OVER_QUOTA = "exceeding resource quota"
 _OWN: Final = ("name", "namespace", "uid", "labels", "requests")

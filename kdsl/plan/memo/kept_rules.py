@@ -20,8 +20,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.memo.answers import Answers, answers_of
 from kdsl.plan.memo.signature_memo import MAX_RULE_BYTES, SignatureMemo
-from kdsl.plan.reads.dependencies import Dependencies, reads_node_class_only
-from kdsl.plan.reads.epochs import Epoch
+from kdsl.plan.reads.dependencies import Dependencies, Epoch, reads_node_class_only
 from kdsl.plan.rules.predicate_rule import PredicateRule
 from kdsl.plan.rules.score_plugin import ScorePlugin
 

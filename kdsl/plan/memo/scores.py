@@ -25,7 +25,7 @@ from kdsl.plan.compile.frames import PodFrames, nbytes_of
 from kdsl.plan.memo.kept_rules import Group, KeptRule, KeptRules, RulePart, can_keep, grouped
 from kdsl.plan.memo.signature_memo import SignatureMemo
 from kdsl.plan.memo.skips import Skips
-from kdsl.plan.reads.epochs import Epoch
+from kdsl.plan.reads.dependencies import Epoch
 from kdsl.plan.rules.score import NO_SCORE_INT
 from kdsl.plan.rules.score_plugin import ScorePlugin
 

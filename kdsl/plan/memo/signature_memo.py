@@ -13,8 +13,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from kdsl.base.bounded_memo import MAX_BYTES, Memo, MemoEntry
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.reads.epochs import Epoch, Epochs
+from kdsl.plan.reads.dependencies import Dependencies, Epoch, Epochs
 
 MAX_RULE_BYTES: Final = 8 << 20
 """The most bytes of the memo of one rule."""

@@ -21,8 +21,7 @@ from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import PodTermCount, PodTerms, Topology
 from kdsl.plan.memo.signature_memo import SignatureMemo
-from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.reads.epochs import Epoch
+from kdsl.plan.reads.dependencies import Dependencies, Epoch
 from kdsl.plan.rules.predicate_plugin import PredicatePlugin
 from kdsl.plan.rules.predicate_rule import PredicateRule
 from kdsl.plan.rules.score_plugin import ScorePlugin

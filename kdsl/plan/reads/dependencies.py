@@ -3,16 +3,17 @@
 The `pod.*` reads are the signature: pods with equal values get equal answers. The `node.*` reads give the
 changes of a node that matter. If a rule reads anything else, or a field that no two pods share, its answers
 are not kept.
+
+The epoch of a rule is the versions of the shared parts of the cluster that it reads. Kept answers are valid
+while it is equal. Nodes have logs of changes instead, see `ChangedRows`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import Any, Final
+from typing import Final, NamedTuple
 
-from kdsl.base.frozen_map import FrozenMap
 from kdsl.check.model.rule_set import (
     CheckedForEach,
     CheckedLet,
@@ -26,9 +27,10 @@ from kdsl.check.model.typed import FieldOf, HasField, TypedExpr, Var
 from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.catalog import CatalogWord
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot, SharedState
 from kdsl.cluster.snapshot.node_classes import NODE_CLASS_FIELDS
 from kdsl.cluster.snapshot.snapshot import Snapshot
-from kdsl.eval.scalar.pod_keys import PodFact, PodFacts, whole_if_many
+from kdsl.eval.scalar.pod_keys import PodFact, reader_of, whole_if_many
 from kdsl.eval.views import attribute_of
 from kdsl.plan.reads.signature_reads import split_word
 
@@ -83,45 +85,27 @@ def reads_of(conditions: Iterable[TypedExpr]) -> frozenset[str]:
     return frozenset().union(*(each.reads for each in conditions))
 
 
-def _reader(fields: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
-    match fields:
-        case ():
-            return lambda thing: ()
-        case (only,):
-            read = attrgetter(only)
-            return lambda thing: (read(thing),)
-    return attrgetter(*fields)
-
-
 def _signature(facts: tuple[PodFact, ...]) -> Callable[[PodInfo], Hashable]:
     """Return a reader of the signature with these facts of pods."""
     fields = [fact.attribute for fact in facts if fact.key is None]
-    keys = PodFacts(tuple([fact for fact in facts if fact.key is not None and fact.attribute not in fields]))
-    reads_selected_labels = "selected_labels" in fields
-    maps = [each for each in fields if isinstance(getattr(PodInfo(""), each), FrozenMap)]
-    read = _reader(tuple([each for each in fields if each not in maps]))
-    contents = [attrgetter(f"{each}.entries") for each in maps]
-
-    def signature(pod: PodInfo) -> Hashable:
-        # Pods that differ in a label which no selector names have one signature, until one names it: equal
-        # values meant less before another version.
-        version = SELECTED_KEYS.version if reads_selected_labels else 0
-        return version, read(pod), tuple([tuple(content(pod).items()) for content in contents])
-
-    # The hot path: the values are the signature, even a single one.
-    is_plain = fields and not (maps or reads_selected_labels)
-    of_fields: Callable[[PodInfo], Hashable] = attrgetter(*fields) if is_plain else signature
-    return (lambda pod: (of_fields(pod), keys(pod))) if keys.facts else of_fields
+    keys = [fact for fact in facts if fact.key is not None and fact.attribute not in fields]
+    read = reader_of(fields, keys)
+    if "selected_labels" not in fields:
+        return read
+    # Pods that differ in a label which no selector names have one signature, until one names it: equal values
+    # meant less before another version.
+    return lambda pod: (SELECTED_KEYS.version, read(pod))
 
 
 def _versions(
     on_images: bool, on_nodes: bool, catalog: tuple[str, ...]
 ) -> Callable[[Snapshot], tuple[int, ...]]:
     """Return a reader of the versions of parts of the cluster."""
-    versions = _reader(("images_version",) * on_images + ("nodes_version",) * on_nodes)
-    if not catalog:
-        return versions
-    return lambda snapshot: (*versions(snapshot), *map(snapshot.catalog.version, catalog))
+    names = ("images_version",) * on_images + ("nodes_version",) * on_nodes
+    return lambda snapshot: (
+        *[getattr(snapshot, name) for name in names],
+        *map(snapshot.catalog.version, catalog),
+    )
 
 
 def reads_node_class_only(rule: CheckedPredicate | CheckedScore) -> bool:
@@ -174,3 +158,32 @@ def expressions_of_body(statements: Iterable[CheckedStatement]) -> Iterable[Type
                 if where is not None:
                     yield where
                 yield from expressions_of_body(body)
+
+
+VersionsOf = Callable[[LiveSnapshot], tuple[int, ...]]
+"""Returns the versions of the parts of the cluster that a rule reads."""
+
+
+class Epoch(NamedTuple):
+    """A snapshot, and the versions of parts of the cluster in it."""
+
+    snapshot: LiveSnapshot
+    versions: tuple[int, ...]
+
+
+class Epochs(dict[SharedState, Epoch]):
+    """The epochs of a rule: the latest one, by the state of the parts that all nodes share. The versions are
+    read again only if that state is another one.
+    """
+
+    def __init__(self, versions_of: VersionsOf) -> None:
+        super().__init__()
+        self._versions_of = versions_of
+
+    def __missing__(self, state: SharedState) -> Epoch:
+        live = state.snapshot
+        epoch = Epoch(live, self._versions_of(live))
+        # Other threads may find nothing meanwhile, and get an equal epoch.
+        self.clear()
+        self[state] = epoch
+        return epoch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, RuleSet
+from kdsl.eval.scalar.compiler import Probe
 from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
-from kdsl.eval.scalar.probe import Probe
 from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.compile.scope import CompiledFunctions

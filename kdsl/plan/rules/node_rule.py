@@ -38,11 +38,15 @@ class RuleAttempt(Struct, frozen=True, eq=False):
 class NodeRule(Generic[R, P]):
     """A rule about nodes. `key` is unique among the plugins of all profiles, `name` is shown in decisions."""
 
-    _program: P
     dtype: np.dtype[Any]
     """The type of its answers for nodes."""
+    decides_early: bool
+    """Whether its early answer may not be None."""
+    can_prefetch: bool
+    """Whether more nodes cost little and change nothing."""
 
-    def __init__(self, rule: R, key: str, functions: CompiledFunctions) -> None:
+    def __init__(self, rule: R, key: str, functions: CompiledFunctions, program: P) -> None:
+        self._program: P = program
         self.key = key
         self.name = rule.name
         self.site = rule.span.site
@@ -53,11 +57,8 @@ class NodeRule(Generic[R, P]):
         """The reads of its conditions `applies when`, for signatures."""
         self.node_steps = functions.budget.node_steps
         """Returns the steps of each rule of the profile on one of a number of nodes."""
-
-    @property
-    def is_columnar(self) -> bool:
-        """Return whether all of the rule runs over columns."""
-        return self._program.columns is not None and not self._program.scalar_parts
+        self.is_columnar = program.columns is not None and not program.scalar_parts
+        """Whether all of the rule runs over columns."""
 
     def keep_frames(self) -> None:
         """Keep frames by signature, unless no two pods share one."""

@@ -29,8 +29,7 @@ from kdsl.plan.columns.batch import batch_of
 from kdsl.plan.columns.programs import ColumnPredicate, column_predicate
 from kdsl.plan.columns.rule import RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
-from kdsl.plan.compile.failures import Failure, StatusNumbers, compile_on_error, status_of
-from kdsl.plan.compile.fault_log import FaultLog
+from kdsl.plan.compile.failures import Failure, FaultLog, StatusNumbers, compile_on_error, status_of
 from kdsl.plan.compile.frames import Frames, PodFrames
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
 from kdsl.plan.compile.statements import CODES, BlockCompiler, Run
@@ -164,15 +163,6 @@ class PredicateProgram:
         meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         return self.columns.statuses(batch_of(nodes, frame), numbers, scalar)
 
-    def statuses_with(
-        self, known: PodFrames, pod: Value, cluster: Value, nodes: NodeSet, numbers: StatusNumbers
-    ) -> NDArray[np.int32] | None:
-        """Return `statuses` in a frame that resumes, and replaces, the `known` one."""
-        frame = self.frames.resume(pod, cluster, known)
-        ids = self.statuses(frame, nodes, numbers)
-        self.frames.leave(frame, known)
-        return ids
-
     def scalar_statuses(
         self, frame: Frame, nodes: Iterable[Value], numbers: StatusNumbers, meter: Meter | None = None
     ) -> list[int]:
@@ -196,8 +186,8 @@ class PredicateProgram:
         return ids
 
     def passes(self, pod: Value, node: Value, known: PodFrames) -> bool:
-        """Return whether the rule lets a pod onto a node, for rules that read nothing else; as in
-        `statuses_with`.
+        """Return whether the rule lets a pod onto a node, for rules that read nothing else. The frame
+        resumes, and replaces, the `known` one.
         """
         frame = self.frames.resume(pod, None, known)
         decided = self.decide(frame)

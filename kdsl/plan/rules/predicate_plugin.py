@@ -27,6 +27,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import PodFrames
+from kdsl.plan.rules.predicate import SKIP
 from kdsl.plan.rules.predicate_rule import PredicateRule
 
 MAX_PODS: Final = 4096
@@ -65,7 +66,7 @@ class PredicatePlugin:
             elif answer is not None:
                 return answer
         state.values[self._skips] = frozenset(skipped)
-        return Status(Code.SKIP) if len(skipped) == len(self.parts) else narrowed
+        return SKIP if len(skipped) == len(self.parts) else narrowed
 
     def applying(self, state: CycleState) -> tuple[PredicateRule, ...]:
         """Return the parts that apply, if PreFilter did not skip all of them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final
 
 import numpy as np
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from kdsl.check.analyses.cures import predicate_cures
 from kdsl.check.model.rule_set import CheckedPredicate
-from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar.meter import Meter
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
@@ -22,10 +22,10 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.failures import StatusNumbers
 from kdsl.plan.compile.frames import PodFrames
 from kdsl.plan.compile.scope import CompiledFunctions
+from kdsl.plan.counts.what_ifs import NotTogether, WhatIfCounts
 from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.rules.node_rule import NodeRule, RuleAttempt
 from kdsl.plan.rules.predicate import PredicateProgram
-from kdsl.plan.rules.what_ifs import statuses_of_what_ifs
 
 IDS: Final = np.dtype(np.int32)
 """The type of status numbers."""
@@ -35,19 +35,13 @@ class PredicateRule(NodeRule[CheckedPredicate, PredicateProgram]):
     """A predicate without its tightenings, or one of these."""
 
     dtype = IDS
-    can_prefetch = NodeRule.is_columnar
-    """Whether more nodes cost little."""
 
     def __init__(self, rule: CheckedPredicate, key: str, functions: CompiledFunctions) -> None:
-        super().__init__(rule, key, functions)
-        self._program = PredicateProgram(rule, functions)
+        super().__init__(rule, key, functions, PredicateProgram(rule, functions))
+        self.decides_early, self.can_prefetch = self._program.decides_early, self.is_columnar
+        self.passes = self._program.passes
         self.cures = predicate_cures(rule, functions.fns)
         self.dependencies = Dependencies.of(rule.reads)
-
-    @property
-    def decides_early(self) -> bool:
-        """Return whether PreFilter may skip or reject a pod, or narrow the candidates."""
-        return self._program.decides_early
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
         """Decide for all nodes, and keep the state of the attempt for `statuses`."""
@@ -108,14 +102,10 @@ class PredicateRule(NodeRule[CheckedPredicate, PredicateProgram]):
         program, view = self._program, ClusterView(nodes.snapshot)
         if known is None:
             return program.statuses(program.begin(pod, view), nodes, numbers)
-        return program.statuses_with(known, pod, view, nodes, numbers)
-
-    def passes(self, pod: PodInfo, node: NodeInfo, known: PodFrames) -> bool:
-        """Return whether the rule lets `pod` onto `node`, for rules with an answer local to the node.
-
-        `known` are values that depend on the pod only.
-        """
-        return self._program.passes(pod, node, known)
+        frame = program.frames.resume(pod, view, known)
+        ids = program.statuses(frame, nodes, numbers)
+        program.frames.leave(frame, known)
+        return ids
 
     def _statuses(
         self, attempt: RuleAttempt, nodes: NodeSet, numbers: StatusNumbers
@@ -141,3 +131,44 @@ class PredicateRule(NodeRule[CheckedPredicate, PredicateProgram]):
     def _begin(self, pod: PodInfo, view: ClusterView) -> RuleAttempt:
         frame = self._program.begin(pod, view)
         return RuleAttempt(view.snapshot, frame, [frame])
+
+
+Ids = NDArray[np.int32]
+Ask = Callable[[ClusterView, NodeSet], Ids | None]
+"""Returns the number of each node's status in the cluster of a view; None if all pass."""
+
+
+def statuses_of_what_ifs(nodes: NodeSet, ask: Ask) -> Ids:
+    """Return the number of each node's status in its own what-if.
+
+    The rule runs on nodes together, with the numbers of the first one's what-if; it runs again on those whose
+    what-ifs have other numbers.
+    """
+    ids = np.zeros(len(nodes), np.int32)
+    left = [np.arange(len(nodes))]
+    while left:
+        places = left.pop()
+        some = nodes.take(places)
+        try:
+            found, groups = _together(some, ask)
+        except NotTogether:
+            for place, row in zip(places.tolist(), some.rows, strict=True):
+                alone = NodeSet(nodes.snapshot.what_if(row), row[np.newaxis])
+                answer = ask(ClusterView(alone.snapshot), alone)
+                ids[place] = 0 if answer is None else answer[0]
+            continue
+        if found is not None:
+            ids[places[groups[0]]] = found[groups[0]]
+        left += [places[each] for each in groups[1:]]
+    return ids
+
+
+def _together(nodes: NodeSet, ask: Ask) -> tuple[Ids | None, list[NDArray[np.intp]]]:
+    """Return the answers of a rule that are right for the first group of nodes, and all groups."""
+    assert nodes.snapshot.what_ifs is not None
+    counts, shortages = WhatIfCounts(nodes, nodes.snapshot.what_ifs), Meter.shortages
+    found = ask(ClusterView(nodes.snapshot, counts), nodes)
+    if Meter.shortages != shortages:
+        # With fewer pods, counting takes fewer steps.
+        raise NotTogether
+    return found, counts.groups()

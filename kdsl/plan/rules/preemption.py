@@ -16,8 +16,7 @@ from kdsl.eval.values import EvalError
 from kdsl.eval.views import attribute_of
 from kdsl.hooks.specs import Candidate, hookimpl
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.compile.failures import error_text
-from kdsl.plan.compile.fault_log import FaultLog
+from kdsl.plan.compile.failures import FaultLog, error_text
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys, number_fields
 from kdsl.plan.compile.template import compile_template, text_in

@@ -17,8 +17,7 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, QueuedPod, hookimpl
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.compile.failures import error_text, fault_of
-from kdsl.plan.compile.fault_log import FaultLog
+from kdsl.plan.compile.failures import FaultLog, error_text, fault_of
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys, number_fields
 from kdsl.plan.compile.template import compile_template, text_in

@@ -30,8 +30,7 @@ from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.programs import ColumnScore
 from kdsl.plan.columns.rule import RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import RuleTapes, is_faster_over_columns
-from kdsl.plan.compile.failures import error_text, fault_of
-from kdsl.plan.compile.fault_log import FaultLog
+from kdsl.plan.compile.failures import FaultLog, error_text, fault_of
 from kdsl.plan.compile.frames import Frames
 from kdsl.plan.compile.scope import CompiledFunctions, Conditions, RuleScope
 from kdsl.plan.rules.normalize import Scores, normalize, normalize_close, normalize_few, whole
@@ -293,10 +292,9 @@ def _distinct(raw: Scores) -> tuple[list[Value], NDArray[np.integer[Any]], Value
             numbers = np.zeros(largest - least + 1, np.intp)
             numbers[present] = np.arange(len(present))
             return (present + least).tolist(), numbers.take(places), least, largest
-        distinct = encoded(Column(raw))
     else:
-        distinct = encoded(Column(raw))
         # The first of 0.0 and -0.0 counts.
         values = raw.tolist()
         least, largest = min(values), max(values)
+    distinct = encoded(Column(raw))
     return list(distinct.values), distinct.codes, least, largest

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,23 +28,14 @@ class ScorePlugin(NodeRule[CheckedScore, ScoreProgram]):
     """A score and its weight, of which 0 counts as 1."""
 
     def __init__(self, rule: CheckedScore, weight: int, key: str, functions: CompiledFunctions) -> None:
-        super().__init__(rule, key, functions)
+        super().__init__(rule, key, functions, ScoreProgram(rule, functions))
         self.weight = weight or 1
-        self._program = ScoreProgram(rule, functions)
-        self.dtype = self._program.dtype
+        self.dtype, self.close_normalized = self._program.dtype, self._program.close_normalized
         self.is_plain = rule.normalize.kind is Normalization.NONE and self.dtype == np.int64
         """Whether the score of a node is independent of other nodes."""
-
-    @property
-    def decides_early(self) -> bool:
-        """Return whether PreScore may skip a pod."""
-        return bool(self.rule.applies)
-
-    @property
-    def can_prefetch(self) -> bool:
-        """Return whether more nodes cost little and change nothing: an error may not abort."""
-        on_error = self.rule.on_error
-        return self.is_columnar and (on_error is None or on_error.action is not ErrorAction.ABORT)
+        self.decides_early = bool(rule.applies)
+        may_abort = rule.on_error is not None and rule.on_error.action is ErrorAction.ABORT
+        self.can_prefetch = self.is_columnar and not may_abort
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
@@ -98,10 +87,6 @@ class ScorePlugin(NodeRule[CheckedScore, ScoreProgram]):
     def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
         """Normalise the result of `raw_of` for the same nodes."""
         return self._program.normalized(self._frame(pod, nodes), raw, self._program.missing(raw))
-
-    def close_normalized(self, raw: Scores) -> tuple[Sequence[int], NDArray[np.int64]] | None:
-        """Normalise integers that are close to each other, see `normalize_close`; None for other scores."""
-        return self._program.close_normalized(raw)
 
     def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
         """Return the errors in scoring these nodes."""

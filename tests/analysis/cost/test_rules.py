@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from kdsl.analysis.cost.measured import measure
 from kdsl.analysis.cost.profiles import profile_costs
 from kdsl.analysis.cost.rules import Cost, cost_of
+from kdsl.analysis.cost.shapes import measure
 from kdsl.app import check_rules, shipped_rules
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources

@@ -9,8 +9,8 @@ from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.check.model.types import INT, STRING, list_of, map_of
 from kdsl.eval.scalar import UNSET, Closure, Compiler
+from kdsl.eval.scalar.compiler import ProbedCompiler
 from kdsl.eval.scalar.meter import Meter
-from kdsl.eval.scalar.probe import ProbedCompiler
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
 
 from tests.plan.lab import check

@@ -74,6 +74,8 @@ ASKING_ELSEWHERE: Final = ASKING.with_fields(namespace="other", namespace_labels
 class Question:
     """Asks the same of everything; `key` as for questions of one text."""
 
+    limit = 1000
+
     def __init__(self, name: str) -> None:
         self.key = name
 
@@ -114,7 +116,7 @@ class Question:
         return nodes.take(np.array(is_in, dtype=np.bool_)), 2
 
     def meter(self) -> Meter:
-        return Meter.of(1000)
+        return Meter.of(self.limit)
 
     @property
     def pod_key(self) -> PodKey | None:

@@ -16,11 +16,9 @@ from tests.plan.counts.asking import (
 
 
 def _total(cache: ClusterCache, steps: int = 1000) -> int:
-    class Limited(Question):
-        def meter(self) -> Meter:
-            return Meter.of(steps)
-
-    return Topology(cache.snapshot(), "zone").count(Limited("priority"), Meter.of(1000)).total()
+    question = Question("priority")
+    question.limit = steps
+    return Topology(cache.snapshot(), "zone").count(question, Meter.of(1000)).total()
 
 
 def test_sums_that_were_too_large_come_back_into_range() -> None:

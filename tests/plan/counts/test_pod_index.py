@@ -28,10 +28,10 @@ def _indexed(cache: ClusterCache, fact: PodFact) -> list[tuple[object, str, str]
 
 def _placed(cache: ClusterCache, fact: PodFact) -> list[tuple[object, str, str]]:
     return sorted(
-        (fact.of(pod), node.name, pod.name)
+        (fact(pod), node.name, pod.name)
         for node in cache.nodes()
         for pod in node.pods
-        if fact.of(pod) is not None
+        if fact(pod) is not None
     )
 
 

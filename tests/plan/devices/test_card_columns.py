@@ -18,9 +18,8 @@ from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.attempt import ContainerAttempt
 from kdsl.plan.devices.card_columns import AskedCard
 from kdsl.plan.devices.card_tests import CardTests, Walker
-from kdsl.plan.devices.demand import Demand, Outcome
+from kdsl.plan.devices.demand import Demand, DeviceRequest, Outcome
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.devices.requests import DeviceRequest
 
 from tests.plan.devices.devices import card, node, pod, small
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.policy import Weights
+from kdsl.plan.devices.demand import DeviceRequest
 from kdsl.plan.devices.fullness import card_score, node_score
-from kdsl.plan.devices.requests import DeviceRequest
 from msgspec.structs import replace
 
 

@@ -24,7 +24,7 @@ from kdsl.hooks.joined import PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
-from kdsl.plan.columns import batch
+from kdsl.plan.columns import batch, tape
 from kdsl.plan.memo import answers as answers_module
 from kdsl.plan.memo import predicates as predicates_module
 from kdsl.plan.memo.answers import ByNodeClass
@@ -274,7 +274,7 @@ def test_statuses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def over_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let columns, and looking ahead, pay for a single row."""
-    for module in (batch, answers_module):
+    for module in (batch, answers_module, tape):
         monkeypatch.setattr(module, "MIN_ROWS", 1)
 
 

@@ -7,7 +7,7 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
-from kdsl.plan.reads.epochs import Epochs
+from kdsl.plan.reads.dependencies import Epochs
 
 
 def test_versions_are_read_again_only_if_a_shared_part_changed() -> None:

@@ -14,10 +14,9 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.lang.loader import load_sources
 from kdsl.plan.compile.scope import CompiledFunctions
 from kdsl.plan.devices.attempt import NodeCards
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.demand import Demand, DeviceRequest
 from kdsl.plan.devices.placing import Placed, place
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.devices.requests import DeviceRequest
 
 VENDORS = Path(__file__).parents[3] / "rules" / "devices"
 SPREAD = Policy()
