@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from kdsl.cluster.api.device_objects import DeviceClass, ResourceClaim
+from kdsl.cluster.api.device_objects import DeviceAttribute, DeviceClass, ResourceClaim
 from msgspec import convert
 
 from kdsl_plugins.dynamic_resources.allocator import AllocationError, prioritized_score
@@ -284,6 +284,20 @@ def test_devices_that_can_stand_for_each_other_are_tried_once() -> None:
     assert allocator(wanted, devices).on(node()) is None
     halves = [slice_of(*numa(*(at % 2 for at in range(40))))]
     assert allocator(claim(request("r", 21), **agreeing()), halves).on(node()) is None
+
+
+@pytest.mark.parametrize("are_in_one_claim", [True, False])
+def test_requests_that_cannot_be_met_end_a_search(are_in_one_claim: bool) -> None:
+    # Sixteen cards that differ in what the network cards, of which no two agree, are compared by.
+    devices = [slice_of(*kinds("a" * 16 + "b" * 2))]
+    for at, each in enumerate(devices[0].spec.devices):
+        each.attributes["root"] = DeviceAttribute(integer=at)
+    cards, links = request("card", 8, IS_A), request("link", 2, IS_B)
+    same = {"constraints": [{"matchAttribute": f"{DRIVER}/root", "requests": ["link"]}]}
+    claims = (
+        [claim(cards, links, **same)] if are_in_one_claim else [claim(cards), claim(links, name="d", **same)]
+    )
+    assert allocator(claims, devices).on(node()) is None
 
 
 def test_a_search_has_a_bound() -> None:

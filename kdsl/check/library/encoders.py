@@ -14,6 +14,11 @@ FUNCTIONS: tuple[Function, ...] = (
         "(string): dyn",
     ),
     declare(
+        "json.read",
+        "The same, or none if the text is not JSON.",
+        "(string): optional(dyn)",
+    ),
+    declare(
         "json.value",
         "The same value as a JSON value: maps and lists that contain one may contain other types as well.",
         "(T): dyn",

@@ -26,7 +26,7 @@ TOTAL_FUNCTIONS = frozenset(
         "or", "orValue", "isQuantity", "isInteger", "sign", "asApproximateFloat", "isGreaterThan",
         "isLessThan", "compareTo", "type", "math.greatest", "math.least", "math.sign", "math.isNaN",
         "math.isInf", "math.isFinite", "math.sqrt", "math.log", "math.ceil", "math.floor", "math.round",
-        "math.trunc",
+        "math.trunc", "json.read",
     }
 )  # fmt: skip
 TOTAL_OVERLOADS = frozenset(

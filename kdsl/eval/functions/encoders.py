@@ -12,7 +12,17 @@ from typing import Final
 
 from kdsl.eval.functions.conversions import text_of
 from kdsl.eval.nodelist import LISTS
-from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value, checked_text, from_key, kind_of
+from kdsl.eval.values import (
+    INT_MAX,
+    INT_MIN,
+    NONE,
+    EvalError,
+    Optional,
+    Value,
+    checked_text,
+    from_key,
+    kind_of,
+)
 
 _LINE_BREAKS = str.maketrans("", "", "\r\n")
 
@@ -33,6 +43,14 @@ def decode_json(text: str) -> Value:
         return _from_json(_DECODER.decode(text), _PLAIN if _LARGE.search(text) else _PLAIN_OR_INT)
     except (ValueError, RecursionError):
         raise EvalError("invalid JSON") from None
+
+
+def read_json(text: str) -> Optional:
+    """Return the value of a JSON text, none if it is not one."""
+    try:
+        return Optional(decode_json(text))
+    except EvalError:
+        return NONE
 
 
 def _refuse(constant: str) -> Value:
@@ -97,6 +115,7 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "base64.encode": lambda value: checked_text(base64.b64encode(value).decode("ascii")),
     "base64.decode": decode,
     "json.decode": decode_json,
+    "json.read": read_json,
     "json.encode": encode_json,
     "json.value": lambda value: value,
 }

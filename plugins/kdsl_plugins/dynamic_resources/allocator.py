@@ -6,17 +6,18 @@ Facts that all nodes share are computed once per attempt, in `Allocator.of`; `on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kdsl.cluster.api.device_objects import Allocation, DeviceClass, ResourceClaim, ResourceSlice
 
 from kdsl_plugins.dynamic_resources.alike import Alike, Devices, Found, Places, places_of
 from kdsl_plugins.dynamic_resources.conditions import Conditions
-from kdsl_plugins.dynamic_resources.errors import AllocationError
+from kdsl_plugins.dynamic_resources.errors import AllocationError, LongSearchError
 from kdsl_plugins.dynamic_resources.pools import SliceIndex
 from kdsl_plugins.dynamic_resources.requests import PodRequests
-from kdsl_plugins.dynamic_resources.search import Search
-from kdsl_plugins.dynamic_resources.steps import Steps
+from kdsl_plugins.dynamic_resources.search import Choices, Search
+from kdsl_plugins.dynamic_resources.steps import NODE_STEPS, PATIENCE, Steps
 from kdsl_plugins.dynamic_resources.usage import Usage
 
 if TYPE_CHECKING:
@@ -101,8 +102,7 @@ class Allocator:
         return found
 
     def _searched(self, node: NodeInfo, pools: Sequence[Pool], devices: Devices) -> Found | None:
-        self._steps.begin()
-        chosen = Search(self._requests, pools, self._usage, self._conditions, node, self._steps).run()
+        chosen = self._chosen(node, pools)
         if chosen is not None:
             found = Found(self._requests, places_of(chosen, devices), devices, node.name)
             # It fails where the nodes of devices cannot be written, as it would on nodes that look alike.
@@ -111,6 +111,27 @@ class Allocator:
         if any(pool.is_invalid for pool in pools):
             raise AllocationError("invalid resource pools were encountered", is_local=True)
         return None
+
+    def _chosen(self, node: NodeInfo, pools: Sequence[Pool]) -> Choices | None:
+        """Return the devices of each claim, None where the node has too few.
+
+        A search that takes long may try all ways to meet the first requests where the last ones cannot be
+        met at all. So these are searched for alone.
+        """
+
+        def searched(requests: PodRequests, steps: int) -> Choices | None:
+            self._steps.begin(steps)
+            return Search(requests, pools, self._usage, self._conditions, node, self._steps).run()
+
+        try:
+            return searched(self._requests, PATIENCE)
+        except LongSearchError:
+            for end in self._requests.ends():
+                # An error of some requests is one of all only where their search comes to it.
+                with suppress(AllocationError):
+                    if searched(end, PATIENCE) is None:
+                        return None
+            return searched(self._requests, NODE_STEPS)
 
 
 def prioritized_score(claims: Iterable[ResourceClaim], allocations: Iterable[Allocation]) -> int:

@@ -12,3 +12,7 @@ class AllocationError(Exception):
     def __init__(self, message: str, is_local: bool = False) -> None:
         super().__init__(message)
         self.is_local = is_local
+
+
+class LongSearchError(AllocationError):
+    """A search on one node took all steps that it had."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kdsl.cluster.api.device_objects import (
@@ -98,6 +98,17 @@ class PodRequests:
     claims: tuple[ClaimRequests, ...]
     conditions: tuple[str, ...]
     attributes: tuple[str, ...]
+
+    def ends(self) -> Iterator[PodRequests]:
+        """Yield the requests from each but the first on, the fewest first.
+
+        A node that cannot meet these cannot meet all: requests only take devices from each other.
+        """
+        for at, claim in reversed(list(enumerate(self.claims))):
+            for start in reversed(range(len(claim.requests))):
+                if at or start:
+                    first = replace(claim, requests=claim.requests[start:])
+                    yield replace(self, claims=(first, *self.claims[at + 1 :]))
 
     @staticmethod
     def of(claims: Iterable[ResourceClaim], classes: Mapping[str, DeviceClass]) -> PodRequests:

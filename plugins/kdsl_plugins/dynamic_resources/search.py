@@ -40,6 +40,10 @@ class Chosen(NamedTuple):
     share: Mapping[str, Quantity] | None
 
 
+Choices = tuple[tuple[Chosen, ...], ...]
+"""The devices of each claim."""
+
+
 class _Position(NamedTuple):
     """The next device to choose: number `device` of an alternative, from place `start` of the node's
     devices on.
@@ -90,7 +94,7 @@ class Search:
         self._counters = CountersInSearch(usable, usage)
         self._exceeded: int | None = None
 
-    def run(self) -> tuple[tuple[Chosen, ...], ...] | None:
+    def run(self) -> Choices | None:
         """Return the devices of each claim, None where the node has too few; AllocationError as upstream."""
         for claim in self._claims:
             self._prepare(claim)
@@ -105,7 +109,7 @@ class Search:
             while stack:
                 _end(stack.pop()[1])
 
-    def _walk(self, stack: _Stack) -> tuple[tuple[Chosen, ...], ...] | None:
+    def _walk(self, stack: _Stack) -> Choices | None:
         """Follow the choices on a stack, until all devices are chosen or no way is left."""
         while stack:
             try:

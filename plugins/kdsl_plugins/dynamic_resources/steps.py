@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from kdsl_plugins.dynamic_resources.errors import AllocationError
+from kdsl_plugins.dynamic_resources.errors import AllocationError, LongSearchError
 
 NODE_STEPS: Final = 20_000
 """The steps of a search on one node: less than a second, where the reference has a timeout of 10 s."""
+PATIENCE: Final = 1_000
+"""The steps of a search before it is asked whether some of the requests alone cannot be met."""
 ATTEMPT_STEPS: Final = 500_000
 """The steps of all searches of an attempt: some seconds. Common requests take one for each device."""
 CONDITION_STEPS: Final = 8_000_000
@@ -23,15 +25,15 @@ class Steps:
         self._of_attempt = ATTEMPT_STEPS
         self._of_node = NODE_STEPS
 
-    def begin(self) -> None:
-        """Begin the search on another node."""
-        self._of_node = NODE_STEPS
+    def begin(self, steps: int = NODE_STEPS) -> None:
+        """Begin a search on a node, of so many steps."""
+        self._of_node = steps
 
     def take(self) -> None:
-        """Take a step; AllocationError if there is none left."""
+        """Take a step; AllocationError if there is none left, LongSearchError if only the search has none."""
         self._of_node -= 1
         self._of_attempt -= 1
-        if self._of_node < 0:
-            raise AllocationError(f"more than {NODE_STEPS} steps to search for devices on one node")
         if self._of_attempt < 0:
             raise AllocationError(f"more than {ATTEMPT_STEPS} steps to search for devices on all nodes")
+        if self._of_node < 0:
+            raise LongSearchError(f"more than {NODE_STEPS} steps to search for devices on one node")

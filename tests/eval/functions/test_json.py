@@ -36,6 +36,8 @@ def test_decoded_values_are_encoded(value: object) -> None:
         ('json.decode(\'{"a": [1, 2.5, "x", null, true]}\').a[1]', 2.5),
         ("json.decode('[1.0]')[0] == 1.0", True),
         ("json.decode('9223372036854775808') == 9223372036854775808.0", True),
+        ("json.read('[1]').orValue([])[0]", 1),
+        ("json.read('[1').hasValue()", False),
         ("json.encode({'b': json.value(1), 'a': 'x'})", '{"b":1,"a":"x"}'),
         ("json.encode([[2.0, 2.5]])", "[[2,2.5]]"),
         ("json.encode({true: 1})", '{"true":1}'),

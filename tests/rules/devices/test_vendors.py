@@ -1,7 +1,7 @@
 """Each YAML file that is no rule test is a node and the pods that come to it, one after the other; each keeps what it gets.
 
 Of a pod is said what is not the default: `limits` (of one container) or `containers` (several, with `limits` and
-`requests`) and `annotations`. What is expected of it: `refused`, or `reason`, or `cards`, the record of what it
+`requests`), `init containers` and `annotations`. What is expected of it: `refused`, or `reason`, or `cards`, the record of what it
 gets; beside that any of `uses devices`, `limits of c0` (after admission), `env of c0`, `score`, and `written`
 (annotations). `null` is what is not said.
 """
@@ -50,7 +50,13 @@ def pod(number: int, written: Json) -> Json:
             "uid": f"u{number}",
             "annotations": written.get("annotations", {}),
         },
-        "spec": {"containers": [{"name": f"c{at}", "resources": each} for at, each in enumerate(containers)]},
+        "spec": {
+            "containers": [{"name": f"c{at}", "resources": each} for at, each in enumerate(containers)],
+            "initContainers": [
+                {"name": f"i{at}", "resources": each}
+                for at, each in enumerate(written.get("init containers", ()))
+            ],
+        },
     }
 
 
