@@ -8,7 +8,7 @@ from kdsl.analysis.codes import AnalysisCode
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.devices import CheckedDevice
-from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.check.model.traversal import children, expressions_of, walk
 from kdsl.check.model.typed import CallFn, CallOf, Const, TypedExpr, Var
 from kdsl.eval.ir import is_constant
@@ -29,18 +29,27 @@ _FORMS = {"duration": "`1h30m`, `90s` or `500ms`", "timestamp": "`2024-01-31T12:
 
 def check_constants(rules: RuleSet) -> tuple[Diagnostic, ...]:
     """Report the constant parts of all rules, functions and devices that always fail."""
-    exprs = [*expressions_of((rules.written, rules.fns, rules.devices, rules.teams))]
+    of_profiles = [each for profile in rules.profiles.values() for each in _parts_of_profile(profile)]
+    exprs = [*expressions_of((rules.written, rules.fns, rules.devices, rules.teams, of_profiles))]
     parts = [part for expr in exprs for part in walk(expr)]
     found = [*_problems_of_patterns(parts), *(each for part in parts for each in _problems_of_text(part))]
-    known = [problem.span for problem in found if problem.span is not None]
+    known = {problem.span for problem in found}
     for constant in (part for expr in exprs for part in _constant_parts(expr)):
-        if not any(span.begins_in(constant.span) for span in known):
+        # A parameter of a file stands elsewhere than its use.
+        if known.isdisjoint(part.span for part in walk(constant)):
             found += _problems_of_value(constant)
     used = {id(each): each for of in rules.profiles.values() if of.sharing for each in of.sharing.devices}
     functions = CompiledFunctions(rules.fns)
     found += [problem for each in used.values() for problem in _problems_of_device(each, functions)]
     # An inherited expression is in several rules.
     return tuple({(str(problem.span), problem.title): problem for problem in found}.values())
+
+
+def _parts_of_profile(profile: CheckedProfile) -> Iterator[object]:
+    """Yield what a profile itself writes: its `sample` and the values that it sets."""
+    yield profile.sample
+    rules = (*profile.predicates, *(each.score for each in profile.scores), profile.queue, profile.preemption)
+    yield from (param.value for rule in rules if rule is not None for param in rule.params)
 
 
 def _problems_of_patterns(parts: Iterable[TypedExpr]) -> Iterator[Diagnostic]:

@@ -118,6 +118,10 @@ def command(
     if replaying is not None and old == RECORDED:
         replay(replaying, (None, _side(new, rules, config, profile)), (old, new), None, output)
     are_paths = [each != "" and Path(each).exists() for each in (old, new)]
+    if not are_paths[0] and old == RECORDED:
+        raise click.UsageError(f"`{RECORDED}` is the record of --replay: name its file there")
+    if not are_paths[1] and new == RECORDED and replaying is not None:
+        raise click.UsageError(f"`{RECORDED}` stands for OLD: write `kdsl diff {RECORDED} {old}`")
     if all(are_paths):
         if rules:
             raise click.UsageError("--rules goes with names of profiles, not with two folders")

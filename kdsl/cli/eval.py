@@ -18,6 +18,7 @@ from kdsl.cli.output import emit, print_diagnostics, print_document
 
 if TYPE_CHECKING:
     from kdsl.check.names.externals import Externals
+    from kdsl.check.views.view import Views
     from kdsl.cluster.objects.node import NodeFacts
     from kdsl.cluster.read.pod_classes import PodClasses
     from kdsl.cluster.read.reader import ReadResult
@@ -90,7 +91,7 @@ def command(
     environment = Environment(types, strict=not dynamic, fns=signatures_of(externals))
     typed, found = check_expression(expr, environment, views)
     if typed is None:
-        _refuse([_with_help(diagnostic, values) for diagnostic in found])
+        _refuse([_with_help(diagnostic, values, views) for diagnostic in found])
     try:
         value = compile_expression(typed, externals.compiled)(tuple(values.values()))
     except EvalError as error:
@@ -197,12 +198,21 @@ class _Inputs:
             sys.exit(2)
 
 
-def _with_help(diagnostic: Diagnostic, values: Mapping[str, Value]) -> Diagnostic:
-    """Add which option defines `pod` and the like."""
-    name = _NEEDS.get(diagnostic.span.text if diagnostic.span else "")
-    if name is None or name in values:
+def _with_help(diagnostic: Diagnostic, values: Mapping[str, Value], views: Views) -> Diagnostic:
+    """Add which option defines `pod` and the like, or which rule knows the name."""
+    from kdsl.check.model.codes import CheckCode
+
+    name = diagnostic.span.text if diagnostic.span else ""
+    option = _NEEDS.get(name)
+    if option is not None and option not in values:
+        return replace(diagnostic, help=(f"say which one with `--{option} FILE`",))
+    if name in values or diagnostic.code != CheckCode.UNKNOWN_NAME:
         return diagnostic
-    return replace(diagnostic, help=(f"say which one with `--{name} FILE`",))
+    places = {scope.partition(".")[0] for scope, names in views.scopes.items() if name in names}
+    if not places:
+        return diagnostic
+    known = " or ".join(f"a {place}" for place in sorted(places))
+    return replace(diagnostic, help=(f"only {known} has it; here are the names of a {_SCOPE}",))
 
 
 def _refuse(diagnostics: Iterable[Diagnostic]) -> NoReturn:

@@ -19,7 +19,7 @@ from kdsl.cli.inputs import (
     settle,
 )
 from kdsl.cli.live_cluster import LiveCluster, live_options
-from kdsl.cli.output import emit, print_document, text_width
+from kdsl.cli.output import emit, print_diagnostics, print_document, text_width
 
 if TYPE_CHECKING:
     from kdsl.app import Settings
@@ -132,7 +132,7 @@ def command(
 def _explain(wanted: _Wanted, rules: RuleSet, settings: Settings, workload: Workload) -> Explanation:
     from kdsl.explain.inspection import Inspection
     from kdsl.sim.run import explain
-    from kdsl.sim.what_if import changed, read_changes
+    from kdsl.sim.what_if import changed, read_changes, without_effect
 
     pod = workload.find(wanted.pod)
     if wanted.node is not None:
@@ -143,6 +143,8 @@ def _explain(wanted: _Wanted, rules: RuleSet, settings: Settings, workload: Work
     if not wanted.what_if:
         return explain(rules, workload, settings, pod, inspection)
     changes = read_changes(wanted.what_if, workload)
+    if idle := tuple(without_effect(workload, pod, changes)):
+        print_diagnostics(idle, to_stderr=True)
     plain = replace(inspection, is_needed=False)
     before = explain(rules, workload, settings, pod, plain).decision
     supposed, other = changed(workload, pod, changes)

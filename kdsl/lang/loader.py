@@ -188,6 +188,16 @@ def _packages_below(name: str, known: Iterable[str]) -> tuple[str, ...]:
     return (f"write one of its packages: {', '.join(f'`{each}`' for each in below)}",) if below else ()
 
 
+def _packages_beside(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the help line with the packages of libraries that share all words but the last.
+
+    Those of the user's own files may be another team's.
+    """
+    parent = name.rpartition(".")[0]
+    beside = sorted(each for each in known if parent and each.rpartition(".")[0] == parent)
+    return (f"packages of `{parent}`: {', '.join(f'`{each}`' for each in beside)}",) if beside else ()
+
+
 def _import_problems(
     file: File, known: Mapping[str, object] | None, shelved: Collection[str]
 ) -> Iterator[Diagnostic]:
@@ -199,7 +209,9 @@ def _import_problems(
             title = f"there is no package `{package.text}`"
             help_, fixes = suggest(package.span, package.text, {*known, *shelved})
             if not help_ and not fixes:
-                help_ = _packages_below(package.text, {*known, *shelved}) or (
+                others = {*known, *shelved}
+                help_ = _packages_below(package.text, others) or (
+                    *_packages_beside(package.text, shelved),
                     "only named files and folders are read: name the folder of the package as well",
                 )
             yield Diagnostic(

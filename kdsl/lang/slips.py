@@ -20,6 +20,7 @@ from kdsl.lang.unexpected import (
     CHOICE,
     FOREIGN_DECLARATIONS,
     FOREIGN_WORDS,
+    INSTEAD_IN_PROFILE,
     INSTEAD_OF_REQUIRE,
     percent,
     unexpected,
@@ -182,7 +183,8 @@ def _missing_else(problem: Problem) -> Diagnostic | None:
     )
     if found is not None and found.kind is PieceKind.STRING and _has_else(problem, found.end):
         return None
-    if not reason_follows and not (problem.is_at_line_start and problem.starts_something):
+    ends_block = found is not None and found.text == "}"
+    if not (reason_follows or ends_block or (problem.is_at_line_start and problem.starts_something)):
         return None
     title = f"`{statement}` has no `else`"
     if not reason_follows:
@@ -291,6 +293,8 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
             help_lines, fixes = (foreign[problem.word],), ()
         elif not fixes:
             help_lines = help_lines or (f"known here: {', '.join(words)}",)
+    if problem.block == "profile" and problem.word in INSTEAD_IN_PROFILE:
+        help_lines, fixes = (INSTEAD_IN_PROFILE[problem.word],), ()
     return Diagnostic(LangCode.UNKNOWN_KEYWORD, title, problem.span, help=help_lines, fixes=fixes)
 
 

@@ -29,6 +29,7 @@ FOREIGN_WORDS = {
     **dict.fromkeys(
         ("remove", "delete", "without"), "`disable predicate P` or `disable score S` takes a rule out"
     ),
+    **dict.fromkeys(("enable", "include", "use"), "`add predicate P` or `add score S weight 1` adds a rule"),
     **dict.fromkeys(("sort", "orderby"), "`order by E` says the order"),
 }
 """Words of other languages that stand for statements, and their replacements in kdsl."""
@@ -39,6 +40,26 @@ INSTEAD_OF_REQUIRE = {
     "profile": "a profile has rules; one that it inherits gets conditions by `tighten P { require … }`",
 }
 """The statements that other blocks have in place of `require`."""
+INSTEAD_IN_PROFILE = {
+    "predicate": "`add predicate P` adds one to the inherited ones, `predicates { P Q }` lists all",
+    "score": "`add score S weight 1` adds one to the inherited ones, `scores { S weight 1 }` lists all",
+    "param": "a rule declares its parameters, a profile changes them: `set Rule.param = E`",
+    "extends": "it stands before the block: `profile NAME extends OTHER {`",
+}
+"""What a profile has in place of words that belong elsewhere."""
+_FORMS = {
+    "add": "write `add predicate P` or `add score S weight 1`",
+    "score": "write `add score S weight 1`",
+    "disable": "write `disable predicate P`, `disable score S` or `disable preemption X`",
+    "reweight": "write `reweight S 3`: a score and its new weight",
+    "set": "write `set Rule.param = E`",
+    "tighten": "write `tighten P { require … }`",
+    "predicates": "write `predicates { P Q }`; `add predicate P` adds one to the inherited ones",
+    "scores": "write `scores { S weight 1 }`; `add score S weight 1` adds one to the inherited ones",
+    "queue": "a profile names its queue, `queue Q`; the block stands outside",
+    "preemption": "a profile names its preemption, `preemption P`; the block stands outside",
+}
+"""The forms of statements of a profile."""
 FOREIGN_DECLARATIONS = {
     **dict.fromkeys(
         ("filter", "rule", "constraint", "deny", "allow"),
@@ -125,16 +146,20 @@ def _hints(problem: Problem) -> Iterator[str]:
         yield from _hints_beside(str(previous), previous.type, problem)
     if problem.word == "if":
         yield CHOICE
-    if problem.accepts >= {"_PREDICATE", "_SCORE"} and problem.statement and problem.word[:1].isupper():
-        yield f"name the kind of the rule: `{problem.statement} predicate {problem.word}`"
     if (
         problem.statement in ("profile", "device")
         and "_EXTENDS" in problem.accepts
         and problem.found.text == ":"
     ):
         yield f"`{problem.statement} NAME extends OTHER` takes over what another one has"
+    if problem.block == "team" and previous is not None and previous == "when":
+        yield "the condition follows at once: `owns E`"
     if problem.statement == "set" and problem.word == "to":
         yield "a parameter gets its value by `=`"
+    elif problem.statement == "disable" and problem.word == "queue":
+        yield "a profile always has a queue: `queue Q` replaces it"
+    elif problem.block == "profile" and problem.statement in _FORMS:
+        yield _FORMS[problem.statement]
     if problem.word in ("where", "for") and problem.opener is not None and problem.opener.type == "_LPAR":
         yield "`list.exists(x, C)` holds if C holds for an item, `list.filter(x, C)` returns those items"
     if previous is not None and previous.type == "FIELD" and problem.found.kind is PieceKind.STRING:

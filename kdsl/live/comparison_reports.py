@@ -55,7 +55,7 @@ def shadow_document(report: ShadowReport) -> dict[str, Json]:
 def canary_text(sides: Iterable[SideReport]) -> str:
     """Render the reports of both sides as a table."""
     sides = tuple(sides)
-    rows = [("rules", *(each.rules for each in sides))]
+    rows = [("rules", *(each.rules[:12] for each in sides))]
     rows.append(("attempts", *(f"{each.attempts:,}" for each in sides)))
     rows.append(("placed", *(f"{each.placed_share:.1%}" for each in sides)))
     rows.append(("ms a decision", *(f"{each.mean_seconds * 1000:.2f}" for each in sides)))

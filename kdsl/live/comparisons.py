@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision
@@ -13,6 +14,8 @@ from kdsl.live.canary import Canary, CanaryObserver, Side
 from kdsl.live.comparison_reports import canary_document, canary_text, shadow_document, shadow_text
 from kdsl.live.rule_sets import side_of_profile
 from kdsl.live.shadow import Shadow, ShadowObserver
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class ShadowRun:
@@ -42,6 +45,8 @@ class CanaryRun:
         """Reset all counts, for other rules."""
         stable, canary = digests[Side.STABLE], digests[Side.CANARY]
         self._canary = Canary(stable, canary, self._percent, self._observer)
+        if stable == canary:
+            _LOG.warning("the canary has the same rules as the other side: both decide alike")
 
     def decided(self, decision: Decision, queued: QueuedPod, seconds: float) -> None:
         """Count an attempt."""

@@ -20,6 +20,7 @@ from kdsl.config.configuration import OnInvalid
 from kdsl.hooks.context import PluginContext
 from kdsl.live.asking import ask
 from kdsl.live.assembly import LiveOptions, LiveScheduler
+from kdsl.live.canary import Side
 from kdsl.live.client import Client
 from kdsl.live.clocks import SteadyClock
 from kdsl.live.comparisons import CanaryRun, ShadowRun
@@ -187,6 +188,7 @@ class SchedulerProcess:
         _LOG.info("the API server is %s", connection.access.place, extra=about(
             instance=self.options.identity, rules=made.rules.digest[:12], schedulers=", ".join(profiles),
             mode="shadow" if self.options.is_shadow else "",
+            canary=self._sets.digests.get(Side.CANARY, "")[:12],
         ))  # fmt: skip
         facts = self._facts()
         if self.options.serving is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.codes import InputCode
 from kdsl.explain.changes import PODS, WhatIfChange
 from kdsl.explain.supposed import parse_changes
 from kdsl.sim.workload import Workload
@@ -31,3 +33,13 @@ def changed(workload: Workload, pod: PodInfo, changes: Iterable[WhatIfChange]) -
         placed=[each for each in workload.placed if each.key not in gone],
         pending=[other if each.key == pod.key else each for each in workload.pending],
     ), other
+
+
+def without_effect(workload: Workload, pod: PodInfo, changes: Iterable[WhatIfChange]) -> Iterator[Diagnostic]:
+    """Yield a warning for each change that leaves everything as it is after the changes before it."""
+    for change in changes:
+        after, other = changed(workload, pod, (change,))
+        if change.on != PODS and other == pod and after.nodes == workload.nodes:
+            title = f"`{change.text}` changes nothing: the input is so already"
+            yield Diagnostic(InputCode.VALUE, title, where="--what-if", severity=Severity.WARNING)
+        workload, pod = after, other

@@ -73,6 +73,33 @@ def test_what_a_parameter_or_function_decides_is_no_constant() -> None:
     assert check_constants(rules(text)) == ()
 
 
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("sample nodes / 0", "nodes / 0"),
+        ("sample nodes * int('many')", "'many'"),
+        ("set S.most = int('many')", "'many'"),
+        ("set S.most = 1 / 0", "1 / 0"),
+    ],
+)
+def test_what_a_profile_writes(line: str, part: str) -> None:
+    text = f"""
+      score S {{ param most = 3 value math.least(node.podCount, most) }}
+      queue Q {{ order by pod.name }}
+      profile p {{ scheduler "p" queue Q scores {{ S weight 1 }} }}
+      profile heir extends p {{ scheduler "heir" {line} }}
+      profile third extends heir {{ scheduler "third" }}
+    """
+    (problem,) = check_constants(rules(text))
+    assert problem.span is not None and problem.span.text == part
+
+
+def test_a_parameter_of_a_file_is_reported_at_its_place_only() -> None:
+    text = 'param most = int("x")\nscore S { value math.least(node.podCount, most) }'
+    (problem,) = check_constants(rules(text))
+    assert problem.span is not None and problem.span.text == '"x"'
+
+
 def test_a_double_may_be_divided_by_zero() -> None:
     assert check_constants(rules(PREDICATE % "double(node.podCount) / 0.0 > 1.0")) == ()
 

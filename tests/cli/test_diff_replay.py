@@ -149,6 +149,11 @@ def test_all_wrong_thresholds_are_reported_at_once(record: str) -> None:
         (("recorded", "default", "--replay", "r", "--profile", "p"), "--profile goes with a folder"),
         (("recorded", "no-profile", "--replay", "r"), "there is no profile `no-profile`"),
         (("recorded", "default", "--replay", "none.jsonl"), "cannot read this file"),
+        (("recorded", "rules"), "`recorded` is the record of --replay: name its file there"),
+        (
+            ("rules", "recorded", "--replay", "r"),
+            "`recorded` stands for OLD: write `kdsl diff recorded rules`",
+        ),
     ],
 )
 def test_wrong_use(args: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch) -> None:

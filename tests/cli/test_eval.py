@@ -133,3 +133,12 @@ def test_broken_objects_are_explained(tmp_path: Path) -> None:
     result = evaluate("1", "--pod", str(path))
     assert result.exit_code == 2
     assert "`2GB` is not a quantity" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "places"), [("victim", "a preemption"), ("feasible", "a score"), ("now", "a device or a queue")]
+)
+def test_a_name_of_another_kind_of_rule(name: str, places: str) -> None:
+    result = evaluate(f"{name} == 1")
+    assert result.exit_code == 2
+    assert f"help: only {places} has it; here are the names of a predicate" in result.stderr

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import struct
 import sys
 import termios
@@ -60,6 +61,23 @@ def test_explain_as_json() -> None:
 def test_documents_are_as_the_schema_says(args: tuple[str, ...]) -> None:
     document = json.loads(kdsl("explain", *args, "-o", "json").stdout)
     Draft202012Validator(output_schema("Explanation")).validate(document)
+
+
+@pytest.mark.parametrize(
+    ("changes", "idle"),
+    [
+        (("pod.labels.absent-",), ["pod.labels.absent-"]),
+        (("node.cpu-b2.taints-=absent", "pod.requests.cpu=11"), ["node.cpu-b2.taints-=absent"]),
+        (("pod.requests.cpu=11", "pod.requests.cpu=11"), ["pod.requests.cpu=11"]),
+        (("pods-=shop/db-0", "pod.priority=10", "node.cpu-b2.unschedulable=false"), []),
+    ],
+)
+def test_a_change_without_effect_is_a_warning(changes: tuple[str, ...], idle: list[str]) -> None:
+    ended = kdsl(
+        "explain", "report", *QUICKSTART, *(part for each in changes for part in ("--what-if", each))
+    )
+    assert ended.exit_code == 0
+    assert re.findall("`(.*)` changes nothing: the input is so already", ended.stderr) == idle
 
 
 def test_the_name_of_the_node() -> None:

@@ -89,6 +89,17 @@ def test_a_folder_of_packages_is_none_itself() -> None:
     ]
 
 
+def test_the_packages_beside_an_unknown_one_are_listed() -> None:
+    library = [Source(name, f"kdsl 1\npackage policies.{name}\n") for name in ("fgd", "room")]
+    team = Source("t.kdsl", "kdsl 1\npackage policies.team\n")
+    files = [Source("a.kdsl", "kdsl 1\npackage a\nimport policies.other\nimport policies.room\n"), team]
+    (problem,) = load_sources(files, lambda: [library]).diagnostics
+    assert problem.help == (
+        "packages of `policies`: `policies.fgd`, `policies.room`",
+        "only named files and folders are read: name the folder of the package as well",
+    )
+
+
 def test_a_broken_file_does_not_make_its_package_unknown() -> None:
     result = load(a="package a\nscore {}", b="package b\nimport a")
     assert codes(result) == [LangCode.UNEXPECTED]

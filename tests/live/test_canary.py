@@ -10,6 +10,7 @@ from kdsl.cycle.decision import Decision, Outcome, Rejection
 from kdsl.hooks.faults import Fault
 from kdsl.live.canary import Canary, Side, side_of
 from kdsl.live.comparison_reports import canary_document, canary_text
+from kdsl.live.comparisons import CanaryRun
 
 PODS = [PodInfo(f"p{number}", uid=f"uid-{number}") for number in range(5_000)]
 
@@ -31,7 +32,7 @@ def test_shares_that_are_none(percent: float) -> None:
 
 
 def test_both_sides_are_reported() -> None:
-    canary = Canary("digest1", "digest2", 10)
+    canary = Canary("digest1", "digest2" + 20 * "0", 10)
     placed = Decision("a/b", "p", Outcome.PLACED, node="n")
     rejection = Rejection("Fit", "Unschedulable", "full", "", 3)
     waits = placed.with_fields(outcome=Outcome.UNSCHEDULABLE, node="", rejections=(rejection, rejection))
@@ -42,13 +43,25 @@ def test_both_sides_are_reported() -> None:
     assert (stable.placed_share, other.placed_share) == (1.0, 0.5)
     assert other.rejections == {"Fit": 1} and other.errors == {"Mine": 1}
     assert canary_text([stable, other]).splitlines() == [
-        "                  STABLE   CANARY",
-        "rules            digest1  digest2",
-        "attempts               1        2",
-        "placed            100.0%    50.0%",
-        "ms a decision       1.00     2.00",
-        "rejected by Fit        0        1",
-        "errors of Mine         0        1",
+        "                  STABLE        CANARY",
+        "rules            digest1  digest200000",
+        "attempts               1             2",
+        "placed            100.0%         50.0%",
+        "ms a decision       1.00          2.00",
+        "rejected by Fit        0             1",
+        "errors of Mine         0             1",
     ]
     document = json.loads(json.dumps(canary_document([stable, other], 10)))
     assert document["sides"][1]["outcomes"] == {"placed": 1, "unschedulable": 1}
+
+
+class _Deaf:
+    def decided(self, side: str, outcome: str) -> None:
+        """Count nothing."""
+
+
+def test_equal_rules_on_both_sides_are_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    run = CanaryRun({Side.STABLE: "a", Side.CANARY: "b"}, 10, _Deaf())
+    assert caplog.messages == []
+    run.begin({Side.STABLE: "b", Side.CANARY: "b"})
+    assert caplog.messages == ["the canary has the same rules as the other side: both decide alike"]

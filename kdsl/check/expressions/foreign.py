@@ -56,7 +56,7 @@ _OF_PODS: Final[Mapping[str, str]] = {
     ),
     "resources": "`pod.requests` has the requests, `pod.containers` the limits of each container",
     "limits": "`pod.containers.map(c, c.limits[name]).sum()` adds the limits of all containers",
-    "node": "`pod.nodeName` is the name of the pod's node",
+    "node": "`nodeName` is the name of a pod's node",
 }
 _OF_NODES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("ready", "isReady"), _READY),

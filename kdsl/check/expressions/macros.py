@@ -361,12 +361,13 @@ def _result(macro: Macro, variables: Sequence[Type], body: Type) -> Type | None:
 
 
 def _misused(inf: Inference, expr: Call, name: str) -> TypedExpr:
+    of_maps = ('`"key" in map` tests for a key',) if name == "has" else ()
     return inf.fail(
         Diagnostic(
             CheckCode.MACRO_FORM,
             f"`{name}` is not used like this",
             expr.span,
             "wrong form",
-            help=(f"it is `{_USES[name]}`",),
+            help=(f"it is `{_USES[name]}`", *of_maps),
         )
     )

@@ -15,7 +15,7 @@ from kdsl.check.expressions.unify import Unifier
 from kdsl.check.library import LIBRARY, Function, Overload
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.typed import Const, TypedExpr
-from kdsl.check.model.types import BOOL, DOUBLE, ERROR, INT, STRING, Type
+from kdsl.check.model.types import BOOL, DOUBLE, ERROR, INT, QUANTITY, STRING, Type
 from kdsl.check.views.view import View
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ from kdsl.check.expressions.type_fixes import (
     conversion_fixes,
     default_fixes,
     number_fixes,
+    operand_fixes,
     optional_fixes,
+    optional_of_fixes,
     parsing_fixes,
     symbol_of,
 )
@@ -47,13 +49,14 @@ _AS_CONDITION = {
     "string": 'compare it with a text, such as `… != ""`',
     "list": "write `….size() > 0` or `….exists(x, C)`",
     "map": 'write `….size() > 0` or `"key" in …`',
+    "optional": 'write `….hasValue()`, or compare it with a default: `….orValue("") != ""`',
 }
 """Conditions on a value, by its type."""
 
 
 def unexpected(expr: TypedExpr, wanted: Type, what: str) -> Diagnostic:
     """Return the error for an expression of a type that its place, named `what`, does not accept."""
-    fixes = conversion_fixes(expr, wanted) or default_fixes(expr, wanted)
+    fixes = conversion_fixes(expr, wanted) or default_fixes(expr, wanted) or optional_of_fixes(expr, wanted)
     title = f"{what} must be `{wanted}`, not `{expr.type}`"
     hint = _AS_CONDITION.get(expr.type.name) if wanted == BOOL and not fixes else None
     label, help_ = f"this is `{expr.type}`", (hint,) if hint else foreign.maker_hint(str(wanted))
@@ -246,12 +249,15 @@ def _operands(symbol: str, offered: Sequence[Overload], args: Sequence[TypedExpr
     if symbol in ("==", "!="):
         title = f"`{left.type}` and `{right.type}` cannot be compared"
     labels = (Label(left.span, f"`{left.type}`"), Label(right.span, f"`{right.type}`"))
-    fixes = optional_fixes(left, right) or align_fixes(left, right) or parsing_fixes(symbol, left, right)
+    aligning = operand_fixes(symbol, left, right, offered)
+    fixes = optional_fixes(left, right) or aligning or parsing_fixes(symbol, left, right)
     help_: tuple[str, ...] = ()
     if symbol == "in":
         help_ = ("`in` looks for an item of a list, a key of a map, or the name of a resource",)
     elif not fixes:
         help_ = listing("there is", _forms(symbol, offered, types))
+        if symbol in "*/" and {*types} == {QUANTITY, DOUBLE}:
+            help_ += ("a quantity is multiplied and divided by whole numbers: 1.5 times is `q * 3 / 2`",)
     return Diagnostic(
         CheckCode.NO_OVERLOAD,
         title,

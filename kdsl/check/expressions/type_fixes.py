@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kdsl.base.diagnostic import Applicability, Edit, Fix
+from kdsl.check.library import Overload
 from kdsl.check.model.typed import CallOf, Const, TypedExpr
 from kdsl.check.model.types import (
     BOOL,
@@ -21,6 +23,8 @@ from kdsl.check.model.types import (
 )
 
 _DECIMAL = re.compile(r"\d+\.\d+")
+_DATE = re.compile(r"\d{4}-")
+_ARITHMETIC = frozenset("+-*/%")
 _NUMBERS = (INT, UINT, DOUBLE)
 # The most likely default of each type.
 _EMPTY = {STRING: '""', INT: "0", DOUBLE: "0.0", BOOL: "false", QUANTITY: 'quantity("0")'}
@@ -28,27 +32,58 @@ _EMPTY = {STRING: '""', INT: "0", DOUBLE: "0.0", BOOL: "false", QUANTITY: 'quant
 
 def align_fixes(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
     """Return the fixes that give two expressions one type by a conversion without loss."""
+    if alignment := _alignment(left, right):
+        return () if _is_no_time(*alignment) else conversion_fixes(*alignment)
     for one, other in ((left, right), (right, left)):
-        if other.type == QUANTITY and (one.type == STRING or (one.type == INT and isinstance(one, Const))):
-            return conversion_fixes(one, QUANTITY)
-        if other.type == QUANTITY and one.type == DOUBLE and isinstance(one, Const):
-            return conversion_fixes(one, QUANTITY)
-        if other.type in (DURATION, TIMESTAMP) and one.type == STRING and isinstance(one, Const):
-            return conversion_fixes(one, other.type)
         if other.type == BOOL and isinstance(one, Const) and one.value in ("true", "false"):
             return _replaced(one, str(one.value))
+    return ()
+
+
+def operand_fixes(
+    symbol: str, left: TypedExpr, right: TypedExpr, offered: Sequence[Overload]
+) -> tuple[Fix, ...]:
+    """Return the fixes that convert an operand so that the operator takes both."""
+    alignment = _alignment(left, right)
+    if symbol not in _ARITHMETIC or alignment is None:
+        return align_fixes(left, right)
+    expr, wanted = alignment
+    if _is_no_time(expr, wanted):
+        wanted = DURATION
+    types = tuple(wanted if side is expr else side.type for side in (left, right))
+    if (
+        symbol == "/" and wanted == QUANTITY
+    ):  # it would be a truncated number, and a part of the other is meant
+        return ()
+    return conversion_fixes(expr, wanted) if any(each.args == types for each in offered) else ()
+
+
+def _alignment(left: TypedExpr, right: TypedExpr) -> tuple[TypedExpr, Type] | None:
+    """Return which of two expressions becomes which type, so that both have one."""
+    for one, other in ((left, right), (right, left)):
+        is_number = one.type in (INT, DOUBLE) and isinstance(one, Const)
+        if other.type == QUANTITY and (one.type == STRING or is_number):
+            return one, QUANTITY
+        if other.type in (DURATION, TIMESTAMP) and one.type == STRING and isinstance(one, Const):
+            return one, other.type
         if one.type == INT and other.type == QUANTITY:
-            return conversion_fixes(other, INT)
+            return other, INT
     if left.type in _NUMBERS and right.type in _NUMBERS and left.type != right.type:
         one, other = (left, right) if right.type == DOUBLE else (right, left)
-        return conversion_fixes(one, other.type)
-    return ()
+        return one, other.type
+    return None
+
+
+def _is_no_time(expr: TypedExpr, wanted: Type) -> bool:
+    """Return whether a text that is to become a timestamp, such as `1h`, is none."""
+    return wanted == TIMESTAMP and isinstance(expr, Const) and not _DATE.match(str(expr.value))
 
 
 def conversion_fixes(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
     """Return the fixes that convert the expression to the type; none where there is no obvious conversion."""
     text = expr.span.text
     number = isinstance(expr, Const) and text.isdigit()
+    is_fraction = wanted in (INT, UINT) and isinstance(expr, Const) and expr.type == DOUBLE
     if wanted == DOUBLE and number:
         new = f"{text}.0"
     elif wanted in _NUMBERS and expr.type in _NUMBERS and wanted != expr.type:
@@ -69,8 +104,9 @@ def conversion_fixes(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
         return ()
     if "\n" in new:
         return ()
-    # A literal means the same in the other type; for a computed value the intent is uncertain.
-    is_certain = isinstance(expr, Const)
+    # A literal means the same in the other type, but a whole number drops a fraction; for a computed value
+    # the intent is uncertain.
+    is_certain = isinstance(expr, Const) and not is_fraction
     applicability = Applicability.CERTAIN if is_certain else Applicability.MAYBE
     return (Fix(f"write `{new}`", (Edit(expr.span, new),), applicability),)
 
@@ -101,6 +137,11 @@ def default_fixes(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
     if default is None or expr.type != optional_of(wanted):
         return ()
     return _replaced(expr, f"{_target(expr)}.orValue({default})")
+
+
+def optional_of_fixes(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
+    """Return the fixes that put a value into the optional that is wanted."""
+    return _replaced(expr, f"optional.of({expr.span.text})") if wanted == optional_of(expr.type) else ()
 
 
 def number_fixes(expr: TypedExpr) -> tuple[Fix, ...]:

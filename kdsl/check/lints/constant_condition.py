@@ -31,6 +31,10 @@ _EFFECTS = {
     ("where", False): "the loop has no turn",
     ("admit when", True): "no pod is kept out here",
     ("admit when", False): "no pod is ever let in",
+    ("eligible when", True): "no pod is refused here",
+    ("eligible when", False): "no pod ever evicts others",
+    ("victim when", True): "every pod may be evicted, by any pod",
+    ("victim when", False): "no pod is ever evicted",
 }
 
 
