@@ -286,7 +286,7 @@ def _outcome_of(result: Result[T]) -> WriteOutcome:
 
 
 def _acknowledged(body: bytes) -> None:
-    """Check that an answer is the API's: a proxy may answer a write with 200 that never reached the server."""
+    """Check that the API answered: a proxy may answer 200 to a write that never reached the server."""
     _ANSWER.decode(body)
 
 
