@@ -51,9 +51,8 @@ def operand_fixes(
     if _is_no_time(expr, wanted):
         wanted = DURATION
     types = tuple(wanted if side is expr else side.type for side in (left, right))
-    if (
-        symbol == "/" and wanted == QUANTITY
-    ):  # it would be a truncated number, and a part of the other is meant
+    if symbol == "/" and wanted == QUANTITY:
+        # Two quantities make a truncated number, where a part of one is meant.
         return ()
     return conversion_fixes(expr, wanted) if any(each.args == types for each in offered) else ()
 
