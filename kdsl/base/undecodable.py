@@ -36,6 +36,8 @@ def json_mistake(data: bytes, error: Exception) -> str:
     """Return why data is not JSON, in words for users, of the error of a decoder."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
+    if not data.strip():
+        return "it is empty"
     text = _PATH.sub("", str(error).removeprefix("JSON is malformed: "))
     if "surrogate" in text or "truncated" in text:
         # A decoder takes a text that ends behind the first half of a surrogate pair for a cut off one.
@@ -43,6 +45,8 @@ def json_mistake(data: bytes, error: Exception) -> str:
         if found is not None:
             line = data.count(b"\n", 0, found.start(1)) + 1
             return f"`{found[1].decode()}` in line {line} is half of a character, without its other half"
+    if "truncated" in text:
+        return "it ends within a value"
     return text[:1].lower() + text[1:]
 
 

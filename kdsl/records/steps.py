@@ -174,7 +174,7 @@ class Reading:
         except LineError as error:
             self._line = error.line
             help = ("without this line the rest can be replayed",) if error.is_cut else ()
-            raise self._error(error.reason, *help) from error
+            raise self._error(f"this is not a line of a record: {error.reason}", *help) from error
 
     def _step(self, line: Line) -> Step:
         if self.is_whole:
