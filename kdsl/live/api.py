@@ -84,7 +84,9 @@ class _Thing(Struct, frozen=True):
     status: _Status = _Status()
 
 
-class _Node(Struct, frozen=True):
+class _Stored(Struct, frozen=True):
+    """What every stored object has."""
+
     metadata: _Meta
 
 
@@ -115,7 +117,7 @@ class SeenNode(Struct, frozen=True):
 
 
 _POD: Final = Decoder(_Thing)
-_NODE: Final = Decoder(_Node)
+_STORED: Final = Decoder(_Stored)
 _ANSWER: Final = Decoder(_Answer)
 _OBJECT: Final = Decoder(dict[str, Any])
 _PARTS: Final = Decoder(dict[str, Raw])
@@ -305,11 +307,12 @@ def _seen_pod(body: bytes) -> SeenPod:
 
 
 def _seen_node(body: bytes) -> SeenNode:
-    meta = _NODE.decode(body).metadata
+    meta = _STORED.decode(body).metadata
     return SeenNode(meta.uid, meta.resource_version, meta.annotations or {})
 
 
 def _whole(body: bytes) -> JsonObject:
+    _STORED.decode(body)
     return _OBJECT.decode(body)
 
 
@@ -318,6 +321,7 @@ def _device_claim(body: bytes) -> JsonObject:
 
     These are sent back byte by byte: the server keeps parameters of drivers as text, and refuses a change.
     """
+    _STORED.decode(body)
     claim: JsonObject = {
         name: part if name == "spec" else decode(part) for name, part in _PARTS.decode(body).items()
     }

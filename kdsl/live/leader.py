@@ -243,6 +243,10 @@ class Leader:
             return None
         if not answer.is_success:
             return None
+        if not lease.metadata.resource_version:
+            # Every object of the API has one. Other JSON, as of a proxy, must make nobody the leader.
+            self._fail("it has no resourceVersion")
+            return None
         if self._seen is None or self._seen.lease.spec != lease.spec:
             self._seen = _Seen(lease, self._now())
         else:

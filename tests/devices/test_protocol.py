@@ -175,6 +175,7 @@ def test_who_holds_a_lock(nodes: ApiNodes, held: str, is_free: bool) -> None:
     [
         (0.5, True, ""),
         (1, False, "1s"),
+        (1.001, False, "1.001s"),
         (1.5, False, "1.5s"),
         (90.5, False, "1m30.5s"),
         (3600, False, "1h0m0s"),

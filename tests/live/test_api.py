@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live.api import Api, SeenNode, SeenPod
 from kdsl.live.changes import PodCondition
 from kdsl.live.http import HttpAnswer, NoAnswerError
-from kdsl.live.outcomes import MAX_MESSAGE, Done, Lost, Refused, message_of
+from kdsl.live.outcomes import MAX_MESSAGE, Done, Lost, Refused, Result, message_of
 
 from tests.live.timeless import LOST, OK, REFUSED, Counts, Script, run, status
 
 POD = PodInfo("a", "ns", "uid-a")
+Ask = Callable[[Api], Coroutine[Any, Any, Result[object]]]
 
 
 def answering(answer: HttpAnswer | NoAnswerError) -> Script:
@@ -81,6 +84,34 @@ def test_an_answer_that_cannot_be_read_is_a_lost_one(body: bytes) -> None:
         assert isinstance(result, Lost)
         assert result.may_be_done
         assert "not readable" in result.text
+
+
+VOLUME = {"metadata": {"name": "v", "namespace": "ns"}}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda api: api.bind(POD, "n1"),
+        lambda api: api.delete_pod(POD),
+        lambda api: api.annotate_pod(POD, {"a": "b"}),
+        lambda api: api.patch_status(POD, b"{}"),
+        lambda api: api.annotate_node("n1", {"a": "b"}, "1"),
+        lambda api: api.read_claim("ns", "c"),
+        lambda api: api.update_claim(VOLUME),
+        lambda api: api.read_volume("v"),
+        lambda api: api.update_volume(VOLUME),
+        lambda api: api.read_device_claim("ns", "c"),
+        lambda api: api.create_device_claim("ns", b"{}"),
+        lambda api: api.update_device_claim(VOLUME, "status"),
+        lambda api: api.patch_device_claim("ns", "c", b"{}"),
+        lambda api: api.delete_device_claim("ns", "c", "u"),
+        lambda api: api.events_api(),
+    ],
+)
+@pytest.mark.parametrize("body", [b'{"status": "ok"}', b'{"metadata": {}}', b"<html>"])
+def test_what_is_no_answer_of_the_api_is_a_lost_one(ask: Ask, body: bytes) -> None:
+    assert isinstance(run(ask(Api(answering(HttpAnswer(200, body))))), Lost)
 
 
 def test_a_refusal_is_read() -> None:

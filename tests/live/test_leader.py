@@ -267,3 +267,21 @@ def test_a_lease_that_cannot_be_read_is_no_lease() -> None:
         await stop(task)
 
     run(scenario())
+
+
+class Proxy(Leases):
+    """A server that is none of Kubernetes, and answers everything with 200."""
+
+    async def send(self, request: HttpRequest, *, timeout: float | None = None) -> HttpAnswer:
+        return HttpAnswer(200, b'{"status": "ok"}')
+
+
+def test_other_json_makes_nobody_the_leader() -> None:
+    async def scenario() -> None:
+        one, _ = leader(Proxy())
+        task = asyncio.create_task(one.run())
+        await asyncio.sleep(10)
+        assert not one.may_bind() and one.error == "it has no resourceVersion"
+        await stop(task)
+
+    run(scenario())

@@ -9,7 +9,8 @@ import pytest
 from kdsl.cluster.api.device_objects import DeviceAttribute, DeviceClass, ResourceClaim
 from msgspec import convert
 
-from kdsl_plugins.dynamic_resources.allocator import AllocationError, prioritized_score
+from kdsl_plugins.dynamic_resources.allocator import AllocationError, Allocator, prioritized_score
+from kdsl_plugins.dynamic_resources.steps import NODE_STEPS, PATIENCE, Steps
 from tests.plugins.devices import (
     DRIVER,
     allocated,
@@ -298,6 +299,27 @@ def test_requests_that_cannot_be_met_end_a_search(are_in_one_claim: bool) -> Non
         [claim(cards, links, **same)] if are_in_one_claim else [claim(cards), claim(links, name="d", **same)]
     )
     assert allocator(claims, devices).on(node()) is None
+
+
+def some_of_many(count: int, **fields: Any) -> Allocator:
+    """Return an allocator for single devices of kind b, which come after 77 others."""
+    devices = slice_of(*kinds("a" * 77 + "b" * 30))
+    for at, each in enumerate(devices.spec.devices):
+        each.attributes["numa"] = DeviceAttribute(integer=at)
+    return allocator(claim(*(request(f"r{at}", 1, IS_B) for at in range(count)), **fields), [devices])
+
+
+def test_searches_in_vain_take_no_steps_from_other_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kdsl_plugins.dynamic_resources.steps.ATTEMPT_STEPS", 16 * 77 + sum(range(17)))
+    assert some_of_many(16).on(node()) is not None
+
+
+def test_searches_for_many_requests_have_a_bound_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, take = list[Steps](), Steps.take
+    monkeypatch.setattr(Steps, "take", lambda steps: (taken.append(steps), take(steps))[1])
+    with pytest.raises(AllocationError, match="more than 20000 steps"):
+        some_of_many(31, constraints=[{"distinctAttribute": f"{DRIVER}/numa"}]).on(node())
+    assert len(taken) < 2 * sum(PATIENCE) + NODE_STEPS + 10
 
 
 def test_a_search_has_a_bound() -> None:

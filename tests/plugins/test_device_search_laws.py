@@ -97,7 +97,7 @@ def test_what_is_left_out_changes_no_answer(start: int, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("start", range(0, 600, 100))
 def test_requests_searched_for_alone_change_no_answer(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [answer(seed) for seed in range(start, start + 100)]
-    monkeypatch.setattr("kdsl_plugins.dynamic_resources.allocator.PATIENCE", 3)
+    monkeypatch.setattr("kdsl_plugins.dynamic_resources.allocator.PATIENCE", (3, 9))
     # Too few devices for some requests may be found before an error of others.
     parts = [answer(seed) for seed in range(start, start + 100)]
     assert [part for part, one in zip(parts, whole, strict=True) if not isinstance(one, str)] == [

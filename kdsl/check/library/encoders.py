@@ -15,7 +15,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "json.read",
-        "The same, or none if the text is not JSON.",
+        "The same, or none if the text is not JSON or has more than 100 levels.",
         "(string): optional(dyn)",
     ),
     declare(

@@ -36,7 +36,7 @@ class NodeLock:
         Cambricon's lock, which names no pod, has a text of its own, and nobody waits for it.
         """
         if self.is_owned:
-            return f"{go_duration(int(self.seconds * _SECOND))}: {CONTENTION}"
+            return f"{go_duration(round(self.seconds * _SECOND))}: {CONTENTION}"
         return f"{self.seconds / 60:g} minutes"
 
 

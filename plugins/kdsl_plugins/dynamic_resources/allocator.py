@@ -116,22 +116,37 @@ class Allocator:
         """Return the devices of each claim, None where the node has too few.
 
         A search that takes long may try all ways to meet the first requests where the last ones cannot be
-        met at all. So these are searched for alone.
+        met at all. So these are searched for alone, with as many steps as were in vain. Where that finds
+        nothing out, the attempt is charged for its complete search only, which is at least a quarter of all
+        steps: so an attempt fails for no node that it had the steps for.
         """
+        left = self._steps.left
+        for patience in PATIENCE:
+            self._steps.begin(patience)
+            with suppress(LongSearchError):
+                return self._search(self._requests, node, pools)
+            if self._lacks_the_last(node, pools, patience):
+                return None
+            self._steps.left = left
+        self._steps.begin(NODE_STEPS)
+        return self._search(self._requests, node, pools)
 
-        def searched(requests: PodRequests, steps: int) -> Choices | None:
-            self._steps.begin(steps)
-            return Search(requests, pools, self._usage, self._conditions, node, self._steps).run()
+    def _lacks_the_last(self, node: NodeInfo, pools: Sequence[Pool], steps: int) -> bool:
+        """Return whether so many steps show that the last requests cannot be met."""
+        self._steps.begin(steps)
+        for end in self._requests.ends():
+            try:
+                if self._search(end, node, pools) is None:
+                    return True
+            except LongSearchError:
+                return False
+            except AllocationError:
+                # It is an error of all requests only where their search comes to it.
+                continue
+        return False
 
-        try:
-            return searched(self._requests, PATIENCE)
-        except LongSearchError:
-            for end in self._requests.ends():
-                # An error of some requests is one of all only where their search comes to it.
-                with suppress(AllocationError):
-                    if searched(end, PATIENCE) is None:
-                        return None
-            return searched(self._requests, NODE_STEPS)
+    def _search(self, requests: PodRequests, node: NodeInfo, pools: Sequence[Pool]) -> Choices | None:
+        return Search(requests, pools, self._usage, self._conditions, node, self._steps).run()
 
 
 def prioritized_score(claims: Iterable[ResourceClaim], allocations: Iterable[Allocation]) -> int:

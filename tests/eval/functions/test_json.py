@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.eval.functions.collections import number_range
-from kdsl.eval.functions.encoders import DEEPEST_JSON, decode_json, encode_json
-from kdsl.eval.values import EvalError
+from kdsl.eval.functions.encoders import DEEPEST_JSON, decode_json, encode_json, read_json
+from kdsl.eval.values import NONE, EvalError
 
 from tests.plan.lab import evaluate
 
@@ -79,3 +79,8 @@ def test_the_depth_of_json_is_bounded() -> None:
     assert encode_json(decode_json(deep)) == deep
     with pytest.raises(EvalError, match="JSON of more than 100 levels"):
         decode_json(deeper)
+
+
+@pytest.mark.parametrize("depth", [DEEPEST_JSON + 1, 1_000_000])
+def test_what_is_too_deep_reads_as_none(depth: int) -> None:
+    assert read_json("[" * depth + "]" * depth) is NONE
