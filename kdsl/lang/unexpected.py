@@ -158,7 +158,7 @@ def _hints(problem: Problem) -> Iterator[str]:
         yield "a parameter gets its value by `=`"
     elif problem.statement == "disable" and problem.word == "queue":
         yield "a profile always has a queue: `queue Q` replaces it"
-    elif problem.block == "profile" and problem.statement in _FORMS:
+    elif problem.block == "profile" and problem.opener_is_block and problem.statement in _FORMS:
         yield _FORMS[problem.statement]
     if problem.word in ("where", "for") and problem.opener is not None and problem.opener.type == "_LPAR":
         yield "`list.exists(x, C)` holds if C holds for an item, `list.filter(x, C)` returns those items"
