@@ -31,8 +31,8 @@ def check_constants(rules: RuleSet) -> tuple[Diagnostic, ...]:
     """Report the constant parts of all rules, functions and devices that always fail."""
     of_profiles = [each for profile in rules.profiles.values() for each in _parts_of_profile(profile)]
     exprs = [*expressions_of((rules.written, rules.fns, rules.devices, rules.teams, of_profiles))]
-    parts = [part for expr in exprs for part in walk(expr)]
-    found = [*_problems_of_patterns(parts), *(each for part in parts for each in _problems_of_text(part))]
+    found = [*_problems_of_patterns(part for expr in exprs for part in walk(expr))]
+    found += [each for expr in exprs for part in _reached(expr) for each in _problems_of_text(part)]
     known = {problem.span for problem in found}
     for constant in (part for expr in exprs for part in _constant_parts(expr)):
         # A parameter of a file stands elsewhere than its use.
@@ -92,14 +92,52 @@ def _problems_of_text(part: TypedExpr) -> Iterator[Diagnostic]:
 
 
 def _constant_parts(expr: TypedExpr) -> Iterator[TypedExpr]:
-    """Yield the largest parts that read nothing: no pod, node, parameter, variable or function of a file."""
+    """Yield the largest parts that read nothing."""
     if isinstance(expr, (Const, Var)):
         return
-    if is_constant(expr) and not any(isinstance(part, CallFn) for part in walk(expr)):
+    if _is_evident(expr):
         yield expr
         return
-    for child in children(expr):
-        yield from _constant_parts(child)
+    for part in _parts_in_use(expr):
+        yield from _constant_parts(part)
+
+
+def _reached(expr: TypedExpr) -> Iterator[TypedExpr]:
+    """Yield the expression and all its parts, except for those that a constant condition leaves out."""
+    yield expr
+    for part in _parts_in_use(expr):
+        yield from _reached(part)
+
+
+def _parts_in_use(expr: TypedExpr) -> tuple[TypedExpr, ...]:
+    """Return the direct parts, except for those that a constant condition leaves out: a parameter of a file
+    may say 0 and be divided by elsewhere.
+    """
+    match expr:
+        case CallOf(function="_?_:_", args=(condition, then, otherwise)):
+            truth = _truth(condition)
+            if truth is not None:
+                return (then,) if truth else (otherwise,)
+        case CallOf(function="_&&_" | "_||_" as function, args=args):
+            if any(_truth(arg) is (function == "_||_") for arg in args):
+                return ()
+    return children(expr)
+
+
+def _truth(condition: TypedExpr) -> bool | None:
+    """Return the value of a constant condition; None for others, and without a value."""
+    if not _is_evident(condition):
+        return None
+    try:
+        found = compile_expression(condition)(())
+    except EvalError:
+        return None
+    return found if isinstance(found, bool) else None
+
+
+def _is_evident(expr: TypedExpr) -> bool:
+    """Return whether an expression reads nothing: no pod, node, parameter, variable or function of a file."""
+    return is_constant(expr) and not any(isinstance(part, CallFn) for part in walk(expr))
 
 
 def _problems_of_value(part: TypedExpr) -> Iterator[Diagnostic]:

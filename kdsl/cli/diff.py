@@ -118,21 +118,18 @@ def command(
     if replaying is not None and old == RECORDED:
         replay(replaying, (None, _side(new, rules, config, profile)), (old, new), None, output)
     are_paths = [each != "" and Path(each).exists() for each in (old, new)]
-    if not are_paths[0] and old == RECORDED:
-        raise click.UsageError(f"`{RECORDED}` is the record of --replay: name its file there")
-    if not are_paths[1] and new == RECORDED and replaying is not None:
-        raise click.UsageError(f"`{RECORDED}` stands for OLD: write `kdsl diff {RECORDED} {old}`")
     if all(are_paths):
         if rules:
             raise click.UsageError("--rules goes with names of profiles, not with two folders")
         changes, sides = _between_folders(Path(old), Path(new), config, profile)
     elif any(are_paths):
+        _refuse_recorded(old, new, is_replay=replaying is not None)
         path, name = (old, new) if are_paths[0] else (new, old)
         raise click.UsageError(f"`{path}` is a path, but there is none called `{name}`")
     elif profile is not None:
         raise click.UsageError("--profile goes with two folders, not with names of profiles")
     else:
-        changes, sides = _between_profiles(old, new, rules, config)
+        changes, sides = _between_profiles(old, new, rules, config, is_replay=replaying is not None)
     if replaying is not None:
         replay(replaying, sides, (old, new), changes, output)
     moves, broken = _moves(sides, cluster, pods) if cluster else (None, False)
@@ -208,16 +205,29 @@ def _between_folders(
     return compare_versions(*versions), (sides[0], sides[1])
 
 
+def _refuse_recorded(old: str, new: str, *, is_replay: bool) -> None:
+    """Say what `recorded` stands for where it is neither a path nor a profile."""
+    from kdsl.cli.replay import RECORDED
+
+    if old == RECORDED:
+        raise click.UsageError(f"`{RECORDED}` is the record of --replay: name its file there")
+    if new == RECORDED and is_replay:
+        raise click.UsageError(f"`{RECORDED}` stands for OLD: write `kdsl diff {RECORDED} {old}`")
+
+
 def _between_profiles(
-    old: str, new: str, paths: tuple[Path, ...], config: Path | None
+    old: str, new: str, paths: tuple[Path, ...], config: Path | None, *, is_replay: bool
 ) -> tuple[tuple[PropertyChange, ...], Sides]:
     from kdsl.app import find_profile
     from kdsl.check.analyses.changes import compare_profiles
+    from kdsl.cli.replay import RECORDED
     from kdsl.configured import configured
     from kdsl.sim.comparison import Side
 
     _, rules = read_rule_set(paths, config)
     settings = configured(read_config(config))
+    if not any(each.name == RECORDED for each in rules.profiles.values()):
+        _refuse_recorded(old, new, is_replay=is_replay)
     before, after = find_profile(rules, old, where="OLD"), find_profile(rules, new, where="NEW")
     sides = [Side(rules, replace(settings, profile=each.qualified)) for each in (before, after)]
     return compare_profiles(before, after), (sides[0], sides[1])

@@ -29,7 +29,6 @@ FOREIGN_WORDS = {
     **dict.fromkeys(
         ("remove", "delete", "without"), "`disable predicate P` or `disable score S` takes a rule out"
     ),
-    **dict.fromkeys(("enable", "include", "use"), "`add predicate P` or `add score S weight 1` adds a rule"),
     **dict.fromkeys(("sort", "orderby"), "`order by E` says the order"),
 }
 """Words of other languages that stand for statements, and their replacements in kdsl."""
@@ -45,8 +44,9 @@ INSTEAD_IN_PROFILE = {
     "score": "`add score S weight 1` adds one to the inherited ones, `scores { S weight 1 }` lists all",
     "param": "a rule declares its parameters, a profile changes them: `set Rule.param = E`",
     "extends": "it stands before the block: `profile NAME extends OTHER {`",
+    **dict.fromkeys(("enable", "include", "use"), "`add predicate P` or `add score S weight 1` adds a rule"),
 }
-"""What a profile has in place of words that belong elsewhere."""
+"""What a profile has in place of words that belong elsewhere, or to other languages."""
 _FORMS = {
     "add": "write `add predicate P` or `add score S weight 1`",
     "score": "write `add score S weight 1`",
@@ -158,7 +158,7 @@ def _hints(problem: Problem) -> Iterator[str]:
         yield "a parameter gets its value by `=`"
     elif problem.statement == "disable" and problem.word == "queue":
         yield "a profile always has a queue: `queue Q` replaces it"
-    elif problem.block == "profile" and problem.statement in _FORMS:
+    elif problem.block == "profile" and problem.opener_is_block and problem.statement in _FORMS:
         yield _FORMS[problem.statement]
     if problem.word in ("where", "for") and problem.opener is not None and problem.opener.type == "_LPAR":
         yield "`list.exists(x, C)` holds if C holds for an item, `list.filter(x, C)` returns those items"

@@ -100,6 +100,23 @@ def test_a_parameter_of_a_file_is_reported_at_its_place_only() -> None:
     assert problem.span is not None and problem.span.text == '"x"'
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "zero == 0 ? node.podCount : node.podCount / zero",
+        "zero != 0 && node.podCount / zero > 1 ? 1 : 0",
+        "node.podCount / zero > 1 || zero == 0 ? 1 : 0",
+    ],
+)
+def test_what_a_constant_condition_leaves_out_never_fails(value: str) -> None:
+    assert check_constants(rules(f"param zero = 0\nscore S {{ value {value} }}")) == ()
+
+
+def test_what_a_constant_condition_chooses_fails() -> None:
+    text = "param zero = 0\nscore S { value zero == 0 ? node.podCount / zero : 1 }"
+    assert [problem.code for problem in check_constants(rules(text))] == ["K0218"]
+
+
 def test_a_double_may_be_divided_by_zero() -> None:
     assert check_constants(rules(PREDICATE % "double(node.podCount) / 0.0 > 1.0")) == ()
 

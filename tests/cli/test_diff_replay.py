@@ -150,6 +150,7 @@ def test_all_wrong_thresholds_are_reported_at_once(record: str) -> None:
         (("recorded", "no-profile", "--replay", "r"), "there is no profile `no-profile`"),
         (("recorded", "default", "--replay", "none.jsonl"), "cannot read this file"),
         (("recorded", "rules"), "`recorded` is the record of --replay: name its file there"),
+        (("recorded", "default"), "`recorded` is the record of --replay: name its file there"),
         (
             ("rules", "recorded", "--replay", "r"),
             "`recorded` stands for OLD: write `kdsl diff recorded rules`",
@@ -161,6 +162,17 @@ def test_wrong_use(args: tuple[str, ...], message: str, monkeypatch: pytest.Monk
     ended = kdsl("diff", *args)
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert message in " ".join(ended.stderr.split())
+
+
+def test_a_profile_may_be_called_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "p.kdsl"
+    path.write_text(
+        "kdsl 1\npackage p\nqueue Q { order by pod.name }\n"
+        'profile recorded { scheduler "a" queue Q }\nprofile other { scheduler "b" queue Q }\n'
+    )
+    for names in (("recorded", "other"), ("other", "recorded")):
+        ended = kdsl("diff", *names, "--rules", str(path))
+        assert ended.exit_code == 1 and "~ scheduler" in ended.stdout
 
 
 # ---- Markdown ----------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from kdsl.check.views.view import View
 if TYPE_CHECKING:
     from kdsl.check.expressions.infer import Inference
 from kdsl.check.expressions.type_fixes import (
+    Takes,
     align_fixes,
     conversion_fixes,
     default_fixes,
@@ -49,16 +50,18 @@ _AS_CONDITION = {
     "string": 'compare it with a text, such as `… != ""`',
     "list": "write `….size() > 0` or `….exists(x, C)`",
     "map": 'write `….size() > 0` or `"key" in …`',
-    "optional": 'write `….hasValue()`, or compare it with a default: `….orValue("") != ""`',
+    "optional": "write `….hasValue()`",
+    "optional(string)": 'write `….hasValue()`, or compare it with a default: `….orValue("") != ""`',
 }
-"""Conditions on a value, by its type."""
+"""Conditions on a value, by its type or the name of it."""
 
 
 def unexpected(expr: TypedExpr, wanted: Type, what: str) -> Diagnostic:
     """Return the error for an expression of a type that its place, named `what`, does not accept."""
     fixes = conversion_fixes(expr, wanted) or default_fixes(expr, wanted) or optional_of_fixes(expr, wanted)
     title = f"{what} must be `{wanted}`, not `{expr.type}`"
-    hint = _AS_CONDITION.get(expr.type.name) if wanted == BOOL and not fixes else None
+    hint = _AS_CONDITION.get(str(expr.type), _AS_CONDITION.get(expr.type.name))
+    hint = hint if wanted == BOOL and not fixes else None
     label, help_ = f"this is `{expr.type}`", (hint,) if hint else foreign.maker_hint(str(wanted))
     return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, label, help=help_, fixes=fixes)
 
@@ -213,10 +216,11 @@ def no_overload(
     elif function.name == "_?_:_":
         yield from _branches(inf, args)
     elif all(arg.type != ERROR for arg in args):
-        yield _unfit(function, offered, args, span, name_span, member)
+        yield _unfit(inf.unifier, function, offered, args, span, name_span, member)
 
 
 def _unfit(
+    unifier: Unifier,
     function: Function,
     offered: Sequence[Overload],
     args: Sequence[TypedExpr],
@@ -228,17 +232,23 @@ def _unfit(
         return _index(args, span)
     symbol = symbol_of(function.name)
     if symbol != function.name:
-        return _operands(symbol, offered, args, span)
+        return _operands(unifier, symbol, offered, args, span)
     same_form = [each for each in offered if each.member == member]
     if not same_form:
         return _wrong_form(function.name, args, name_span, member)
     counts = sorted({len(each.args) - member for each in same_form})
     if not any(each.variadic for each in same_form) and len(args) - member not in counts:
         return _wrong_counts(function.name, counts, len(args) - member, span)
-    return _arguments(function.name, same_form, args, span, member)
+    return _arguments(unifier, function.name, same_form, args, span, member)
 
 
-def _operands(symbol: str, offered: Sequence[Overload], args: Sequence[TypedExpr], span: Span) -> Diagnostic:
+def _takes(unifier: Unifier, offered: Sequence[Overload]) -> Takes:
+    return lambda *types: any(unifier.match(each, types) is not None for each in offered)
+
+
+def _operands(
+    unifier: Unifier, symbol: str, offered: Sequence[Overload], args: Sequence[TypedExpr], span: Span
+) -> Diagnostic:
     types = [arg.type for arg in args]
     if len(args) == 1:
         return Diagnostic(
@@ -249,7 +259,9 @@ def _operands(symbol: str, offered: Sequence[Overload], args: Sequence[TypedExpr
     if symbol in ("==", "!="):
         title = f"`{left.type}` and `{right.type}` cannot be compared"
     labels = (Label(left.span, f"`{left.type}`"), Label(right.span, f"`{right.type}`"))
-    aligning = operand_fixes(symbol, left, right, offered)
+    # A quotient of quantities is a whole number; a part of the quantity is meant.
+    meant = [each for each in offered if symbol != "/" or each.args != (QUANTITY, QUANTITY)]
+    aligning = operand_fixes(left, right, _takes(unifier, meant))
     fixes = optional_fixes(left, right) or aligning or parsing_fixes(symbol, left, right)
     help_: tuple[str, ...] = ()
     if symbol == "in":
@@ -341,7 +353,12 @@ def _wrong_counts(name: str, counts: Sequence[int], found: int, span: Span) -> D
 
 
 def _arguments(
-    name: str, offered: Sequence[Overload], args: Sequence[TypedExpr], span: Span, member: bool
+    unifier: Unifier,
+    name: str,
+    offered: Sequence[Overload],
+    args: Sequence[TypedExpr],
+    span: Span,
+    member: bool,
 ) -> Diagnostic:
     found = ", ".join(f"`{arg.type}`" for arg in args[member:])
     if member:
@@ -352,7 +369,7 @@ def _arguments(
     forms = [_form(name, each) for each in offered]
     fixes: tuple[Fix, ...] = ()
     if len(args) == 2:
-        fixes = align_fixes(args[0], args[1])
+        fixes = operand_fixes(args[0], args[1], _takes(unifier, offered))
     elif len(offered) == 1 and len(args) > member:
         fixes = conversion_fixes(args[member], offered[0].args[member])
     help_ = listing("there is", forms)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
+from datetime import date
+from typing import Final
 
 from kdsl.base.diagnostic import Applicability, Edit, Fix
-from kdsl.check.library import Overload
+from kdsl.base.quantity import parse_quantity
 from kdsl.check.model.typed import CallOf, Const, TypedExpr
 from kdsl.check.model.types import (
     BOOL,
@@ -24,10 +26,20 @@ from kdsl.check.model.types import (
 
 _DECIMAL = re.compile(r"\d+\.\d+")
 _DATE = re.compile(r"\d{4}-")
-_ARITHMETIC = frozenset("+-*/%")
+_DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
+_TIME_OF_DAY = r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)" + _TIME_OF_DAY, re.ASCII)
+_EXACT: Final = 1 << 53
+"""Up to here every integer is a double."""
+_LARGEST: Final = (1 << 63) - 1
+"""The largest `int`."""
 _NUMBERS = (INT, UINT, DOUBLE)
 # The most likely default of each type.
 _EMPTY = {STRING: '""', INT: "0", DOUBLE: "0.0", BOOL: "false", QUANTITY: 'quantity("0")'}
+
+
+Takes = Callable[[Type, Type], bool]
+"""Returns whether an operator or function takes two operands of these types."""
 
 
 def align_fixes(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
@@ -40,21 +52,16 @@ def align_fixes(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
     return ()
 
 
-def operand_fixes(
-    symbol: str, left: TypedExpr, right: TypedExpr, offered: Sequence[Overload]
-) -> tuple[Fix, ...]:
-    """Return the fixes that convert an operand so that the operator takes both."""
+def operand_fixes(left: TypedExpr, right: TypedExpr, takes: Takes) -> tuple[Fix, ...]:
+    """Return the fixes that convert an operand so that the operator or function takes both."""
     alignment = _alignment(left, right)
-    if symbol not in _ARITHMETIC or alignment is None:
+    if alignment is None:
         return align_fixes(left, right)
     expr, wanted = alignment
     if _is_no_time(expr, wanted):
         wanted = DURATION
-    types = tuple(wanted if side is expr else side.type for side in (left, right))
-    if symbol == "/" and wanted == QUANTITY:
-        # Two quantities make a truncated number, where a part of one is meant.
-        return ()
-    return conversion_fixes(expr, wanted) if any(each.args == types for each in offered) else ()
+    types = [wanted if side is expr else side.type for side in (left, right)]
+    return conversion_fixes(expr, wanted) if takes(*types) else ()
 
 
 def _alignment(left: TypedExpr, right: TypedExpr) -> tuple[TypedExpr, Type] | None:
@@ -82,7 +89,6 @@ def conversion_fixes(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
     """Return the fixes that convert the expression to the type; none where there is no obvious conversion."""
     text = expr.span.text
     number = isinstance(expr, Const) and text.isdigit()
-    is_fraction = wanted in (INT, UINT) and isinstance(expr, Const) and expr.type == DOUBLE
     if wanted == DOUBLE and number:
         new = f"{text}.0"
     elif wanted in _NUMBERS and expr.type in _NUMBERS and wanted != expr.type:
@@ -103,11 +109,38 @@ def conversion_fixes(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
         return ()
     if "\n" in new:
         return ()
-    # A literal means the same in the other type, but a whole number drops a fraction; for a computed value
-    # the intent is uncertain.
-    is_certain = isinstance(expr, Const) and not is_fraction
+    # For a computed value the intent is uncertain.
+    is_certain = isinstance(expr, Const) and _keeps_its_meaning(expr, wanted)
     applicability = Applicability.CERTAIN if is_certain else Applicability.MAYBE
     return (Fix(f"write `{new}`", (Edit(expr.span, new),), applicability),)
+
+
+def _keeps_its_meaning(literal: Const, wanted: Type) -> bool:
+    """Return whether a literal has the same meaning in the other type: a text may be none of its values, a
+    number may be too large for it or have a fraction.
+    """
+    match literal.value:
+        case str(text):
+            return _is_text_of(wanted, text)
+        case int(number) if wanted == DOUBLE:
+            return abs(number) <= _EXACT
+        case int(number) if wanted in (INT, UINT):
+            return 0 <= number <= _LARGEST
+    return literal.type != DOUBLE or wanted not in (INT, UINT)
+
+
+def _is_text_of(type_: Type, text: str) -> bool:
+    """Return whether a conversion to a quantity, duration or timestamp takes the text."""
+    if type_ == DURATION:
+        return _DURATION.fullmatch(text) is not None
+    try:
+        if type_ == TIMESTAMP:
+            found = _TIMESTAMP.fullmatch(text)
+            return found is not None and bool(date.fromisoformat(found[1]))
+        parse_quantity(text)
+    except ValueError:
+        return False
+    return True
 
 
 def parsing_fixes(symbol: str, left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:

@@ -33,7 +33,7 @@ _EFFECTS = {
     ("admit when", False): "no pod is ever let in",
     ("eligible when", True): "no pod is refused here",
     ("eligible when", False): "no pod ever evicts others",
-    ("victim when", True): "every pod may be evicted, by any pod",
+    ("victim when", True): "every pod may be evicted",
     ("victim when", False): "no pod is ever evicted",
 }
 

@@ -1,7 +1,7 @@
 """Expressions without a column form: evaluated by the scalar back end, if possible once per distinct node.
 
 Clusters have tens of distinct taints and zones, not thousands. An expression that reads only such facts is
-evaluated once per combination of them.
+evaluated once per combination of them. Selectors read facts of all nodes at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Lists of numbers that differ from node to node, such as the free parts of the cards, over columns.
 
 A list is a row of a matrix, filled from the left. A macro over it evaluates its body once, for all items of
-all rows: the items become the rows of a batch of their own.
+all rows: the items become the rows of a batch of their own. The functions of typical pods take such lists,
+too: `fragmentation` and `room`.
 """
 
 from __future__ import annotations

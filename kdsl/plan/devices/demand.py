@@ -1,4 +1,5 @@
-"""Pods that request cards, and the answers about cards that such pods share.
+"""Pods that request cards: what their containers request and get, and the answers about cards that such pods
+share.
 
 Most answers about a card depend on its shape, the facts that are read of it and its node, and the answers of
 identity tests. A `CardMemo` keeps those.

@@ -1,7 +1,7 @@
 """The predicates of a profile as one, with answers kept by signature.
 
 A node has the status of the first predicate that rejects it, as if they ran one after the other. Predicates
-whose answers cannot be kept run for every pod that they do not skip.
+whose answers cannot be kept run for every pod that they do not skip. All their statuses have one numbering.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A predicate of a profile, or one of its tightenings, with the state of its attempts."""
+"""A predicate of a profile, or one of its tightenings, with the state of its attempts.
+
+It also judges what-ifs at once, each about one node that lacks some of its pods.
+"""
 
 from __future__ import annotations
 
