@@ -23,10 +23,11 @@ from kdsl.cycle.bindings import BindAtOnce, BindingResult, Bindings, Reserved
 from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
 from kdsl.cycle.engine_options import EngineOptions
 from kdsl.cycle.fit_error import NO_NODES
+from kdsl.cycle.gate import GatedPod
 from kdsl.cycle.judging import Contested
 from kdsl.cycle.making_room import RoomMaker
 from kdsl.cycle.nominator import Nominator
-from kdsl.cycle.pending import GatedPod, rejectors_of
+from kdsl.cycle.pending import rejectors_of
 from kdsl.cycle.placing import Placer
 from kdsl.cycle.ports import AttemptState, ClusterSource, DecisionSink, Evictor, Router, Tracer
 from kdsl.cycle.queue import SchedulingQueue

@@ -22,8 +22,9 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent, pending_pod_event
 from kdsl.cycle.event_labels import event_label
 from kdsl.cycle.flight import InFlight
+from kdsl.cycle.gate import ROOM_IS_BEING_MADE, GatedPod, refusal_of
 from kdsl.cycle.heaps import Heaps
-from kdsl.cycle.pending import ROOM_IS_BEING_MADE, GatedPod, PendingPod, Rejectors, refusal_of
+from kdsl.cycle.pending import PendingPod, Rejectors
 from kdsl.cycle.routing import Routes
 from kdsl.cycle.sleepers import Sleepers
 from kdsl.cycle.waking import Urgency, urgency_of
