@@ -147,8 +147,11 @@ def lines_of(file: InputFile) -> Iterator[tuple[int, Line]]:
             yield at, _read_line(data[start:end])
         except (ValueError, RecursionError) as error:
             is_cut = end == len(data) and at > 1
-            reason = (
-                "the file ends within it: it was cut off" if is_cut else json_mistake(data[start:end], error)
-            )
+            if is_cut:
+                reason = "the file ends within it: it was cut off"
+            elif isinstance(error, msgspec.ValidationError):
+                reason = str(error)
+            else:
+                reason = json_mistake(data[start:end], error)
             raise LineError(file.name, at, reason, is_cut=is_cut) from error
         start = end + 1
