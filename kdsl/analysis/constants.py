@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from kdsl.analysis.codes import AnalysisCode
 from kdsl.base.diagnostic import Diagnostic
@@ -31,13 +31,16 @@ def check_constants(rules: RuleSet) -> tuple[Diagnostic, ...]:
     """Report the constant parts of all rules, functions and devices that always fail."""
     of_profiles = [each for profile in rules.profiles.values() for each in _parts_of_profile(profile)]
     exprs = [*expressions_of((rules.written, rules.fns, rules.devices, rules.teams, of_profiles))]
+    in_use = _PartsInUse()
     found = [*_problems_of_patterns(part for expr in exprs for part in walk(expr))]
-    found += [each for expr in exprs for part in _reached(expr) for each in _problems_of_text(part)]
+    found += [each for expr in exprs for each in in_use.problems(expr, walk(expr), _problems_of_text)]
     known = {problem.span for problem in found}
-    for constant in (part for expr in exprs for part in _constant_parts(expr)):
+    for expr in exprs:
         # A parameter of a file stands elsewhere than its use.
-        if known.isdisjoint(part.span for part in walk(constant)):
-            found += _problems_of_value(constant)
+        unknown = (
+            part for part in _constant_parts(expr) if known.isdisjoint(each.span for each in walk(part))
+        )
+        found += in_use.problems(expr, unknown, _problems_of_value)
     used = {id(each): each for of in rules.profiles.values() if of.sharing for each in of.sharing.devices}
     functions = CompiledFunctions(rules.fns)
     found += [problem for each in used.values() for problem in _problems_of_device(each, functions)]
@@ -98,41 +101,70 @@ def _constant_parts(expr: TypedExpr) -> Iterator[TypedExpr]:
     if _is_evident(expr):
         yield expr
         return
-    for part in _parts_in_use(expr):
-        yield from _constant_parts(part)
+    for child in children(expr):
+        yield from _constant_parts(child)
 
 
-def _reached(expr: TypedExpr) -> Iterator[TypedExpr]:
-    """Yield the expression and all its parts, except for those that a constant condition leaves out."""
-    yield expr
-    for part in _parts_in_use(expr):
-        yield from _reached(part)
-
-
-def _parts_in_use(expr: TypedExpr) -> tuple[TypedExpr, ...]:
-    """Return the direct parts, except for those that a constant condition leaves out: a parameter of a file
-    may say 0 and be divided by elsewhere.
+class _PartsInUse:
+    """Finds the parts of expressions that are in use: a parameter of a file may be 0, and be divided by where
+    a constant condition leaves it out.
     """
-    match expr:
-        case CallOf(function="_?_:_", args=(condition, then, otherwise)):
-            truth = _truth(condition)
-            if truth is not None:
-                return (then,) if truth else (otherwise,)
-        case CallOf(function="_&&_" | "_||_" as function, args=args):
-            if any(_truth(arg) is (function == "_||_") for arg in args):
-                return ()
-    return children(expr)
 
+    def __init__(self) -> None:
+        # A constant may take long, and is a part of many: each is evaluated once.
+        self._truths: dict[int, bool | None] = {}
 
-def _truth(condition: TypedExpr) -> bool | None:
-    """Return the value of a constant condition; None for others, and without a value."""
-    if not _is_evident(condition):
-        return None
-    try:
-        found = compile_expression(condition)(())
-    except EvalError:
-        return None
-    return found if isinstance(found, bool) else None
+    def problems(
+        self,
+        expr: TypedExpr,
+        parts: Iterable[TypedExpr],
+        problems_of: Callable[[TypedExpr], Iterator[Diagnostic]],
+    ) -> list[Diagnostic]:
+        """Return the problems of parts of an expression that are in use."""
+        found = [(part, problem) for part in parts for problem in problems_of(part)]
+        used = {id(each) for each in self._reached(expr)} if found else ()
+        return [problem for part, problem in found if id(part) in used]
+
+    def _reached(self, expr: TypedExpr) -> Iterator[TypedExpr]:
+        yield expr
+        for part in self._in_use(expr):
+            yield from self._reached(part)
+
+    def _in_use(self, expr: TypedExpr) -> tuple[TypedExpr, ...]:
+        """Return the direct parts, except for those that a constant condition leaves out."""
+        match expr:
+            case CallOf(function="_?_:_", args=(condition, then, otherwise)):
+                truth = self._truth(condition)
+                if truth is not None:
+                    return (then,) if truth else (otherwise,)
+            case CallOf(function="_&&_" | "_||_"):
+                if self._truth(expr) is (expr.function == "_||_"):
+                    return ()
+        return children(expr)
+
+    def _truth(self, condition: TypedExpr) -> bool | None:
+        """Return the value of a condition whose constants decide it; None for others, and without a value."""
+        key = id(condition)
+        if key not in self._truths:
+            self._truths[key] = self._decided(condition)
+        return self._truths[key]
+
+    def _decided(self, condition: TypedExpr) -> bool | None:
+        match condition:
+            case CallOf(function="_&&_" | "_||_" as function, args=args):
+                # One operand decides, whatever the other one is.
+                decisive = function == "_||_"
+                truths = {self._truth(arg) for arg in args}
+                if decisive in truths:
+                    return decisive
+                return None if None in truths else not decisive
+        if not _is_evident(condition):
+            return None
+        try:
+            found = compile_expression(condition)(())
+        except EvalError:
+            return None
+        return found if isinstance(found, bool) else None
 
 
 def _is_evident(expr: TypedExpr) -> bool:

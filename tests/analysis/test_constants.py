@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kdsl.analysis import constants
 from kdsl.analysis.constants import check_constants
 from kdsl.app import check_rules
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import TypedExpr
+from kdsl.plan.compile.expression import compile_expression
 
 from tests.plan.devices.devices import ORDER, SMALL
 from tests.plan.lab import rules
@@ -115,6 +121,21 @@ def test_what_a_constant_condition_leaves_out_never_fails(value: str) -> None:
 def test_what_a_constant_condition_chooses_fails() -> None:
     text = "param zero = 0\nscore S { value zero == 0 ? node.podCount / zero : 1 }"
     assert [problem.code for problem in check_constants(rules(text))] == ["K0218"]
+
+
+def test_each_constant_of_a_chain_is_evaluated_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A constant may take long, and a chain of operators has each as a part of many others."""
+    evaluated: list[TypedExpr] = []
+
+    def counted(expr: TypedExpr) -> Callable[[Sequence[Any]], Any]:
+        evaluated.append(expr)
+        return compile_expression(expr)
+
+    monkeypatch.setattr(constants, "compile_expression", counted)
+    chain = " && ".join(f'size("{"x" * at}") == {at}' for at in range(40))
+    condition = f'{chain} && duration("soon") > duration("1s") && pod.hostNetwork'
+    assert len(check_constants(rules(PREDICATE % condition))) == 1
+    assert sum(1 for expr in evaluated for _ in walk(expr)) < 1_000
 
 
 def test_a_double_may_be_divided_by_zero() -> None:
