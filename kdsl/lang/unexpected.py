@@ -46,7 +46,7 @@ INSTEAD_IN_PROFILE = {
     "extends": "it stands before the block: `profile NAME extends OTHER {`",
     **dict.fromkeys(("enable", "include", "use"), "`add predicate P` or `add score S weight 1` adds a rule"),
 }
-"""What a profile has in place of words that belong elsewhere, or to other languages."""
+"""The statements of a profile in place of words that belong elsewhere, or to other languages."""
 _FORMS = {
     "add": "write `add predicate P` or `add score S weight 1`",
     "score": "write `add score S weight 1`",

@@ -85,13 +85,13 @@ class _Thing(Struct, frozen=True):
 
 
 class _Stored(Struct, frozen=True):
-    """What every stored object has."""
+    """The required part of every stored object."""
 
     metadata: _Meta
 
 
 class _Answer(Struct, frozen=True):
-    """What every answer of the API has: an object or a `Status`."""
+    """The required field of every answer of the API, which is an object or a `Status`."""
 
     kind: str
 
@@ -322,11 +322,10 @@ def _device_claim(body: bytes) -> JsonObject:
     These are sent back byte by byte: the server keeps parameters of drivers as text, and refuses a change.
     """
     _STORED.decode(body)
-    claim: JsonObject = {
-        name: part if name == "spec" else decode(part) for name, part in _PARTS.decode(body).items()
-    }
+    parts = _PARTS.decode(body)
+    claim: JsonObject = {name: part if name == "spec" else decode(part) for name, part in parts.items()}
     if claim.get("status"):
-        parts = _STATUS_PARTS.decode(_PARTS.decode(body)["status"]) or {}
+        of_status = _STATUS_PARTS.decode(parts["status"]) or {}
         users = "reservedFor"
-        claim["status"] = {name: decode(part) if name == users else part for name, part in parts.items()}
+        claim["status"] = {name: decode(part) if name == users else part for name, part in of_status.items()}
     return claim

@@ -31,7 +31,7 @@ class NodeLock:
 
     @property
     def duration(self) -> str:
-        """How long it holds, as the reason says it: `5m0s: node lock contention`.
+        """The duration in the reason of a held lock: `5m0s: node lock contention`.
 
         Cambricon's lock, which names no pod, has a text of its own, and nobody waits for it.
         """
