@@ -31,8 +31,7 @@ from kdsl.explain.failed_requires import FailedRequire, broken, explained
 from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
 from kdsl.plan.compile.template import Text, compile_template, text_in
-from kdsl.plan.devices.answers import UNREGISTERED
-from kdsl.plan.devices.attempt import ContainerAttempt, Unplaced
+from kdsl.plan.devices.attempt import UNREGISTERED, ContainerAttempt, Unplaced
 from kdsl.plan.devices.demand import Demand, DeviceRequest
 from kdsl.plan.devices.fullness import card_score, node_score
 from kdsl.plan.devices.placing import Placed, place

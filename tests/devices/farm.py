@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from kdsl.app import Settings, build_engine, check_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.frozen_map import FrozenMap
@@ -22,6 +23,9 @@ from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision, Detail
 from kdsl.cycle.engine import Engine
 from kdsl.hooks.status import Code, Status
+from kdsl.plan.devices import answers
+from kdsl.plan.devices.attempt import NodeCards
+from kdsl.plan.devices.demand import Demand
 from kdsl.sim.run import SimulatedBinder, SimulatedEvictor
 
 Json = dict[str, Any]
@@ -235,3 +239,15 @@ class Farm:
     def record(self, name: str) -> str:
         """Return what a placed pod has of cards."""
         return self.annotations(name).get(RECORD, "")
+
+
+def choices(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets the name of each node on which cards are chosen for a pod."""
+    names, place = list[str](), answers.place
+
+    def noted(programs: Any, demand: Demand, at: NodeCards, **others: Any) -> Any:
+        names.append(at.node.name)
+        return place(programs, demand, at, **others)
+
+    monkeypatch.setattr(answers, "place", noted)
+    return names

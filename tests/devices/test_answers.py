@@ -34,7 +34,7 @@ from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
 from kdsl.plan.devices.program import DeviceProgram
 
-from tests.devices.farm import Farm, node, pod, rules
+from tests.devices.farm import Farm, choices, node, pod, rules
 
 HANDSHAKE, REGISTER = "hami.io/node-handshake", "hami.io/node-nvidia-register"
 
@@ -318,14 +318,7 @@ def test_nodes_that_look_alike_are_counted_once(found: RuleSet, monkeypatch: pyt
 def test_nodes_that_look_alike_are_asked_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
     farm = Farm(found, "pack", *NODES)
     plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
-    asked: list[str] = []
-    place = CardAnswers._place
-
-    def counted(self: CardAnswers, demand: Demand, at: NodeCards, *others: Any) -> object:
-        asked.append(at.node.name)
-        return place(self, demand, at, *others)
-
-    monkeypatch.setattr(CardAnswers, "_place", counted)
+    asked = choices(monkeypatch)
     demand = plugin.demand(KINDS["pair"], snapshot)
     assert isinstance(demand, Demand)
     plugin.answers.column(demand, snapshot, snapshot.order)
@@ -372,25 +365,22 @@ def test_pods_that_name_cards_ask_few_nodes(found: RuleSet, monkeypatch: pytest.
     check_one(farm, plugin, pod("p", annotations=named))
 
 
-def test_equal_what_ifs_are_asked_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("kind", "chosen"), [("small", 0), ("pair", 1)])
+def test_equal_what_ifs_are_asked_once(
+    found: RuleSet, monkeypatch: pytest.MonkeyPatch, kind: str, chosen: int
+) -> None:
     farm = Farm(found, "pack", *[node(f"n{at}") for at in range(20)])
     plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
-    asked, place = list[str](), CardAnswers._place
-
-    def counted(self: CardAnswers, demand: Demand, at: NodeCards, *others: Any) -> object:
-        asked.append(at.node.name)
-        return place(self, demand, at, *others)
-
-    monkeypatch.setattr(CardAnswers, "_place", counted)
-    demand, nominated = plugin.demand(KINDS["small"], snapshot), KINDS["two"]
+    asked = choices(monkeypatch)
+    demand, nominated = plugin.demand(KINDS[kind], snapshot), KINDS["two"]
     assert isinstance(demand, Demand)
     for row in snapshot.order.tolist():
         info = snapshot.info(row).with_pod(nominated.on(snapshot.names[row]))
         overlay = snapshot.overlay(row, info)
         cards = plugin.node_cards(info, frozenset((nominated.key,)), overlay)
         plugin.answers.column(demand, overlay, np.array([row], np.intp), [cards])
-    # Each nominated pod gets its cards, and one node stands for all.
-    assert len(asked) == 20 + 1
+    # Each nominated pod gets its cards. One node stands for all, by the number of its cards if that decides.
+    assert len(asked) == 20 + chosen
 
 
 def test_profiles_of_cards_are_read_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,14 +404,7 @@ def test_profiles_of_cards_are_read_once(found: RuleSet, monkeypatch: pytest.Mon
 def test_links_of_cards_are_computed_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
     farm = Farm(found, "pack", *NODES)
     plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
-    asked = list[str]()
-    place = CardAnswers._place
-
-    def counted(self: CardAnswers, demand: Demand, at: NodeCards, *others: Any) -> object:
-        asked.append(at.node.name)
-        return place(self, demand, at, *others)
-
-    monkeypatch.setattr(CardAnswers, "_place", counted)
+    asked = choices(monkeypatch)
     read = Chooser.knows_pairs
     computed = list[int]()
     monkeypatch.setattr(

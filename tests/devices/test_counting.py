@@ -16,7 +16,7 @@ from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.devices import counting
 from kdsl.plan.devices.attempt import NodeCards, Unplaced, names_of
 from kdsl.plan.devices.card_columns import AskedCard
-from kdsl.plan.devices.counting import CardCounts
+from kdsl.plan.devices.counting import CardCounts, countable_request
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.placing import Placed, is_of, place
 
@@ -57,8 +57,8 @@ def test_counts_agree_with_choices(monkeypatch: pytest.MonkeyPatch, at_once: boo
 
     def both(programs: Any, demand: Demand, at: NodeCards) -> Any:
         found = place(programs, demand, at)
-        counts = CardCounts.of(programs, demand, at) if at.cards else None
-        reason = None if counts is None else counted(counts, demand, at)
+        asked = countable_request(programs, demand) if at.cards else None
+        reason = None if asked is None else counted(CardCounts(programs, demand, asked, at), demand, at)
         if reason is None:
             seen["choice"] += 1
         elif isinstance(found, Unplaced):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import msgspec
 import pytest
@@ -11,12 +10,10 @@ from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.plan.devices.answers import CardAnswers
-from kdsl.plan.devices.attempt import NodeCards
 from kdsl.plan.devices.demand import Demand
 
 from tests.bench import shapes, unlike_cards
-from tests.devices.farm import Farm, rules
+from tests.devices.farm import Farm, choices, rules
 from tests.devices.test_answers import check_one, devices_of
 
 RULES = """kdsl 1
@@ -37,13 +34,6 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> RuleSet:
 def test_nodes_of_a_vendor_are_asked_together(
     found: RuleSet, shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
-    place = CardAnswers._place
-
-    def counted(self: CardAnswers, demand: Demand, at: NodeCards, *others: Any) -> object:
-        asked.append(at.node.name)
-        return place(self, demand, at, *others)
-
     nodes = list(shapes.nodes(shape, NODES))
     for each in nodes[::3]:
         # Equal in all facts, but for a card.
@@ -57,9 +47,8 @@ def test_nodes_of_a_vendor_are_asked_together(
         wanted, snapshot = PodInfo.of(msgspec.convert(each, Pod, strict=False)), farm.cluster.snapshot()
         demand = plugin.demand(wanted, snapshot)
         assert isinstance(demand, Demand)
-        asked.clear()
         with monkeypatch.context() as patch:
-            patch.setattr(CardAnswers, "_place", counted)
+            asked = choices(patch)
             plugin.answers.column(demand, snapshot, snapshot.order)
         assert len(asked) < NODES // 2
         check_one(farm, plugin, wanted)

@@ -22,7 +22,8 @@ from kdsl.eval.values import EvalError
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
 from kdsl.hooks.status import Code, Status, StatusColumn
-from kdsl.plan.devices.answers import UNREGISTERED, CardAnswers
+from kdsl.plan.devices.answers import CardAnswers
+from kdsl.plan.devices.attempt import UNREGISTERED
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.device_error import one_line
 from kdsl.plan.devices.inventories import Inventories

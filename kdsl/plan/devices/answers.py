@@ -7,7 +7,7 @@ alone.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final
@@ -20,19 +20,18 @@ from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.devices.alike import INT32
 from kdsl.plan.devices.attempt import NodeCards, Unplaced
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
-from kdsl.plan.devices.counting import CardCounts
+from kdsl.plan.devices.counting import CardCounts, countable_request
 from kdsl.plan.devices.demand import CardMemo, Demand
 from kdsl.plan.devices.device_error import fault_of, rejection
 from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import Placed, place
 from kdsl.plan.memo.answers import ByRow
 
-UNREGISTERED: Final = "node unregistered"
-"""HAMi's reason for a node without cards."""
 SPARE_ANSWERS: Final = 4_096
 """The memo of a signature holds so many answers and twice as many as there are rows."""
 MAX_SHAPES: Final = 32_768
@@ -41,6 +40,10 @@ _ANSWER_BYTES: Final = 200
 """About the size of an answer for a class."""
 WhatIfs = Sequence[NodeCards] | None
 """The nodes of a what-if; None for nodes as they are."""
+CardsOfRow = Callable[[int], NodeCards]
+"""Returns the cards of a row, as they are or in a what-if."""
+_Tried = np.float32 | Status | Unplaced
+"""The score of a node with cards for a pod, or why it has none."""
 
 
 @dataclass(slots=True)
@@ -122,7 +125,7 @@ class CardAnswers:
 
         A rejection is curable if the node would have cards with no pods on it.
         """
-        return self._ask(demand, node, None, at or self._inventories.at(node))
+        return self._ask(demand, node, at or self._inventories.at(node), None)
 
     def grant(
         self, demand: Demand, snapshot: Snapshot, node: NodeInfo, at: NodeCards | None = None
@@ -134,50 +137,31 @@ class CardAnswers:
             key = None
             if row is not None and snapshot.live.info(row).facts is node.facts:
                 key = self._classes.keys(demand, np.array([row], np.intp))[0]
-            return self._ask(demand, node, key, at or self._inventories.at(node))
+            return self._ask(demand, node, at or self._inventories.at(node), key)
 
-    def _ask(self, demand: Demand, node: NodeInfo, key: ClassKey | None, at: NodeCards) -> Placed | Status:
+    def _ask(self, demand: Demand, node: NodeInfo, at: NodeCards, key: ClassKey | None) -> Placed | Status:
         """Return the answer of a node, perhaps of a class."""
-        refusal = self._unregistered(demand, at)
+        found = self._try(demand, node, at, key)
+        if not isinstance(found, Unplaced):
+            return found
+        is_curable = False
+        if demand.quota.used or at.are_used:
+            idle = self._inventories.inventory(node.facts)
+            is_curable = isinstance(self._try(demand.without_usage(), node, idle, key), Placed)
+        return _refusal(found, is_curable)
+
+    def _try(
+        self, demand: Demand, node: NodeInfo, at: NodeCards, key: ClassKey | None
+    ) -> Placed | Unplaced | Status:
+        """Return the cards of a pod on a node, or why it has none; a status if there are no cards to try."""
+        refusal = at.refusal(demand.kinds)
         if refusal is not None:
             return refusal
-        found = self._place(demand, at, node, key)
-        return found if isinstance(found, Placed) else self._refused(demand, node, key, at, found)
-
-    def _unregistered(self, demand: Demand, at: NodeCards) -> Status | None:
-        """Return the reason why a node has no cards to try, None if it has some."""
-        for kind in demand.kinds:
-            if kind in at.faults:
-                return rejection(Code.UNRESOLVABLE, at.faults[kind])
-        return None if at.cards else Status(Code.UNRESOLVABLE, (UNREGISTERED,))
-
-    def _place(
-        self, demand: Demand, at: NodeCards, node: NodeInfo, key: ClassKey | None
-    ) -> Placed | Unplaced:
         identity = None if key is None else self._classes.identity(demand, key, node)
         try:
             return place(self._inventories.programs, demand, at, identity=identity)
         except EvalError as error:
             return Unplaced(error.message, fault_of(error))
-
-    def _refused(
-        self, demand: Demand, node: NodeInfo, key: ClassKey | None, at: NodeCards, found: Unplaced
-    ) -> Status:
-        """Return the status of a node whose cards do not fit; it is curable if they would without pods."""
-        code = Code.UNRESOLVABLE
-        is_used = any(card.tenants for card in at.cards) or demand.quota.used
-        if is_used and self._fits_idle(demand.without_usage(), node, key):
-            code = Code.UNSCHEDULABLE
-        if found.fault is not None:
-            return rejection(code, found.fault)
-        return Status(code, (found.reason,))
-
-    def _fits_idle(self, demand: Demand, node: NodeInfo, key: ClassKey | None) -> bool:
-        """Return whether a node would have cards with no pods on it."""
-        at = self._inventories.inventory(node.facts)
-        if key is None:
-            return isinstance(self._place(demand, at, node, key), Placed)
-        return self._outcome(demand, self._memo(demand), node, self._classes.idle(key, node), at) >= 0
 
     def _numbers(
         self, demand: Demand, snapshot: Snapshot, rows: Rows, what_ifs: WhatIfs
@@ -210,70 +194,113 @@ class CardAnswers:
     def _what_ifs(
         self, demand: Demand, memo: _Memo, snapshot: Snapshot, rows: Rows, ats: Sequence[NodeCards]
     ) -> NDArray[np.int32]:
-        """Return the numbers of the outcomes of what-ifs: those of their classes."""
-        numbers, live = [], snapshot.live
-        for row, key, at in zip(rows.tolist(), self._classes.keys(demand, rows, ats), ats, strict=True):
-            node = snapshot.info(row)
-            # A node with other facts is of no class of the live snapshot.
-            key = key if live.info(row).facts is node.facts else None
-            numbers.append(self._outcome(demand, memo, node, key, at))
-        return np.array(numbers, np.int32)
-
-    def _outcome(
-        self, demand: Demand, memo: _Memo, node: NodeInfo, key: ClassKey | None, at: NodeCards
-    ) -> int:
-        """Return the number of the outcome of a node, which is asked unless another one of its class was."""
-        number = memo.shared.get(key)
-        if number is None:
-            outcome = self._ask(demand, node, key, at)
-            number = memo.number(outcome if isinstance(outcome, Status) else outcome.score)
-            if key is not None:
-                memo.shared[key] = number
-        return number
+        """Return the numbers of the outcomes of what-ifs."""
+        nodes, live = rows.tolist(), snapshot.live
+        # A node with other facts is of no class of the live snapshot.
+        keys = [
+            key if live.info(row).facts is snapshot.info(row).facts else None
+            for row, key in zip(nodes, self._classes.keys(demand, rows, ats), strict=True)
+        ]
+        cards = dict(zip(nodes, ats, strict=True))
+        return self._by_class(demand, memo, snapshot, nodes, keys, cards.__getitem__)
 
     def _outcomes(self, demand: Demand, memo: _Memo, live: LiveSnapshot, rows: Rows) -> NDArray[np.int32]:
+        """Return the numbers of the outcomes of some rows of the live snapshot."""
+
+        def at(row: int) -> NodeCards:
+            return self._inventories.at(live.info(row))
+
+        return self._by_class(demand, memo, live, rows.tolist(), self._classes.keys(demand, rows), at)
+
+    def _by_class(
+        self,
+        demand: Demand,
+        memo: _Memo,
+        snapshot: Snapshot,
+        rows: Sequence[int],
+        keys: Sequence[ClassKey | None],
+        at: CardsOfRow,
+    ) -> NDArray[np.int32]:
         """Return the numbers of the outcomes of some rows; the first node of a class is asked for all."""
-        nodes, keys = rows.tolist(), self._classes.keys(demand, rows)
-        firsts = dict(zip(reversed(keys), reversed(nodes), strict=True))
-        new = {key: row for key, row in firsts.items() if key is not None and key not in memo.shared}
-        if new:
-            self._count(demand, memo, live, new)
-
-        def ask(row: int, key: ClassKey | None) -> int:
-            node = live.info(row)
-            return self._outcome(demand, memo, node, key, self._inventories.at(node))
-
-        for key, row in new.items():
-            if key not in memo.shared:
-                ask(row, key)
+        firsts = dict(zip(reversed(keys), reversed(rows), strict=True))
+        self._answer(demand, memo, {key: row for key, row in firsts.items() if key is not None}, at)
         # One look-up for each row: `map` makes no call of it.
         numbers = list(map(memo.shared.get, keys))
         if None in firsts:
-            numbers = [
-                ask(row, None) if key is None else memo.shared[key]
-                for row, key in zip(nodes, keys, strict=True)
-            ]
+            for place, (row, key) in enumerate(zip(rows, keys, strict=True)):
+                if key is None:
+                    found = self._ask(demand, snapshot.info(row), at(row), None)
+                    numbers[place] = memo.number(found.score if isinstance(found, Placed) else found)
         return np.array(numbers, np.int32)
 
-    def _count(self, demand: Demand, memo: _Memo, live: LiveSnapshot, firsts: Mapping[ClassKey, int]) -> None:
-        """Keep the answers of classes that need no choice of cards; `firsts` has a row of each class."""
+    def _answer(self, demand: Demand, memo: _Memo, firsts: Mapping[ClassKey, int], at: CardsOfRow) -> None:
+        """Keep the answers of classes. `firsts` has a row of each, `at` returns its cards."""
+        new = {key: row for key, row in firsts.items() if key not in memo.shared}
+        if not new:
+            return
+        found = self._counted(demand, new, at)
+        for key, row in new.items():
+            if key not in found:
+                tried = self._try(demand, self._classes.live.info(row), at(row), key)
+                found[key] = tried.score if isinstance(tried, Placed) else tried
+        refused = {key: new[key] for key, each in found.items() if isinstance(each, Unplaced)}
+        curable = self._curable(demand, refused)
+        numbers = dict[tuple[str, Fault | None, bool], int]()
+        for key, outcome in found.items():
+            if isinstance(outcome, Unplaced):
+                case = outcome.reason, outcome.fault, key in curable
+                if case not in numbers:
+                    numbers[case] = memo.number(_refusal(outcome, key in curable))
+                memo.shared[key] = numbers[case]
+            else:
+                memo.shared[key] = memo.number(outcome)
+
+    def _counted(
+        self, demand: Demand, firsts: Mapping[ClassKey, int], at: CardsOfRow
+    ) -> dict[ClassKey, _Tried]:
+        """Return the outcomes of classes that need no choice of cards."""
+        found = dict[ClassKey, _Tried]()
+        programs = self._inventories.programs
+        request = countable_request(programs, demand)
+        if request is None:
+            return found
         asked = defaultdict[Hashable, dict[ClassKey, int]](dict)
         for key, row in firsts.items():
-            status = self._unregistered(demand, self._inventories.at(live.info(row)))
-            if status is None:
-                asked[self._classes.like(key).facts][key] = row
+            like = self._classes.like(key)
+            if like.refusal is None:
+                asked[like.facts][key] = row
             else:
-                memo.shared[key] = memo.number(status)
+                found[key] = like.refusal
         for rows in asked.values():
-            first = self._inventories.at(live.info(next(iter(rows.values()))))
-            counts = CardCounts.of(self._inventories.programs, demand, first)
-            if counts is None:
-                return
+            counts = CardCounts(programs, demand, request, at(next(iter(rows.values()))))
             reasons = counts.reasons(self._classes, tuple(rows), np.array(list(rows.values()), np.intp))
-            for (key, row), reason in zip(rows.items(), reasons, strict=True):
+            for key, reason in zip(rows, reasons, strict=True):
                 if reason == "":
-                    memo.shared[key] = memo.number(self._classes.like(key).fullness)
+                    found[key] = self._classes.like(key).fullness
                 elif reason is not None:
-                    node = live.info(row)
-                    refused = self._refused(demand, node, key, self._inventories.at(node), Unplaced(reason))
-                    memo.shared[key] = memo.number(refused)
+                    found[key] = Unplaced(reason)
+        return found
+
+    def _curable(self, demand: Demand, refused: Mapping[ClassKey, int]) -> set[ClassKey]:
+        """Return those of the classes without cards for a pod whose nodes would have some with no pods on
+        them.
+        """
+        if not demand.quota.used:
+            refused = {key: row for key, row in refused.items() if self._classes.like(key).are_used}
+        if not refused:
+            return set()
+        live, idle_demand = self._classes.live, demand.without_usage()
+        memo, rows = self._memo(idle_demand), list(refused.values())
+        idle = self._classes.idle(list(refused), np.array(rows, np.intp))
+
+        def at(row: int) -> NodeCards:
+            return self._inventories.inventory(live.info(row).facts)
+
+        self._answer(idle_demand, memo, dict(zip(idle, rows, strict=True)), at)
+        return {key for key, of_idle in zip(refused, idle, strict=True) if memo.shared[of_idle] >= 0}
+
+
+def _refusal(found: Unplaced, is_curable: bool) -> Status:
+    """Return the status of a node whose cards do not fit; it is curable if they would without pods."""
+    code = Code.UNSCHEDULABLE if is_curable else Code.UNRESOLVABLE
+    return Status(code, (found.reason,)) if found.fault is None else rejection(code, found.fault)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -13,9 +13,14 @@ from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.hooks.faults import Fault
+from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices.demand import Allotment, Demand, DeviceRequest
+from kdsl.plan.devices.device_error import rejection
 from kdsl.plan.devices.fullness import node_score
 from kdsl.plan.devices.identity import IdentityAnswers
+
+UNREGISTERED: Final = "node unregistered"
+"""HAMi's reason for a node without cards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,18 @@ class NodeCards:
     def fullness(self) -> np.float32:
         """The fill level of the cards together."""
         return node_score(self.cards)
+
+    @property
+    def are_used(self) -> bool:
+        """Whether pods have parts of the cards."""
+        return any(card.tenants for card in self.cards)
+
+    def refusal(self, kinds: Iterable[str]) -> Status | None:
+        """Return the status of a node without cards to try for these kinds, None if it has some."""
+        for kind in kinds:
+            if kind in self.faults:
+                return rejection(Code.UNRESOLVABLE, self.faults[kind])
+        return None if self.cards else Status(Code.UNRESOLVABLE, (UNREGISTERED,))
 
 
 @dataclass(frozen=True, slots=True)

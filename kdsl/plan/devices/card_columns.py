@@ -7,6 +7,7 @@ cards. A card for which an expression has no value, or with a reason of its own,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -165,9 +166,10 @@ class CardColumns:
         for step, test, shows_card in self._steps:
             if not len(found.open):
                 break
-            answers = [cards[each].answer for each in found.open.tolist()]
+            if test is None:
+                test = partial(_identity, [cards[each].answer for each in found.open.tolist()], step.identity)
             reason = None if shows_card else step.reason
-            _run(step, test, reason, batch.part(found.open), answers, found)
+            _run(test, step.is_together, reason, batch.part(found.open), found)
         found.settle_all("")
         steps = sum([frame[-1].limit - frame[-1].left for frame in frames])
         return found.settled(steps), found.numbers
@@ -193,19 +195,12 @@ class CardColumns:
         return Same(charges[0]) if len(charges) == 1 else Coded(found.codes, charges), bad
 
 
-def _run(
-    step: Step,
-    test: Operand | None,
-    reason: str | Text | None,
-    batch: Batch,
-    answers: Sequence[IdentityAnswer],
-    found: _Outcomes,
-) -> None:
-    """Run a step for the open cards, which have these answers of identity tests; without a `reason` that all
-    cards share, those that fail it are asked by themselves.
+def _run(test: Operand, is_together: bool, reason: str | Text | None, batch: Batch, found: _Outcomes) -> None:
+    """Run a step for the open cards; without a `reason` that all cards share, those that fail it are asked by
+    themselves.
     """
     try:
-        value = _identity(answers, step.identity) if test is None else test(batch)
+        value = test(batch)
     except AllBad:
         found.settle_all(None)
         return
@@ -213,7 +208,7 @@ def _run(
     if bad is not None and bad.any():
         found.settle(bad, None)
         value = take(value, (~bad).nonzero()[0])
-    if step.is_together:
+    if is_together:
         found.apart.add(value)
     elif isinstance(value, Same):
         if value.value is not True:
@@ -236,8 +231,8 @@ def _is_word(value: Value) -> bool:
     return isinstance(value, str) and is_word(value)
 
 
-def _identity(answers: Sequence[IdentityAnswer], number: int | None) -> Column:
-    """Return the answers of an identity test."""
+def _identity(answers: Sequence[IdentityAnswer], number: int | None, batch: Batch) -> Column:
+    """Return the answers of an identity test about the cards of a batch."""
     assert number is not None
     values = [answer[number] for answer in answers]
     return Column(

@@ -21,6 +21,7 @@ from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.changed_rows import ChangedRows
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
+from kdsl.hooks.status import Status
 from kdsl.plan.columns.distinct_objects import DistinctObjects, numbered
 from kdsl.plan.devices.alike import INT32, AlikeRows, RowCards
 from kdsl.plan.devices.attempt import NodeCards, names_of
@@ -56,11 +57,14 @@ ClassKey = tuple[AnswersKey, tuple[Fact, ...]]
 class LikeNodes:
     """Nodes that are alike for a kind of device, beside identity tests and choosers.
 
-    `fullness` is that of all their cards, `facts` are the node's that decide which cards fit. `cards` has for
+    `fullness` is that of all their cards, `are_used` says whether pods have parts of these. `refusal` is the
+    status of nodes without a card to try, `facts` are the node's that decide which cards fit. `cards` has for
     each card of the kind the number of its shape with the facts that decide about it.
     """
 
     fullness: np.float32
+    are_used: bool
+    refusal: Status | None
     facts: Hashable
     cards: NDArray[np.int64]
 
@@ -188,10 +192,14 @@ class InventoryClasses:
             )
         return choosers[known]
 
-    def idle(self, key: ClassKey, node: NodeInfo) -> ClassKey:
-        """Return the class that a node of a class would have without pods."""
-        at = self._inventories.inventory(node.facts)
-        return key[0], tuple([(part, self._idle_number(part, at)) for part, _ in key[1]])
+    def idle(self, keys: Sequence[ClassKey], rows: Rows) -> list[ClassKey]:
+        """Return the classes that nodes would have without pods; they have these classes and rows."""
+        parts = {part for key in keys for part, _ in key[1]}
+        facts = {part: self._facts_of_rows(part, rows, is_idle=True) for part in parts}
+        return [
+            (answers, tuple([facts[part][place] for part, _ in own]))
+            for place, (answers, own) in enumerate(keys)
+        ]
 
     def _idle_number(self, part: Part, at: NodeCards) -> int:
         number: int = self._once(part, at, partial(self._facts_number, part))
@@ -280,7 +288,8 @@ class InventoryClasses:
         if number not in self._like:
             read, cards = program.fitting.cards.facts, of_kind(at.cards, kind)
             numbers = self.cards.number([(kind, read.key(card)) for card in cards], cards)
-            self._like[number] = LikeNodes(at.fullness, read.of_node(at.node), numbers)
+            refusal = at.refusal((kind,))
+            self._like[number] = LikeNodes(at.fullness, at.are_used, refusal, read.of_node(at.node), numbers)
         return number
 
     def _answer_numbers(self, demand: Demand, kind: str, rows: Rows) -> list[int]:

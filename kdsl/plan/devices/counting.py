@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
 from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.devices.pods import DeviceContainer
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.values import EvalError
 from kdsl.plan.columns.column import NotColumnar
@@ -22,7 +23,7 @@ from kdsl.plan.devices.attempt import ContainerAttempt, NodeCards
 from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED, AskedCard
 from kdsl.plan.devices.card_tests import Walker
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
-from kdsl.plan.devices.demand import Demand, Outcome
+from kdsl.plan.devices.demand import Demand, DeviceRequest, Outcome
 from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
 from kdsl.plan.devices.identity import IdentityAnswer
 from kdsl.plan.devices.program import DeviceProgram
@@ -31,30 +32,38 @@ _PLAIN: Final = frozenset((bool, int, str))
 """The types of values that are equal as rules compare them."""
 
 
+def countable_request(
+    programs: Mapping[str, DeviceProgram], demand: Demand
+) -> tuple[DeviceContainer, DeviceRequest] | None:
+    """Return the only request of a pod, with its container; None if cards must be chosen."""
+    asked = [
+        (container, request)
+        for container, requests in zip(demand.pod.containers, demand.requests, strict=True)
+        for request in requests.values()
+    ]
+    if len(asked) != 1:
+        return None
+    program = programs[asked[0][1].kind]
+    is_countable = program.fitting.cards.are_countable and program.order.is_by_shape
+    return asked[0] if is_countable and not demand.quota.limits_any(program.quota_names) else None
+
+
 class CardCounts:
-    """The numbers of cards of nodes that fit a demand."""
+    """The numbers of cards that fit a `countable_request`, on nodes with the facts of one node."""
 
-    def __init__(self, program: DeviceProgram, attempt: ContainerAttempt, at: NodeCards) -> None:
-        self._program, self._fitting, self._attempt, self._at = program, program.fitting, attempt, at
-        self._walker = Walker(program.fitting.cards, attempt)
-
-    @staticmethod
-    def of(programs: Mapping[str, DeviceProgram], demand: Demand, at: NodeCards) -> CardCounts | None:
-        """Return the counts on nodes with the facts of this one; None if cards must be chosen."""
-        asked = [
-            (container, request)
-            for container, requests in zip(demand.pod.containers, demand.requests, strict=True)
-            for request in requests.values()
-        ]
-        if len(asked) != 1:
-            return None
-        ((container, request),) = asked
-        program = programs[request.kind]
-        is_countable = program.fitting.cards.are_countable and program.order.is_by_shape
-        if not is_countable or demand.quota.limits_any(program.quota_names):
-            return None
+    def __init__(
+        self,
+        programs: Mapping[str, DeviceProgram],
+        demand: Demand,
+        asked: tuple[DeviceContainer, DeviceRequest],
+        at: NodeCards,
+    ) -> None:
+        container, request = asked
+        self._program, self._at = programs[request.kind], at
+        self._fitting = self._program.fitting
         # INVARIANT: no test of a countable device reads other cards, or of the node more than its facts.
-        return CardCounts(program, ContainerAttempt(demand, at.node, container, request, ()), at)
+        self._attempt = ContainerAttempt(demand, at.node, container, request, ())
+        self._walker = Walker(self._fitting.cards, self._attempt)
 
     def reasons(self, classes: InventoryClasses, keys: Sequence[ClassKey], rows: Rows) -> list[str | None]:
         """Return the reason against a node of each class, empty if the pod fits; None if only a choice of
