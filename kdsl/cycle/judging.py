@@ -84,9 +84,9 @@ class Judge(Struct, frozen=True, eq=False):
     @property
     def takes_what_ifs(self) -> bool:
         """Return whether many nodes may be judged at once, each in a what-if of its own: of the filters, only
-        rules read pods on nodes.
+        rules read pods on other nodes.
         """
-        return self.joined is not None and all(each in self.state.podless_filters for each, _ in self.lone)
+        return self.joined is not None and all(each in self.state.local_filters for each, _ in self.lone)
 
     def judge(self, rows: NDArray[np.intp]) -> Judged:
         """Judge nodes: the first filter that rejects a node decides its status, and later filters do not get

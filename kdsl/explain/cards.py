@@ -19,7 +19,6 @@ from kdsl.check.model.rule_set import CheckedLet, CheckedProfile, RuleSet
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.cluster.devices.cards import Card, DeviceGrant
 from kdsl.cluster.devices.policy import CARD_POLICY, Policy
-from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import Closure, Frame
@@ -184,18 +183,13 @@ class CardExplainer:
         """Return the annotations of pods that record their cards."""
         return self._plugin.records
 
-    def explain(
-        self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo, promised: Iterable[PodInfo] = ()
-    ) -> CardsOfNode | None:
-        """Return the outcome of each card of a node; None for a pod that requests none or may not have any.
-
-        `promised` are the pods nominated for the node that are not there yet.
-        """
+    def explain(self, pod: PodInfo, snapshot: Snapshot, row: int) -> CardsOfNode | None:
+        """Return the outcome of each card of a node; None for a pod that requests none or may have none."""
         demand = self._plugin.demand(pod, snapshot)
         if not isinstance(demand, Demand):
             return None
         listener = _CardListener(self, demand)
-        at = self._plugin.node_cards(node, frozenset(each.key for each in promised), snapshot)
+        at = self._plugin.cards_in(snapshot, row)
         reason, score = "" if at.cards else UNREGISTERED, None
         if at.cards:
             try:
@@ -207,7 +201,7 @@ class CardExplainer:
             except EvalError as error:
                 reason = error.message
         return CardsOfNode(
-            node=node.name,
+            node=at.node.name,
             policy=demand.policy,
             is_own_policy=CARD_POLICY in demand.pod.annotations,
             containers=tuple(listener.containers),

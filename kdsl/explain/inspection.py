@@ -217,9 +217,7 @@ class _Inspector:
         """Return the cards of a node as the pod finds them: without those of nominated pods if need be."""
         assert self.cards is not None
         is_promised = (DEVICES, row) in self.judgement.promised
-        snapshot = self._around(row) if is_promised else self.snapshot
-        promised = self.contested.get(row, ()) if is_promised else ()
-        return self.cards.explain(self.pod, snapshot, snapshot.info(row), promised)
+        return self.cards.explain(self.pod, self._around(row) if is_promised else self.snapshot, row)
 
     def _rejected(self, status: Status, row: int, cards: CardsOfNode | None) -> Rejected:
         promised = (status.plugin, row) in self.judgement.promised

@@ -82,5 +82,4 @@ class Turns:
         placed = next((each for each in node.pods if each.key == pod.key), None)
         if explainer is None or placed is None:
             return None
-        before = node.without_pod(placed)
-        return explainer.explain(pod, snapshot.overlay(row, before), before)
+        return explainer.explain(pod, snapshot.overlay(row, node.without_pod(placed)), row)

@@ -16,15 +16,16 @@ class CycleState(Struct, eq=False):
 
     Cloned before pods are added to or removed from a node tentatively; values with a `clone` method are
     cloned with it, the others are shared. `faults` are ignored errors, for the decision to record; clones
-    share the list. `podless_filters` are plugins whose Filter, as they found in PreFilter, reads no pods on
-    nodes: dry runs of preemption ask them about many nodes at once.
+    share the list. `local_filters` are plugins whose Filter, as they found in PreFilter, reads of the pods on
+    nodes only those of the node in question, from `NodeSet.snapshot.info`: dry runs of preemption ask them
+    about many nodes at once.
     """
 
     skipped_filters: set[str] = set()
     skipped_scores: set[str] = set()
     faults: list[Fault] = []
     values: dict[str, object] = {}
-    podless_filters: set[str] = set()
+    local_filters: set[str] = set()
 
     def write(self, key: str, value: object) -> None:
         self.values[key] = value
@@ -57,7 +58,7 @@ class CycleState(Struct, eq=False):
         """Return an independent state; raises PluginError where the `clone` of a value raises."""
         values = {key: _clone(key, value) for key, value in self.values.items()}
         skipped = set(self.skipped_filters), set(self.skipped_scores)
-        return CycleState(*skipped, self.faults, values, self.podless_filters)
+        return CycleState(*skipped, self.faults, values, self.local_filters)
 
 
 def _fault(noted: object) -> Fault:

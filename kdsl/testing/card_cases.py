@@ -78,10 +78,9 @@ class CardsBefore:
         if wanted is None:
             return
         snapshot = self.cluster.cache().snapshot()
-        info = snapshot.node(node)
-        found = None
-        if self.explainer is not None and info is not None:
-            found = self.explainer.explain(self.pod, snapshot, info)
+        row, found = snapshot.row_of(node), None
+        if self.explainer is not None and row is not None:
+            found = self.explainer.explain(self.pod, snapshot, row)
         verdicts = _verdicts(found)
         for card, place in wanted.items():
             verdict = verdicts.get(card)

@@ -162,7 +162,7 @@ def check_what_ifs(farm: Farm, plugin: DevicesPlugin) -> None:
         nominated = KINDS["two"].on(info.name)
         for other in (*[info.without_pod(each) for each in info.pods[:1]], info.with_pod(nominated)):
             overlay, rows = snapshot.overlay(row, other), np.array([row], np.intp)
-            cards = plugin.node_cards(other, frozenset((nominated.key,)), overlay)
+            cards = plugin.cards_in(overlay, row)
             for wanted in KINDS.values():
                 demand = plugin.demand(wanted, snapshot)
                 assert isinstance(demand, Demand)
@@ -377,7 +377,7 @@ def test_equal_what_ifs_are_asked_once(
     for row in snapshot.order.tolist():
         info = snapshot.info(row).with_pod(nominated.on(snapshot.names[row]))
         overlay = snapshot.overlay(row, info)
-        cards = plugin.node_cards(info, frozenset((nominated.key,)), overlay)
+        cards = plugin.cards_in(overlay, row)
         plugin.answers.column(demand, overlay, np.array([row], np.intp), [cards])
     # Each nominated pod gets its cards. One node stands for all, by the number of its cards if that decides.
     assert len(asked) == 20 + chosen

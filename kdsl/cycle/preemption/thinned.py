@@ -32,8 +32,9 @@ class ThinnedNodes:
         self.absent = self._places.copy()
         self._amounts: dict[tuple[str, str], NDArray[np.int64] | None] = {}
         self._counted: dict[Hashable, NDArray[np.int64]] = {}
-        # The nodes without any of the pods, by place.
+        # The nodes without any of the pods, and as they were read last for these absent ones, by place.
         self._emptied: dict[int, NodeInfo] = {}
+        self._latest: dict[int, tuple[bytes, NodeInfo]] = {}
 
     def part(self, places: NDArray[np.intp]) -> ThinnedPart:
         """Return the nodes at some places, as they are now."""
@@ -47,6 +48,9 @@ class ThinnedNodes:
     def info(self, row: int) -> NodeInfo:
         """Return the node of a row without the absent pods; those put back come last, as if added again."""
         place = self.place_of[row]
+        state, latest = self.absent[place].tobytes(), self._latest.get(place)
+        if latest is not None and latest[0] == state:
+            return latest[1]
         node = self._emptied.get(place)
         if node is None:
             node = self.snapshot.info(row)
@@ -56,6 +60,7 @@ class ThinnedNodes:
         for pod, is_absent in zip(self.pods[place], self.absent[place].tolist(), strict=False):
             if not is_absent:
                 node = node.with_pod(pod)
+        self._latest[place] = state, node
         return node
 
     def amounts(self, family: str, name: str) -> NDArray[np.int64] | None:

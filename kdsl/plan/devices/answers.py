@@ -24,7 +24,7 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.devices.alike import INT32
 from kdsl.plan.devices.attempt import NodeCards, Unplaced
-from kdsl.plan.devices.classes import ClassKey, InventoryClasses
+from kdsl.plan.devices.classes import ClassKey, InventoryClasses, LikeNodes
 from kdsl.plan.devices.counting import CardCounts, countable_request
 from kdsl.plan.devices.demand import CardMemo, Demand
 from kdsl.plan.devices.device_error import fault_of, rejection
@@ -42,8 +42,6 @@ WhatIfs = Sequence[NodeCards] | None
 """The nodes of a what-if; None for nodes as they are."""
 CardsOfRow = Callable[[int], NodeCards]
 """Returns the cards of a row, as they are or in a what-if."""
-_Tried = np.float32 | Status | Unplaced
-"""The score of a node with cards for a pod, or why it has none."""
 
 
 @dataclass(slots=True)
@@ -238,55 +236,59 @@ class CardAnswers:
         new = {key: row for key, row in firsts.items() if key not in memo.shared}
         if not new:
             return
-        found = self._counted(demand, new, at)
+        refused = self._count(demand, memo, new, at)
         for key, row in new.items():
-            if key not in found:
-                tried = self._try(demand, self._classes.live.info(row), at(row), key)
-                found[key] = tried.score if isinstance(tried, Placed) else tried
-        refused = {key: new[key] for key, each in found.items() if isinstance(each, Unplaced)}
-        curable = self._curable(demand, refused)
+            if key not in memo.shared and key not in refused:
+                found = self._try(demand, self._classes.live.info(row), at(row), key)
+                if isinstance(found, Unplaced):
+                    refused[key] = found
+                else:
+                    memo.shared[key] = memo.number(found.score if isinstance(found, Placed) else found)
+        curable = self._curable(demand, {key: new[key] for key in refused})
         numbers = dict[tuple[str, Fault | None, bool], int]()
-        for key, outcome in found.items():
-            if isinstance(outcome, Unplaced):
-                case = outcome.reason, outcome.fault, key in curable
-                if case not in numbers:
-                    numbers[case] = memo.number(_refusal(outcome, key in curable))
-                memo.shared[key] = numbers[case]
-            else:
-                memo.shared[key] = memo.number(outcome)
+        for key, unplaced in refused.items():
+            case = unplaced.reason, unplaced.fault, key in curable
+            if case not in numbers:
+                numbers[case] = memo.number(_refusal(unplaced, key in curable))
+            memo.shared[key] = numbers[case]
 
-    def _counted(
-        self, demand: Demand, firsts: Mapping[ClassKey, int], at: CardsOfRow
-    ) -> dict[ClassKey, _Tried]:
-        """Return the outcomes of classes that need no choice of cards."""
-        found = dict[ClassKey, _Tried]()
+    def _count(
+        self, demand: Demand, memo: _Memo, firsts: Mapping[ClassKey, int], at: CardsOfRow
+    ) -> dict[ClassKey, Unplaced]:
+        """Keep the answers of classes that fit by the number of their cards, or have none to try. Return
+        those that do not fit by that number.
+        """
+        refused = dict[ClassKey, Unplaced]()
         programs = self._inventories.programs
         request = countable_request(programs, demand)
         if request is None:
-            return found
-        asked = defaultdict[Hashable, dict[ClassKey, int]](dict)
-        for key, row in firsts.items():
-            like = self._classes.like(key)
+            return refused
+        asked = defaultdict[Hashable, dict[ClassKey, tuple[int, LikeNodes]]](dict)
+        for (key, row), like in zip(firsts.items(), self._classes.like(firsts), strict=True):
             if like.refusal is None:
-                asked[like.facts][key] = row
+                asked[like.facts][key] = row, like
             else:
-                found[key] = like.refusal
-        for rows in asked.values():
-            counts = CardCounts(programs, demand, request, at(next(iter(rows.values()))))
-            reasons = counts.reasons(self._classes, tuple(rows), np.array(list(rows.values()), np.intp))
-            for key, reason in zip(rows, reasons, strict=True):
+                memo.shared[key] = memo.number(like.refusal)
+        for group in asked.values():
+            rows = [row for row, _ in group.values()]
+            counts = CardCounts(programs, demand, request, at(rows[0]))
+            reasons = counts.reasons(self._classes, tuple(group), np.array(rows, np.intp))
+            for (key, (_, like)), reason in zip(group.items(), reasons, strict=True):
                 if reason == "":
-                    found[key] = self._classes.like(key).fullness
+                    memo.shared[key] = memo.number(like.fullness)
                 elif reason is not None:
-                    found[key] = Unplaced(reason)
-        return found
+                    refused[key] = Unplaced(reason)
+        return refused
 
     def _curable(self, demand: Demand, refused: Mapping[ClassKey, int]) -> set[ClassKey]:
         """Return those of the classes without cards for a pod whose nodes would have some with no pods on
         them.
         """
         if not demand.quota.used:
-            refused = {key: row for key, row in refused.items() if self._classes.like(key).are_used}
+            like = self._classes.like(refused)
+            refused = {
+                key: row for (key, row), each in zip(refused.items(), like, strict=True) if each.are_used
+            }
         if not refused:
             return set()
         live, idle_demand = self._classes.live, demand.without_usage()

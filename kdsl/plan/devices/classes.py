@@ -230,9 +230,9 @@ class InventoryClasses:
             found[kind] = dict(zip(names, self._answers_of[number].answers, strict=True))
         return found
 
-    def like(self, key: ClassKey) -> LikeNodes:
-        """Return what is alike in the nodes of a class, for the first kind."""
-        return self._like[key[1][0][1]]
+    def like(self, keys: Iterable[ClassKey]) -> list[LikeNodes]:
+        """Return for each class what is alike in its nodes, for the first kind."""
+        return [self._like[facts[0][1]] for _, facts in keys]
 
     def card_classes(
         self, keys: Sequence[ClassKey]
@@ -240,7 +240,7 @@ class InventoryClasses:
         """Return the cards of the first kind on the nodes of some classes: how many a node has, the cards
         that differ, and the place of each card of all nodes among these.
         """
-        of_nodes = [self.like(key).cards for key in keys]
+        of_nodes = [like.cards for like in self.like(keys)]
         answers = np.concatenate([self._answers_of[key[0][0]].numbers for key in keys])
         answered = list(self._card_answers)
         codes = np.concatenate(of_nodes) * len(answered) + answers
@@ -252,7 +252,7 @@ class InventoryClasses:
             [answered[number] for number in (different % len(answered)).tolist()],
             cards,
         )
-        return np.array([len(each) for each in of_nodes], np.int64), list(asked), places
+        return np.fromiter(map(len, of_nodes), np.int64), list(asked), places
 
     def _facts_of_rows(self, part: Part, rows: Rows, is_idle: bool = False) -> list[Fact]:
         """Return the number of the facts that a device or a chooser reads of the node of each row, with its

@@ -87,7 +87,7 @@ class CardCounts:
         found = [numbers.setdefault(each.reason, len(numbers)) if each else 0 for each in outcomes]
         width = len(numbers)
         counted = np.bincount(of * width + np.array(found, np.intp)[places], minlength=len(keys) * width)
-        texts: dict[tuple[int, ...], str] = {}
+        texts, has_value = dict[tuple[int, ...], str](), self._program.has_value
         reasons: list[str | None] = []
         for place, row, size, is_unclear, counts in zip(
             classes.choosers(attempt.demand, request, rows),
@@ -108,7 +108,7 @@ class CardCounts:
             elif is_unclear:
                 pass
             elif counts[0] >= request.count:
-                is_counted = chooser.is_counted and not self._program.has_value
+                is_counted = chooser.is_counted and not has_value
                 if is_counted and (not chooser.has_pairs or classes.knows_pairs(request.kind, place, row)):
                     reason = ""
             elif chooser.counts_refusals:

@@ -64,13 +64,11 @@ _SKIP: Final = Status(Code.SKIP)
 class _Attempt:
     """A pod that requests cards, on the snapshot of its attempt.
 
-    `nominated` are the keys of pods that are nominated to nodes: they have no cards yet, and must find some.
     A reserved pod has the annotations in `written`, a pod that is being bound holds `locks`.
     """
 
     demand: Demand
     snapshot: Snapshot
-    nominated: frozenset[str] = frozenset()
     written: Mapping[str, str] | None = None
     locks: tuple[NodeLock, ...] = ()
 
@@ -154,6 +152,7 @@ class DevicesPlugin:
                 self._report(state, nodes.snapshot)
             return demand or _SKIP
         state.values[self.key] = _Attempt(demand, nodes.snapshot)
+        state.local_filters.add(self.name)
         return None
 
     @hookimpl
@@ -162,47 +161,37 @@ class DevicesPlugin:
         if attempt is None or self._asks_chosen:
             return None
         snapshot = nodes.snapshot
-        column = self.answers.column(attempt.demand, snapshot, nodes.rows, self._what_ifs(attempt, nodes))
+        column = self.answers.column(attempt.demand, snapshot, nodes.rows, self._what_ifs(nodes))
         if not snapshot.is_overlay:
             self._report(state, snapshot)
         return column
 
-    def _what_ifs(self, attempt: _Attempt, nodes: NodeSet) -> list[NodeCards] | None:
+    def _what_ifs(self, nodes: NodeSet) -> list[NodeCards] | None:
         """Return the nodes of a what-if with their cards, None for nodes as they are."""
         snapshot = nodes.snapshot
-        if not snapshot.is_overlay:
-            return None
-        infos = map(snapshot.info, nodes.rows.tolist())
-        return [self.node_cards(node, attempt.nominated, snapshot) for node in infos]
+        return [self.cards_in(snapshot, row) for row in nodes.rows.tolist()] if snapshot.is_overlay else None
 
     def _report(self, state: CycleState, snapshot: Snapshot) -> None:
         """Report the unreadable records of cards; they change no outcome by themselves."""
         faults = [Fault(DEVICES, each) for each in self.inventories.records.problems(snapshot)]
         state.faults += [fault for fault in faults if fault not in state.faults]
 
-    @hookimpl
-    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Note a pod that is nominated to the node."""
-        attempt = self._attempt(state)
-        if attempt is not None:
-            state.values[self.key] = replace(attempt, nominated=attempt.nominated | {added.key})
-
-    @hookimpl
-    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        attempt = self._attempt(state)
-        if attempt is not None:
-            state.values[self.key] = replace(attempt, nominated=attempt.nominated - {removed.key})
-
-    def node_cards(self, node: NodeInfo, nominated: frozenset[str], snapshot: Snapshot) -> NodeCards:
-        """Return a node with its cards after its nominated pods, by key, have got theirs."""
-        at = self.inventories.at(node)
-        for pod in node.pods if nominated else ():
-            if pod.key not in nominated or self._is_recorded(pod):
-                continue
-            demand = self.demand(pod, snapshot)
+    def cards_in(self, what_if: Snapshot, row: int) -> NodeCards:
+        """Return the node of a row with its cards, after pods that are not there yet have got theirs: those
+        nominated to it, which the what-if has in addition.
+        """
+        node, before = what_if.info(row), what_if.live.info(row).pods
+        at, known = self.inventories.at(node), set(map(id, before))
+        more = [pod for pod in node.pods if id(pod) not in known]
+        if more:
+            keys = {pod.key for pod in before}
+            # A pod on the node has the cards of its record, or none.
+            more = [pod for pod in more if pod.key not in keys and not self._is_recorded(pod)]
+        for pod in more:
+            demand = self.demand(pod, what_if.what_if(row))
             if not isinstance(demand, Demand):
                 continue
-            found = self.answers.grant(demand, snapshot, node, at)
+            found = self.answers.grant(demand, what_if, node, at)
             if isinstance(found, Placed):
                 grants = {
                     kind: collapse([one.cards for one in allocation.containers], demand.pod.phases)
@@ -224,7 +213,7 @@ class DevicesPlugin:
         attempt = self._attempt(state)
         if attempt is None:
             return np.zeros(len(nodes), np.int64)
-        return self.answers.scores(attempt.demand, nodes.snapshot, nodes.rows, self._what_ifs(attempt, nodes))
+        return self.answers.scores(attempt.demand, nodes.snapshot, nodes.rows, self._what_ifs(nodes))
 
     @hookimpl
     def normalize_score(

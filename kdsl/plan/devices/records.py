@@ -46,19 +46,20 @@ class CardRecords:
     """The reader of records of cards; `keys` are their annotations by kind of device."""
 
     def __init__(self, keys: Mapping[str, str]) -> None:
-        self._keys = keys
+        self._keys, self._names = keys, frozenset(keys.values())
         self._unreadable: OrderedDict[str, tuple[PodInfo, tuple[str, ...]]] = OrderedDict()
 
     def grants(self, pod: PodInfo) -> Mapping[str, tuple[DeviceGrant, ...]]:
         """Return the cards of a pod by kind."""
         annotations = pod.annotations
-        if not annotations:
+        names = self._names.intersection(annotations) if annotations else ()
+        if not names:
             return _NOTHING
         phases = tuple(each.phase for each in pod.device_containers)
         grants: dict[str, tuple[DeviceGrant, ...]] = {}
         problems: list[str] = []
         for kind, key in self._keys.items():
-            if key in annotations:
+            if key in names:
                 record = annotations[key]
                 # Long records are not kept: 65,536 of them would be too much memory.
                 read = _read if len(record) > _LONG else _read_kept

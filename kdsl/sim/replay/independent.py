@@ -153,10 +153,10 @@ class AttemptReplayer:
             return None
         explainer = CardExplainer.of(self._side.rules, profile, self._side.settings.steps)
         snapshot = self._cluster.snapshot()
-        node = snapshot.node(decision.node)
-        if explainer is None or node is None:
+        row = snapshot.row_of(decision.node)
+        if explainer is None or row is None:
             return None
-        return explainer.explain(snapshot.catalog.complete(attempt.pod), snapshot, node)
+        return explainer.explain(snapshot.catalog.complete(attempt.pod), snapshot, row)
 
     def _prepare(self, attempt: Attempt) -> None:
         set_clock(self._clock, attempt.time)

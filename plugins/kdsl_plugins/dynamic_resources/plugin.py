@@ -115,7 +115,7 @@ class DynamicResources:
             now=self._clock.now(),
         )
         # Pods that leave a node free no devices: their claims stay allocated at first.
-        state.podless_filters.add(_STATE)
+        state.local_filters.add(_STATE)
         return None
 
     def _usable_claims(self, pod: PodInfo, catalog: Catalog) -> Iterator[ResourceClaim]:

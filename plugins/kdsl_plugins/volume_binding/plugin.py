@@ -82,7 +82,7 @@ class VolumeBinding:
         bound = [claim for claim in claims if is_bound(_thing(claim))]
         needs = VolumeNeeds.of(bound, _distinct(unbound), catalog, self._provisioners)
         keys = needs.label_keys
-        state.podless_filters.add(_STATE)
+        state.local_filters.add(_STATE)
         state.values[_STATE] = _Attempt(needs, None if keys is None else tuple(sorted(keys)), nodes.snapshot)
         return None
 
