@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import msgspec
 import pytest
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.api.workload_objects import ResourceQuota
-from kdsl.cycle.decision import Outcome
+from kdsl.cycle.decision import Decision, Outcome
 
+from tests.cycle.test_dry_runs import assert_equal
 from tests.devices.farm import Farm, node, pod, rules
 
 
@@ -79,6 +82,40 @@ def test_preemption_frees_cards(found: RuleSet) -> None:
     # What can never fit is not worth a victim.
     farm.place(pod("low2", memory=800))
     assert not farm.place(pod("huge", memory=5000, priority=20)).victims
+
+
+def preempting(found: RuleSet, profile: str, seed: int) -> list[Decision]:
+    """Return decisions about urgent pods on nodes whose cards are full; some pods on nodes have no record."""
+    random = Random(seed)
+    facts = [node(f"n{at}", random.randrange(1, 4), random.choice([800, 1000]), 3) for at in range(40)]
+    farm = Farm(found, profile, *facts)
+    for number in range(160):
+        asked = {"gpus": random.choice([1, 1, 2]), "memory": random.randrange(200, 800)}
+        low = pod(f"low-{number}", priority=random.randrange(5), **asked)
+        if random.random() < 0.1:
+            farm.cluster.add_pod(low.on(f"n{random.randrange(40)}"))
+        else:
+            farm.place(low)
+    return [
+        farm.place(
+            pod(
+                f"urgent-{number}",
+                random.choice([1, 1, 2, 3]),
+                random.randrange(100, 1000),
+                random.randrange(60),
+                priority=random.randrange(3, 12),
+                containers=random.choice([1, 1, 1, 2]),
+            )
+        )
+        for number in range(24)
+    ]
+
+
+@pytest.mark.parametrize(("profile", "seed"), [("pack", 1), ("spread", 2)])
+def test_preemption_on_many_nodes_at_once(
+    found: RuleSet, profile: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_equal(lambda: preempting(found, profile, seed), monkeypatch)
 
 
 def test_a_quota_of_the_namespace_holds(found: RuleSet) -> None:
