@@ -39,7 +39,7 @@ from tests.bench import features, full, shapes, unlike_cards
 
 Json = dict[str, Any]
 PROFILE = "kubernetes.v1_36.default"
-PROFILES = dict.fromkeys((*shapes.GPU_SHAPES, *unlike_cards.VENDORS), "devices.profiles.gpu")
+PROFILES = dict.fromkeys((*shapes.GPU_SHAPES, *unlike_cards.SHAPES), "devices.profiles.gpu")
 """The profiles of shapes that have another one."""
 KUBE_SCHEDULER = {
     "basic": 1_194,
@@ -118,7 +118,7 @@ def _prepared(
     engine = build_engine(checked.rules, cluster, binder, clock, settings, annotator=annotator)
     with engine, settled_heap():
         cluster.snapshot()
-        for promised in _read(full.nominated_pods(nodes) if shape == full.NOMINATED else iter(())):
+        for promised in _read(shapes.nominated_pods(shape, nodes)):
             engine.nominator.add(PodInfo.of(promised))
         yield engine, pending, cluster
 
@@ -179,9 +179,9 @@ def _read(objects: Iterator[Json]) -> Iterator[Any]:
     "names",
     multiple=True,
     type=click.Choice(
-        [*shapes.NAMES, *full.SHAPES, full.NOMINATED, *features.FEATURES, *unlike_cards.VENDORS]
+        [*shapes.NAMES, *full.SHAPES, full.NOMINATED, *features.FEATURES, *unlike_cards.SHAPES]
     ),
-    help="By default all but full clusters, nominated pods, one more feature (`unlike+…`) and cards by vendor.",
+    help="By default all but full clusters, nominated pods, one more feature (`unlike+…`), crowded cards and cards by vendor.",
 )
 @click.option("--nodes", "sizes", multiple=True, type=int, default=(5_000,), show_default=True)
 @click.option("--pods", default=1_000, show_default=True)

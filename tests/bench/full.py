@@ -64,14 +64,6 @@ def pending_pods(shape: str, count: int) -> Iterator[Json]:
         yield pod
 
 
-def nominated_pods(cluster_size: int) -> Iterator[Json]:
-    """Yield pending pods of high priority that are nominated for nodes, spread evenly."""
-    for number, pod in enumerate(unlike.plain_pods("nominated", NOMINATED_PODS)):
-        pod["spec"]["priority"] = PRIORITY
-        pod["status"] = {"nominatedNodeName": f"node-{number * cluster_size // NOMINATED_PODS}"}
-        yield pod
-
-
 def _relation(random: Random) -> Json:
     """Return a required constraint or term about the pods of an app; pods of the last one do not exist."""
     app = random.choice(["web", *(f"app-{number}" for number in range(1, _PODS_PER_NODE + 1))])

@@ -28,6 +28,7 @@ GPU_SHARING, UNLIKE_GPU_SHARING, UNLIKE_CARDS, BUSY_CARDS = GPU_SHAPES = (
     "unlike-cards",
     "busy-cards",
 )
+_UNLIKE_CARDS = (UNLIKE_CARDS, BUSY_CARDS, *unlike_cards.CROWDED)
 CARDS = 8
 
 
@@ -59,8 +60,8 @@ def _registered(shape: str, number: int, name: str) -> dict[str, str]:
     """Return the annotations in which a node registers its cards."""
     if shape in unlike_cards.VENDORS:
         return unlike_cards.VENDORS[shape].registered(number)
-    cards = unlike_cards.cards(number) if shape in (UNLIKE_CARDS, BUSY_CARDS) else _cards(name)
-    return {unlike_cards.REGISTER: cards} if shape in GPU_SHAPES else {}
+    cards = unlike_cards.cards(number) if shape in _UNLIKE_CARDS else _cards(name)
+    return {unlike_cards.REGISTER: cards} if shape in (*GPU_SHAPES, *_UNLIKE_CARDS) else {}
 
 
 def bound_pods(shape: str, count: int, cluster_size: int) -> Iterator[Json]:
@@ -68,10 +69,13 @@ def bound_pods(shape: str, count: int, cluster_size: int) -> Iterator[Json]:
     if shape in full.SHAPES:
         yield from full.running_pods(shape, cluster_size)
         return
+    if shape == unlike_cards.FULL_CARDS:
+        yield from unlike_cards.filling_pods(cluster_size)
+        return
     for number, pod in enumerate(_pods(shape, "bound", count)):
         node = number * cluster_size // count
         pod["spec"]["nodeName"] = f"node-{node}"
-        if shape == BUSY_CARDS:
+        if shape in (BUSY_CARDS, unlike_cards.NOMINATED_CARDS):
             pod["metadata"]["annotations"] = unlike_cards.allocated(number, node)
         yield pod
 
@@ -79,6 +83,19 @@ def bound_pods(shape: str, count: int, cluster_size: int) -> Iterator[Json]:
 def pending_pods(shape: str, count: int) -> Iterator[Json]:
     """Yield the pods to schedule."""
     return full.pending_pods(shape, count) if shape in full.SHAPES else _pods(shape, "pending", count)
+
+
+def nominated_pods(shape: str, cluster_size: int) -> Iterator[Json]:
+    """Yield pending pods of high priority that are nominated for nodes, spread evenly."""
+    pods: Iterator[Json] = iter(())
+    if shape == full.NOMINATED:
+        pods = unlike.plain_pods("nominated", full.NOMINATED_PODS)
+    elif shape == unlike_cards.NOMINATED_CARDS:
+        pods = _pods(BUSY_CARDS, "nominated", full.NOMINATED_PODS)
+    for number, pod in enumerate(pods):
+        pod["spec"]["priority"] = full.PRIORITY
+        pod["status"] = {"nominatedNodeName": f"node-{number * cluster_size // full.NOMINATED_PODS}"}
+        yield pod
 
 
 def _pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
@@ -107,10 +124,11 @@ def _repeated_pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
                 "nvidia.com/gpucores": str(number % 30 if is_unlike else 10),
             }
         annotations: dict[str, str] = {}
-        if shape in (UNLIKE_CARDS, BUSY_CARDS):
+        if shape in _UNLIKE_CARDS:
             resources["limits"], annotations = unlike_cards.limits(number), unlike_cards.annotations(number)
         if shape in unlike_cards.VENDORS:
             resources["limits"], annotations = unlike_cards.VENDORS[shape].pod(number)
+        priority = full.PRIORITY if shape == unlike_cards.FULL_CARDS else 0
         container = {"name": "pause", "image": "pause:3.10", "resources": resources}
         yield {
             "apiVersion": "v1",
@@ -122,7 +140,7 @@ def _repeated_pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
                 "labels": {"color": _color(part)},
                 "annotations": annotations,
             },
-            "spec": {"containers": [container], **part()},
+            "spec": {"containers": [container], "priority": priority, **part()},
         }
 
 

@@ -1,14 +1,15 @@
 """Nodes with cards, and pods that differ in what they ask of them.
 
-`unlike-cards` has NVIDIA cards of six models, and pods that differ in amounts, models, names of cards and policies. The
-other shapes, in `VENDORS`, have cards of one vendor and pods that differ in amounts; in `unlike-models` no two nodes
-have equal cards.
+`unlike-cards` has NVIDIA cards of six models, and pods that differ in amounts, models, names of cards and policies. In
+`full-cards` a bound pod has most of each card, so that each pending pod needs victims; in `nominated-cards` 500 pods
+are nominated for nodes. The shapes in `VENDORS` have cards of one vendor and pods that differ in amounts; in
+`unlike-models` no two nodes have equal cards.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -17,6 +18,7 @@ Json = dict[str, Any]
 
 NODES = 1_000
 """Pods name cards of so many nodes."""
+FULL_CARDS, NOMINATED_CARDS = CROWDED = "full-cards", "nominated-cards"
 REGISTER = "hami.io/node-nvidia-register"
 _MODELS = (
     ("NVIDIA-A100", 81_920), ("NVIDIA-V100", 32_768), ("NVIDIA-T4", 15_360),
@@ -51,6 +53,25 @@ def allocated(number: int, node: int) -> dict[str, str]:
     card = random.choice(json.loads(cards(node)))
     memory, cores = random.randrange(200, card["devmem"] // 8), random.randrange(1, 12)
     return {"hami.io/vgpu-devices-allocated": f"{card['id']},NVIDIA,{memory},{cores}:;"}
+
+
+def filling_pods(cluster_size: int) -> Iterator[Json]:
+    """Yield a pod for each card, with all but a small part of it."""
+    random = Random(FULL_CARDS)
+    for node in range(cluster_size):
+        for place, card in enumerate(json.loads(cards(node))):
+            memory, name = card["devmem"] - random.randrange(100, 900), f"bound-{node}-{place}"
+            record = {"hami.io/vgpu-devices-allocated": f"{card['id']},NVIDIA,{memory},30:;"}
+            yield {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "bench", "uid": name, "annotations": record},
+                "spec": {
+                    "nodeName": f"node-{node}",
+                    "priority": random.randrange(5),
+                    "containers": [{"name": "pause", "image": "pause:3.10"}],
+                },
+            }
 
 
 def limits(number: int) -> dict[str, str]:
@@ -224,3 +245,4 @@ VENDORS: Mapping[str, Vendor] = {
         lambda random: {"nvidia.com/use-gputype": ",".join(random.sample([each for each, _ in _MODELS], 2))},
     ),
 }
+SHAPES = (*CROWDED, *VENDORS)

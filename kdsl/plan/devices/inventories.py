@@ -7,7 +7,7 @@ twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Final
 
@@ -49,6 +49,7 @@ class Inventories:
         self._needed = {kind: program.inventory.needed for kind, program in programs.items()}
         self._idle: dict[str, tuple[NodeFacts, NodeCards]] = {}
         self._used: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
+        self._promised: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
 
     def inventory(self, facts: NodeFacts) -> NodeCards:
         """Return a node with its cards as if it had no pods: the same object until a device rule reads
@@ -64,14 +65,14 @@ class Inventories:
 
     def forget_gone(self, live: LiveSnapshot) -> None:
         """Forget nodes that are gone once they are many: new nodes may have new names for ever."""
-        if max(len(self._idle), len(self._used)) > 2 * len(live.names) + SPARE_NODES:
-            # Copied first: another thread may add a node meanwhile.
-            self._idle = {
-                name: each for name, each in list(self._idle.items()) if live.row_of(name) is not None
-            }
-            self._used = {
-                name: each for name, each in list(self._used.items()) if live.row_of(name) is not None
-            }
+        most = 2 * len(live.names) + SPARE_NODES
+        # Copied first: another thread may add a node meanwhile.
+        if len(self._idle) > most:
+            self._idle = {name: each for name, each in [*self._idle.items()] if live.row_of(name) is not None}
+        if len(self._used) > most:
+            self._used = {name: each for name, each in [*self._used.items()] if live.row_of(name) is not None}
+        if len(self._promised) > most:
+            self._promised = {}
 
     def cards(self, node: NodeInfo) -> tuple[Card, ...]:
         """Return the cards of a node with the parts of its pods taken."""
@@ -90,6 +91,15 @@ class Inventories:
         found = self.what_if(node, with_holdings(at.cards, self.records.holdings(more)))
         self._used[node.name] = (facts, pods, found)
         return found
+
+    def promised(self, node: NodeInfo, compute: Callable[[], NodeCards]) -> NodeCards:
+        """Return a node with the cards that its pods, some of them nominated, get by `compute`. Kept while
+        the node has the same pods.
+        """
+        known = self._promised.get(node.name)
+        if known is None or known[0] is not node.facts or known[1] != node.pods:
+            known = self._promised[node.name] = node.facts, node.pods, compute()
+        return known[2]
 
     def what_if(self, node: NodeInfo, cards: tuple[Card, ...]) -> NodeCards:
         """Return a node as it would be with these cards."""

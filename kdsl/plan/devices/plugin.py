@@ -6,7 +6,7 @@ what-if without a pod has its cards free, and nothing needs a repair after a fai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -181,13 +181,24 @@ class DevicesPlugin:
         nominated to it, which the what-if has in addition.
         """
         node, before = what_if.info(row), what_if.live.info(row).pods
-        at, known = self.inventories.at(node), set(map(id, before))
+        known = set(map(id, before))
         more = [pod for pod in node.pods if id(pod) not in known]
         if more:
             keys = {pod.key for pod in before}
             # A pod on the node has the cards of its record, or none.
             more = [pod for pod in more if pod.key not in keys and not self._is_recorded(pod)]
-        for pod in more:
+        if not more:
+            return self.inventories.at(node)
+        # With a quota, pods on other nodes decide, too.
+        if any(what_if.catalog.quota_limits(pod.namespace) for pod in more):
+            return self._with_cards(what_if, row, more)
+        return self.inventories.promised(node, lambda: self._with_cards(what_if, row, more))
+
+    def _with_cards(self, what_if: Snapshot, row: int, pods: Iterable[PodInfo]) -> NodeCards:
+        """Return the node of a row with its cards after some of its pods have got theirs."""
+        node = what_if.info(row)
+        at = self.inventories.at(node)
+        for pod in pods:
             demand = self.demand(pod, what_if.what_if(row))
             if not isinstance(demand, Demand):
                 continue
