@@ -38,7 +38,7 @@ def counted(counts: CardCounts, demand: Demand, at: NodeCards) -> str | None:
         AskedCard(card, answers[card.id] if answers else (), number)
         for card, number in zip(cards, numbers, strict=True)
     ]
-    ((request,),) = [each.values() for each in demand.requests if each]
+    request = next(request for each in demand.requests for request in each.values())
     about = names_of(demand, at.node, request)
     classes: Any = SimpleNamespace(
         card_classes=lambda keys: (np.array([len(cards)]), asked, np.arange(len(cards))),

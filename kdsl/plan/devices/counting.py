@@ -1,7 +1,8 @@
 """Nodes that fit a pod, by the number of their cards that fit: without a choice among cards.
 
 Pods with one request that no quota limits need no more, if their device has no `value`. Their cards are
-chosen for their own node alone. Where a device has a `value`, counts only exclude the nodes that do not fit.
+chosen for their own node alone. Where a device has a `value`, or a pod further requests for it, counts only
+exclude the nodes that do not fit.
 """
 
 from __future__ import annotations
@@ -35,21 +36,25 @@ _PLAIN: Final = frozenset((bool, int, str))
 def countable_request(
     programs: Mapping[str, DeviceProgram], demand: Demand
 ) -> tuple[DeviceContainer, DeviceRequest] | None:
-    """Return the only request of a pod, with its container; None if cards must be chosen."""
-    asked = [
+    """Return the first request of a pod, with its container; None if cards must be chosen."""
+    asked = (
         (container, request)
         for container, requests in zip(demand.pod.containers, demand.requests, strict=True)
         for request in requests.values()
-    ]
-    if len(asked) != 1:
+    )
+    first = next(asked, None)
+    if first is None or len(demand.kinds) > 1:
         return None
-    program = programs[asked[0][1].kind]
+    program = programs[first[1].kind]
     is_countable = program.fitting.cards.are_countable and program.order.is_by_shape
-    return asked[0] if is_countable and not demand.quota.limits_any(program.quota_names) else None
+    return first if is_countable and not demand.quota.limits_any(program.quota_names) else None
 
 
 class CardCounts:
-    """The numbers of cards that fit a `countable_request`, on nodes with the facts of one node."""
+    """The numbers of cards that fit a `countable_request`, on nodes with the facts of one node.
+
+    If the pod has further requests, only a choice of cards shows whether a node fits.
+    """
 
     def __init__(
         self,
@@ -64,6 +69,7 @@ class CardCounts:
         # INVARIANT: no test of a countable device reads other cards, or of the node more than its facts.
         self._attempt = ContainerAttempt(demand, at.node, container, request, ())
         self._walker = Walker(self._fitting.cards, self._attempt)
+        self._has_more = sum(map(len, demand.requests)) > 1
 
     def reasons(self, classes: InventoryClasses, keys: Sequence[ClassKey], rows: Rows) -> list[str | None]:
         """Return the reason against a node of each class, empty if the pod fits; None if only a choice of
@@ -87,7 +93,7 @@ class CardCounts:
         found = [numbers.setdefault(each.reason, len(numbers)) if each else 0 for each in outcomes]
         width = len(numbers)
         counted = np.bincount(of * width + np.array(found, np.intp)[places], minlength=len(keys) * width)
-        texts, has_value = dict[tuple[int, ...], str](), self._program.has_value
+        texts, is_chosen = dict[tuple[int, ...], str](), self._has_more or self._program.has_value
         reasons: list[str | None] = []
         for place, row, size, is_unclear, counts in zip(
             classes.choosers(attempt.demand, request, rows),
@@ -108,7 +114,7 @@ class CardCounts:
             elif is_unclear:
                 pass
             elif counts[0] >= request.count:
-                is_counted = chooser.is_counted and not has_value
+                is_counted = chooser.is_counted and not is_chosen
                 if is_counted and (not chooser.has_pairs or classes.knows_pairs(request.kind, place, row)):
                     reason = ""
             elif chooser.counts_refusals:
