@@ -116,6 +116,7 @@ def test_a_wrong_threshold_is_refused(record: str, threshold: str, message: str)
     ended = kdsl("diff", "default", "binpacking", "--replay", record, "--fail-if", threshold)
     assert ended.exit_code == 2
     assert message in ended.stderr.replace("modulus or divide by zero", "division by zero")
+    assert "[fix" not in ended.stderr
 
 
 def test_a_threshold_without_a_value_is_refused_before_the_replay() -> None:
