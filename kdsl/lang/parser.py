@@ -230,9 +230,7 @@ class _Run:
         With `is_inside` the outermost open block stays open: `param` starts a declaration as well.
         """
         state = self._parser.parser_state
-        opened = (
-            at for at, value in enumerate(state.value_stack) if getattr(value, "type", "") == "_LBRACE"
-        )
+        opened = (at for at, value in enumerate(state.value_stack) if getattr(value, "type", "") == "_LBRACE")
         least = next(opened, -1) + 2 if is_inside else 1
         for size in range(len(state.state_stack), least - 1, -1):
             if self._fits(state, terminal, size):

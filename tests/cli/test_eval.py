@@ -128,7 +128,9 @@ def test_counts_are_shown_by_domain(tmp_path: Path, text: str, expected: str) ->
     apart = "requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]"
     pod = POD.replace("spec:\n", f"spec:\n  nodeName: n1\n  affinity: {{podAntiAffinity: {{{apart}}}}}\n")
     other = NODE.replace("name: n1", "name: n2").replace("zone: a", "zone: b")
-    path.write_text(f"{pod}---{NODE}---{other}---{NODE.replace('name: n1', 'name: n3').replace('zone: a', '')}")
+    path.write_text(
+        f"{pod}---{NODE}---{other}---{NODE.replace('name: n1', 'name: n3').replace('zone: a', '')}"
+    )
     said = evaluate(text, "--cluster", str(path)).stdout
     assert said.partition("{")[2].rstrip() == expected[1:]
     document = json.loads(evaluate(text, "--cluster", str(path), "-o", "json").stdout)
