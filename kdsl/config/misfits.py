@@ -195,7 +195,7 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
             allowed = ", ".join(f"`{each}`" for each in known)
             return f"must be one of {allowed}", did_you_mean(str(error.instance), known)
         case bound if bound in _BOUNDS:
-            return f"must be {_BOUNDS[bound]} {rule}", _range(error)
+            return f"must be {_BOUNDS[bound]} {rule}", _range(error) or _example(error)
         case each if each in _LEAST and rule == 1:
             return "is empty", ("leave it out, or fill it in",)
         case "minItems":
