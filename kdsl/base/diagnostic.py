@@ -92,7 +92,7 @@ class Diagnostic:
         return self.severity is Severity.ERROR
 
     def without_fixes(self) -> Diagnostic:
-        """Return it with its fixes as help: for a text that is in no file, so no command can edit it."""
+        """Return it with its fixes as help: for a command that cannot apply them."""
         return replace(self, help=(*self.help, *(fix.title for fix in self.fixes)), fixes=())
 
 

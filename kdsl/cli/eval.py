@@ -216,5 +216,5 @@ def _with_help(diagnostic: Diagnostic, values: Mapping[str, Value], views: Views
 
 
 def _refuse(diagnostics: Iterable[Diagnostic]) -> NoReturn:
-    print_diagnostics([each.without_fixes() for each in diagnostics], to_stderr=True)
+    print_diagnostics(diagnostics, to_stderr=True)
     sys.exit(2)

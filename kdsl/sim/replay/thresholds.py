@@ -41,7 +41,7 @@ def read_thresholds(texts: Iterable[str]) -> tuple[Threshold, ...]:
     found: list[Diagnostic] = []
     thresholds = [_read(text, found) for text in texts]
     if found:
-        raise InvalidInputError([each.without_fixes() for each in found])
+        raise InvalidInputError(found)
     return tuple(each for each in thresholds if each is not None)
 
 
