@@ -103,6 +103,7 @@ def test_thresholds_decide_the_exit_code(record: str, thresholds: tuple[str, ...
     [
         ("pendin > 0", "unknown name `pendin`"),
         ("pending >", "--fail-if:1:"),
+        ("moved / decided > 0.05", "cuts off the fraction before the comparison"),
         ("pending + 1", "a threshold is true or false, this is `int`"),
         ("pending > 'a'", "--fail-if:1:"),
         ("__import__('os').system('true') == 0", "--fail-if:1:"),
