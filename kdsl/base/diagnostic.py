@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from kdsl.base.span import Span
@@ -90,6 +90,10 @@ class Diagnostic:
     @property
     def is_error(self) -> bool:
         return self.severity is Severity.ERROR
+
+    def without_fixes(self) -> Diagnostic:
+        """Return it with its fixes as help: for a command that cannot apply them."""
+        return replace(self, help=(*self.help, *(fix.title for fix in self.fixes)), fixes=())
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:

@@ -145,7 +145,7 @@ def _check(
     from kdsl.config.configuration import load_configuration
     from kdsl.configured import check_loaded
 
-    return check_loaded(load_configuration(config), paths, drafts, keep).verdict
+    return check_loaded(load_configuration(config, drafts), paths, drafts, keep).verdict
 
 
 def _print_plan(

@@ -132,7 +132,7 @@ def command(
 def _explain(wanted: _Wanted, rules: RuleSet, settings: Settings, workload: Workload) -> Explanation:
     from kdsl.explain.inspection import Inspection
     from kdsl.sim.run import explain
-    from kdsl.sim.what_if import changed, read_changes, without_effect
+    from kdsl.sim.what_if import changed, idle_changes, read_changes
 
     pod = workload.find(wanted.pod)
     if wanted.node is not None:
@@ -143,7 +143,7 @@ def _explain(wanted: _Wanted, rules: RuleSet, settings: Settings, workload: Work
     if not wanted.what_if:
         return explain(rules, workload, settings, pod, inspection)
     changes = read_changes(wanted.what_if, workload)
-    if idle := tuple(without_effect(workload, pod, changes)):
+    if idle := tuple(idle_changes(workload, pod, changes)):
         print_diagnostics(idle, to_stderr=True)
     plain = replace(inspection, is_needed=False)
     before = explain(rules, workload, settings, pod, plain).decision
@@ -188,6 +188,8 @@ def _ask(wanted: _Wanted, cluster: LiveCluster) -> None:
         text_width(),
     )
     answer = cluster.ask(wanted.pod, question)
+    if answer.warnings:
+        print_diagnostics(answer.warnings, to_stderr=True)
     if output == "name":
         _print_name(answer.node, answer.text)
     elif output in forms:

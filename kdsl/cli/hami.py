@@ -176,6 +176,9 @@ def command(
 
     if (cert_file is None) != (key_file is None):
         raise click.UsageError("--cert-file and --key-file go together")
+    namespace = own_namespace()
+    if leader_elect and not (lease_namespace or namespace):
+        raise click.UsageError("--leader-elect outside of a pod needs --leader-elect-resource-namespace")
     configure(LogFormat.TEXT, logging.DEBUG if debug or verbosity > 3 else logging.INFO)
     without = {"vnpus": not enable_ascend, "iluvatars": not enable_iluvatar}
     name = scheduler_name or "hami-scheduler"
@@ -185,7 +188,6 @@ def command(
         has_devices_only=True,
         without=frozenset(key for key, is_out in without.items() if is_out),
     )
-    namespace = own_namespace()
     options = HamiOptions(
         scheduler_name=scheduler_name,
         overwrites_default=force_overwrite_default_scheduler,

@@ -169,11 +169,15 @@ def text_width() -> int:
 def print_diagnostics(
     diagnostics: Iterable[Diagnostic], style: Literal["full", "concise"] = "full", to_stderr: bool = False
 ) -> None:
-    """Print diagnostics: to stdout if they are the answer, to stderr if they accompany one."""
+    """Print diagnostics: to stdout if they are the answer, to stderr if they accompany one.
+
+    Their fixes have no marks, which stand for `--fix`: `kdsl check` and `kdsl lint` print findings.
+    """
     from kdsl.report.diagnostics import render
 
     stream = sys.stderr if to_stderr else sys.stdout
-    text = render(tuple(diagnostics), format=style, colour=wants_colour(stream))
+    found = [each.without_fixes() for each in diagnostics]
+    text = render(found, format=style, colour=wants_colour(stream))
     emit(text, to_stderr, is_painted=True)
 
 

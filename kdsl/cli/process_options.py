@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from kdsl import __version__
 from kdsl.base.errors import InvalidInputError
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import print_diagnostics
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
+_LOG: Final = logging.getLogger(__name__)
 
 
 class SecondsType(click.ParamType[float]):
@@ -159,6 +162,8 @@ def certificate_files(certificate: Path | None, key: Path | None) -> tuple[Path,
 
 def run_process(options: RunOptions, service: Service | None = None) -> str:
     """Run a process until a signal ends it, and return its report; exit with 2 for unusable input."""
+    # Reading and compiling rules takes seconds: without this line a terminal stays empty for as long.
+    _LOG.info("kdsl %s starts: it reads its rules", __version__)
     from kdsl.live.running import run
 
     try:

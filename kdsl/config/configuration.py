@@ -22,6 +22,7 @@ from kdsl.config.codes import ConfigCode
 from kdsl.config.documents import not_one
 from kdsl.config.misfits import fitting_part, misfits, place_of
 from kdsl.config.schema_files import read_schema
+from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.lang.yaml_tree import MAX_BYTES, YamlMapping, YamlNode, read_yaml, to_plain
 
 _CONVERTED = ("KubeSchedulerConfiguration", "Policy")
@@ -139,10 +140,11 @@ def configuration_schema() -> dict[str, Any]:
     return read_schema("kdsl.config", "v1alpha1")
 
 
-def load_configuration(path: Path) -> ConfigurationResult:
-    """Read a configuration file. Paths in it are relative to its folder."""
+def load_configuration(path: Path, drafts: Drafts = NO_DRAFTS) -> ConfigurationResult:
+    """Read a configuration file, or its draft. Paths in it are relative to its folder."""
     try:
-        text = read_named(path, MAX_BYTES).decode("utf-8-sig")
+        content = drafts[path] if path in drafts else read_named(path, MAX_BYTES)
+        text = content.decode("utf-8-sig")
     except OSError as error:
         return _refused(
             Diagnostic(ConfigCode.UNREADABLE, f"cannot read `{path}`: {reason_of(error)}", where=str(path))

@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import PurePath
 from typing import Final
 
-from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
+from kdsl.base.diagnostic import Diagnostic, Label, Severity, did_you_mean, has_errors
 from kdsl.base.span import Source
 from kdsl.config.codes import ConfigCode
 from kdsl.config.hami_tables import ASCEND, ILUVATAR, OF_NODES, OLD_KEYS, SECTIONS, ChipFamily
@@ -21,6 +22,14 @@ KEYS: Final = frozenset({*SECTIONS, "iluvatars", "vnpus"})
 """The keys that identify the document, which has no `kind`."""
 PROFILE: Final = "hami"
 _SCHEDULER: Final = "hami-scheduler"
+_SHIPPED: Final = frozenset(
+    (
+        *(target.name for keys in SECTIONS.values() for target in keys.values()),
+        *(device.rpartition(".")[2] for family in (ASCEND, ILUVATAR) for device in family.known.values()),
+    )
+)
+"""The names of shipped devices, which no other chip gets."""
+_RESOURCE: Final = re.compile("[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _WORDS: Final = {str: "a text", int: "a whole number", bool: "true or false"}
 
 
@@ -51,6 +60,11 @@ def convert_device_configuration(
     """Write a device configuration as rules; None with the errors that explain why not."""
     run = _Run(profile or DeviceProfile())
     run.document(root)
+    if not run.devices and not has_errors(run.found) and not run.profile.has_devices_only:
+        # A profile without devices of its own would have those of all vendors.
+        title = "the device configuration names no resource"
+        help_ = "name those of a vendor, such as `resourceCountName` below `nvidia`"
+        run.found.append(Diagnostic(ConfigCode.MISSING_KEY, title, root.span, help=(help_,)))
     if has_errors(run.found):
         return None, tuple(run.found)
     package = re.sub(r"[^A-Za-z0-9]+", "_", PurePath(source.path).stem).strip("_").lower() or PROFILE
@@ -68,6 +82,7 @@ class _Run:
     profile: DeviceProfile
     found: list[Diagnostic] = field(default_factory=list)
     devices: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    chips: dict[str, YamlNode] = field(default_factory=dict)
 
     def document(self, root: YamlMapping) -> None:
         for key, node in root.entries:
@@ -104,12 +119,16 @@ class _Run:
             self._wrong(node, section, "keys and values")
             return
         keys, of_nodes = SECTIONS[section], OF_NODES.get(section, frozenset())
+        resources: dict[str, YamlScalar] = {}
         for key, value in node.entries:
             target = keys.get(key.text)
             if target is not None:
-                name = target.device.rpartition(".")[2]
                 written = self._value(value, key.text, target.type)
-                self.devices.setdefault((target.device, name), {})[target.param] = written
+                sets = self.devices.setdefault((target.device, target.name), {})
+                if not (target.is_fallback and target.param in sets):
+                    sets[target.param] = written
+                if not target.is_fallback:
+                    self._resource(key, value, resources)
             elif key.text not in of_nodes and not self._is_old(section, key):
                 self._unknown(key, {*keys, *of_nodes})
 
@@ -137,16 +156,18 @@ class _Run:
             return
         for item in node.items:
             word = item.get("commonWord") if isinstance(item, YamlMapping) else None
-            if not isinstance(item, YamlMapping) or not isinstance(word, YamlScalar):
+            if not isinstance(item, YamlMapping) or not isinstance(word, YamlScalar) or not word.text:
                 title = "a chip needs a `commonWord`"
                 self.found.append(Diagnostic(ConfigCode.MISSING_KEY, title, item.span, "has none"))
                 continue
-            self._chip(item, word.text, family, shared)
+            if self._is_new("commonWord", word, self.chips):
+                self._chip(item, word.text, family, shared)
 
     def _chip(self, item: YamlMapping, word: str, family: ChipFamily, shared: dict[str, str]) -> None:
         base = family.known.get(word, family.base)
-        name = base.rpartition(".")[2] if word in family.known else _name(word)
+        name = base.rpartition(".")[2] if word in family.known else self._name(word)
         sets = self.devices.setdefault((base, name), {})
+        resources: dict[str, YamlScalar] = {}
         if word not in family.known:
             sets[family.word] = json.dumps(word)
         sets.update(shared)
@@ -154,6 +175,7 @@ class _Run:
             if key.text in family.keys:
                 param, wanted = family.keys[key.text]
                 sets[param] = self._value(value, key.text, wanted)
+                self._resource(key, value, resources)
             elif key.text == "templates" and family is ASCEND:
                 sets["templates"] = self._templates(value)
             elif (
@@ -165,15 +187,21 @@ class _Run:
     def _templates(self, node: YamlNode) -> str:
         """Return the templates as a map from memory to name, smallest first."""
         found: dict[int, str] = {}
-        for each in node.items if isinstance(node, YamlSequence) else ():
+        if not isinstance(node, YamlSequence):
+            self._wrong(node, "`templates`", "a list")
+            return ""
+        for each in node.items:
             plain = to_plain(each)
             memory, name = (
                 (plain.get("memory"), plain.get("name")) if isinstance(plain, dict) else (None, None)
             )
             if not isinstance(memory, int) or not isinstance(name, str):
                 self._wrong(each, "a template", "a `name` and a whole number as `memory`")
-                continue
-            found[memory] = name
+            elif memory in found:
+                title = f"templates `{found[memory]}` and `{name}` have the same memory"
+                self.found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, each.span))
+            else:
+                found[memory] = name
         return "{" + ", ".join(f"{memory}: {json.dumps(found[memory])}" for memory in sorted(found)) + "}"
 
     def _value(self, node: YamlNode, key: str, wanted: type) -> str:
@@ -181,6 +209,37 @@ class _Run:
         if type(plain) is not wanted:
             self._wrong(node, f"`{key}`", _WORDS[wanted])
         return json.dumps(plain, ensure_ascii=False)
+
+    def _resource(self, key: YamlScalar, value: YamlNode, known: dict[str, YamlScalar]) -> None:
+        """Report a name that no pod can request, or that another key of the device has, too. Empty ones are
+        not used.
+        """
+        if not key.text.startswith("resource") or not isinstance(value, YamlScalar) or not value.text:
+            return
+        if not _RESOURCE.fullmatch(value.text):
+            title, help_ = f"`{key.text}` is no name of an extended resource", "write it as `vendor.com/name`"
+            self.found.append(Diagnostic(ConfigCode.WRONG_VALUE, title, value.span, help=(help_,)))
+        other = known.setdefault(value.text, key)
+        if other is not key:
+            title = f"`{key.text}` and `{other.text}` are the same resource"
+            first = (Label(other.span, "the other one"),)
+            self.found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, value.span, secondary=first))
+
+    def _is_new(self, what: str, node: YamlScalar, known: dict[str, YamlNode]) -> bool:
+        """Return whether no other entry has this text, and report it where one has."""
+        other = known.setdefault(node.text, node)
+        if other is not node:
+            title, first = f"there are two of `{what}: {node.text}`", (Label(other.span, "the first one"),)
+            self.found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, node.span, secondary=first))
+        return other is node
+
+    def _name(self, word: str) -> str:
+        """Return a new device name for a chip's word."""
+        plain = "".join(part[0].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", word) if part)
+        plain = plain if plain[:1].isalpha() else f"Chip{plain}"
+        names = chain((plain,), (f"{plain}_{number}" for number in count(2)))
+        taken = _SHIPPED | {name for _, name in self.devices}
+        return next(name for name in names if name not in taken)
 
     def _is_old(self, section: str, key: YamlScalar) -> bool:
         """Return whether a key is one of an older HAMi, and report it: as a warning where its effect is not
@@ -205,9 +264,3 @@ class _Run:
         help_ = did_you_mean(key.text, names) or (f"known are: {', '.join(names)}",)
         title = f"HAMi's device configuration has no key `{key.text}` here"
         self.found.append(Diagnostic(ConfigCode.UNKNOWN_KEY, title, key.span, "not known", help=help_))
-
-
-def _name(word: str) -> str:
-    """Return the device name for a chip's word."""
-    name = "".join(part[0].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", word) if part)
-    return name if name[:1].isalpha() else f"Chip{name}"

@@ -9,11 +9,20 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A parameter of a shipped device, `package.Device`. The value of the key has type `type`."""
+    """A parameter of a shipped device, `package.Device`. The value of the key has type `type`.
+
+    A key of an older version `is_fallback`: another key of the parameter wins.
+    """
 
     device: str
     param: str
     type: type = str
+    is_fallback: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the name of the device without its package."""
+        return self.device.rpartition(".")[2]
 
 
 Keys = Mapping[str, Target]
@@ -67,7 +76,7 @@ SECTIONS: Final[Mapping[str, Keys]] = {
     "enflame": {
         "resourceNameGCU": Target("enflame.Gcu", "gcu"),
         "resourceNameDRSGCU": Target("enflame.Drs", "drsGcu"),
-        "resourceNameVGCU": Target("enflame.Drs", "drsGcu"),
+        "resourceNameVGCU": Target("enflame.Drs", "drsGcu", is_fallback=True),
         "resourceNameGCUMemory": Target("enflame.Drs", "gcuMemory"),
         "resourceNameGCUCore": Target("enflame.Drs", "gcuCore"),
     },

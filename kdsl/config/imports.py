@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.span import Source
 from kdsl.config.codes import ConfigCode
+from kdsl.config.documents import not_one
 from kdsl.config.hami import convert_device_configuration, is_device_configuration
 from kdsl.config.kube_rules import Converted, convert_kube_scheduler
 from kdsl.config.kube_scheduler import KIND, read_kube_scheduler
@@ -59,12 +60,14 @@ def import_configuration(source: Source, *, skips_unknown: bool = False) -> Impo
     read = read_yaml(source)
     if not read.is_readable:
         return ImportResult(None, read.diagnostics)
-    root = read.documents[0] if read.documents else None
+    if len(read.documents) != 1:
+        return ImportResult(None, (not_one(source, read.documents, "a configuration"),))
+    (root,) = read.documents
     if isinstance(root, YamlMapping) and is_device_configuration(root):
         converted, found = convert_device_configuration(source, root)
         both = sorted((*read.diagnostics, *found), key=lambda each: each.span.start if each.span else 0)
         return ImportResult(None if has_errors(both) else converted, tuple(both))
-    kind = _kind(read.documents)
+    kind = _word(root, "kind")
     importer = IMPORTERS.get(kind)
     if importer is not None:
         result = importer(source, skips_unknown)
@@ -73,7 +76,7 @@ def import_configuration(source: Source, *, skips_unknown: bool = False) -> Impo
     if not kind:
         title = f"`{source.path}` is no scheduler configuration: it has no `kind`"
     kinds = f"{', '.join(IMPORTERS)} and HAMi's device configuration, which has no kind"
-    help_ = (*did_you_mean(kind, IMPORTERS), f"kinds that can be converted: {kinds}")
+    help_ = (*did_you_mean(kind, IMPORTERS), *_texts_in(root), f"kinds that can be converted: {kinds}")
     return ImportResult(
         None, (Diagnostic(ConfigCode.NO_CONFIGURATION, title, where=source.path, help=help_),)
     )
@@ -96,8 +99,21 @@ def _with_comments(result: ImportResult) -> ImportResult:
     return ImportResult(replace(result.converted, text=formatted.text), result.diagnostics)
 
 
-def _kind(documents: tuple[YamlNode, ...]) -> str:
-    """Return the kind of the first document; empty where it has none."""
-    root = documents[0] if documents else None
-    node = root.get("kind") if isinstance(root, YamlMapping) else None
-    return node.text if isinstance(node, YamlScalar) else ""
+def _texts_in(root: YamlNode) -> Iterator[str]:
+    """Yield how to get the texts out of a ConfigMap."""
+    data = root.get("data") if isinstance(root, YamlMapping) else None
+    if _word(root, "kind") != "ConfigMap" or not isinstance(data, YamlMapping):
+        return
+    metadata = root.get("metadata") if isinstance(root, YamlMapping) else None
+    name, namespace = _word(metadata, "name"), _word(metadata, "namespace")
+    of = f"{name or 'NAME'} -n {namespace or 'NAMESPACE'}"
+    for key, _ in data.entries:
+        place = key.text.replace(".", "\\.")
+        command = f"kubectl get configmap {of} -o 'jsonpath={{.data.{place}}}' > {key.text}"
+        yield f"`{command}` writes its text to a file"
+
+
+def _word(node: YamlNode | None, key: str) -> str:
+    """Return the text of a key of a mapping; empty where it has none."""
+    value = node.get(key) if isinstance(node, YamlMapping) else None
+    return value.text if isinstance(value, YamlScalar) else ""

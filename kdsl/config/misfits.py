@@ -195,7 +195,7 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
             allowed = ", ".join(f"`{each}`" for each in known)
             return f"must be one of {allowed}", did_you_mean(str(error.instance), known)
         case bound if bound in _BOUNDS:
-            return f"must be {_BOUNDS[bound]} {rule}", _range(error)
+            return f"must be {_BOUNDS[bound]} {rule}", _range(error) or _example(error)
         case each if each in _LEAST and rule == 1:
             return "is empty", ("leave it out, or fill it in",)
         case "minItems":
@@ -227,11 +227,10 @@ def _range(error: ValidationError) -> tuple[str, ...]:
 
 
 def _example(error: ValidationError) -> tuple[str, ...]:
-    """Return the schema's example of a valid value, if there is one."""
+    """Return the schema's examples of a valid value, if there are some."""
     examples = error.schema.get("examples", ()) if isinstance(error.schema, Mapping) else ()
-    return tuple(
-        f"write it like `{each if isinstance(each, str) else json.dumps(each)}`" for each in examples[:1]
-    )
+    texts = [f"`{each if isinstance(each, str) else json.dumps(each)}`" for each in examples]
+    return (f"write it like {' or '.join(texts)}",) if texts else ()
 
 
 def _listed(rule: str | list[str]) -> list[str]:

@@ -1,10 +1,12 @@
-"""Reads the changes of `--what-if` for one cluster, and reports all errors in them."""
+"""Reads the changes of `--what-if` for one cluster, and reports all errors in them, and those that change
+nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
 from kdsl.base.errors import InvalidInputError
 from kdsl.cluster.read.codes import InputCode
 from kdsl.explain.changes import PODS, ChangeError, WhatIfChange, parse_change
@@ -31,3 +33,9 @@ def parse_changes(
     if problems:
         raise InvalidInputError(problems)
     return tuple(found)
+
+
+def without_effect(change: WhatIfChange) -> Diagnostic:
+    """Return the warning about a change that leaves everything as it is."""
+    title = f"`{change.text}` changes nothing: the input is so already"
+    return Diagnostic(InputCode.VALUE, title, where="--what-if", severity=Severity.WARNING)

@@ -12,6 +12,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct, field
 
+from kdsl.base.undecodable import json_mistake
+
 T = TypeVar("T")
 
 REVIEW_VERSIONS: Final = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
@@ -254,7 +256,9 @@ def _read(body: bytes, read: Callable[[bytes], T]) -> T:
     except RecursionError:
         raise UnreadableError("the body is nested too deeply") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise UnreadableError(f"the body cannot be read: {error}") from None
+        is_json = isinstance(error, msgspec.ValidationError)
+        why = str(error) if is_json else json_mistake(body, error)
+        raise UnreadableError(f"the body cannot be read: {why}") from None
 
 
 def _args(body: bytes) -> ExtenderArgs:

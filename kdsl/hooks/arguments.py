@@ -66,14 +66,25 @@ def check_args(
 
 
 def _misfits(plugin: InstalledPlugin, error: ValidationError, placed: Placed) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of an error: one for each argument that the schema does not have."""
+    """Yield the diagnostics of an error: one for each argument that the schema does not have, or needs."""
+    from kdsl.config.misfits import fault_of
+
     path, where = tuple(error.absolute_path), f"plugins.{plugin.name}{error.json_path.removeprefix('$')}"
     schema = error.schema if isinstance(error.schema, Mapping) else {}
     instance = error.instance
+    if error.validator == "required" and isinstance(instance, Mapping):
+        names = [name for name in schema["required"] if name not in instance]
+        # jsonschema yields one error for each of them.
+        name = next((name for name in names if repr(name) in error.message), names[0])
+        title = f"plugin `{plugin.name}` needs the argument `{paths.path_text((*path, name))}`"
+        yield Diagnostic(PluginCode.BAD_ARGUMENT, title, placed(path), where=where)
+        return
     is_named = error.validator == "additionalProperties" and "patternProperties" not in schema
     if not is_named or not isinstance(instance, Mapping):
-        title = f"argument does not fit plugin `{plugin.name}`: {error.message}"
-        yield Diagnostic(PluginCode.BAD_ARGUMENT, title, placed(path), where=where)
+        fault, help_ = fault_of(error)
+        what = f"the argument `{paths.path_text(path)}`" if path else "what stands below `args`"
+        title = f"{what} of plugin `{plugin.name}` {fault}"
+        yield Diagnostic(PluginCode.BAD_ARGUMENT, title, placed(path), where=where, help=help_)
         return
     known = list(schema.get("properties", {}))
     listed = (f"known here: {', '.join(f'`{name}`' for name in known)}",) if known else ()

@@ -46,9 +46,11 @@ _DOUBLED_SLIPS = {
 def wrong_operator(problem: Problem) -> Diagnostic | None:
     """Describe an operator of another language, or one that is written twice."""
     found, previous = problem.found, problem.previous
+    if diagnostic := _chain(problem):
+        return diagnostic
     if found is None or previous is None:
         return None
-    if diagnostic := _colon(problem) or _arrow(problem) or _chain(problem):
+    if diagnostic := _colon(problem) or _arrow(problem):
         return diagnostic
     adjacent = previous.end_pos == found.start
     if adjacent and (slip := _DOUBLED_SLIPS.get((str(previous), found.text))):
@@ -115,12 +117,13 @@ def _arrow(problem: Problem) -> Diagnostic | None:
 
 
 def _chain(problem: Problem) -> Diagnostic | None:
-    """A `?.` that was read as the `?` of a choice, which then has no `:`."""
+    """A `?.` that was read as the `?` of a choice, which then has no `:`, or is in the way of its `:`."""
     statement = problem.statement
-    if "_COLON" not in problem.accepts or statement is None:
+    if "_COLON" not in problem.accepts or (statement is None and problem.whole == "file"):
         return None
+    start = 0 if statement is None else statement.end_pos or 0
     before = None
-    for piece in scan(problem.text, statement.end_pos or 0, problem.at):
+    for piece in scan(problem.text, start, problem.at + len("?.")):
         if before is not None and (before.text, piece.text, before.end) == ("?", ".", piece.start):
             span = problem.locate(before.start, piece.end)
             return Diagnostic(LangCode.WRONG_OPERATOR, "`?.` is not an operator", span, help=(_DEFAULT,))

@@ -209,8 +209,8 @@ class _Run:
                     self._parser.feed_token(Token(terminal, word, start_pos=at, end_pos=at))
             if not self.tokens and at > self._resumed_at:
                 return self._go_to(at)
-        for place, terminal in _places_to_resume(self._text, at):
-            if place > self._resumed_at and self._rewind(terminal):
+        for place, terminal, is_inside in _places_to_resume(self._text, at):
+            if place > self._resumed_at and self._rewind(terminal, is_inside=is_inside):
                 return self._go_to(place)
         self._scanned = len(self._text)
         self._rewind(END)
@@ -224,10 +224,15 @@ class _Run:
         lexer_state.line_ctr.char_pos = place
         return True
 
-    def _rewind(self, terminal: str) -> bool:
-        """Drop unfinished constructs until `terminal` fits; return False where it never fits."""
+    def _rewind(self, terminal: str, *, is_inside: bool = False) -> bool:
+        """Drop unfinished constructs until `terminal` fits; return False where it never fits.
+
+        With `is_inside` the outermost open block stays open: `param` starts a declaration as well.
+        """
         state = self._parser.parser_state
-        for size in range(len(state.state_stack), 0, -1):
+        opened = (at for at, value in enumerate(state.value_stack) if getattr(value, "type", "") == "_LBRACE")
+        least = next(opened, -1) + 2 if is_inside else 1
+        for size in range(len(state.state_stack), least - 1, -1):
             if self._fits(state, terminal, size):
                 del state.state_stack[size:], state.value_stack[size - 1 :]
                 return True
@@ -312,9 +317,9 @@ def _block_behind(problem: Problem) -> int:
     return next(braces, -1)
 
 
-def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str]]:
+def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str, bool]]:
     """Yield the places from `at` on where a statement, a declaration or the end of a block may be, with the
-    kind.
+    kind, and whether the place is inside of the open block.
 
     Brackets that open on the way are skipped with their content; a declaration at the very start of a line
     ends that.
@@ -326,7 +331,7 @@ def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str]]:
         elif piece.kind is PieceKind.CLOSE and depth:
             depth -= 1
         elif piece.kind is PieceKind.CLOSE and piece.text == "}":
-            yield piece.start, "_RBRACE"
+            yield piece.start, "_RBRACE", False
         elif piece.kind is PieceKind.WORD and piece.text in TERMINAL_OF_STARTER:
             terminal = TERMINAL_OF_STARTER[piece.text]
             at_start = piece.start == 0 or text[piece.start - 1] == "\n"
@@ -335,4 +340,4 @@ def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str]]:
             if not depth and (
                 at_start or (terminal in STATEMENT_STARTERS and is_first_on_line(text, piece.start))
             ):
-                yield piece.start, terminal
+                yield piece.start, terminal, not at_start

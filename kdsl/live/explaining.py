@@ -33,7 +33,7 @@ from kdsl.cycle.waiting import WaitingPods
 from kdsl.explain.changes import PODS, WhatIfChange
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.inspection import Inspection
-from kdsl.explain.supposed import parse_changes
+from kdsl.explain.supposed import parse_changes, without_effect
 from kdsl.explain.turn import Turns
 from kdsl.hooks.context import Manifests, PluginContext
 from kdsl.hooks.status import Status
@@ -160,7 +160,8 @@ class PodExplainer:
         made = moment.made
         if self._beside is None or self._beside.origin is not made:
             self._beside = _Beside(made, PortManifests(self._scheduler.known))
-        return answer(self._beside.explain(moment, question, self._now()), moment, question)
+        explanation, warnings = self._beside.explain(moment, question, self._now())
+        return answer(explanation, moment, question, warnings)
 
 
 class _Beside:
@@ -189,8 +190,12 @@ class _Beside:
         """Remove a victim from the copy."""
         self._cluster.remove_pod(victim.key)
 
-    def explain(self, moment: Moment, question: Question, now: int) -> Explanation:
-        """Explain a pod; with supposed changes, also compute the decision without them."""
+    def explain(
+        self, moment: Moment, question: Question, now: int
+    ) -> tuple[Explanation, tuple[Diagnostic, ...]]:
+        """Explain a pod; with supposed changes, also compute the decision without them, and warn of changes
+        that change nothing.
+        """
         self._clock.advance(max(0, now - self._clock.now()))
         pod, home = moment.pod, moment.pod.node_name
         inspection = Inspection(question.node, question.everything, home=home)
@@ -204,14 +209,15 @@ class _Beside:
             help_ = did_you_mean(question.node, nodes)
             raise InvalidInputError([Diagnostic(InputCode.INCOMPLETE, title, where="--node", help=help_)])
         if not question.changes:
-            return self._decide(moment, cluster, pod, inspection)
+            return self._decide(moment, cluster, pod, inspection), ()
         placed = {each.key for info in cluster.nodes() for each in info.pods}
         changes = parse_changes(question.changes, nodes, placed)
         plain = replace(inspection, is_needed=False)
         before = self._decide(moment, cluster.copy(), pod, plain).decision
-        other = _suppose(cluster, pod, changes)
+        other, warnings = _suppose(cluster, pod, changes)
         explanation = self._decide(moment, cluster, other, inspection)
-        return replace(explanation, changes=tuple(change.text for change in changes), before=before)
+        told = replace(explanation, changes=tuple(change.text for change in changes), before=before)
+        return told, warnings
 
     def _decide(
         self, moment: Moment, cluster: ClusterCache, pod: PodInfo, inspection: Inspection
@@ -247,20 +253,31 @@ class _Beside:
         self._volumes.cluster = self._annotations.cluster = cluster
 
 
-def _suppose(cluster: ClusterCache, pod: PodInfo, changes: tuple[WhatIfChange, ...]) -> PodInfo:
-    """Apply changes to a copy of the cluster, and return the changed pod."""
+def _suppose(
+    cluster: ClusterCache, pod: PodInfo, changes: tuple[WhatIfChange, ...]
+) -> tuple[PodInfo, tuple[Diagnostic, ...]]:
+    """Apply changes to a copy of the cluster; return the changed pod, and a warning for each idle one."""
+    idle: list[Diagnostic] = []
     for change in changes:
         if change.on == PODS:
             cluster.remove_pod(change.value)
-        elif change.is_of_node:
-            info = next(each for each in cluster.nodes() if each.name == change.on)
-            cluster.add_node(change.to_node(info.facts))
+            continue
+        if change.is_of_node:
+            facts = next(each.facts for each in cluster.nodes() if each.name == change.on)
+            changed = change.to_node(facts)
+            cluster.add_node(changed)
+            is_idle = changed == facts
         else:
-            pod = change.to_pod(pod)
-    return pod
+            other = change.to_pod(pod)
+            is_idle, pod = other == pod, other
+        if is_idle:
+            idle.append(without_effect(change))
+    return pod, tuple(idle)
 
 
-def answer(explanation: Explanation, moment: Moment, question: Question) -> Explained:
+def answer(
+    explanation: Explanation, moment: Moment, question: Question, warnings: tuple[Diagnostic, ...] = ()
+) -> Explained:
     """Render an explanation in the requested form."""
     decision = explanation.decision
     text, document = "", None
@@ -277,5 +294,5 @@ def answer(explanation: Explanation, moment: Moment, question: Question) -> Expl
             text = explanation_text(explanation, question.width, question.traceback)
     return Explained(
         decision.outcome.value, decision.node, bool(decision.faults), moment.standing, decision.rules, text,
-        document,
+        document, warnings,
     )  # fmt: skip

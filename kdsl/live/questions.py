@@ -94,7 +94,7 @@ class Explained:
     """The answer: either `document` or `text`, as requested.
 
     `standing` is the pod's place in the scheduler: the part of its queue, or `placed`. `rules` is the digest
-    of the rules that decided.
+    of the rules that decided. `warnings` are about the question.
     """
 
     outcome: str
@@ -104,10 +104,11 @@ class Explained:
     rules: str
     text: str = ""
     document: Mapping[str, Any] | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def problems_document(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
-    """Return the errors of a question as a document to send."""
+    """Return the errors or warnings of a question as a document to send."""
     documents = [
         {"code": str(each.code), "title": each.title, "where": each.where, "help": list(each.help)}
         for each in diagnostics
@@ -129,6 +130,7 @@ def answer_document(pod: str, last: Mapping[str, Any] | None, explained: Explain
         "hasFaults": explained.has_faults,
         "standing": explained.standing,
         "rules": explained.rules,
+        **problems_document(explained.warnings),
     }
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.visible import visible
 from kdsl.live.access import Access
@@ -50,6 +50,9 @@ class _Problem(msgspec.Struct, frozen=True):
     where: str = ""
     help: tuple[str, ...] = ()
 
+    def diagnostic(self, severity: Severity = Severity.ERROR) -> Diagnostic:
+        return Diagnostic(self.code, self.title, where=self.where, help=self.help, severity=severity)
+
 
 class _Problems(msgspec.Struct, frozen=True):
     diagnostics: tuple[_Problem, ...] = ()
@@ -63,6 +66,7 @@ class _Answered(msgspec.Struct, frozen=True, rename="camel"):
     rules: str = ""
     text: str = ""
     explanation: dict[str, Any] | None = None
+    diagnostics: tuple[_Problem, ...] = ()
 
 
 async def ask_scheduler(
@@ -141,6 +145,7 @@ def _read(address: SchedulerAddress, answer: HttpAnswer, pod: str) -> Explained:
             answered.rules,
             answered.text,
             answered.explanation,
+            tuple(each.diagnostic(Severity.WARNING) for each in answered.diagnostics),
         )
     if answer.status == 400:
         raise InvalidInputError(_problems(address, answer))
@@ -159,7 +164,7 @@ def _problems(address: SchedulerAddress, answer: HttpAnswer) -> tuple[Diagnostic
         found = msgspec.json.decode(answer.body, type=_Problems).diagnostics
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         found = ()
-    diagnostics = tuple(Diagnostic(each.code, each.title, where=each.where, help=each.help) for each in found)
+    diagnostics = tuple(each.diagnostic() for each in found)
     return diagnostics or (Diagnostic(AccessCode.NO_ANSWER, _text(answer), where=address.url),)
 
 

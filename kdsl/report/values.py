@@ -22,6 +22,7 @@ from kdsl.eval.functions.formatting import QUALIFIED_NAMES
 from kdsl.eval.functions.strings import quote
 from kdsl.eval.values import Value, from_key, kind_of
 from kdsl.eval.views import attribute_of, wrapper_of
+from kdsl.plan.counts.topology import PodTermCount, TopologyCount
 
 _CALLS = frozenset({"timestamp", "duration", "quantity", "semver", "ip", "cidr", "url"})
 """Types whose values print as a constructor call with their text."""
@@ -54,6 +55,8 @@ class ValuePrinter:
                 return _LITERALS[kind](value)
             case _ if kind in _CALLS:
                 return f"{kind}({quote(_text(value))})"
+        if isinstance(value, TopologyCount | PodTermCount):
+            return f"{type_}{self.text(_counts(value))}"
         fields = [f"{name}: {self.text(item, field)}" for name, item, field in self._fields(value, type_)]
         fields += [f"{name}: {self.text(item)}" for name, item in _selection(value)]
         return f"{type_}{{{', '.join(fields)}}}"
@@ -85,6 +88,8 @@ class ValuePrinter:
                 return {key: convert(value)}
             case _ if kind in _CALLS:
                 return _object_json(QUALIFIED_NAMES[Type(kind)], {"value": _text(value)})
+        if isinstance(value, TopologyCount | PodTermCount):
+            return _object_json(str(type_), {"value": self.json(_counts(value))})
         fields = {name: self.json(item, field) for name, item, field in self._fields(value, type_)}
         return _object_json(str(type_), {"value": fields})
 
@@ -113,6 +118,13 @@ def _selection(value: Value) -> Iterator[tuple[str, Value]]:
             yield "namespaces", sorted(value.namespaces)
         if value.namespace_selector is not None:
             yield "namespaceSelector", value.namespace_selector.text
+
+
+def _counts(value: TopologyCount | PodTermCount) -> dict[str, int] | dict[str, dict[str, int]]:
+    """Return the numbers by domain; those of terms by topology key, then by domain, without zeros."""
+    if isinstance(value, TopologyCount):
+        return value.sums.by_domain()
+    return {key: sums.by_domain() for key, sums in value.sums.by_key.items()}
 
 
 def _argument(type_: Type, index: int) -> Type:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.base.diagnostic import Diagnostic
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.read.codes import InputCode
 from kdsl.explain.changes import PODS, WhatIfChange
-from kdsl.explain.supposed import parse_changes
+from kdsl.explain.supposed import parse_changes, without_effect
 from kdsl.sim.workload import Workload
 
 
@@ -35,11 +34,10 @@ def changed(workload: Workload, pod: PodInfo, changes: Iterable[WhatIfChange]) -
     ), other
 
 
-def without_effect(workload: Workload, pod: PodInfo, changes: Iterable[WhatIfChange]) -> Iterator[Diagnostic]:
+def idle_changes(workload: Workload, pod: PodInfo, changes: Iterable[WhatIfChange]) -> Iterator[Diagnostic]:
     """Yield a warning for each change that leaves everything as it is after the changes before it."""
     for change in changes:
         after, other = changed(workload, pod, (change,))
         if change.on != PODS and other == pod and after.nodes == workload.nodes:
-            title = f"`{change.text}` changes nothing: the input is so already"
-            yield Diagnostic(InputCode.VALUE, title, where="--what-if", severity=Severity.WARNING)
+            yield without_effect(change)
         workload, pod = after, other

@@ -103,6 +103,7 @@ def test_thresholds_decide_the_exit_code(record: str, thresholds: tuple[str, ...
     [
         ("pendin > 0", "unknown name `pendin`"),
         ("pending >", "--fail-if:1:"),
+        ("moved / decided > 0.05", "cuts off the fraction before the comparison"),
         ("pending + 1", "a threshold is true or false, this is `int`"),
         ("pending > 'a'", "--fail-if:1:"),
         ("__import__('os').system('true') == 0", "--fail-if:1:"),
@@ -116,6 +117,7 @@ def test_a_wrong_threshold_is_refused(record: str, threshold: str, message: str)
     ended = kdsl("diff", "default", "binpacking", "--replay", record, "--fail-if", threshold)
     assert ended.exit_code == 2
     assert message in ended.stderr.replace("modulus or divide by zero", "division by zero")
+    assert "[fix" not in ended.stderr
 
 
 def test_a_threshold_without_a_value_is_refused_before_the_replay() -> None:

@@ -108,6 +108,36 @@ def test_fields_are_checked(objects: tuple[str, ...]) -> None:
     assert "did you mean `labels`?" in result.stderr
 
 
+def test_a_mistake_has_no_mark_of_a_fix() -> None:
+    """There is no file that `--fix` could change."""
+    said = evaluate("1 = 1").stderr
+    assert "= help: write `==`\n" in said and "[fix" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("topology('zone').count(p, true)", '{"a": 1, "b": 0}'),
+        ("topology('zone').eligible(n, n.name != 'n2').count(p, true)", '{"a": 1}'),
+        ("cluster.requiredAntiAffinityTerms.count(t, true)", '{"zone": {"a": 1}}'),
+        ("cluster.requiredAffinityTerms.count(t, true)", "{}"),
+    ],
+)
+def test_counts_are_shown_by_domain(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "cluster.yaml"
+    apart = "requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]"
+    pod = POD.replace("spec:\n", f"spec:\n  nodeName: n1\n  affinity: {{podAntiAffinity: {{{apart}}}}}\n")
+    other = NODE.replace("name: n1", "name: n2").replace("zone: a", "zone: b")
+    path.write_text(
+        f"{pod}---{NODE}---{other}---{NODE.replace('name: n1', 'name: n3').replace('zone: a', '')}"
+    )
+    said = evaluate(text, "--cluster", str(path)).stdout
+    assert said.partition("{")[2].rstrip() == expected[1:]
+    document = json.loads(evaluate(text, "--cluster", str(path), "-o", "json").stdout)
+    entries = document["objectValue"]["value"]["mapValue"]["entries"]
+    assert [each["key"]["stringValue"] for each in entries] == list(json.loads(expected))
+
+
 def test_dynamic_typing() -> None:
     assert evaluate("[1, 'a', null]").exit_code == 2
     assert evaluate("[1, 'a', null]", "--dynamic").stdout == '[1, "a", null]\n'

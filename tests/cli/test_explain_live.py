@@ -66,6 +66,8 @@ def test_a_placed_pod_one_node_and_a_change(site: Site) -> None:
     changed = kdsl("explain", "finance/report", *asking(site), "--what-if", "pod.requests.cpu=1")
     assert changed.stdout.startswith("pod finance/report goes to ")
     assert "without that: pod finance/report waits" in " ".join(changed.stdout.split())
+    idle = kdsl("explain", "finance/report", *asking(site), "--what-if", "pod.labels.absent-")
+    assert "warning[K1109]: `pod.labels.absent-` changes nothing: the input is so already" in idle.stderr
     # Nothing of the scheduler was changed by all that.
     assert kdsl("explain", "finance/report", *asking(site)).stdout.startswith("pod finance/report waits")
 

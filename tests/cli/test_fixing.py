@@ -220,6 +220,15 @@ def test_fixing_is_bounded(tmp_path: Path) -> None:
     assert [each.why for each in fixed.left] == ["the rules were checked often enough; run it again"]
 
 
+def test_a_configuration_is_fixed(tmp_path: Path) -> None:
+    path = tmp_path / "kdsl.yaml"
+    head = "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\n"
+    path.write_text(f"{head}paralellism: 4\n")
+    result = kdsl("check", "--fix", "--config", str(path))
+    assert (result.exit_code, path.read_text()) == (0, f"{head}parallelism: 4\n")
+    assert result.stderr.startswith(f"fixed {path}\n") and "left" not in result.stderr
+
+
 def test_what_no_file_holds_is_left_and_told(tmp_path: Path) -> None:
     source = Source(str(tmp_path / "gone.kdsl"), "lables")
     fixed = fix(lambda _: tuple(found(source, "lables", "labels")))

@@ -307,8 +307,8 @@ def test_the_doctor_reports_rule_packages(site: Site) -> None:
 @pytest.mark.parametrize(
     ("plugin", "place", "title"),
     [
-        ("  args: {sizes: [1, two]}\n", "6:21", "argument does not fit plugin `racks`: 'two' is not of type 'integer'"),
-        ("  args:\n    explode: 3\n", "7:14", "argument does not fit plugin `racks`: 3 is not of type 'boolean'"),
+        ("  args: {sizes: [1, two]}\n", "6:21", "the argument `sizes[1]` of plugin `racks` must be a whole number"),
+        ("  args:\n    explode: 3\n", "7:14", "the argument `explode` of plugin `racks` must be `true` or `false`"),
         ('  requires: ">=2"\n', "5:9", "plugin `racks` is kdsl-racks 1.2, required is >=2"),
     ],
 )  # fmt: skip

@@ -62,6 +62,8 @@ def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = kdsl("run")
     assert result.exit_code == 2
     assert AccessCode.NO_CLUSTER in result.stderr and "kdsl sandbox" in result.stderr
+    # Before it reads anything, which takes seconds.
+    assert result.stderr.partition("\n")[0].endswith("starts: it reads its rules")
 
 
 def test_broken_rules_are_told_before_anything_else(tmp_path: Path) -> None:

@@ -57,6 +57,21 @@ MISTAKES = {
     "nvidia: {defaultMemory: lots}": "`defaultMemory` must be a whole number",
     "nvidia: {}\nnvida: {}": "HAMi's device configuration has no key `nvida` here",
     "iluvatars: [{resourceCountName: x}]": "a chip needs a `commonWord`",
+    "iluvatars: [{commonWord: ''}]": "a chip needs a `commonWord`",
+    "vnpus: {configs: [{commonWord: A}, {commonWord: A}]}": "there are two of `commonWord: A`",
+    "vnpus: {configs: [{commonWord: A, templates: {name: t, memory: 1}}]}": "`templates` must be a list",
+    "vnpus: {configs: [{commonWord: A, templates: [{name: t, memory: 1}, {name: u, memory: 1}]}]}": (
+        "templates `t` and `u` have the same memory"
+    ),
+    "amd: {resourceCountName: a.com/gpu, resourceMemoryName: a.com/gpu}": (
+        "`resourceMemoryName` and `resourceCountName` are the same resource"
+    ),
+    "vnpus: {configs: [{commonWord: A, resourceName: a/b, resourceMemoryName: a/b}]}": (
+        "`resourceMemoryName` and `resourceName` are the same resource"
+    ),
+    "nvidia: {resourceCountName: nvidia gpu}": "`resourceCountName` is no name of an extended resource",
+    "nvidia: {}\nvnpus: {configs: []}": "the device configuration names no resource",
+    "nvidia: {resourceCountName: x}\n---\nhygon: {}": "`d.yaml` holds 2 documents: a configuration is one",
     "vnpus: {configs: [{commonWord: A, templates: [{name: t}]}]}": (
         "a template must be a `name` and a whole number as `memory`"
     ),
@@ -69,6 +84,30 @@ def test_mistakes_have_a_place(text: str) -> None:
     assert result.converted is None
     assert [each.title for each in result.diagnostics] == [MISTAKES[text]]
     assert all(each.span for each in result.diagnostics)
+
+
+def test_chips_of_similar_words_are_several_devices() -> None:
+    chips = "[{commonWord: A-1}, {commonWord: A1}, {commonWord: Nvidia}, {commonWord: A/1}]"
+    result = import_configuration(
+        Source("d.yaml", f"vnpus: {{configs: {chips}}}\nnvidia: {{defaultCores: 5}}")
+    )
+    assert result.converted is not None, result.diagnostics
+    assert "devices A1, A1_2, Nvidia_2, A1_3, Nvidia\n" in result.converted.text
+
+
+def test_a_key_of_an_older_version_stands_back() -> None:
+    keys = "{resourceNameDRSGCU: enflame.com/new, resourceNameVGCU: enflame.com/old}"
+    result = import_configuration(Source("d.yaml", f"enflame: {keys}"))
+    assert result.converted is not None and 'set drsGcu = "enflame.com/new"' in result.converted.text
+
+
+def test_a_config_map_is_not_the_text_in_it() -> None:
+    text = "kind: ConfigMap\nmetadata: {name: d, namespace: hami}\ndata: {device-config.yaml: 'nvidia: {}'}\n"
+    (found,) = import_configuration(Source("d.yaml", text)).diagnostics
+    assert found.help[0] == (
+        "`kubectl get configmap d -n hami -o 'jsonpath={.data.device-config\\.yaml}' > device-config.yaml`"
+        " writes its text to a file"
+    )
 
 
 OLD = """

@@ -71,6 +71,15 @@ def test_what_cannot_be_read_is_refused(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "said"),
+    [(b"", "it is empty"), (b'{"Pod":', "it ends within a value"), (b"[]", "Expected `object`, got `array`")],
+)
+def test_why_a_body_cannot_be_read(body: bytes, said: str) -> None:
+    with pytest.raises(UnreadableError, match=f"the body cannot be read: {said}"):
+        protocol.read_args(body)
+
+
+@pytest.mark.parametrize(
     "pod",
     [
         b"[]",

@@ -4,6 +4,7 @@ broken.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -251,8 +252,17 @@ def test_an_entry_point_that_names_nothing(site: Site, target: str) -> None:
 def test_each_argument_that_does_not_fit_is_told_with_its_place(site: Site) -> None:
     site.install("here")
     assert [(one.where, one.title) for one in load("here", explode=1, sizes=[1, "two"])] == [
-        ("plugins.here.explode", "argument does not fit plugin `here`: 1 is not of type 'boolean'"),
-        ("plugins.here.sizes[1]", "argument does not fit plugin `here`: 'two' is not of type 'integer'"),
+        ("plugins.here.explode", "the argument `explode` of plugin `here` must be `true` or `false`"),
+        ("plugins.here.sizes[1]", "the argument `sizes[1]` of plugin `here` must be a whole number"),
+    ]
+
+
+def test_a_missing_argument_is_named(site: Site) -> None:
+    site.install("here")
+    schema = site.root / "kdsl_here" / "args.schema.json"
+    schema.write_text(json.dumps({**json.loads(schema.read_text()), "required": ["sizes", "explode"]}))
+    assert [(one.where, one.title) for one in load("here", explode=True)] == [
+        ("plugins.here", "plugin `here` needs the argument `sizes`")
     ]
 
 

@@ -62,7 +62,9 @@ def test_mistakes_in_rules_stand_where_the_experiment_has_them(tmp_path: Path) -
     [
         ("seeds", "-.inf", "`seeds` must be a list", "a list of one is written `[-.inf]`"),
         ("seeds", "[-.inf]", "`seeds[0]` must be a whole number", ""),
-        ("prepare", "{load: 0}", "`prepare.load` must be more than 0", ""),
+        ("prepare", "{load: 0}", "`prepare.load` must be more than 0", "write it like `1.3`"),
+        ("prepare", "{load: 130}", "`prepare.load` must be at most 10", "write it like `1.3`"),
+        ("prepare", "{load: 130%}", "`prepare.load` must be a number", "write it like `1.3`"),
     ],
 )
 def test_a_number_of_no_use_is_one_mistake(

@@ -57,6 +57,11 @@ _OF_PODS: Final[Mapping[str, str]] = {
     "resources": "`pod.requests` has the requests, `pod.containers` the limits of each container",
     "limits": "`pod.containers.map(c, c.limits[name]).sum()` adds the limits of all containers",
     "node": "`nodeName` is the name of a pod's node",
+    "namespaceAnnotations": "`namespaceLabels` has the labels of the namespace; its annotations are not read",
+    **dict.fromkeys(
+        ("terminationGracePeriodSeconds", "activeDeadlineSeconds", "restartPolicy", "runtimeClassName"),
+        "rules do not read this field of the API: a label or an annotation of the pod can say it",
+    ),
 }
 _OF_NODES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("ready", "isReady"), _READY),

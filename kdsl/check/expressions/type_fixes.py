@@ -70,7 +70,7 @@ def _alignment(left: TypedExpr, right: TypedExpr) -> tuple[TypedExpr, Type] | No
         is_number = one.type in (INT, DOUBLE) and isinstance(one, Const)
         if other.type == QUANTITY and (one.type == STRING or is_number):
             return one, QUANTITY
-        if other.type in (DURATION, TIMESTAMP) and one.type == STRING and isinstance(one, Const):
+        if other.type in (DURATION, TIMESTAMP) and one.type == STRING:
             return one, other.type
         if one.type == INT and other.type == QUANTITY:
             return other, INT

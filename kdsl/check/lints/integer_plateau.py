@@ -1,35 +1,52 @@
-"""A score multiplies the result of a whole-number division.
+"""The result of a whole-number division is compared with a fraction, or a score multiplies it.
 
-`/` between whole numbers cuts the fraction off: all quotients below 1 become 0, so the differences between
-nodes are lost before the multiplication.
+`/` between whole numbers, and between quantities, cuts the fraction off: all quotients below 1 become 0. So a
+node below 80 % and one at 99 % pass the first rule, and the second one gives all nodes 0 points.
 
 ```
+predicate NotFull {
+  require node.requested["cpu"] / node.allocatable["cpu"] < 0.8
+    else "node(s) were full"
+}
+
 score Pods {
   value node.podCount / node.allocatable["pods"].asInteger() * 100
 }
 ```
 
-Multiply first: `node.podCount * 100 / node.allocatable["pods"].asInteger()`. Or divide doubles and convert at
-the end.
+Compare products: `node.requested["cpu"] <= node.allocatable["cpu"] * 8 / 10`. Or divide fractions:
+`ratio(a, b)` of quantities, `double(a) / double(b)` of whole numbers. In a score multiply first:
+`node.podCount * 100 / node.allocatable["pods"].asInteger()`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.check.lints.bounds import Certain
-from kdsl.check.lints.lint import Lint, Subject, values
+from kdsl.check.lints.lint import Lint, Subject, conditions, values
 from kdsl.check.model.rule_set import CheckedFn
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import CallFn, CallOf, Const, TypedExpr, Var
-from kdsl.check.model.types import INT, UINT
+from kdsl.check.model.types import DOUBLE, INT, QUANTITY, UINT
+
+_COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
+"""Equality takes numbers of one type only."""
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
-    """Yield a warning for each product of a constant and a whole-number quotient, in scores and their
-    functions.
+    """Yield a warning for each comparison of a whole-number quotient with a fraction, in rules and functions,
+    and for each product of a constant and such a quotient, in scores and their functions.
     """
+    for rule in subject.rules.written:
+        certain = Certain.of(rule)
+        for expr in (*values(rule), *(condition for _, condition in conditions(rule))):
+            yield from cut_comparisons(expr, certain.lets)
+    for fn in subject.rules.fns.values():
+        if isinstance(fn, CheckedFn):
+            yield from cut_comparisons(fn.body, {})
     pending: list[str] = []
     for score in subject.scores():
         certain = Certain.of(score)
@@ -47,6 +64,33 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
                 pending += _called(fn.body)
 
 
+def cut_comparisons(expr: TypedExpr, lets: dict[int, TypedExpr]) -> Iterator[Diagnostic]:
+    """Yield a warning for each comparison of a whole-number quotient with a fraction."""
+    for part in walk(expr):
+        match part:
+            case CallOf(function=function, args=(left, right)) if function in _COMPARISONS:
+                for one, other in ((left, right), (right, left)):
+                    quotient = _resolved(one, lets)
+                    if isinstance(quotient, CallOf) and quotient.function == "double":
+                        quotient = _resolved(quotient.args[0], lets)
+                    if other.type == DOUBLE and _is_quotient(quotient):
+                        yield _cut(part, "comparison", _help(quotient))
+            case _:
+                pass
+
+
+def _cut(part: TypedExpr, what: str, help_: str) -> Diagnostic:
+    title = f"this division cuts off the fraction before the {what}"
+    label = "the quotient is a whole number"
+    return Diagnostic(LINT.code, title, part.span, label, Severity.WARNING, help=(help_,))
+
+
+def _help(quotient: TypedExpr) -> str:
+    divided = quotient.args[0] if isinstance(quotient, CallOf) else quotient
+    fraction = "ratio(a, b)" if divided.type == QUANTITY else "double(a) / double(b)"
+    return f"write `{fraction}`, or compare products"
+
+
 def _called(expr: TypedExpr) -> list[str]:
     return [part.fn for part in walk(expr) if isinstance(part, CallFn)]
 
@@ -57,14 +101,7 @@ def _in_expression(expr: TypedExpr, lets: dict[int, TypedExpr]) -> Iterator[Diag
             case CallOf(function="_*_", args=args) if part.type in (INT, UINT):
                 one, other = (_resolved(arg, lets) for arg in args)
                 if (_is_quotient(one) and _scales(other)) or (_is_quotient(other) and _scales(one)):
-                    yield Diagnostic(
-                        LINT.code,
-                        "this division cuts off the fraction before the multiplication",
-                        part.span,
-                        "the quotient is a whole number",
-                        Severity.WARNING,
-                        help=("multiply first, then divide",),
-                    )
+                    yield _cut(part, "multiplication", "multiply first, then divide")
             case _:
                 pass
 

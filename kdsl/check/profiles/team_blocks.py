@@ -37,6 +37,12 @@ def check_team(
         once(block.diagnostics, [each for each in team.body if isinstance(each, kind)], what)
     for may in statements_of(located, May):
         block.diagnostics.extend(_grants(may))
+        if not statements_of(located, Files) and not teams.name_of(located):
+            title = f"team `{located.name}` has rights, but no `files`"
+            help_ = f'write `files "teams/{located.name}/**.kdsl"`: without it its files are the platform\'s'
+            block.diagnostics.append(
+                Diagnostic(CheckCode.TEAM_GRANT, title, may.span, "for no file", help=(help_,))
+            )
     owns = statements_of(located, Owns)
     if not owns:
         why = "no pod would be the team's"

@@ -291,10 +291,19 @@ def _kind(
         if isinstance(word, str):
             words.append(word)
         elif word is None:
-            problems.add(InputCode.NOT_AN_OBJECT, (name,), f"this is not an object: it has no `{name}`")
+            title = f"this is not an object: it has no `{name}`"
+            problems.add(InputCode.NOT_AN_OBJECT, (name,), title, *_versions_of(raw.get("kind")))
         else:
             problems.add(InputCode.WRONG_TYPE, (name,), "expected a string")
     return (words[0], words[1]) if len(words) == 2 else None
+
+
+def _versions_of(kind: object) -> Iterator[str]:
+    """Yield a help line with the apiVersion of a kind."""
+    for version, name in (*KINDS, *KNOWN_KINDS):
+        if name == kind:
+            yield f"a {name} has `apiVersion: {version}`"
+            return
 
 
 def _has(raw: object, path: Path) -> bool:

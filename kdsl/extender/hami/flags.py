@@ -19,6 +19,7 @@ from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source
 from kdsl.check.model.sharing import CARD_POLICIES
 from kdsl.config.codes import ConfigCode
+from kdsl.config.documents import not_one
 from kdsl.config.hami import PROFILE, DeviceProfile, convert_device_configuration
 from kdsl.hooks.context import PluginContext
 from kdsl.lang.discovery import MAX_BYTES, SUFFIX, read_source, unreadable
@@ -64,17 +65,18 @@ class DeviceSources(Sources):
         if not isinstance(source, Source):
             raise InvalidInputError([source])
         read = read_yaml(source)
-        root = read.documents[0] if read.documents else None
-        if has_errors(read.diagnostics) or not isinstance(root, YamlMapping):
-            nothing = Diagnostic(ConfigCode.NO_CONFIGURATION, _EMPTY, where=source.path)
-            raise InvalidInputError(read.diagnostics or (nothing,))
+        if has_errors(read.diagnostics):
+            raise InvalidInputError(read.diagnostics)
+        if len(read.documents) != 1:
+            raise InvalidInputError([not_one(source, read.documents, "a device configuration")])
+        (root,) = read.documents
+        if not isinstance(root, YamlMapping):
+            title = "the device configuration must be keys and values"
+            raise InvalidInputError([Diagnostic(ConfigCode.WRONG_TYPE, title, root.span)])
         converted, found = convert_device_configuration(source, root, self.profile)
         if converted is None:
             raise InvalidInputError(found)
         return converted.text, converted.package, found
-
-
-_EMPTY: Final = "the device configuration is empty"
 
 
 def node_labels(text: str) -> Mapping[str, str]:

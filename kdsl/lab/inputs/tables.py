@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ MAX_DOCUMENT: Final = 2**30
 
 JSON_SUFFIXES: Final = (".json", ".jsonl", ".ndjson")
 EVERY: Final = "*"
+_DELIMITERS: Final = ",;\t|"
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 
@@ -204,7 +206,9 @@ def _place(table: Table, column: Column, header: Sequence[str], found: list[Diag
     help_ = did_you_mean(column.source, header) if count == 0 else ("give each column a name of its own",)
     if not help_:
         names = ", ".join(f"`{name}`" for name in header[:20])
-        help_ = (f"its columns: {names}{', …' if len(header) > 20 else ''}",)
+        other = next((each for each in _DELIMITERS if len(header) == 1 and each in header[0]), None)
+        cure = () if other is None else (f"write `delimiter: {json.dumps(other)}` if it parts the columns",)
+        help_ = (f"its columns: {names}{', …' if len(header) > 20 else ''}", *cure)
     title = f"`{table.file}` has {how} `{column.source}`"
     found.append(Diagnostic(InputCode.TRACE, title, column.span, help=help_))
     return None

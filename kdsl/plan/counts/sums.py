@@ -52,6 +52,20 @@ class DomainSums:
         """The number of domains that have a number."""
         return len(self.numbers) - 1
 
+    def by_domain(self) -> dict[str, int]:
+        """Return the sum of each domain that takes part."""
+        there = self._taking_part()
+        return {
+            domain: self.cells.item(number)
+            for domain, number in self.numbers.items()
+            if number != NO_DOMAIN and there.item(number)
+        }
+
+    def _taking_part(self) -> NDArray[np.bool_]:
+        """Return by number whether a domain takes part: only the sums tell."""
+        there: NDArray[np.bool_] = self.cells != 0
+        return there
+
     def refresh(self, column: FactColumn) -> None:
         """Add the new rows and domains of the column."""
         self.ids = column.codes
@@ -148,7 +162,7 @@ class Sums(DomainSums):
     @property
     def _domains(self) -> dict[int, int]:
         if self._domains_by_sum is None:
-            self._domains_by_sum = _counted(self.cells[self._nodes > 0])
+            self._domains_by_sum = _counted(self.cells[self._taking_part()])
         return self._domains_by_sum
 
     @property
@@ -182,6 +196,9 @@ class Sums(DomainSums):
     def domains(self) -> int:
         """The number of domains."""
         return sum(self._domains.values())
+
+    def _taking_part(self) -> NDArray[np.bool_]:
+        return self._nodes > 0
 
     def make_room(self, numbers: int) -> None:
         super().make_room(numbers)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Final
 
-from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.base.span import Source
 from kdsl.check.expressions.environment import Environment
 from kdsl.check.expressions.infer import check_expression
+from kdsl.check.lints.integer_plateau import cut_comparisons
 from kdsl.check.model.types import BOOL, INT
 from kdsl.check.views.view import load_views
 from kdsl.config.codes import ConfigCode
@@ -68,6 +69,9 @@ def _read(text: str, found: list[Diagnostic]) -> Threshold | None:
     if typed.type != BOOL:
         title = f"a threshold is true or false, this is `{typed.type}`"
         found.append(Diagnostic(ConfigCode.WRONG_TYPE, title, typed.span, help=("such as `pending > 0`",)))
+        return None
+    if cut := tuple(cut_comparisons(typed, {})):
+        found += [replace(each, severity=Severity.ERROR) for each in cut]
         return None
     evaluate = compile_expression(typed)
     problem = _never_has_a_value(evaluate)

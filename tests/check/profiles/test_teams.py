@@ -173,6 +173,14 @@ def test_two_teams_of_one_name() -> None:
     assert problem.title == "two teams are called `t`"
 
 
+def test_rights_are_for_files() -> None:
+    """Without `files` the team's files would be the platform's, which may do everything."""
+    (problem,) = _titles(a="package a\nteam t { owns true may add predicates }")
+    assert problem.title == "team `t` has rights, but no `files`"
+    assert problem.span is not None and problem.span.text == "may add predicates"
+    assert not _titles(a="package a\nteam t { owns true }")
+
+
 def test_a_team_cannot_take_the_name_of_a_platforms_profile() -> None:
     (problem,) = _check('scheduler "default-scheduler"').diagnostics
     assert problem.code == CheckCode.SCHEDULER_TAKEN

@@ -200,6 +200,7 @@ def test_places_in_lists_lead_to_the_item() -> None:
     bad = {**NODE, "metadata": {"name": "n2"}, "status": {"allocatable": {"example.com/foo": "x"}}}
     result = read_values([{"apiVersion": "v1", "kind": "List", "items": [NODE, bad, 7, {"kind": "Pod"}]}])
     assert names(result) == ["Node n1"]
+    assert result.diagnostics[-1].help == ("a Pod has `apiVersion: v1`",)
     assert places(result) == [
         ("K1108", '1: items[1].status.allocatable["example.com/foo"]'),
         ("K1105", "1: items[2]"),

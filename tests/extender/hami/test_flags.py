@@ -63,6 +63,12 @@ def test_a_node_policy_that_hami_would_take_for_binpack() -> None:
     assert result.exit_code == 2 and "'bin-pack' is not one of 'binpack', 'spread'" in result.stderr
 
 
+def test_a_lease_without_a_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("POD_NAMESPACE", raising=False)
+    result = kdsl("hami", "--device-config-file", "x.yaml", "--leader-elect", "true")
+    assert result.exit_code == 2 and "needs --leader-elect-resource-namespace" in result.stderr
+
+
 def test_a_card_policy_that_hami_would_ignore() -> None:
     assert flags.card_policies("numa,binpack") == "numa,binpack"
     result = kdsl("hami", "--device-config-file", "x.yaml", "--gpu-scheduler-policy", "numa,spred")

@@ -350,6 +350,8 @@ def test_a_missing_column_points_into_the_mapping(tmp_path: Path) -> None:
     (found,) = reading.diagnostics
     assert found.title == "`pods.csv` has no column `coures`"
     assert found.help == ("did you mean `cores`?",)
+    (other, _) = read(tmp_path, pods, pods_csv="id;cores\na;1\n").diagnostics
+    assert other.help == ("its columns: `id;cores`", 'write `delimiter: ";"` if it parts the columns')
     assert found.span is not None and found.span.text == "coures"
 
 
@@ -431,6 +433,13 @@ def test_other_files_are_no_mappings(tmp_path: Path, content: bytes) -> None:
     ended = kdsl("lab", "inspect", str(path))
     assert ended.exit_code == 2
     assert "error" in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_a_wrong_type_of_a_column_is_told_all_types(tmp_path: Path) -> None:
+    path = tmp_path / "mapping.yaml"
+    path.write_text(HEAD + "- {name: 1, file: x.csv, columns: {a: integer}}\n", encoding="utf-8")
+    said = kdsl("lab", "inspect", str(path)).stderr
+    assert "help: write it like `text` or `int` or `float?` or `bool` or `time` or `count`\n" in said
 
 
 def test_the_message_shows_the_place_in_the_mapping(tmp_path: Path) -> None:
