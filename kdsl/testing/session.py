@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from kdsl.app import Settings, hook_tables
+from kdsl.base.times import SECOND
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.objects.node import NodeFacts
@@ -42,7 +43,6 @@ from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.testing.recorded import Recorded
 
 _ALL_NODES = 100
-_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class Session:
         faults: list[Fault] = []
         with self._engine(cluster, [pod for pod, _ in arrivals]) as engine:
             for pod, second in arrivals:
-                self._clock.time = second * _SECOND
+                self._clock.time = second * SECOND
                 refused = engine.queue.add(pod)
                 if refused is not None:
                     gated[pod.key] = refused.status.message

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any, Final
 
@@ -152,12 +151,6 @@ def card_label(parts: int) -> dict[str, str]:
     if not parts:
         return {}
     return {CARDS_LABEL: "share" if parts < CARD else str(parts // CARD)}
-
-
-def created(nanoseconds: int) -> str:
-    """Return a time after the start of the trace, in whole microseconds, as `creationTimestamp`."""
-    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=nanoseconds // 1000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def models_of(value: Value) -> tuple[str, ...]:
