@@ -19,12 +19,12 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Condition, Decision, Detail
 from kdsl.cycle.engine import Engine
 from kdsl.hooks.context import NO_MANIFESTS
-from kdsl.hooks.status import Status
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.plugin import DevicesPlugin
 from kdsl.records.manifests import KeptManifests
@@ -42,18 +42,6 @@ Stopwatch = Callable[[], int]
 """Returns nanoseconds since any start: for measurements only, no decision depends on it."""
 
 NO_NODES: Mapping[str, Collection[str]] = MappingProxyType({})
-
-
-class SimulatedBinder:
-    """Accepts every binding: the pod counts as placed at once."""
-
-    def __init__(self, cluster: ClusterCache) -> None:
-        self._cluster = cluster
-
-    def bind(self, pod: PodInfo, node: str) -> Status | None:
-        assumed = self._cluster.pod(pod.key)
-        self._cluster.add_pod(assumed if assumed and assumed.node_name == node else pod.on(node))
-        return None
 
 
 class SimulatedEvictor:
@@ -194,7 +182,7 @@ def simulated_engine(
     """Yield an engine over the cluster of a workload, with a binder and an evictor in memory."""
     cluster = workload.cluster()
     evictor = SimulatedEvictor(cluster)
-    ports = SimulatedBinder(cluster), ManualClock()
+    ports = MemoryBinder(cluster), ManualClock()
     recorder = None
     if record is not None:
         recorder = DecisionRecorder(record, workload.manifests, engine_options(rules, settings), cluster.pod)
