@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, cast
 
 import click
 
@@ -166,14 +166,12 @@ def text_width() -> int:
         return PLAIN_WIDTH
 
 
-def print_diagnostics(
-    diagnostics: Iterable[Diagnostic], style: Literal["full", "concise"] = "full", to_stderr: bool = False
-) -> None:
+def print_diagnostics(diagnostics: Iterable[Diagnostic], to_stderr: bool = False) -> None:
     """Print diagnostics: to stdout if they are the answer, to stderr if they accompany one."""
     from kdsl.report.diagnostics import render
 
     stream = sys.stderr if to_stderr else sys.stdout
-    text = render(tuple(diagnostics), format=style, colour=wants_colour(stream))
+    text = render(tuple(diagnostics), colour=wants_colour(stream))
     emit(text, to_stderr, is_painted=True)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from time import perf_counter_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -73,7 +73,6 @@ def simulate(
     workload: Workload,
     settings: Settings,
     on_decision: Callable[[], None] = lambda: None,
-    stopwatch: Stopwatch = time.perf_counter_ns,
     record: Callable[[str], object] | None = None,
     attempts: int = 1,
     shows_idle_cards: bool = False,
@@ -93,11 +92,11 @@ def simulate(
     pods = {pod.key: pod for pod in workload.pending}
     with simulated_engine(rules, workload, settings, record) as (engine, cluster, evictor), settled_heap():
         summary = SummaryBuilder(requested_totals(cluster.snapshot()))
-        started = stopwatch()
+        started = perf_counter_ns()
         for decision in engine.decisions(
             workload.pending, attempts, lambda turn: Detail.FULL if turn.key in verdict_nodes else None
         ):
-            summary.observe(decision, stopwatch() - started)
+            summary.observe(decision, perf_counter_ns() - started)
             if decision.verdicts and decision.pod in verdict_nodes:
                 nodes = verdict_nodes[decision.pod]
                 kept = tuple(verdict for verdict in decision.verdicts if verdict.node in nodes)
@@ -109,7 +108,7 @@ def simulate(
             for pod in evictor.take_returned():
                 pods[pod.key] = pod
                 engine.queue.add(pod)
-            started = stopwatch()
+            started = perf_counter_ns()
         cards = _cards(rules, workload, settings, cluster.snapshot(), shows_idle_cards)
         return Simulation(decisions, summary.build(cluster.snapshot()), cards)
 

@@ -71,9 +71,9 @@ class Cures:
     is_local: bool
 
 
-def predicate_cures(rule: CheckedPredicate, fns: Fns, views: Views | None = None) -> Cures:
+def predicate_cures(rule: CheckedPredicate, fns: Fns) -> Cures:
     """Derive the events for a predicate, without those of its tightenings."""
-    views = views or load_views()
+    views = load_views()
     facts = predicate_facts(rule, views, fns)
     patterns = _patterns(facts, rule.reads, views)
     if rule.narrow is not None:
@@ -83,9 +83,9 @@ def predicate_cures(rule: CheckedPredicate, fns: Fns, views: Views | None = None
     return Cures(patterns, is_local)
 
 
-def queue_cures(rule: CheckedQueue, fns: Fns, views: Views | None = None) -> Cures:
+def queue_cures(rule: CheckedQueue, fns: Fns) -> Cures:
     """Derive the events that can admit a gated pod to the queue."""
-    views = views or load_views()
+    views = load_views()
     finder = FactFinder(views, fns, rule.scope)
     for each in rule.lets:
         finder.let(each.variable, each.value)

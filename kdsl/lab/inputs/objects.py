@@ -91,13 +91,15 @@ def whole(value: Value, place: str) -> str:
     return amount(value, place)
 
 
-def card_parts(value: Value, place: str = "cards") -> int:
+def card_parts(value: Value) -> int:
     """Return the parts for a number of cards: below 1 a share of one card, else whole cards."""
     if not 0 <= value <= MAX_CARDS:
-        raise RowError(place, f"{value} is not a number of cards from 0 to {MAX_CARDS}", "no number of cards")
+        raise RowError(
+            "cards", f"{value} is not a number of cards from 0 to {MAX_CARDS}", "no number of cards"
+        )
     if value >= 1 and value != int(value):
         title = f"{value} cards: a pod has a share of one card, or whole cards"
-        raise RowError(place, title, "more than one card, and not whole cards")
+        raise RowError("cards", title, "more than one card, and not whole cards")
     parts: int = ceil(round(value * CARD, 6))
     return parts
 
