@@ -14,8 +14,7 @@ from typing import Any, Final
 from kdsl.base.events import EVERYTHING, EventPattern, Resource, merged, read_pattern
 from kdsl.check.analyses.facts import Direction, Fact, FactFinder, FieldOwner, predicate_facts
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedQueue, Fns
-from kdsl.check.views.data_files import read_views_file
-from kdsl.check.views.view import Views, load_views
+from kdsl.check.views.view import Views, load_views, read_views_file
 
 Patterns = tuple[EventPattern, ...]
 
