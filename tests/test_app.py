@@ -16,6 +16,7 @@ from kdsl.base.span import Source
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.config.codes import ConfigCode
 from kdsl.config.configuration import KdslConfiguration, Limits, load_configuration, read_configuration
 from kdsl.configured import check_configuration, check_loaded
@@ -25,7 +26,6 @@ from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.plan.router import ProfileRouter
 from kdsl.rulebook import texts
-from kdsl.sim.run import SimulatedBinder
 
 ROOT = Path(__file__).parent.parent
 TEAM = """kdsl 1
@@ -53,7 +53,7 @@ def rules(tmp_path: Path) -> RuleSet:
 
 def engine(rules: RuleSet, settings: Settings) -> Engine:
     cluster = ClusterCache()
-    return build_engine(rules, cluster, SimulatedBinder(cluster), ManualClock(), settings)
+    return build_engine(rules, cluster, MemoryBinder(cluster), ManualClock(), settings)
 
 
 def outcomes(engine: Engine, *schedulers: str) -> list[tuple[str, Outcome]]:
@@ -200,7 +200,7 @@ def test_plugins_of_the_shipped_profile_take_part_where_it_places_them(tmp_path:
     )
     (tmp_path / "team.kdsl").write_text(f"{TEAM}\n{without}")
     cluster = ClusterCache()
-    context = PluginContext(SimulatedBinder(cluster), ManualClock(), WaitingPods[Any]())
+    context = PluginContext(MemoryBinder(cluster), ManualClock(), WaitingPods[Any]())
     # A configuration that lists plugins of its own need not list these.
     tables = hook_tables(checked(tmp_path), context, Settings(plugins={"default-binder": {}}))
     found = {table.profile: dict(table.reserves) for table in tables}

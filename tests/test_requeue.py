@@ -14,11 +14,11 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.workers import Workers
-from kdsl.sim.run import SimulatedBinder
 
 from tests.plan.lab import rules
 
@@ -134,7 +134,7 @@ def test_a_pod_that_fits_is_never_left_asleep(
     for facts in nodes:
         cluster.add_node(facts)
     cheap = Settings(plugins={"default-binder": {}})
-    with build_engine(rules(text), cluster, SimulatedBinder(cluster), ManualClock(), cheap) as engine:
+    with build_engine(rules(text), cluster, MemoryBinder(cluster), ManualClock(), cheap) as engine:
         for step in steps:
             take(step, cluster, engine)
             for key in engine.queue.unschedulable:

@@ -194,7 +194,7 @@ def files_below(
 
     Errors and refusals are added to `problems`, with the path as `filename`.
     """
-    search = _Search(wants, skips)
+    search = _FileSearch(wants, skips)
     if not search.run(folder):
         problems.append(RefusedError(Refusal.TOO_MANY, folder))
         return []
@@ -212,7 +212,7 @@ class _Folder:
 
 
 @dataclass(slots=True)
-class _Search:
+class _FileSearch:
     """A walk through a folder. It follows links last, so that a file gets the name that is no link."""
 
     wants: Callable[[str], bool]

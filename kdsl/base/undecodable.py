@@ -1,4 +1,4 @@
-"""Inputs that are not text, or not allowed as YAML: where the first wrong character is."""
+"""Inputs that are not text or not JSON: where the first wrong character is."""
 
 from __future__ import annotations
 
@@ -11,14 +11,6 @@ _LONE_SURROGATE: Final = re.compile(
     rb"(?<!\\)(?:\\\\)*"
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-)
-# The messages of libyaml and PyYAML for a line whose indentation fits no block.
-_INDENT_PROBLEMS: Final = frozenset(
-    {
-        "did not find expected key",
-        "did not find expected '-' indicator",
-        "mapping values are not allowed in this context",
-    }
 )
 _PATH: Final = re.compile(r" - at `.*`$")
 
@@ -48,20 +40,3 @@ def json_mistake(data: bytes, error: Exception) -> str:
     if "truncated" in text:
         return "it ends within a value"
     return text[:1].lower() + text[1:]
-
-
-def yaml_mistake(text: str, at: int, problem: str) -> tuple[str, tuple[str, ...]]:
-    """Return why text is not YAML, of a reader's message and its place, and how to mend it."""
-    if text[at : at + 1] == "\t":
-        return "a tab cannot indent a line", ("indent with spaces",)
-    is_indentation = problem in _INDENT_PROBLEMS
-    return problem, ("is this line indented as far as the lines it belongs to?",) if is_indentation else ()
-
-
-def forbidden_at(text: str, error: Exception) -> int:
-    """Return the place of the character for which a YAML reader refuses a text; 0 if the error is about none.
-
-    libyaml's own place counts bytes.
-    """
-    character = getattr(error, "character", "")
-    return max(text.find(chr(character) if isinstance(character, int) else character), 0)

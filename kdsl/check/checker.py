@@ -62,14 +62,12 @@ class CheckResult:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def check_program(
-    program: Program, views: Views | None = None, externals: Externals = NO_EXTERNALS
-) -> CheckResult:
-    """Check a program against the views of a Kubernetes minor; the default is the newest.
+def check_program(program: Program, externals: Externals = NO_EXTERNALS) -> CheckResult:
+    """Check a program against the views of the newest Kubernetes minor.
 
     The program's rules may use `externals`: the rules, functions and fields of installed plugins.
     """
-    run = _Check(program, views or load_views(), externals)
+    run = _Check(program, load_views(), externals)
     profiles = run.check()
     diagnostics = tuple(sorted(run.diagnostics, key=_in_order(program)))
     if has_errors(diagnostics):

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, cast
 
 import click
 
@@ -166,9 +166,7 @@ def text_width() -> int:
         return PLAIN_WIDTH
 
 
-def print_diagnostics(
-    diagnostics: Iterable[Diagnostic], style: Literal["full", "concise"] = "full", to_stderr: bool = False
-) -> None:
+def print_diagnostics(diagnostics: Iterable[Diagnostic], to_stderr: bool = False) -> None:
     """Print diagnostics: to stdout if they are the answer, to stderr if they accompany one.
 
     Their fixes have no marks, which stand for `--fix`: `kdsl check` and `kdsl lint` print findings.
@@ -176,8 +174,7 @@ def print_diagnostics(
     from kdsl.report.diagnostics import render
 
     stream = sys.stderr if to_stderr else sys.stdout
-    found = [each.without_fixes() for each in diagnostics]
-    text = render(found, format=style, colour=wants_colour(stream))
+    text = render([each.without_fixes() for each in diagnostics], colour=wants_colour(stream))
     emit(text, to_stderr, is_painted=True)
 
 

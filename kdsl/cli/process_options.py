@@ -12,6 +12,7 @@ import click
 
 from kdsl import __version__
 from kdsl.base.errors import InvalidInputError
+from kdsl.base.times import SECOND, parse_duration
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import print_diagnostics
 
@@ -30,16 +31,13 @@ class SecondsType(click.ParamType[float]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from kdsl.eval.functions.times import parse_duration
-        from kdsl.eval.values import SECOND, EvalError
-
         try:
             return float(value)
         except ValueError:
             pass
         try:
-            return parse_duration(value).ns / SECOND
-        except EvalError:
+            return parse_duration(value) / SECOND
+        except ValueError:
             self.fail(f"`{value}` is no duration such as 15s or 1m30s", param, ctx)
 
 

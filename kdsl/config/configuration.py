@@ -17,6 +17,7 @@ from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.errors import reason_of
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source, Span
+from kdsl.base.times import SECOND, parse_duration
 from kdsl.base.undecodable import undecodable
 from kdsl.config.codes import ConfigCode
 from kdsl.config.documents import not_one
@@ -68,8 +69,8 @@ class Limits:
     profile_cost: int | None = None
     node_steps: int = 20_000
     pod_steps: int = 1_000_000
-    slow_hook: int = 10**9
-    hook: int = 30 * 10**9
+    slow_hook: int = SECOND
+    hook: int = 30 * SECOND
     rule_steps: int = 8_000_000
     profile_steps: int = 20_000_000
 
@@ -246,17 +247,8 @@ def _configuration(root: YamlNode, folder: Path) -> KdslConfiguration:
     )
 
 
-_UNITS: Final = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
-
-
 def _backoff(values: Mapping[str, str], span: Span) -> ConfiguredBackoff:
-    return ConfiguredBackoff(_nanoseconds(values["initial"]), _nanoseconds(values["max"]), span)
-
-
-def _nanoseconds(text: str) -> int:
-    """Convert a duration that fits the schema, a whole number and a unit, to nanoseconds."""
-    number = text.rstrip("hms")
-    return int(number) * _UNITS[text.removeprefix(number)]
+    return ConfiguredBackoff(parse_duration(values["initial"]), parse_duration(values["max"]), span)
 
 
 def _odd_backoff(backoff: ConfiguredBackoff | None) -> Iterator[Diagnostic]:
@@ -279,7 +271,7 @@ def _limits(values: Mapping[str, Any]) -> Limits:
     }
     return Limits(
         **{
-            keys[key]: _nanoseconds(value) if isinstance(value, str) else int(value)
+            keys[key]: parse_duration(value) if isinstance(value, str) else int(value)
             for key, value in values.items()
         }
     )

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from kdsl.base.clock import Clock
 from kdsl.base.events import Action, Resource
+from kdsl.base.times import SECOND
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent, pending_pod_event
 from kdsl.cycle.event_labels import event_label
@@ -31,7 +32,6 @@ from kdsl.cycle.waking import Urgency, urgency_of
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Backoff, QueuedPod
 
-SECOND = 10**9
 FLUSH_EVERY = 30 * SECOND
 MAX_ASLEEP = 5 * 60 * SECOND
 """The interval of the search for pods that no event has woken, and their longest sleep. It is a safety net:

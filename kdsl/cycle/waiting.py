@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kdsl.base.clock import go_duration
+from kdsl.base.times import go_duration
 from kdsl.hooks.status import Code, Status
 
 T = TypeVar("T")

@@ -31,6 +31,7 @@ from kdsl.base.quantity import Quantity
 from kdsl.base.reasons import shortened
 from kdsl.base.resources import Resources
 from kdsl.base.semver import Semver
+from kdsl.base.times import DURATION_MAX, DURATION_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN
 from kdsl.check.model.types import Type
 
 Text = TypeVar("Text", str, bytes)
@@ -39,9 +40,6 @@ Value = Any
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 UINT_MAX = 2**64 - 1
-SECOND = 1_000_000_000
-TIMESTAMP_MIN, TIMESTAMP_MAX = -62_135_596_800 * SECOND, 253_402_300_800 * SECOND - 1
-"""Years 1 to 9999, in nanoseconds."""
 
 MAX_TEXT = 1 << 20
 """The most characters or bytes of one value; a longer result is an error."""
@@ -250,7 +248,7 @@ def checked_uint(value: int) -> UInt:
 
 
 def checked_duration(ns: int) -> Duration:
-    if INT_MIN <= ns <= INT_MAX:
+    if DURATION_MIN <= ns <= DURATION_MAX:
         return Duration(ns)
     raise EvalError("duration out of range")
 

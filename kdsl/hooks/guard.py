@@ -18,13 +18,13 @@ from msgspec import Struct
 from kdsl.base.containment import ForeignError, contain
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.threads import THREADS, Threads
+from kdsl.base.times import SECOND
 from kdsl.hooks.codes import PluginCode
 
 Hook = Callable[..., Any]
 Stopwatch = Callable[[], int]
 """Returns nanoseconds from an arbitrary start."""
 
-SECOND: Final = 10**9
 CHANGING: Final = frozenset(
     ("add_pod", "remove_pod", "reserve", "unreserve", "permit", "pre_bind", "bind", "post_bind")
 )

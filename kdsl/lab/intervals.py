@@ -32,7 +32,7 @@ class Interval:
         return None if self.half is None else self.mean + self.half
 
 
-def interval_of(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Interval | None:
+def interval_of(values: Iterable[float | None]) -> Interval | None:
     """Return the mean of values with its two-sided confidence interval; None without values.
 
     The interval is mean ± t·s/√n, with the standard deviation s of the sample (n - 1) and the quantile t of
@@ -47,7 +47,7 @@ def interval_of(values: Iterable[float | None], confidence: float = CONFIDENCE) 
     half = None
     if count > 1:
         deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / (count - 1))
-        half = t_quantile((1 + confidence) / 2, count - 1) * deviation / math.sqrt(count)
+        half = t_quantile((1 + CONFIDENCE) / 2, count - 1) * deviation / math.sqrt(count)
     return Interval(count, mean, min(known), max(known), half)
 
 

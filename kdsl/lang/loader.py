@@ -18,7 +18,7 @@ from kdsl.base.diagnostic import Diagnostic, Label, suggest
 from kdsl.base.disk_cache import disk_cache
 from kdsl.base.span import Source
 from kdsl.lang.codes import LangCode
-from kdsl.lang.discovery import NO_DRAFTS, Drafts, read_library, read_sources
+from kdsl.lang.discovery import read_library, read_sources
 from kdsl.lang.parser import ParseResult
 from kdsl.lang.program import LoadResult, alias_of, has_teams, imported_by, program_of
 from kdsl.lang.tree import Declaration, File, Import
@@ -27,19 +27,15 @@ from kdsl.lang.twin import API_VERSION, is_twin
 from kdsl.lang.twin_table import PACKAGE
 
 
-def load_rules(
-    paths: Sequence[Path | str],
-    drafts: Drafts = NO_DRAFTS,
-    library: Sequence[Path | str] = (),
-) -> LoadResult:
+def load_rules(paths: Sequence[Path | str], library: Sequence[Path | str] = ()) -> LoadResult:
     """Load the rule files of the paths (see `find_rule_files`), in both forms. A file that cannot be read
     becomes a diagnostic.
 
     Imported packages that are not among them are taken from the libraries; other packages of libraries are
     not loaded. Each path of `library` is one library. A package never combines files of two libraries.
     """
-    sources, problems = read_sources(paths, drafts)
-    loaded = load_sources(sources, lambda: [read_library(path, drafts) for path in library])
+    sources, problems = read_sources(paths)
+    loaded = load_sources(sources, lambda: [read_library(path) for path in library])
     return LoadResult(loaded.program, (*problems, *loaded.diagnostics))
 
 

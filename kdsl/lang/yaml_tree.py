@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Final, Protocol
+from typing import Final
 
 import yaml
 
 from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Source, Span
-from kdsl.base.undecodable import forbidden_at, yaml_mistake
+from kdsl.base.yaml_text import problem_of, yaml_events
 from kdsl.lang.codes import LangCode
 
 MAX_LENGTH: Final = 1 << 20
@@ -160,11 +161,6 @@ def is_number_out_of_range(text: str) -> bool:
 # ---- building ----------------------------------------------------------------------------------------------
 
 
-class _Events(Protocol):
-    def check_event(self) -> bool: ...
-    def get_event(self) -> yaml.Event: ...
-
-
 @dataclass(slots=True)
 class _Open:
     """A collection under construction. `weight` counts the values in it, aliases expanded."""
@@ -193,13 +189,9 @@ class _Builder:
         self._values = 0
 
     def read(self) -> None:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        events: _Events = loader(self._source.text)
-        try:
-            while events.check_event():
-                self._take(events.get_event())
-        except _TooLarge:
-            return
+        with suppress(_TooLarge):
+            for event in yaml_events(self._source.text):
+                self._take(event)
 
     def _take(self, event: yaml.Event) -> None:
         span = self._span(event)
@@ -296,12 +288,9 @@ class _Builder:
 
 
 def _not_yaml(source: Source, error: yaml.YAMLError) -> Diagnostic:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
-    at = min(mark.index if mark is not None else forbidden_at(source.text, error), len(source.text))
-    reason, help_ = yaml_mistake(source.text, at, problem)
-    span = Span(source, at, min(at + 1, len(source.text)))
-    return Diagnostic(LangCode.YAML_SYNTAX, f"this is not YAML: {reason}", span, help=help_)
+    found = problem_of(source.text, error)
+    span = Span(source, found.at, min(found.at + 1, len(source.text)))
+    return Diagnostic(LangCode.YAML_SYNTAX, f"this is not YAML: {found.reason}", span, help=found.help)
 
 
 # ---- places inside scalars ---------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ from typing import Any, Final
 from msgspec.json import encode
 
 from kdsl.base.frozen_map import NO_STRINGS
+from kdsl.base.times import to_microseconds, to_seconds
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.storage.claims import SELECTED_NODE
 from kdsl.cluster.storage.volume_plan import BOUND_BY_CONTROLLER
 from kdsl.live.events import Event, EventsApi
-from kdsl.live.timestamps import to_microseconds, to_seconds
 
 _ESCAPES: Final = tuple((each.encode(), f"\\u{ord(each):04x}".encode()) for each in "<>&\u2028\u2029")
 

@@ -143,11 +143,14 @@ def read_frame(line: bytes) -> WatchFrame:
 
 
 def read_page(body: bytes) -> Page:
-    """Read a list; raise MalformedError."""
+    """Read a list; raise MalformedError, also for other JSON, as of a proxy: every list has a version."""
     try:
-        return _page.decode(body)
+        page = _page.decode(body)
     except UNREADABLE as error:
         raise MalformedError(str(error)) from None
+    if not page.metadata.resource_version:
+        raise MalformedError("it has no resourceVersion")
+    return page
 
 
 def read_bookmark(raw: Raw | bytes) -> Bookmark:

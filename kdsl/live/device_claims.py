@@ -15,6 +15,7 @@ from msgspec.json import encode
 
 from kdsl.base.clock import Clock
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.times import to_seconds
 from kdsl.cluster.api.device_objects import Allocation, ResourceClaim
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.decode import decode
@@ -30,7 +31,6 @@ from kdsl.live.claim_waits import Check, StoppedError, Waits
 from kdsl.live.lanes import Lane
 from kdsl.live.outcomes import Done, Refused, Result, message_of
 from kdsl.live.retries import repeated, updated
-from kdsl.live.timestamps import to_seconds
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 _OF_ALLOCATION: Final = ("allocation", "reservedFor", "devices")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kdsl.base.clock import Clock
+from kdsl.base.times import to_seconds
 from kdsl.base.visible import visible
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Condition
@@ -28,7 +29,6 @@ from kdsl.live.outcomes import Done, Refused, Result
 from kdsl.live.recorder import EventRecorder
 from kdsl.live.reporter import Reporter
 from kdsl.live.retries import repeated
-from kdsl.live.timestamps import to_seconds
 from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcome
 
 AT_ONCE: Final = 16

@@ -24,6 +24,7 @@ from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.bindings import Reserved
 from kdsl.cycle.decision import Condition
@@ -36,7 +37,6 @@ from kdsl.explain.inspection import Inspection
 from kdsl.explain.supposed import parse_changes, without_effect
 from kdsl.explain.turn import Turns
 from kdsl.hooks.context import Manifests, PluginContext
-from kdsl.hooks.status import Status
 from kdsl.live.known import KnownObjects
 from kdsl.live.ports import PortManifests
 from kdsl.live.questions import Explained, Question, ReportForm, TooManyError
@@ -170,21 +170,16 @@ class _Beside:
     def __init__(self, made: Scheduler, manifests: Manifests) -> None:
         self.origin = made
         self._cluster = ClusterCache()
+        self._binder = MemoryBinder(self._cluster)
         self._volumes, self._annotations = MemoryVolumes(self._cluster), MemoryAnnotations(self._cluster)
         self._clock = ManualClock()
         self._waiting: WaitingPods[Reserved] = WaitingPods()
         self._claims = MemoryClaims(self._cluster)
         ports = self._volumes, self._annotations, manifests
         context = PluginContext(
-            self, self._clock, self._waiting, *ports, claims=self._claims, conditions=CelConditions()
+            self._binder, self._clock, self._waiting, *ports, claims=self._claims, conditions=CelConditions()
         )
         self._made = build_scheduler(made.rules, context, made.settings)
-
-    def bind(self, pod: PodInfo, node: str) -> Status | None:
-        """Accept a binding: the pod counts as placed in the copy."""
-        assumed = self._cluster.pod(pod.key)
-        self._cluster.add_pod(assumed if assumed and assumed.node_name == node else pod.on(node))
-        return None
 
     def evict(self, victim: PodInfo, condition: Condition, preemptor: PodInfo) -> None:
         """Remove a victim from the copy."""
@@ -250,7 +245,7 @@ class _Beside:
     def _use(self, cluster: ClusterCache) -> None:
         self._cluster = cluster
         self._claims.use(cluster)
-        self._volumes.cluster = self._annotations.cluster = cluster
+        self._binder.cluster = self._volumes.cluster = self._annotations.cluster = cluster
 
 
 def _suppose(

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from kdsl.base.clock import Clock
+from kdsl.base.times import SECOND
 from kdsl.base.visible import visible
 from kdsl.hooks.context import NodeAnnotator
 from kdsl.live.known import KnownObjects
 from kdsl.plan.devices.handshakes import PERIOD, Handshakes
 from kdsl.plan.devices.inventories import Inventories
 
-_SECOND: Final = 10**9
 _LOG: Final = logging.getLogger(__name__)
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -47,7 +47,7 @@ class HandshakeKeeper:
     async def run(self) -> None:
         """Write handshakes until cancelled. For the thread of the event loop."""
         while True:
-            await self._sleep(PERIOD / _SECOND)
+            await self._sleep(PERIOD / SECOND)
             await self.round()
 
     async def round(self) -> None:

@@ -89,9 +89,7 @@ def ping() -> str:
     return ""
 
 
-def health_paths(
-    leader: Check, shutdown: Check, synced: Check, others: Mapping[str, Check] | None = None
-) -> tuple[CheckPath, ...]:
+def health_paths(leader: Check, shutdown: Check, synced: Check) -> tuple[CheckPath, ...]:
     """Return the paths of a scheduler.
 
     `leader` fails if the lease cannot be renewed while this instance still acts as leader, `shutdown` once
@@ -100,8 +98,5 @@ def health_paths(
     return (
         CheckPath("healthz", {"leaderElection": leader}),
         CheckPath("livez", {"ping": ping}),
-        CheckPath(
-            "readyz",
-            {"leaderElection": leader, "shutdown": shutdown, "sched-handler-sync": synced, **(others or {})},
-        ),
+        CheckPath("readyz", {"leaderElection": leader, "shutdown": shutdown, "sched-handler-sync": synced}),
     )

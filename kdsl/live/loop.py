@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 from kdsl.app import Scheduler
 from kdsl.base.clock import Clock
+from kdsl.base.times import SECOND
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.bindings import BindingEnd, BindingResult
@@ -30,7 +31,6 @@ from kdsl.live.inbox import Inbox
 from kdsl.live.outlets import Outlets
 from kdsl.live.ports import Victims
 
-SECOND: Final = 10**9
 CHANGES_AT_ONCE: Final = 2_000
 DECISIONS_AT_ONCE: Final = 64
 """The most changes, and then the most decisions, of one turn."""

@@ -215,9 +215,9 @@ class Reflector:
             try:
                 page = read_page(answer.body)
             except MalformedError as error:
-                raise _FailedError(Trouble.MALFORMED, f"the list: {error}", _Next.LIST) from None
-            if not page.metadata.resource_version:
-                raise _FailedError(Trouble.MALFORMED, "the list has no resourceVersion", _Next.LIST)
+                raise _FailedError(
+                    Trouble.MALFORMED, f"the list cannot be read: {error}", _Next.LIST
+                ) from None
             await self._collect_page(page.items or (), collected)
             if not page.metadata.continue_:
                 break

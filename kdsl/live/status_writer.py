@@ -15,6 +15,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kdsl.base.clock import Clock
+from kdsl.base.times import to_seconds
 from kdsl.base.visible import visible
 from kdsl.live.api import Api, SeenPod
 from kdsl.live.changes import LivePod
@@ -22,7 +23,6 @@ from kdsl.live.conditions import StatusWish, bound_patch, patch_for, whole_patch
 from kdsl.live.doorbell import Crew, Doorbell
 from kdsl.live.outcomes import Done, Lost, Refused, Result
 from kdsl.live.retries import repeated
-from kdsl.live.timestamps import to_seconds
 from kdsl.live.versions import is_older
 from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcome
 

@@ -24,9 +24,9 @@ class Certificates:
     key: bytes
 
 
-def make_certificates(now: datetime | None = None) -> Certificates:
+def make_certificates() -> Certificates:
     """Make a new authority and a certificate for 127.0.0.1, ::1 and localhost; valid for 30 days."""
-    start = (now or datetime.now(UTC)) - timedelta(minutes=5)
+    start = datetime.now(UTC) - timedelta(minutes=5)
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = _name("kdsl sandbox authority")
     authority = _sign(

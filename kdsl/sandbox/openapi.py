@@ -28,6 +28,13 @@ _PLAIN: Final[dict[JsonShape, Json]] = {
 }
 
 
+INFO: Final = {"title": "kdsl sandbox", "version": "v1.36.0"}
+IDENTITY: Final = "x-kubernetes-group-version-kind"
+"""The key of the group, version and kind of an operation or schema."""
+PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
+"""The parameters of writes."""
+
+
 def _path(group: str, version: str) -> str:
     return f"apis/{group}/{version}" if group else f"api/{version}"
 
@@ -55,39 +62,38 @@ def schema_document(path: str) -> bytes | None:
         name = f"io.k8s.api.{resource.group.split('.')[0] or 'core'}.{resource.version}.{resource.kind}"
         schemas[name] = {
             **_schema(schema_of(resource)),
-            "x-kubernetes-group-version-kind": [_identity(resource)],
+            IDENTITY: [identity(resource)],
         }
         if resource.plural not in VIRTUAL:
-            paths[_object_path(path, resource)] = {"patch": _operation("patch", resource)}
-            paths[_collection_path(path, resource)] = {"post": _operation("post", resource)}
-    info = {"title": "kdsl sandbox", "version": "v1.36.0"}
-    return encode({"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}})
+            paths[object_path(resource)] = {"patch": _operation("patch", resource)}
+            paths[_collection_path(resource)] = {"post": _operation("post", resource)}
+    return encode({"openapi": "3.0.0", "info": INFO, "paths": paths, "components": {"schemas": schemas}})
 
 
-def _collection_path(path: str, resource: Resource) -> str:
+def _collection_path(resource: Resource) -> str:
     inner = "/namespaces/{namespace}" if resource.is_namespaced else ""
-    return f"/{path}{inner}/{resource.plural}"
+    return f"/{_path(resource.group, resource.version)}{inner}/{resource.plural}"
 
 
-def _object_path(path: str, resource: Resource) -> str:
-    return f"{_collection_path(path, resource)}/{{name}}"
+def object_path(resource: Resource) -> str:
+    """Return the path of the objects of a resource, with their names in braces."""
+    return f"{_collection_path(resource)}/{{name}}"
 
 
-def _identity(resource: Resource) -> Json:
+def identity(resource: Resource) -> Json:
+    """Return the group, version and kind of a resource."""
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
 def _operation(action: str, resource: Resource) -> Json:
-    names = ("dryRun", "fieldManager", "fieldValidation")
-    parameters: list[Json] = [
-        {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}} for name in names
-    ]
+    schema = {"type": "string", "uniqueItems": True}
+    parameters: list[Json] = [{"name": name, "in": "query", "schema": schema} for name in PARAMETERS]
     return {
         "operationId": f"{action}{resource.kind}",
         "parameters": parameters,
         "responses": {"200": {"description": "OK"}},
         "x-kubernetes-action": action,
-        "x-kubernetes-group-version-kind": _identity(resource),
+        IDENTITY: identity(resource),
     }
 
 

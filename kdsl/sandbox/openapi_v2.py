@@ -10,12 +10,11 @@ from functools import cache
 from typing import Final
 
 from kdsl.sandbox.errors import Json
+from kdsl.sandbox.openapi import IDENTITY, INFO, PARAMETERS, identity, object_path
 from kdsl.sandbox.resources import RESOURCES, VIRTUAL, Resource
 from kdsl.sandbox.store import encode
 
 MEDIA: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-_IDENTITY: Final = "x-kubernetes-group-version-kind"
-_PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
 
 
 def wants_protobuf(accept: str) -> bool:
@@ -28,52 +27,34 @@ def as_json() -> bytes:
     """Return the document as JSON."""
     paths: Json = {}
     for path, resource in _paths():
-        parameters = [{"name": name, "in": "query", "type": "string"} for name in _PARAMETERS]
+        parameters = [{"name": name, "in": "query", "type": "string"} for name in PARAMETERS]
         responses = {"200": {"description": "OK"}}
-        patch = {"parameters": parameters, "responses": responses, _IDENTITY: _identity(resource)}
+        patch = {"parameters": parameters, "responses": responses, IDENTITY: identity(resource)}
         paths[path] = {"patch": patch}
-    return encode({"swagger": "2.0", "info": _INFO, "paths": paths})
+    return encode({"swagger": "2.0", "info": INFO, "paths": paths})
 
 
 @cache
 def as_protobuf() -> bytes:
     """Return the document in protobuf. The numbers are the field numbers of its messages."""
-    info = _text(1, _INFO["title"]) + _text(2, _INFO["version"])
+    info = _text(1, INFO["title"]) + _text(2, INFO["version"])
     paths = b"".join(
         _part(2, _text(1, path) + _part(2, _part(8, _operation(resource)))) for path, resource in _paths()
     )
     return _text(1, "2.0") + _part(2, info) + _part(8, paths)
 
 
-_INFO: Final = {"title": "kdsl sandbox", "version": "v1.36.0"}
-
-
 def _paths() -> list[tuple[str, Resource]]:
-    return [
-        (
-            f"{'/apis' if item.group else '/api'}/{item.api_version}{_inside(item)}/{item.plural}/{{name}}",
-            item,
-        )
-        for item in RESOURCES
-        if item.plural not in VIRTUAL
-    ]
-
-
-def _inside(resource: Resource) -> str:
-    return "/namespaces/{namespace}" if resource.is_namespaced else ""
-
-
-def _identity(resource: Resource) -> Json:
-    return {"group": resource.group, "kind": resource.kind, "version": resource.version}
+    return [(object_path(item), item) for item in RESOURCES if item.plural not in VIRTUAL]
 
 
 def _operation(resource: Resource) -> bytes:
     parameters = b"".join(
         _part(8, _part(1, _part(2, _part(3, _text(2, "query") + _text(4, name) + _text(6, "string")))))
-        for name in _PARAMETERS
+        for name in PARAMETERS
     )
-    identity = "".join(f'{name}: "{value}"\n' for name, value in _identity(resource).items())
-    return parameters + _part(13, _text(1, _IDENTITY) + _part(2, _text(2, identity)))
+    words = "".join(f'{name}: "{value}"\n' for name, value in sorted(identity(resource).items()))
+    return parameters + _part(13, _text(1, IDENTITY) + _part(2, _text(2, words)))
 
 
 def _text(number: int, text: str) -> bytes:

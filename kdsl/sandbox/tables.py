@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
+from kdsl.base.yaml_text import read_data_file
 from kdsl.sandbox.call import AnswerForm, SandboxState
 from kdsl.sandbox.errors import Json
 from kdsl.sandbox.events_form import from_core, is_converted
@@ -66,7 +65,7 @@ def _row(resource: Resource, version: Version, form: AnswerForm, include: str, n
 @cache
 def columns(collection: str) -> list[Json]:
     """Return the column definitions of a collection's Tables."""
-    data: Json = yaml.safe_load(_COLUMNS.read_text(encoding="utf-8"))
+    data: Json = read_data_file(_COLUMNS)
     listed: list[Json] = data[collection if collection in data else "other"]
     return [
         {

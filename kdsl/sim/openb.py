@@ -19,6 +19,7 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.frozen_map import FrozenMap, freeze
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import CPU, MEMORY, PODS, Resources
+from kdsl.base.times import SECOND
 from kdsl.cluster.api.names import is_dns_subdomain, is_label_value
 from kdsl.cluster.api.objects import NodeSelectorRequirement, NodeSelectorSpec, NodeSelectorTerm
 from kdsl.cluster.devices.pods import DeviceContainer
@@ -41,7 +42,6 @@ NAMESPACE: Final = "openb"
 CONTAINER: Final = "main"
 
 _MIB: Final = 2**20
-_SECOND: Final = 10**9
 _CARD: Final = 1000
 _LARGEST: Final = 2**32
 NODE_COLUMNS: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
@@ -204,7 +204,7 @@ def _pod(row: Row) -> PodInfo:
         row.number("num_gpu", 1024) * row.number("gpu_milli", _CARD),
         models_of(row),
         _labels(QOS_LABEL, qos),
-        row.number("creation_time") * _SECOND,
+        row.number("creation_time") * SECOND,
     )
 
 

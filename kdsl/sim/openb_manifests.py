@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
 from kdsl.base.resources import CPU, MEMORY, Resources
+from kdsl.base.times import to_seconds
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import Manifest
 from kdsl.records.manifests import ObjectId
 from kdsl.sim.openb import CONTAINER
-
-_SECOND = 10**9
 
 
 def openb_manifests(nodes: Iterable[NodeFacts], pods: Iterable[PodInfo]) -> dict[ObjectId, Manifest]:
@@ -36,7 +34,6 @@ def _node(node: NodeFacts) -> Manifest:
 
 
 def _pod(pod: PodInfo) -> Manifest:
-    created = datetime.fromtimestamp(pod.created_at // _SECOND, UTC)
     spec: Manifest = {"containers": [{"name": CONTAINER, "resources": {"requests": _amounts(pod.requests)}}]}
     if pod.required_node_affinity is not None:
         terms = [
@@ -59,7 +56,7 @@ def _pod(pod: PodInfo) -> Manifest:
             "uid": pod.uid,
             "labels": dict(pod.labels),
             "annotations": dict(pod.annotations),
-            "creationTimestamp": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "creationTimestamp": to_seconds(pod.created_at),
         },
         "spec": spec,
     }

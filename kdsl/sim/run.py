@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from time import perf_counter_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,12 +19,12 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Condition, Decision, Detail
 from kdsl.cycle.engine import Engine
 from kdsl.hooks.context import NO_MANIFESTS
-from kdsl.hooks.status import Status
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.plugin import DevicesPlugin
 from kdsl.records.manifests import KeptManifests
@@ -42,18 +42,6 @@ Stopwatch = Callable[[], int]
 """Returns nanoseconds since any start: for measurements only, no decision depends on it."""
 
 NO_NODES: Mapping[str, Collection[str]] = MappingProxyType({})
-
-
-class SimulatedBinder:
-    """Accepts every binding: the pod counts as placed at once."""
-
-    def __init__(self, cluster: ClusterCache) -> None:
-        self._cluster = cluster
-
-    def bind(self, pod: PodInfo, node: str) -> Status | None:
-        assumed = self._cluster.pod(pod.key)
-        self._cluster.add_pod(assumed if assumed and assumed.node_name == node else pod.on(node))
-        return None
 
 
 class SimulatedEvictor:
@@ -85,7 +73,6 @@ def simulate(
     workload: Workload,
     settings: Settings,
     on_decision: Callable[[], None] = lambda: None,
-    stopwatch: Stopwatch = time.perf_counter_ns,
     record: Callable[[str], object] | None = None,
     attempts: int = 1,
     shows_idle_cards: bool = False,
@@ -105,11 +92,11 @@ def simulate(
     pods = {pod.key: pod for pod in workload.pending}
     with simulated_engine(rules, workload, settings, record) as (engine, cluster, evictor), settled_heap():
         summary = SummaryBuilder(requested_totals(cluster.snapshot()))
-        started = stopwatch()
+        started = perf_counter_ns()
         for decision in engine.decisions(
             workload.pending, attempts, lambda turn: Detail.FULL if turn.key in verdict_nodes else None
         ):
-            summary.observe(decision, stopwatch() - started)
+            summary.observe(decision, perf_counter_ns() - started)
             if decision.verdicts and decision.pod in verdict_nodes:
                 nodes = verdict_nodes[decision.pod]
                 kept = tuple(verdict for verdict in decision.verdicts if verdict.node in nodes)
@@ -121,7 +108,7 @@ def simulate(
             for pod in evictor.take_returned():
                 pods[pod.key] = pod
                 engine.queue.add(pod)
-            started = stopwatch()
+            started = perf_counter_ns()
         cards = _cards(rules, workload, settings, cluster.snapshot(), shows_idle_cards)
         return Simulation(decisions, summary.build(cluster.snapshot()), cards)
 
@@ -194,7 +181,7 @@ def simulated_engine(
     """Yield an engine over the cluster of a workload, with a binder and an evictor in memory."""
     cluster = workload.cluster()
     evictor = SimulatedEvictor(cluster)
-    ports = SimulatedBinder(cluster), ManualClock()
+    ports = MemoryBinder(cluster), ManualClock()
     recorder = None
     if record is not None:
         recorder = DecisionRecorder(record, workload.manifests, engine_options(rules, settings), cluster.pod)

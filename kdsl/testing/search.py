@@ -92,7 +92,7 @@ def search(
     generator = Generator(words, [focus, *each], case.fixtures, random)
     points = conditions_of(parts, files)
     owners = {key: at for at, part in enumerate(parts, start=1) for key in keys_of(part)}
-    return _Search(case, trial, generator, random, probe, points, owners, patience).run()
+    return _CounterexampleSearch(case, trial, generator, random, probe, points, owners, patience).run()
 
 
 def _read_by(profiles: Sequence[CheckedProfile]) -> list[object]:
@@ -112,7 +112,7 @@ def _read_by(profiles: Sequence[CheckedProfile]) -> list[object]:
 
 
 @dataclass(slots=True)
-class _Search:
+class _CounterexampleSearch:
     """One search. `owners` are the rules of conditions, by their number among the focuses.
 
     By outcome, `parents` are the first worlds with it, and `again` the last ones, for conditions with one

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from kdsl.app import Settings, hook_tables
+from kdsl.base.times import SECOND
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cluster.objects.node import NodeFacts
@@ -19,6 +20,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.attempt import Attempt
@@ -37,12 +39,10 @@ from kdsl.explain.cards import CardExplainer
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.faults import Fault, merged
-from kdsl.hooks.status import Status
 from kdsl.plan.compile.device_conditions import CelConditions
 from kdsl.testing.recorded import Recorded
 
 _ALL_NODES = 100
-_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +88,6 @@ class _CaseClock:
         return self.time
 
 
-class _CaseBinder:
-    """Applies every binding to the cluster of the case."""
-
-    def __init__(self) -> None:
-        self.cluster = ClusterCache()
-
-    def bind(self, pod: PodInfo, node: str) -> Status | None:
-        assumed = self.cluster.pod(pod.key)
-        self.cluster.add_pod(assumed if assumed and assumed.node_name == node else pod.on(node))
-        return None
-
-
 class Session:
     """One compiled profile with its active plugins, for one case after the other."""
 
@@ -110,7 +98,7 @@ class Session:
         plugins: Mapping[str, Mapping[str, Any]],
         probe: Probe | None = None,
     ) -> None:
-        self._binder, self._clock = _CaseBinder(), _CaseClock()
+        self._binder, self._clock = MemoryBinder(ClusterCache()), _CaseClock()
         self._waiting: WaitingPods[Any] = WaitingPods()
         self._volumes = MemoryVolumes(self._binder.cluster)
         self._annotations = MemoryAnnotations(self._binder.cluster)
@@ -162,7 +150,7 @@ class Session:
         faults: list[Fault] = []
         with self._engine(cluster, [pod for pod, _ in arrivals]) as engine:
             for pod, second in arrivals:
-                self._clock.time = second * _SECOND
+                self._clock.time = second * SECOND
                 refused = engine.queue.add(pod)
                 if refused is not None:
                     gated[pod.key] = refused.status.message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,17 +63,7 @@ def files_under_test(suite: Suite) -> list[File]:
     return [file for test in suite.tests for file in files_below(test.loaded.program.files, test.rules)]
 
 
-def run_suite(
-    suite: Suite,
-    seed: int = 0,
-    probe: Probe | None = None,
-    on_result: Callable[[CaseResult], None] = lambda result: None,
-) -> tuple[CaseResult, ...]:
-    """Run every case and pass its result to `on_result`. A `probe` watches the rules."""
+def run_suite(suite: Suite, seed: int = 0, probe: Probe | None = None) -> tuple[CaseResult, ...]:
+    """Run every case. A `probe` watches the rules."""
     runner = Runner(seed, probe)
-    results: list[CaseResult] = []
-    for test in suite.tests:
-        for case in test.cases:
-            results.append(runner.run(test, case))
-            on_result(results[-1])
-    return tuple(results)
+    return tuple([runner.run(test, case) for test in suite.tests for case in test.cases])

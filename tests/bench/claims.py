@@ -18,7 +18,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.sim.run import SimulatedBinder
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 
 from tests.bench.decisions import PROFILE
 from tests.plugins.device_manifests import (
@@ -84,7 +84,7 @@ def main(nodes: int, pods: int, unlike: bool) -> None:
     assert checked.rules is not None, checked.diagnostics
     times: list[float] = []
     placed = 0
-    ports = SimulatedBinder(cluster), ManualClock(), Settings(profile=PROFILE)
+    ports = MemoryBinder(cluster), ManualClock(), Settings(profile=PROFILE)
     with build_engine(checked.rules, cluster, *ports, claims=MemoryClaims(cluster)) as engine:
         last = time.perf_counter()
         for decision in engine.decisions(list(map(PodInfo.of, read.pods))):

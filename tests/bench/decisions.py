@@ -32,8 +32,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cycle.engine import Engine
-from kdsl.sim.run import SimulatedBinder
 
 from tests.bench import features, full, shapes, unlike_cards
 
@@ -114,7 +114,7 @@ def _prepared(
     settings = Settings(profile=PROFILES.get(shape, PROFILE))
     # Assumed pods have their cards.
     annotator = MemoryAnnotations(cluster)
-    binder, clock = SimulatedBinder(cluster), ManualClock()
+    binder, clock = MemoryBinder(cluster), ManualClock()
     engine = build_engine(checked.rules, cluster, binder, clock, settings, annotator=annotator)
     with engine, settled_heap():
         cluster.snapshot()

@@ -22,10 +22,10 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision, Detail, Outcome
 from kdsl.plan.devices.plugin import BIND_PHASE, CHOSEN_NODE
-from kdsl.sim.run import SimulatedBinder
 
 from tests.conformance.hami import NOW, STAMPS, Json, read_vectors, unpadded
 from tests.conformance.tally import differences
@@ -67,7 +67,7 @@ class Lab:
         self.engine = build_engine(
             rules,
             self.cluster,
-            SimulatedBinder(self.cluster),
+            MemoryBinder(self.cluster),
             ManualClock(NOW),
             Settings(profile=f"vectors.{profile}", detail=Detail.FULL),
             MemoryVolumes(self.cluster),

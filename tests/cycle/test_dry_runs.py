@@ -17,11 +17,11 @@ from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cycle.decision import Decision, Detail
 from kdsl.cycle.judging import Judge
 from kdsl.cycle.preemption import preempt
 from kdsl.cycle.preemption.thinned import ThinnedNodes
-from kdsl.sim.run import SimulatedBinder
 
 from kdsl_plugins.volume_binding.needs import VolumeNeeds
 from tests.plan.lab import rules
@@ -248,7 +248,7 @@ def decided(
             relate(random, each)
     cluster = ClusterCache.of(objects_of(objects))
     settings = Settings(profile=profile, seed=seed, detail=Detail.FULL)
-    with build_engine(checked, cluster, SimulatedBinder(cluster), ManualClock(), settings) as engine:
+    with build_engine(checked, cluster, MemoryBinder(cluster), ManualClock(), settings) as engine:
         pods = [PodInfo.of(each) for each in objects_of(pending)]  # type: ignore[arg-type]
         return list(engine.decisions(pods))
 
@@ -320,9 +320,7 @@ def test_dry_runs_do_not_change_the_order_of_later_faults() -> None:
     def last_faults(*pending: Json) -> object:
         cluster = ClusterCache.of(objects_of([*objects, *running]))
         settings = Settings(profile="t.p")
-        with build_engine(
-            rules(FAILING), cluster, SimulatedBinder(cluster), ManualClock(), settings
-        ) as engine:
+        with build_engine(rules(FAILING), cluster, MemoryBinder(cluster), ManualClock(), settings) as engine:
             pods = [PodInfo.of(each) for each in objects_of(pending)]  # type: ignore[arg-type]
             return list(engine.decisions(pods))[-1].faults
 
@@ -366,7 +364,7 @@ def test_volumes_are_asked_about_by_zone_and_few_times(monkeypatch: pytest.Monke
     count(VolumeNeeds, "on")
     cluster = ClusterCache.of(objects_of([*objects, bound, volume]))
     settings = Settings(profile="kubernetes.v1_36.default")
-    with build_engine(shipped(), cluster, SimulatedBinder(cluster), ManualClock(), settings) as engine:
+    with build_engine(shipped(), cluster, MemoryBinder(cluster), ManualClock(), settings) as engine:
         (waiting,) = [PodInfo.of(each) for each in objects_of([new])]  # type: ignore[arg-type]
         (decision,) = engine.decisions([waiting])
     found = cluster.snapshot().node(decision.nominated)

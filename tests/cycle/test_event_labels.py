@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from kdsl.base.clock import ManualClock
 from kdsl.base.events import Action, Resource
+from kdsl.base.times import SECOND
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.event_labels import event_label
 from kdsl.cycle.pending import NOBODY, Rejectors
-from kdsl.cycle.queue import SECOND, SchedulingQueue
+from kdsl.cycle.queue import SchedulingQueue
 from kdsl.cycle.routing import Routes
 
 

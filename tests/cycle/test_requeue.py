@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
 from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.base.times import SECOND
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.pending import NOBODY, Rejectors
-from kdsl.cycle.queue import FLUSH_EVERY, MAX_ASLEEP, SECOND, TIMEOUT, SchedulingQueue
+from kdsl.cycle.queue import FLUSH_EVERY, MAX_ASLEEP, TIMEOUT, SchedulingQueue
 from kdsl.cycle.routing import Routes
 from kdsl.hooks.specs import Backoff
 from kdsl.hooks.status import Code, Status

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.base.clock import go_duration
+from kdsl.base.times import go_duration
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.status import Code, Status
 

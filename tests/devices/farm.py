@@ -19,6 +19,7 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision, Detail
 from kdsl.cycle.engine import Engine
@@ -26,7 +27,7 @@ from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices import answers
 from kdsl.plan.devices.attempt import NodeCards
 from kdsl.plan.devices.demand import Demand
-from kdsl.sim.run import SimulatedBinder, SimulatedEvictor
+from kdsl.sim.run import SimulatedEvictor
 
 Json = dict[str, Any]
 RECORD = "hami.io/vgpu-devices-allocated"
@@ -145,7 +146,7 @@ def pod(
     return PodInfo.of(msgspec.convert(written, Pod, strict=False))
 
 
-class Moody(SimulatedBinder):
+class Moody(MemoryBinder):
     """Takes bindings while it is in the mood for it."""
 
     refuses = False

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from kdsl.base.clock import ManualClock
 from kdsl.check.model.typed import TypedExpr
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.eval.scalar import Closure
 from kdsl.hooks.context import NO_ANNOTATIONS, PluginContext
@@ -16,7 +17,6 @@ from kdsl.plan.devices.plugin import compile_devices
 from kdsl.plan.devices.section import DeviceSource
 from kdsl.profiles import devices_in_use
 from kdsl.reload import Sources
-from kdsl.sim.run import SimulatedBinder
 
 from tests.devices.farm import Farm, node, pod, rules
 
@@ -62,7 +62,7 @@ def test_a_pod_compiles_the_cards_that_it_requests(tmp_path: Path, kinds: list[s
 
 def test_a_process_compiles_all_when_it_loads_rules(tmp_path: Path, kinds: list[str]) -> None:
     farm = Farm(rules(tmp_path, RULES), "pack")
-    context = PluginContext(SimulatedBinder(farm.cluster), ManualClock(), WaitingPods())
+    context = PluginContext(MemoryBinder(farm.cluster), ManualClock(), WaitingPods())
     made = Sources(rules=(tmp_path,), profiles=("farm.pack",)).load(context).scheduler
     assert kinds == BOTH
     (plugin,) = devices_in_use(made.rules, made.settings, {"pack"})

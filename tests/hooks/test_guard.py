@@ -11,9 +11,10 @@ import pytest
 from kdsl.base.clock import ManualClock
 from kdsl.base.containment import ForeignError
 from kdsl.base.threads import Threads
+from kdsl.base.times import SECOND
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
-from kdsl.hooks.guard import CHANGING, SECOND, Guard, HookTimes
+from kdsl.hooks.guard import CHANGING, Guard, HookTimes
 from kdsl.hooks.manager import hook_names
 
 from tests.cycle.world import always, cluster, plugin, pod, table

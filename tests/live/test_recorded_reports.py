@@ -12,9 +12,9 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.live.changes import LivePod
 from kdsl.live.reporter import RULES, Reporter
-from kdsl.sim.run import SimulatedBinder
 
 from tests.live.recorded import SCHEDULER, scenarios
 
@@ -62,7 +62,7 @@ def test_conditions_and_events_say_what_kube_scheduler_says(rules: RuleSet, name
         cluster.add_node(NodeFacts.of(each))
     (info,) = map(PodInfo.of, read.pods)
     settings = Settings(profiles=("kubernetes.v1_36.default",))
-    with build_engine(rules, cluster, SimulatedBinder(cluster), ManualClock(), settings) as engine:
+    with build_engine(rules, cluster, MemoryBinder(cluster), ManualClock(), settings) as engine:
         decision = engine.schedule_one(info)
         report = Reporter("h").failed(decision, LivePod(info, "1", 1), engine.nominator.node_of(info))
     assert report is not None

@@ -98,7 +98,7 @@ def test_a_list_without_a_version_is_no_list() -> None:
         api.answers = [answer(422, {}), answer(200, {"items": []})]
         async with following(api) as it:
             await asyncio.sleep(0.5)
-            assert it.health.error == "malformed: the list has no resourceVersion"
+            assert it.health.error == "malformed: the list cannot be read: it has no resourceVersion"
             await asyncio.sleep(5)
             assert it.is_equal and it.health.is_ready
 

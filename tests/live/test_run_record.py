@@ -20,6 +20,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.files import InputFile
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cycle.engine import Engine
 from kdsl.explain.differences import Mode
 from kdsl.live import run_record
@@ -29,7 +30,6 @@ from kdsl.live.run_record import RunRecord, recorded_fields
 from kdsl.sim.comparison import Side
 from kdsl.sim.replay.replaying import replayed
 from kdsl.sim.replay.survey import Survey
-from kdsl.sim.run import SimulatedBinder
 
 from tests.cli.command_line import kdsl
 from tests.cli.live_site import PODS, Site
@@ -127,7 +127,7 @@ class Running:
         for number in range(3):
             self.add_node(f"n{number}")
         record.attach(self.cache, self.known, clock)
-        engine = build_engine(rules, self.cache, SimulatedBinder(self.cache), clock, DEFAULT, tracer=record)
+        engine = build_engine(rules, self.cache, MemoryBinder(self.cache), clock, DEFAULT, tracer=record)
         record.follow(engine)
         self.engine: Engine = engine
 

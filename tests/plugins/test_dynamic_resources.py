@@ -11,6 +11,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cycle.decision import Decision, Detail, Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
@@ -19,7 +20,6 @@ from kdsl.hooks.context import PluginContext
 from kdsl.hooks.specs import Wait
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.device_conditions import CelConditions
-from kdsl.sim.run import SimulatedBinder
 from msgspec import convert
 from msgspec.structs import replace
 
@@ -53,7 +53,7 @@ class World:
         self.waiting: WaitingPods[Any] = WaitingPods()
         self.claims, self.clock = MemoryClaims(self.cache), ManualClock()
         context = PluginContext(
-            SimulatedBinder(self.cache),
+            MemoryBinder(self.cache),
             self.clock,
             self.waiting,
             claims=self.claims,

@@ -17,8 +17,8 @@ from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.resource_claims.extended_claims import ANNOTATION
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cycle.decision import Decision
-from kdsl.sim.run import SimulatedBinder
 
 from kdsl_plugins.dynamic_resources.extended import extended_requests
 from tests.plugins.device_manifests import (
@@ -66,7 +66,7 @@ class World:
         checked = check_rules((shipped_rules(),))
         assert checked.rules is not None
         self._stack = ExitStack()
-        ports = SimulatedBinder(self.cache), ManualClock(), Settings(profile=profile)
+        ports = MemoryBinder(self.cache), ManualClock(), Settings(profile=profile)
         engine = build_engine(checked.rules, self.cache, *ports, claims=self.claims)
         self.engine = self._stack.enter_context(engine)
 
@@ -187,7 +187,7 @@ def test_a_claim_that_is_left_over_is_deleted_first() -> None:
 
 def test_a_failed_binding_deletes_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     with World(node("a"), CLASS, resource_slice("a", "g0")) as world:
-        monkeypatch.setattr(SimulatedBinder, "bind", _fail)
+        monkeypatch.setattr(MemoryBinder, "bind", _fail)
         assert not world.schedule(pod("p", container("c", 1))).node
         assert not world.cache.resource_claims and not world.claims.pending()
         monkeypatch.undo()

@@ -15,6 +15,7 @@ from kdsl.base.events import Action, Resource
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import read_values
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision, Detail, Outcome
@@ -25,7 +26,6 @@ from kdsl.hooks.context import PluginContext
 from kdsl.hooks.specs import Wait
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
-from kdsl.sim.run import SimulatedBinder
 
 from kdsl_plugins.default_binder.plugin import DefaultBinder
 from kdsl_plugins.volume_binding.needs import LOST_VOLUME, NO_STORAGE, NO_VOLUME, WRONG_NODE
@@ -57,7 +57,7 @@ class World:
         self.cache: ClusterCache = cluster(*NODES, *objects)
         self.waiting: WaitingPods[Any] = WaitingPods()
         self.volumes = MemoryVolumes(self.cache)
-        context = PluginContext(SimulatedBinder(self.cache), ManualClock(), self.waiting, self.volumes)
+        context = PluginContext(MemoryBinder(self.cache), ManualClock(), self.waiting, self.volumes)
         binder = DefaultBinder({}, context)
         plugins = {"VolumeBinding": VolumeBinding({}, context), **others, "binder": binder}
         options = EngineOptions(detail=Detail.FULL)
@@ -250,7 +250,7 @@ def test_nodes_with_equal_labels_share_an_answer_that_is_the_one_of_each() -> No
     snapshot = cluster(*objects).snapshot()
     nodes = NodeSet.all(snapshot)
     names = [each["metadata"]["name"] for each in objects if each["kind"] == "PersistentVolumeClaim"]
-    context = PluginContext(SimulatedBinder(ClusterCache()), ManualClock(), WaitingPods())
+    context = PluginContext(MemoryBinder(ClusterCache()), ManualClock(), WaitingPods())
     outcomes = set[tuple[str, ...]]()
     for _ in range(40):
         (read,) = read_values([pod("p", *random.sample(names, random.randrange(1, 4)))]).pods
@@ -426,7 +426,7 @@ def test_what_was_provisioned_is_where_its_driver_put_it() -> None:
     ],
 )
 def test_what_wakes_the_pods_it_rejected(resource: Resource, action: Action, wakes: bool) -> None:
-    context = PluginContext(SimulatedBinder(cluster()), ManualClock(), WaitingPods[Any]())
+    context = PluginContext(MemoryBinder(cluster()), ManualClock(), WaitingPods[Any]())
     patterns = VolumeBinding({}, context).events()
     assert any(pattern.matches(resource, action) for pattern in patterns) is wakes
 

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from kdsl.analysis.cost.codes import CostCode
 from kdsl.analysis.cost.formula import Formula, total
-from kdsl.analysis.cost.rules import Cost, Rule, cost_of
+from kdsl.analysis.cost.rules import Cost, cost_of
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
-from kdsl.check.model.rule_set import CheckedPreemption, CheckedProfile, RuleSet
+from kdsl.check.model.rule_set import CheckedPreemption, CheckedProfile, RuleSet, WrittenRule
 from kdsl.check.views.view import Views
 
 KnownCosts: TypeAlias = dict[int, Cost | None]
@@ -23,7 +23,7 @@ class RuleCost:
     """A rule of a profile and its cost; None for a plugin."""
 
     kind: str
-    rule: Rule
+    rule: WrittenRule
     cost: Cost | None
 
 
@@ -82,7 +82,7 @@ def over_budget(rules: RuleSet, budget: CostLimits, views: Views) -> tuple[Diagn
     return (*found.values(), *about_profiles)
 
 
-def _rules(profile: CheckedProfile) -> Iterator[tuple[str, Rule]]:
+def _rules(profile: CheckedProfile) -> Iterator[tuple[str, WrittenRule]]:
     yield "queue", profile.queue
     if profile.preemption is not None:
         yield "preemption", profile.preemption

@@ -19,15 +19,13 @@ from kdsl.check.model.rule_set import (
     CheckedStatement,
     CheckedTemplate,
     Fns,
+    WrittenRule,
 )
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.views.view import Views
 from kdsl.eval.ir import Known
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.scope import CompiledFunctions, RuleScope
-
-Rule = CheckedPredicate | CheckedScore | CheckedQueue | CheckedPreemption
-
 
 PODS_OF_A_NODE = "node.pods"
 """The size that is the number of pods on a node."""
@@ -46,7 +44,7 @@ class Cost:
         return self.per_pod.names | self.per_node.names
 
 
-def cost_of(rule: Rule, fns: Fns, views: Views) -> Cost | None:
+def cost_of(rule: WrittenRule, fns: Fns, views: Views) -> Cost | None:
     """Return the cost of a rule without its tightenings; None for a plugin."""
     if isinstance(rule, CheckedPredicate | CheckedScore) and rule.plugin:
         return None
@@ -66,7 +64,7 @@ def cost_of(rule: Rule, fns: Fns, views: Views) -> Cost | None:
 class _Analysis:
     """A walk over a rule in the order of compilation; the cost per pod adds up separately."""
 
-    def __init__(self, rule: Rule, fns: Fns, views: Views) -> None:
+    def __init__(self, rule: WrittenRule, fns: Fns, views: Views) -> None:
         self._scope = RuleScope(rule.scope, rule.params, rule.slots, CompiledFunctions(fns))
         names = rule.scope if isinstance(rule, CheckedPreemption) else ("pod", "node", "cluster", "feasible")
         for name in names:

@@ -14,8 +14,7 @@ from typing import Any, Final
 from kdsl.base.events import EVERYTHING, EventPattern, Resource, merged, read_pattern
 from kdsl.check.analyses.facts import Direction, Fact, FactFinder, FieldOwner, predicate_facts
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedQueue, Fns
-from kdsl.check.views.data_files import read_views_file
-from kdsl.check.views.view import Views, load_views
+from kdsl.check.views.view import Views, load_views, read_views_file
 
 Patterns = tuple[EventPattern, ...]
 
@@ -71,9 +70,9 @@ class Cures:
     is_local: bool
 
 
-def predicate_cures(rule: CheckedPredicate, fns: Fns, views: Views | None = None) -> Cures:
+def predicate_cures(rule: CheckedPredicate, fns: Fns) -> Cures:
     """Derive the events for a predicate, without those of its tightenings."""
-    views = views or load_views()
+    views = load_views()
     facts = predicate_facts(rule, views, fns)
     patterns = _patterns(facts, rule.reads, views)
     if rule.narrow is not None:
@@ -83,9 +82,9 @@ def predicate_cures(rule: CheckedPredicate, fns: Fns, views: Views | None = None
     return Cures(patterns, is_local)
 
 
-def queue_cures(rule: CheckedQueue, fns: Fns, views: Views | None = None) -> Cures:
+def queue_cures(rule: CheckedQueue, fns: Fns) -> Cures:
     """Derive the events that can admit a gated pod to the queue."""
-    views = views or load_views()
+    views = load_views()
     finder = FactFinder(views, fns, rule.scope)
     for each in rule.lets:
         finder.let(each.variable, each.value)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date
 from typing import Final
 
 from kdsl.base.diagnostic import Applicability, Edit, Fix
 from kdsl.base.quantity import parse_quantity
+from kdsl.base.times import parse_duration, parse_timestamp
 from kdsl.check.model.typed import CallOf, Const, TypedExpr
 from kdsl.check.model.types import (
     BOOL,
@@ -26,9 +26,6 @@ from kdsl.check.model.types import (
 
 _DECIMAL = re.compile(r"\d+\.\d+")
 _DATE = re.compile(r"\d{4}-")
-_DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
-_TIME_OF_DAY = r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
-_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)" + _TIME_OF_DAY, re.ASCII)
 _EXACT: Final = 1 << 53
 """Up to here every integer is a double."""
 _LARGEST: Final = (1 << 63) - 1
@@ -131,13 +128,9 @@ def _keeps_its_meaning(literal: Const, wanted: Type) -> bool:
 
 def _is_text_of(type_: Type, text: str) -> bool:
     """Return whether a conversion to a quantity, duration or timestamp takes the text."""
-    if type_ == DURATION:
-        return _DURATION.fullmatch(text) is not None
+    parse = {DURATION: parse_duration, TIMESTAMP: parse_timestamp}.get(type_, parse_quantity)
     try:
-        if type_ == TIMESTAMP:
-            found = _TIMESTAMP.fullmatch(text)
-            return found is not None and bool(date.fromisoformat(found[1]))
-        parse_quantity(text)
+        parse(text)
     except ValueError:
         return False
     return True

@@ -97,30 +97,38 @@ class CheckedOnError:
     reason: CheckedTemplate | None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedPredicate:
-    """A predicate in a profile, with its parameters set.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRule:
+    """A rule in a profile, with its parameters set: the parts that all rules have.
 
-    `applies` are the conditions of `applies when`; `reads` are all reads of the rule. Variables are in scope
-    for all statements after them; `scope` maps the names that the engine fills (`pod`, `node`, `cluster`) to
-    their slots; `slots` is the number of slots that a frame needs. `tightenings` are the predicates that
-    profiles added by `tighten`: each must hold as well. The predicate of a `plugin` has no body here: the
-    plugin of that name runs in its place.
+    `reads` are all reads of the rule. `scope` maps the names that the engine fills (`pod`, `node`, `cluster`)
+    to their slots; `slots` is the number of slots that a frame needs.
     """
 
     name: str
     qualified: str
     params: tuple[CheckedParam, ...]
-    applies: tuple[TypedExpr, ...]
-    narrow: CheckedNarrow | None
-    body: tuple[CheckedStatement, ...]
-    report_all: bool
-    on_error: CheckedOnError | None
     reads: frozenset[str]
     scope: Mapping[str, Var]
     slots: int
     doc: tuple[str, ...]
     span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedPredicate(CheckedRule):
+    """A predicate. `applies` are the conditions of `applies when`.
+
+    Variables are in scope for all statements after them. `tightenings` are the predicates that profiles added
+    by `tighten`: each must hold as well. The predicate of a `plugin` has no body here: the plugin of that
+    name runs in its place.
+    """
+
+    applies: tuple[TypedExpr, ...]
+    narrow: CheckedNarrow | None
+    body: tuple[CheckedStatement, ...]
+    report_all: bool
+    on_error: CheckedOnError | None
     tightenings: tuple[CheckedPredicate, ...] = ()
     plugin: str = ""
 
@@ -136,27 +144,19 @@ class CheckedNormalize:
     by: TypedExpr | None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedScore:
-    """A score in a profile. `value` has type int or double; `applies` do not depend on the node.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedScore(CheckedRule):
+    """A score. `value` has type int or double; `applies` do not depend on the node.
 
     Nodes for which one of `ignores` holds get 0 and take no part in normalisation. The score of a `plugin`
     has the value 0 here: the plugin of that name scores in its place.
     """
 
-    name: str
-    qualified: str
-    params: tuple[CheckedParam, ...]
     applies: tuple[TypedExpr, ...]
     lets: tuple[CheckedLet, ...]
     value: TypedExpr
     normalize: CheckedNormalize
     on_error: CheckedOnError | None
-    reads: frozenset[str]
-    scope: Mapping[str, Var]
-    slots: int
-    doc: tuple[str, ...]
-    span: Span = field(compare=False, repr=False)
     ignores: tuple[TypedExpr, ...] = ()
     plugin: str = ""
 
@@ -174,24 +174,16 @@ class CheckedSortKey:
     descending: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedQueue:
-    name: str
-    qualified: str
-    params: tuple[CheckedParam, ...]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedQueue(CheckedRule):
     lets: tuple[CheckedLet, ...]
     admit: tuple[CheckedAdmit, ...]
     order: tuple[CheckedSortKey, ...]
     backoff: tuple[TypedExpr, TypedExpr] | None
-    reads: frozenset[str]
-    scope: Mapping[str, Var]
-    slots: int
-    doc: tuple[str, ...]
-    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedPreemption:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedPreemption(CheckedRule):
     """The rules by which pods preempt others.
 
     `eligible` selects the pods that may preempt, `victim` the pods that may be evicted. `order` sorts
@@ -199,20 +191,12 @@ class CheckedPreemption:
     all; `choose` sorts candidates, the best first.
     """
 
-    name: str
-    qualified: str
-    params: tuple[CheckedParam, ...]
     lets: tuple[CheckedLet, ...]
     eligible: tuple[CheckedAdmit, ...]
     victim: TypedExpr
     order: tuple[CheckedSortKey, ...]
     candidates: TypedExpr | None
     choose: tuple[CheckedSortKey, ...]
-    reads: frozenset[str]
-    scope: Mapping[str, Var]
-    slots: int
-    doc: tuple[str, ...]
-    span: Span = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

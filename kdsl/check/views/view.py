@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from kdsl.base.yaml_text import read_data_file
 from kdsl.check.model.notation import parse_type
 from kdsl.check.model.types import BindingTime, Type
-from kdsl.check.views.data_files import read_views_file
 from kdsl.check.views.view_checks import ANY_SIZE, check_sizes, check_type_names, keys_of
 
 _SCOPE_TIMES = {
@@ -268,6 +269,12 @@ def _load(minor: str) -> Views:
     for concern in ("", "paths"):
         data |= read_views_file(minor, concern)
     return read_views(data)
+
+
+def read_views_file(minor: str, concern: str = "") -> Any:
+    """Return the document of a Kubernetes minor about a concern, such as `events`; else about views."""
+    name = ".".join(filter(None, (f"v{minor.replace('.', '_')}", concern, "yaml")))
+    return read_data_file(Path(__file__).with_name(name))
 
 
 def read_views(data: Any) -> Views:

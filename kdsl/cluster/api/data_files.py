@@ -1,30 +1,18 @@
-"""Reads YAML files of kdsl's own, beside the module that uses them, into a type.
-
-A mistake in such a file is a developer's and raises ValueError with its place. Files of users are read with
-places and all mistakes.
-"""
+"""The documents of kdsl's own YAML files as values of types."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TypeVar
 
 import msgspec
-import yaml
-
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""By libyaml where there is one: ten times faster."""
 
 T = TypeVar("T")
 
 
-def read_data_file(path: Path) -> Any:
-    """Return the document of a file as it is."""
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
-
-
 def typed(document: object, into: type[T], what: str) -> T:
-    """Return a document as a value of a type; `what` is its name in the text of a ValueError."""
+    """Return a document as a value of a type. A mistake in it is a developer's: ValueError, with its place.
+    `what` is the name of the document in the text.
+    """
     try:
         return msgspec.convert(document, into)
     except msgspec.ValidationError as error:

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from kdsl.cluster.api.data_files import read_data_file, typed
+from kdsl.base.yaml_text import read_data_file
+from kdsl.cluster.api.data_files import typed
 
 _FILE: Final = Path(__file__).with_suffix(".yaml")
 _HOLES: Final = frozenset({"id", "name", "location"})

@@ -8,7 +8,8 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from kdsl.cluster.api.data_files import read_data_file, typed
+from kdsl.base.yaml_text import read_data_file
+from kdsl.cluster.api.data_files import typed
 from kdsl.cluster.api.objects import ResourceList, quantity
 from kdsl.cluster.api.workload_objects import ReplicaSet, ReplicationController, StatefulSet
 

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import yaml
 
-from kdsl.base.undecodable import forbidden_at, yaml_mistake
+from kdsl.base.yaml_text import problem_of, yaml_events
 
 MAX_DEPTH: Final = 100
 MAX_ALIASED: Final = 100_000
@@ -37,11 +37,6 @@ _INTEGER: Final = re.compile(r"[-+]?(0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|[1-9][0
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
 _TAG: Final = "tag:yaml.org,2002:"
 _DOCUMENT_BREAK: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
-
-
-class _Events(Protocol):
-    def check_event(self) -> bool: ...
-    def get_event(self) -> yaml.Event: ...
 
 
 class MistakeKind(StrEnum):
@@ -134,25 +129,24 @@ class _Reader:
         self.broken_at: int | None = None
 
     def documents(self) -> Iterator[YamlDocument]:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         document = YamlDocument(self._number + 1)
+        events = yaml_events(self._text)
         try:
-            events: _Events = loader(self._text)
-            while self.broken_at is None and events.check_event():
-                event = events.get_event()
+            for event in events:
                 if isinstance(event, yaml.DocumentStartEvent):
                     self._document_line = _line_of(event)
                     self._build(events, document)
                     yield document
                     document = YamlDocument(document.number + 1)
+                if self.broken_at is not None:
+                    return
         except yaml.YAMLError as error:
             yield self._broken(document, error)
 
-    def _build(self, events: _Events, document: YamlDocument) -> None:
+    def _build(self, events: Iterator[yaml.Event], document: YamlDocument) -> None:
         """Build one document, without recursion: the open collections are on a list."""
         builder = _Builder(document, self._line)
-        while events.check_event():
-            event = events.get_event()
+        for event in events:
             if isinstance(event, yaml.DocumentEndEvent):
                 return
             builder.take(event)
@@ -161,21 +155,16 @@ class _Reader:
                 return
 
     def _broken(self, document: YamlDocument, error: yaml.YAMLError) -> YamlDocument:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
-        if mark is None:
-            # The text has a character that YAML does not allow: the rest cannot be parsed.
+        found = problem_of(self._text, error)
+        before = self._text[: found.at]
+        line = before.count("\n")
+        if found.is_at_character:
+            # The rest cannot be parsed, and the documents before it were not: libyaml reads ahead.
             self.broken_at = len(self._text)
-            before = self._text[: forbidden_at(self._text, error)]
-            line = before.count("\n")
-            # The documents before it were not parsed, either: libyaml reads ahead.
             document.number += _ended_documents(before)
         else:
-            self._stop_at(mark.line)
-            line = mark.line
-        at = len(self._text) if mark is None else mark.index
-        reason, help_ = yaml_mistake(self._text, at, problem)
-        document.complain(self._line + line + 1, f"this is not YAML: {reason}", help=help_)
+            self._stop_at(line)
+        document.complain(self._line + line + 1, f"this is not YAML: {found.reason}", help=found.help)
         return document
 
     def _stop_at(self, line: int) -> None:

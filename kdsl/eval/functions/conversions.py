@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
+from kdsl.base.times import SECOND
 from kdsl.check.library import LIBRARY
 from kdsl.check.model.types import Type
-from kdsl.eval.functions.times import duration_text, parse_duration, parse_timestamp, timestamp_text
+from kdsl.eval.functions.times import duration_text, timestamp_text, to_duration, to_timestamp
 from kdsl.eval.values import (
     INT_MAX,
     INT_MIN,
-    SECOND,
     UINT_MAX,
     EvalError,
     UInt,
@@ -146,13 +146,13 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "bytes": string_to_bytes,
     "double": float,
     "string_to_double": string_to_double,
-    "duration": parse_duration,
+    "duration": to_duration,
     "dyn": _same,
     "uint64_to_int64": lambda value: checked_int(int(value)),
     "double_to_int64": double_to_int,
     "string_to_int64": lambda text: checked_int(int(_number(text, _INT, "int"))),
     "timestamp_to_int64": lambda value: value.ns // SECOND,
-    "string_to_timestamp": parse_timestamp,
+    "string_to_timestamp": to_timestamp,
     "int64_to_timestamp": lambda seconds: checked_timestamp(seconds * SECOND),
     "type": type_of,
     "int64_to_uint64": checked_uint,

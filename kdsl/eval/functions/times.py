@@ -4,56 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from kdsl.eval.values import (
-    SECOND,
-    Duration,
-    EvalError,
-    Timestamp,
-    Value,
-    checked_duration,
-    checked_timestamp,
-)
+from kdsl.base.times import SECOND, parse_duration, parse_timestamp
+from kdsl.eval.values import Duration, EvalError, Timestamp, Value
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
-_TIMESTAMP = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
-    r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))"
-)
-_UNITS = {
-    "ns": 1,
-    "us": 1_000,
-    "µs": 1_000,
-    "μs": 1_000,  # the Greek letter; above is the micro sign
-    "ms": 1_000_000,
-    "s": SECOND,
-    "m": 60 * SECOND,
-    "h": 3600 * SECOND,
-}
-_DURATION_PART = re.compile(r"([0-9]{0,20})(?:\.([0-9]{0,20}))?(ns|us|µs|μs|ms|s|m|h)")
 _OFFSET = re.compile(r"([+-]?)([0-9]{1,2}):([0-9]{1,2})")
 
 
-def parse_timestamp(text: str) -> Timestamp:
-    """Read RFC 3339 as Go does: `T` and `Z` are upper case, digits beyond nanoseconds are dropped."""
-    match = _TIMESTAMP.fullmatch(text)
-    if match is None:
-        raise EvalError(f"cannot convert {text[:40]!r} to timestamp")
-    year, month, day, hour, minute, second = map(int, match.group(1, 2, 3, 4, 5, 6))
-    fraction, sign, offset_hours, offset_minutes = match.group(7, 8, 9, 10)
-    offset = (int(offset_hours) * 3600 + int(offset_minutes) * 60) if sign else 0
-    if year == 0 or hour > 23 or minute > 59 or second > 59 or offset >= 86400:
-        raise EvalError(f"timestamp out of range: {text[:40]!r}")
+def to_timestamp(text: str) -> Timestamp:
+    """Return the result of `timestamp(text)`."""
     try:
-        days = date(year, month, day).toordinal() - _EPOCH_DAY
-    except ValueError:
-        raise EvalError(f"timestamp out of range: {text[:40]!r}") from None
-    seconds = days * 86400 + hour * 3600 + minute * 60 + second + (offset if sign == "-" else -offset)
-    return checked_timestamp(seconds * SECOND + int((fraction or "")[:9].ljust(9, "0")))
+        return Timestamp(parse_timestamp(text))
+    except ValueError as error:
+        raise EvalError(str(error)) from None
+
+
+def to_duration(text: str) -> Duration:
+    """Return the result of `duration(text)`."""
+    try:
+        return Duration(parse_duration(text))
+    except ValueError as error:
+        raise EvalError(str(error)) from None
 
 
 def _fraction(ns: int) -> str:
@@ -65,24 +40,6 @@ def timestamp_text(value: Timestamp) -> str:
     seconds, ns = divmod(value.ns, SECOND)
     moment = _EPOCH + timedelta(seconds=seconds)
     return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}{_fraction(ns)}Z"
-
-
-def parse_duration(text: str) -> Duration:
-    """Parse Go's form: signed decimal numbers with units, such as `1h30m` or `-1.5s`; `0` needs no unit."""
-    sign = -1 if text.startswith("-") else 1
-    rest = text[1:] if text[:1] in ("-", "+") else text
-    if rest == "0":
-        return Duration(0)
-    total, at = 0, 0
-    while at < len(rest) or at == 0:
-        match = _DURATION_PART.match(rest, at)
-        if match is None or not (match[1] or match[2]):
-            raise EvalError(f"cannot convert {text[:40]!r} to duration")
-        fraction = match[2] or ""
-        # Go truncates each part to nanoseconds.
-        total += int((match[1] or "0") + fraction) * _UNITS[match[3]] // 10 ** len(fraction)
-        at = match.end()
-    return checked_duration(sign * total)
 
 
 def duration_text(value: Duration) -> str:

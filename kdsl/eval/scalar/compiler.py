@@ -46,7 +46,7 @@ from kdsl.eval.scalar.access import (
 from kdsl.eval.scalar.aggregate import compile_aggregate
 from kdsl.eval.scalar.comprehensions import comprehension_text, sum_text
 from kdsl.eval.scalar.external import compile_external
-from kdsl.eval.scalar.fast import fast_call, is_total
+from kdsl.eval.scalar.fast import fast_call
 from kdsl.eval.scalar.frame import PENDING, Closure, Frame, failing, lazy_reader
 from kdsl.eval.scalar.logic import LAZY, checked_optional
 from kdsl.eval.scalar.meter import has_weight, metered, paying, spending
@@ -196,19 +196,6 @@ class Compiler:
                 return self.call(compile_aggregate(expr, self))
             case Bind():
                 return self.function(lambda: self._bind(expr))
-
-    def is_sure(self, expr: TypedExpr) -> bool:
-        """Return whether an expression surely has a value, and takes no steps."""
-        match expr:
-            case Const():
-                return True
-            case Var():
-                return not (expr.slot == UNDECLARED or expr.slot in self.by_item or expr.slot in self.lazy)
-            case FieldOf() | HasField():
-                return expr.field != CARDS and self.is_sure(expr.operand)
-            case CallOf() if is_total(expr):
-                return all(map(self.is_sure, expr.args))
-        return False
 
     def needs(self, expr: TypedExpr) -> frozenset[int]:
         """Return the variables that an expression reads, with loop items for those that depend on them."""

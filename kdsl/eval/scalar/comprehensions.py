@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kdsl.check.model.typed import CallOf, Comprehension, Macro, TypedExpr, Var
 from kdsl.check.model.types import STRING, Type
 from kdsl.eval.scalar.frame import Closure, Frame
-from kdsl.eval.scalar.logic import deciding, is_sure_condition, truth, undecided
+from kdsl.eval.scalar.logic import deciding, truth, undecided
 from kdsl.eval.scalar.meter import Meter, paying, spend, spending
 from kdsl.eval.scalar.program import NamedObjects
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value, from_key, keys_of, kind_of, overflow, to_key
@@ -70,7 +70,7 @@ def _sum(expr: Comprehension, out: Compiler) -> list[str]:
 def _decision(expr: Comprehension, out: Compiler) -> list[str]:
     """Write the lines of `all` or `exists`: an element that decides makes up for errors with the others."""
     found = expr.macro is Macro.EXISTS
-    decided = deciding(truth(expr.body, out), found, is_sure_condition(expr.body, out))
+    decided = deciding(truth(expr.body, out), found)
     loop = loop_lines(expr.iterable, expr.variables, out)
     return ["e = None", *loop, *[f"  {line}" for line in decided], *undecided(found)]
 

@@ -23,11 +23,6 @@ def truth(expr: TypedExpr, out: Compiler) -> str:
     return text if expr.type == BOOL else f"{out.name(checked_truth)}({text})"
 
 
-def is_sure_condition(expr: TypedExpr, out: Compiler) -> bool:
-    """Return whether a condition surely is true or false, and takes no steps."""
-    return expr.type == BOOL and out.is_sure(expr)
-
-
 def checked_truth(value: Value) -> bool:
     """Return the value of a condition of type dyn; EvalError if it is no bool."""
     if value is True or value is False:
@@ -37,24 +32,19 @@ def checked_truth(value: Value) -> bool:
 
 def _joined(expr: CallOf, out: Compiler, word: str) -> str:
     """Write `&&` or `||`: an operand that decides makes up for errors in the others."""
-    conditions = operands(expr)
-    if all(is_sure_condition(each, out) for each in conditions[:-1]):
-        return f"({f' {word} '.join([truth(each, out) for each in conditions])})"
 
     def lines() -> list[str]:
         found = ["e = None"]
-        for condition in conditions:
-            found += deciding(truth(condition, out), word == "or", is_sure_condition(condition, out))
+        for condition in operands(expr):
+            found += deciding(truth(condition, out), word == "or")
         return [*found, *undecided(word == "or")]
 
     return out.function(lines)
 
 
-def deciding(condition: str, result: bool, sure: bool = False) -> list[str]:
+def deciding(condition: str, result: bool) -> list[str]:
     """Return lines that return `result` if the condition has that value, and keep the first error in `e`."""
     decision = f"if {condition if result else f'not {condition}'}: return {result}"
-    if sure:
-        return [decision]
     return ["try:", f"  {decision}", "except EvalError as x:", "  e = e or x"]
 
 
@@ -93,7 +83,7 @@ def _or_value(expr: CallOf, out: Compiler) -> str:
     match left:
         case CallOf(function="_[?_]", args=(entries, Const(value=str(key)))) if entries.type.name == "map":
             # An entry of a map, read without making an optional.
-            if out.is_sure(right):
+            if isinstance(right, Const):
                 return f"{out.text(entries)}.get({out.name(key)}, {out.text(right)})"
             return out.function(
                 lambda: [

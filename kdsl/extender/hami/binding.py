@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from weakref import WeakValueDictionary
 
+from kdsl.base.times import SECOND
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.bindings import BindingEnd
 from kdsl.extender.hami.events import HamiEvents
@@ -28,7 +29,6 @@ from kdsl.plan.devices.plugin import ALLOCATING, BIND_PHASE, BIND_TIME, DevicesP
 POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
 """The label of the members of a pod group."""
 RETRY_EVERY: Final = 0.1
-_SECOND: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Binding:
 
     async def _bind(self, pod: PodInfo, node: str) -> tuple[str, bool]:
         """Write the bind phase and bind; return the error, and whether the pod may be bound nevertheless."""
-        seconds = str(self._live.options.wall.now() // _SECOND)
+        seconds = str(self._live.options.wall.now() // SECOND)
         phase = {BIND_PHASE: ALLOCATING, BIND_TIME: seconds}
         status = await self._writes.annotations.write_pod(pod, phase)
         if status is not None:

@@ -6,7 +6,6 @@ So kdsl's image can replace HAMi's in its Deployment, and nothing else changes.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source
+from kdsl.base.times import SECOND, parse_duration
 from kdsl.check.model.sharing import CARD_POLICIES
 from kdsl.config.codes import ConfigCode
 from kdsl.config.documents import not_one
@@ -28,11 +28,6 @@ from kdsl.reload import Reloaded, Sources
 
 POLICIES: Final = {"node_policy": "nodePolicy", "card_policy": "cardPolicy"}
 _NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_PART: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ms|h|m|s)")
-_DURATION: Final = re.compile(f"(?:{_PART.pattern})+")
-_LONGEST: Final = 2.0**63 / 10**9
-"""The seconds of Go's longest duration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +93,12 @@ def card_policies(text: str) -> str:
 
 def duration(text: str) -> float:
     """Return the seconds of a duration in Go's notation, `5m` or `1m30s`; raise ValueError."""
-    if text.strip() == "0":
-        return 0.0
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
-    if not _DURATION.fullmatch(text.strip()) or seconds > _LONGEST:
-        raise ValueError(f"`{text}` is no duration such as 5m or 28s")
-    return seconds
+    try:
+        if (found := parse_duration(text.strip())) >= 0:
+            return found / SECOND
+    except ValueError:
+        pass
+    raise ValueError(f"`{text}` is no duration such as 5m or 28s")
 
 
 def level(text: str) -> int:

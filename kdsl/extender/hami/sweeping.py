@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from kdsl.base.times import SECOND
 from kdsl.base.visible import visible
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.writes import Writes
@@ -19,7 +20,6 @@ from kdsl.plan.devices.handshakes import PERIOD
 from kdsl.plan.devices.locks import NodeLock, owner_of, taken_at
 from kdsl.plan.devices.plugin import ALLOCATING, BIND_PHASE
 
-_SECOND: Final = 10**9
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -51,7 +51,7 @@ class Sweeper:
     async def run(self) -> None:
         """Repeat `round` until cancelled."""
         while True:
-            await asyncio.sleep(PERIOD / _SECOND)
+            await asyncio.sleep(PERIOD / SECOND)
             try:
                 await self.round()
             except Exception:  # noqa: BLE001 - the next round tries again
@@ -78,7 +78,7 @@ class Sweeper:
             for lock in owned:
                 held = node.facts.annotations.get(lock.key, "")
                 since, owner = taken_at(held) if held else None, owner_of(held)
-                if since is None or not owner or now - since < self._options.stray_seconds * _SECOND:
+                if since is None or not owner or now - since < self._options.stray_seconds * SECOND:
                     continue
                 if not self._is_served(owner, node.facts.name):
                     yield Stray(lock, node.facts.name, owner)

@@ -12,8 +12,9 @@ from math import isfinite
 from typing import Final
 
 from kdsl.base.span import Span
+from kdsl.base.times import SECOND, TIMESTAMP_MAX, TIMESTAMP_MIN
 from kdsl.check.model.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP, Type, optional_of
-from kdsl.eval.values import INT_MAX, INT_MIN, SECOND, TIMESTAMP_MAX, TIMESTAMP_MIN, Timestamp, Value
+from kdsl.eval.values import INT_MAX, INT_MIN, Timestamp, Value
 
 NO_TEXT: Final = frozenset({""})
 """The cells that are empty unless a column lists others."""

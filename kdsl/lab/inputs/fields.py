@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kdsl.base.times import SECOND
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.reader import Manifest
-from kdsl.eval.values import SECOND, Duration, Timestamp, Value
+from kdsl.eval.values import Duration, Timestamp, Value
 from kdsl.eval.views import attribute_of
 from kdsl.lab.inputs.cells import RowError
 from kdsl.lab.inputs.mapping import ObjectTable

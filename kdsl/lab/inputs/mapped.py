@@ -9,22 +9,17 @@ from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.frozen_map import freeze, share
+from kdsl.base.times import SECOND, to_microseconds
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.reader import Manifest
-from kdsl.eval.values import SECOND
 from kdsl.lab.inputs.cells import RowError, shown
 from kdsl.lab.inputs.fields import Fields, PodKinds, labels_of, manifest_of_node, texts_of
 from kdsl.lab.inputs.ledger import Ledger
 from kdsl.lab.inputs.mapping import Mapping, ObjectTable
-from kdsl.lab.inputs.objects import (
-    PodKind,
-    ReadPods,
-    created,
-    node_facts,
-)
+from kdsl.lab.inputs.objects import PodKind, ReadPods, node_facts
 from kdsl.lab.inputs.reading import Reading
 from kdsl.lab.inputs.rows import records
 from kdsl.lab.timed import Arrival, NodeChange, TimedWorkload
@@ -168,7 +163,7 @@ class _Run:
         )
         if self.keeps_manifests:
             manifest = pod.kind.manifest(pod.name, info.labels, info.annotations)
-            manifest["metadata"]["creationTimestamp"] = created(after)
+            manifest["metadata"]["creationTimestamp"] = to_microseconds(after)
             self.manifests[Pod.KIND, info.key] = manifest
         deleted = None if pod.deleted is None else max(pod.deleted - start, after) / SECOND
         return Arrival(info, after / SECOND, pod.duration, deleted)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any, Final
 
@@ -92,13 +91,15 @@ def whole(value: Value, place: str) -> str:
     return amount(value, place)
 
 
-def card_parts(value: Value, place: str = "cards") -> int:
+def card_parts(value: Value) -> int:
     """Return the parts for a number of cards: below 1 a share of one card, else whole cards."""
     if not 0 <= value <= MAX_CARDS:
-        raise RowError(place, f"{value} is not a number of cards from 0 to {MAX_CARDS}", "no number of cards")
+        raise RowError(
+            "cards", f"{value} is not a number of cards from 0 to {MAX_CARDS}", "no number of cards"
+        )
     if value >= 1 and value != int(value):
         title = f"{value} cards: a pod has a share of one card, or whole cards"
-        raise RowError(place, title, "more than one card, and not whole cards")
+        raise RowError("cards", title, "more than one card, and not whole cards")
     parts: int = ceil(round(value * CARD, 6))
     return parts
 
@@ -152,12 +153,6 @@ def card_label(parts: int) -> dict[str, str]:
     if not parts:
         return {}
     return {CARDS_LABEL: "share" if parts < CARD else str(parts // CARD)}
-
-
-def created(nanoseconds: int) -> str:
-    """Return a time after the start of the trace, in whole microseconds, as `creationTimestamp`."""
-    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=nanoseconds // 1000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def models_of(value: Value) -> tuple[str, ...]:

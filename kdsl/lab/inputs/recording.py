@@ -15,13 +15,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.base.times import SECOND
 from kdsl.cluster.api.kinds import CatalogObject, KubeObject
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo, nanoseconds
 from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.reader import Manifest
-from kdsl.eval.values import SECOND
 from kdsl.lab.timed import Arrival, NodeChange, TimedWorkload
 from kdsl.records.manifests import ObjectId, object_id
 

@@ -161,9 +161,9 @@ def _rows_left_out(study: Study) -> str:
     return f" Only the first {MOST_ROWS} of {count} variants are drawn." if count > MOST_ROWS else ""
 
 
-def _row_axis(looks: Looks, variants: Sequence[int], name: str = "v") -> Spec:
+def _row_axis(looks: Looks, variants: Sequence[int]) -> Spec:
     return {
-        "field": name,
+        "field": "v",
         "type": "nominal",
         "title": None,
         "sort": [looks.labels[variant] for variant in variants],

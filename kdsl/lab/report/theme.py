@@ -110,10 +110,10 @@ def dash_of(place: int | None) -> list[int]:
     return ([], [7, 3], [2, 2], [9, 3, 2, 3])[(place or 0) % 4]
 
 
-def in_colours(spec: Mapping[str, Any], colours: Mapping[str, str] = LIGHT) -> dict[str, Any]:
+def in_colours(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return a plot with the colours themselves in place of variables, for a picture."""
     text = json.dumps({**spec, "background": "var(--paper)"})
-    for name, colour in colours.items():
+    for name, colour in LIGHT.items():
         text = text.replace(f'"var({name})"', f'"{colour}"')
     found: dict[str, Any] = json.loads(text)
     return found

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import InvalidInputError, gathered
+from kdsl.base.times import SECOND
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cycle.decision import TieBreak
 from kdsl.lab.inputs.sources import OtherTrace
@@ -25,7 +26,6 @@ from kdsl.lab.time.distributions import Constant, Empirical, Exponential, Lognor
 from kdsl.lab.time.generating import FitTo, Generation, generated
 from kdsl.lab.time.meter import Sample
 from kdsl.lab.time.openb import PodTimes, read_times, timed_trace
-from kdsl.lab.time.plan import SECOND
 from kdsl.lab.time.pod_log import PodLog
 from kdsl.lab.time.run import TimedRun, run_over_time
 from kdsl.lab.time.spec import TimeSpec

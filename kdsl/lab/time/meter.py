@@ -10,9 +10,9 @@ import numpy as np
 
 from kdsl.base.errors import KdslError
 from kdsl.base.resources import CPU, MEMORY
+from kdsl.base.times import SECOND
 from kdsl.cluster.devices.typical import Fragmentation, TypicalPod
 from kdsl.cluster.objects.node import NodeInfo
-from kdsl.lab.time.plan import SECOND
 from kdsl.lab.traces import CARD
 from kdsl.plan.card_table import CardsOf
 from kdsl.sim.openb import MODEL_LABEL

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
+from kdsl.base.times import SECOND
 from kdsl.cluster.objects.node import NodeFacts
-
-SECOND: Final = 10**9
 
 
 class Stop(StrEnum):

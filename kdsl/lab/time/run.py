@@ -10,6 +10,7 @@ from typing import Any
 from kdsl.app import Settings, devices_in_use
 from kdsl.base.errors import KdslError
 from kdsl.base.garbage import settled_heap
+from kdsl.base.times import SECOND
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.typical import TypicalPod
 from kdsl.cycle.decision import TieBreak
@@ -17,7 +18,7 @@ from kdsl.lab.time.autoscaler import Autoscaler
 from kdsl.lab.time.expander import expander_of
 from kdsl.lab.time.fleet import Fleet
 from kdsl.lab.time.meter import Meter, Sample
-from kdsl.lab.time.plan import SECOND, TimePlan, nanoseconds
+from kdsl.lab.time.plan import TimePlan, nanoseconds
 from kdsl.lab.time.pod_log import PodLog
 from kdsl.lab.time.simulation import Simulation
 from kdsl.lab.time.trial import Trial

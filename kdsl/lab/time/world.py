@@ -14,10 +14,10 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Condition
 from kdsl.cycle.engine import Engine
-from kdsl.hooks.status import Status
 from kdsl.profiles import profiles_in_use
 
 EPOCH: Final = 24 * 3600 * 10**9
@@ -46,19 +46,6 @@ class TimedCluster:
         return found
 
 
-class _Binder:
-    """Accepts every binding: the pod starts at once."""
-
-    def __init__(self, cluster: ClusterCache, clock: ManualClock) -> None:
-        self._cluster, self._clock = cluster, clock
-
-    def bind(self, pod: PodInfo, node: str) -> Status | None:
-        assumed = self._cluster.pod(pod.key)
-        bound = assumed if assumed and assumed.node_name == node else pod.on(node)
-        self._cluster.add_pod(bound.with_fields(start_time=self._clock.now()))
-        return None
-
-
 class _Evictor:
     """Removes victims at once."""
 
@@ -84,7 +71,7 @@ def open_world(
     with build_engine(
         rules,
         cluster,
-        _Binder(cluster, clock),
+        MemoryBinder(cluster, clock),
         clock,
         narrowed(rules, settings, {*schedulers}),
         MemoryVolumes(cluster),

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from kdsl.base.clock import Clock
+from kdsl.base.times import SECOND
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.hooks.context import NodeAnnotator
 from kdsl.hooks.status import Status
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 PERIOD: Final = 15 * 10**9
 """The time between two rounds of handshakes, in nanoseconds."""
-_SECOND: Final = 10**9
 _REQUESTING: Final = "Requesting"
 _DELETED: Final = "Deleted"
 _LAYOUT: Final = "%Y-%m-%d %H:%M:%S"
@@ -49,9 +49,9 @@ class Handshake:
         value = node.annotations.get(self.key, "")
         if _REQUESTING in value:
             asked = _time_of(value)
-            if asked is not None and asked - now > self.seconds * _SECOND:
+            if asked is not None and asked - now > self.seconds * SECOND:
                 return _stamped(_REQUESTING, now)  # nobody would ever be late
-            is_late = asked is not None and now - asked >= self.seconds * _SECOND
+            is_late = asked is not None and now - asked >= self.seconds * SECOND
             return _stamped(_DELETED, now) if is_late and not self._count(node) else None
         return None if self.is_gone(node) else _stamped(_REQUESTING, now)
 
@@ -86,7 +86,7 @@ class Handshakes:
 
 
 def _stamped(word: str, now: int) -> str:
-    return f"{word}_{datetime.fromtimestamp(now // _SECOND, UTC).strftime(_LAYOUT)}"
+    return f"{word}_{datetime.fromtimestamp(now // SECOND, UTC).strftime(_LAYOUT)}"
 
 
 def _time_of(value: str) -> int | None:
@@ -95,4 +95,4 @@ def _time_of(value: str) -> int | None:
         time = datetime.strptime(value.partition("_")[2], _LAYOUT).replace(tzinfo=UTC)
     except ValueError:
         return None
-    return int(time.timestamp()) * _SECOND
+    return int(time.timestamp()) * SECOND

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from kdsl.base.clock import Clock, go_duration
+from kdsl.base.clock import Clock
+from kdsl.base.times import SECOND, go_duration, to_seconds
 from kdsl.hooks.context import NodeAnnotator
 from kdsl.hooks.status import Code, Status
 
 CONTENTION: Final = "node lock contention"
 """The end of the reason if another pod holds a lock."""
-_SECOND: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class NodeLock:
         Cambricon's lock, which names no pod, has a text of its own, and nobody waits for it.
         """
         if self.is_owned:
-            return f"{go_duration(round(self.seconds * _SECOND))}: {CONTENTION}"
+            return f"{go_duration(round(self.seconds * SECOND))}: {CONTENTION}"
         return f"{self.seconds / 60:g} minutes"
 
 
@@ -79,7 +79,7 @@ class Locks:
             return None
         if held and self._holds(lock, held) and (not owner or self._nodes.has_pod(owner)):
             return Status(Code.ERROR, (f"node {node} has been locked within {lock.duration}",))
-        time = datetime.fromtimestamp(self._clock.now() // _SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        time = to_seconds(self._clock.now())
         value = f"{time},{pod.replace('/', ',', 1)}" if lock.is_owned else time
         return self._nodes.write(node, lock.key, value, held)
 
@@ -96,7 +96,7 @@ class Locks:
         last: no clock goes that wrong, and it would hold for ever.
         """
         taken = taken_at(held)
-        return taken is not None and abs(self._clock.now() - taken) <= int(lock.seconds * _SECOND)
+        return taken is not None and abs(self._clock.now() - taken) <= int(lock.seconds * SECOND)
 
 
 def taken_at(held: str) -> int | None:
@@ -107,7 +107,7 @@ def taken_at(held: str) -> int | None:
         return None
     if taken.tzinfo is None:
         taken = taken.replace(tzinfo=UTC)
-    return int(taken.timestamp()) * _SECOND
+    return int(taken.timestamp()) * SECOND
 
 
 def owner_of(held: str) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kdsl.base.clock import Clock
 from kdsl.base.errors import KdslError
 from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.base.times import SECOND
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.check.model.sharing import ASKED, CHOSEN, DEVICES, CheckedSharing
 from kdsl.cluster.devices.codec import collapse
@@ -55,7 +56,6 @@ BIND_PHASE: Final = "hami.io/bind-phase"
 BIND_TIME: Final = "hami.io/bind-time"
 ALLOCATING: Final = "allocating"
 
-_SECOND: Final = 10**9
 _BEST: Final = 100
 _SKIP: Final = Status(Code.SKIP)
 
@@ -291,7 +291,7 @@ class DevicesPlugin:
             if problem is not None:
                 return problem
             state.values[self.key] = replace(attempt, locks=locks)
-        seconds = str(self._clock.now() // _SECOND)
+        seconds = str(self._clock.now() // SECOND)
         return self._annotator.write(pod, {**attempt.written, BIND_PHASE: ALLOCATING, BIND_TIME: seconds})
 
     def locks_for(self, demand: Demand) -> tuple[NodeLock, ...]:
@@ -311,7 +311,7 @@ class DevicesPlugin:
         EvalError if one has no value.
         """
         now, at = self._clock.now(), device_node(node.facts, node.requested)
-        written = {**demand.pod.annotations, CHOSEN_NODE: node.name, CHOSEN_AT: str(now // _SECOND)}
+        written = {**demand.pod.annotations, CHOSEN_NODE: node.name, CHOSEN_AT: str(now // SECOND)}
         for kind, allocation in placed.allocations.items():
             written |= self._programs[kind].annotations(demand.pod, at, demand.policy, allocation, now)
         return written

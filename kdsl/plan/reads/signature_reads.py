@@ -13,6 +13,7 @@ from kdsl.check.model.rule_set import CheckedFn, Fns
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, Const, FieldOf, HasField, TypedExpr, Var
 from kdsl.eval.ir import looked_up
+from kdsl.eval.views import READ_OF_PODS
 
 LABELS: Final = "pod.labels"
 SELECTED_LABELS: Final = "pod.selectedLabels"
@@ -21,7 +22,7 @@ SELECTED_LABELS: Final = "pod.selectedLabels"
 BY_SELECTORS: Final = frozenset(
     {
         *("Cluster.spreadConstraints", "Cluster.services", "Cluster.workloads"),
-        *("PodAffinityTerm.matches", "PodGroup.includes", "SpreadConstraint.selects"),
+        *(method for method, read in READ_OF_PODS.items() if "labels" in read),
     }
 )
 """The methods that read the labels of a pod by selectors."""

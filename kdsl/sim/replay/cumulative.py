@@ -11,6 +11,7 @@ from kdsl.base.clock import ManualClock
 from kdsl.cluster.read.files import InputFile
 from kdsl.cluster.resource_claims.memory_claims import MemoryClaims
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision
 from kdsl.explain.differences import (
@@ -34,7 +35,6 @@ from kdsl.sim.replay.side import GivenAnnotations, card_keys, cards_in
 from kdsl.sim.replay.survey import Survey
 from kdsl.sim.replay.tally import Tally, is_alike, notes_of
 from kdsl.sim.replay.victims import CourseEvictor
-from kdsl.sim.run import SimulatedBinder
 
 Given = Mapping[str, Mapping[str, str]]
 Verdicts = Mapping[str, Collection[str]]
@@ -183,7 +183,7 @@ def _course(
     with build_engine(
         side.rules,
         cluster,
-        SimulatedBinder(cluster),
+        MemoryBinder(cluster),
         clock,
         settings,
         MemoryVolumes(cluster),

@@ -20,9 +20,9 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cycle.decision import Decision, Detail, TieBreak
 from kdsl.cycle.engine import Engine
-from kdsl.sim.run import SimulatedBinder
 
 from tests.plan.lab import DEFAULT_QUEUE, rules
 
@@ -138,7 +138,7 @@ def run(seed: int, is_kept: bool) -> list[Decision]:
 
         def engine() -> Engine:
             return engines.enter_context(
-                build_engine(program(), cluster, SimulatedBinder(cluster), clock, settings)
+                build_engine(program(), cluster, MemoryBinder(cluster), clock, settings)
             )
 
         only, decisions = engine(), []
