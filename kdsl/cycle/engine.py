@@ -144,15 +144,15 @@ class Engine:
     def give_up(self, pod: PodInfo) -> None:
         """Forget a deleted pending pod, wherever it is; its reserved room is free at once."""
         self._placer.give_up(pod.key)
-        self.nominator.delete(pod)
         self.queue.delete(pod.key)
+        self.nominator.delete(pod)
 
     def leave_queue(self, pod: PodInfo) -> None:
         """Forget that a pod is pending, because another client has bound it. It leaves no room for other
         pods.
         """
-        self.nominator.delete(pod, placed_on=pod.node_name)
         self.queue.delete(pod.key)
+        self.nominator.delete(pod, placed_on=pod.node_name)
 
     def takes(self, pod: PodInfo) -> bool:
         """Return whether a profile decides the pod."""
@@ -224,8 +224,13 @@ class Engine:
             case Outcome.BINDING:
                 self.queue.leave(decision.pod)
             case Outcome.UNSCHEDULABLE | Outcome.ERROR:
-                self.queue.requeue(decision.pod, rejectors_of(decision))
+                self.queue.requeue(decision.pod, rejectors_of(decision, self._promised_to(decision.pod)))
         return decision
+
+    def _promised_to(self, key: str) -> str:
+        """Return the node for which the pending pod `namespace/name` is nominated."""
+        pending = self.queue.pending(key)
+        return "" if pending is None else self.nominator.node_of(pending.queued.pod)
 
     def _routed(self, pod: PodInfo, decision: Decision) -> Decision:
         """Return the decision with the faults of the profile's selection added."""
@@ -248,11 +253,12 @@ class Engine:
 
     def _leaves_room(self, pod: PodInfo) -> None:
         """Report to the queue that a node is no longer promised to `pod`: other pods treat that as if the pod
-        had left the node.
+        had left the node, and the pod itself looks for other room.
         """
         self.queue.notice(
             ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before=pod, priority=pod.priority)
         )
+        self.queue.try_elsewhere(pod.key)
 
     def attempt(self, pod: PodInfo) -> tuple[Attempt, Contested] | None:
         """Return an attempt for `pod`, with the nominated pods that it must respect by row; None where no

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kdsl.base.events import EVERYTHING, EventPattern, Resource, merged, read_pattern
 from kdsl.check.analyses.facts import Direction, Fact, FactFinder, FieldOwner, predicate_facts
-from kdsl.check.model.rule_set import CheckedPredicate, CheckedQueue, Fns
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedPreemption, CheckedQueue, Fns
 from kdsl.check.views.data_files import read_views_file
 from kdsl.check.views.view import Views, load_views
 
@@ -92,6 +92,20 @@ def queue_cures(rule: CheckedQueue, fns: Fns, views: Views | None = None) -> Cur
     for admit in rule.admit:
         finder.seek(admit.condition, Direction.UP)
     return Cures(_patterns(finder.found, frozenset(), views), False)
+
+
+def preemption_cures(rule: CheckedPreemption, fns: Fns, views: Views | None = None) -> Patterns:
+    """Derive the events that can let a pod preempt, or make other pods its victims."""
+    views = views or load_views()
+    finder = FactFinder(views, fns, rule.scope)
+    for each in rule.lets:
+        finder.let(each.variable, each.value)
+    for eligible in rule.eligible:
+        finder.seek(eligible.condition, Direction.UP)
+    finder.seek(rule.victim, Direction.UP)
+    # A pod keeps its priority, and nearly every preemption compares priorities.
+    facts = {fact: direction for fact, direction in finder.found.items() if fact.name != "Pod.priority"}
+    return _patterns(facts, frozenset(), views)
 
 
 def _patterns(facts: Mapping[Fact, Direction], reads: Iterable[str], views: Views) -> Patterns:
