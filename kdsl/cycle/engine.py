@@ -139,7 +139,12 @@ class Engine:
     def finish(self, result: BindingResult) -> Decision | None:
         """End an asynchronous binding; return None where the pod was given up meanwhile."""
         decision = self._placer.finish(result)
-        return None if decision is None else self._publish(decision)
+        if decision is not None:
+            return self._publish(decision)
+        # The room of the pod was free at once, but what plugins reserved for it (volumes) only now is.
+        pod = result.reserved.attempt.pod
+        self.queue.notice(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before=pod))
+        return None
 
     def give_up(self, pod: PodInfo) -> None:
         """Forget a deleted pending pod, wherever it is; its reserved room is free at once."""
