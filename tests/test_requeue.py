@@ -12,11 +12,13 @@ from kdsl.app import Settings, build_engine
 from kdsl.base.clock import ManualClock
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.cluster.api.objects import Namespace, ObjectMeta
+from kdsl.cluster.api.objects import Container, Namespace, ObjectMeta, Pod, PodSpec, ResourceRequirements
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint, Toleration
+from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.gate import refusal_of
@@ -276,3 +278,88 @@ def test_a_pod_is_tried_again_if_its_room_is_too_small_when_the_victims_are_gone
         assert engine.queue.place_of("default/p") == "unschedulable"
         cluster.remove_pod("default/low")
         assert engine.queue.place_of("default/p") != "unschedulable"
+
+
+def test_a_change_of_a_nominated_pod_wakes_those_that_it_kept_away() -> None:
+    cluster = ClusterCache()
+    cluster.add_node(of_size(2))
+    cheap = Settings(plugins={"default-binder": {}})
+    before = sized("vip", 1, 9, nominated_node_name="n", labels=FrozenMap({"port": "80"}))
+    with build_engine(
+        rules(profile([LONE])), cluster, SimulatedBinder(cluster), ManualClock(), cheap
+    ) as engine:
+        engine.nominator.add(before)
+        assert [decision.node for decision in engine.decisions([sized("p", 1, 5)], attempts=9)] == [""]
+        engine.nominator.renominate(before, before)
+        assert engine.queue.place_of("default/p") == "unschedulable"
+        engine.nominator.renominate(before, before.with_fields(labels=FrozenMap({})))
+        assert [decision.node for decision in engine.decisions([], attempts=9)] == ["n"]
+
+
+CARDS = """
+device Small {
+  kind "K"
+  record "cards"
+  resource card = "v.com/card"
+  inventory for row in lists.range(2) {
+    set id = string(row)
+    set slots = 2
+    set memory = 100
+    set cores = 100
+  }
+  request { set count = container.amounts[?card].orValue(0) }
+  charge {
+    set memory = 0
+    set cores = 10
+  }
+  GATE
+  fit { require device.slots > device.used else "Slots" }
+  choose first else "TooFew"
+}
+queue Q { order by pod.queuedAt }
+predicate Any { require true else "no" }
+profile p { scheduler "default-scheduler" queue Q predicates { Any } devices Small }
+"""
+
+
+@pytest.mark.parametrize(
+    ("gate", "before", "after"),
+    [
+        (
+            "devices.exists(d, d.tenants.size() > 0)",
+            None,
+            {"annotations": FrozenMap({"cards": "0,K,0,10:;"})},
+        ),
+        ('node.requested["cpu"] <= quantity("2")', {"cpu": 3}, None),
+        ('node.requested["cpu"] <= quantity("2")', {"cpu": 3}, {"cpu": 1}),
+        ('node.requested["cpu"] >= quantity("2")', None, {"cpu": 2}),
+    ],
+)
+def test_devices_are_asked_again_when_what_they_read_changes(
+    gate: str, before: dict[str, Any] | None, after: dict[str, Any] | None
+) -> None:
+    cluster = ClusterCache()
+    cluster.add_node(of_size(9))
+
+    def beside(fields: dict[str, Any]) -> PodInfo:
+        return sized("beside", **{"cpu": 0, "priority": 0, "on": "n", **fields})
+
+    if before is not None:
+        cluster.add_pod(beside(before))
+    text = CARDS.replace("GATE", f'require {gate} else "no"')
+    wanted = Pod(
+        metadata=ObjectMeta(name="p", uid="p"),
+        spec=PodSpec(containers=[Container(name="c", resources=ResourceRequirements({}, {"v.com/card": 1}))]),
+    )
+    cheap = Settings(plugins={"default-binder": {}})
+    annotations = MemoryAnnotations(cluster)
+    with build_engine(
+        rules(text), cluster, SimulatedBinder(cluster), ManualClock(), cheap, annotator=annotations
+    ) as engine:
+        pods = [PodInfo.of(with_defaults(wanted))]
+        assert [decision.node for decision in engine.decisions(pods, attempts=9)] == [""]
+        if after is None:
+            cluster.remove_pod("default/beside")
+        else:
+            cluster.add_pod(beside(after))
+        assert [decision.node for decision in engine.decisions([], attempts=9)] == ["n"]

@@ -15,7 +15,7 @@ from typing import Final, Self
 from kdsl.base.clock import Clock
 from kdsl.base.events import Action, Resource
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cluster.snapshot.events import ClusterEvent, pod_actions
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.advice import fit_on
 from kdsl.cycle.attempt import Attempt
@@ -74,7 +74,7 @@ class Engine:
         self._workers = Workers(options.parallelism)
         self._configure(options)
         self._start = options.start
-        self.nominator = Nominator(self._leaves_room)
+        self.nominator = Nominator(self._leaves_room, self._changes_place)
         self.waiting = waiting if waiting is not None else WaitingPods[Reserved]()
         self._placer = Placer(cluster, clock, self.nominator, self.waiting, bindings or BindAtOnce())
         self._room_maker = RoomMaker(cluster, self.nominator, self._placer, self._draws, evictor)
@@ -264,6 +264,15 @@ class Engine:
             ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before=pod, priority=pod.priority)
         )
         self.queue.try_elsewhere(pod.key)
+
+    def _changes_place(self, before: PodInfo, after: PodInfo) -> None:
+        """Report to the queue that a pod changes for which a node is promised: it may leave room there, or no
+        longer repel others.
+        """
+        if pod_actions(before, self._cluster.complete(after)):
+            self.queue.notice(
+                ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before=before, priority=before.priority)
+            )
 
     def attempt(self, pod: PodInfo) -> tuple[Attempt, Contested] | None:
         """Return an attempt for `pod`, with the nominated pods that it must respect by row; None where no
