@@ -330,8 +330,10 @@ class Engine:
         if pending is None:
             return ()
         table = self._routes.table_of(pending.queued.pod)
-        plugins = pending.rejectors.all if pending.refusal is None else (pending.refusal.plugin,)
-        return waking_events(table.wakes if table else {}, plugins)
+        wakes, rejectors = table.wakes if table else {}, pending.rejectors
+        if pending.refusal is not None:
+            return waking_events(wakes, (pending.refusal.plugin,))
+        return waking_events(wakes, (*rejectors.all, *(name for name in rejectors.blockers if name in wakes)))
 
     def _gated(self, gated: GatedPod) -> Decision:
         pod = gated.queued.pod

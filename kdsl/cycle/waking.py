@@ -57,6 +57,8 @@ def _room_waits(rejectors: Rejectors, table: HookTable) -> Iterator[Wake]:
     preemption, *blockers = rejectors.blockers
     yield from table.wakes.get(preemption, ())
     for one in dict.fromkeys((*rejectors.all, *blockers)):
+        if one not in rejectors.all:
+            yield from table.wakes.get(one, ())
         yield from table.room_wakes.get(one, ())
 
 

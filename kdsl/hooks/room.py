@@ -65,7 +65,9 @@ class _Thinning:
 
 
 def room_wakes(wakes: Wakes, evictable: Evictable) -> Wakes:
-    """Return the events that may let pods make room, by the plugin that forbids it."""
+    """Return the events that may let pods make room, by the plugin that forbids it: beside `wakes`, for they
+    differ only where a pod may evict others.
+    """
     thinning = _Thinning(evictable)
     return {name: tuple(_beside(wake, thinning) for wake in several) for name, several in wakes.items()}
 
@@ -73,10 +75,11 @@ def room_wakes(wakes: Wakes, evictable: Evictable) -> Wakes:
 def _beside(wake: Wake, thinning: _Thinning) -> Wake:
     hint, signature = wake.hint, wake.signature
     if hint is None:
-        return wake
+        return wake  # the event alone decides
 
     def thinned_hint(pod: PodInfo, event: ClusterEvent, ask: QueueingHint = hint) -> bool:
-        return ask(pod, thinning.thinned(pod, event))
+        thinned = thinning.thinned(pod, event)
+        return thinned is not event and ask(pod, thinned)
 
     def joined(pod: PodInfo) -> Hashable:
         values = (signature and signature(pod), thinning.signature and thinning.signature(pod))
