@@ -77,13 +77,14 @@ class Engine:
         self.nominator = Nominator(self._leaves_room, self._changes_place)
         self.waiting = waiting if waiting is not None else WaitingPods[Reserved]()
         self._placer = Placer(cluster, clock, self.nominator, self.waiting, bindings or BindAtOnce())
-        self._room_maker = RoomMaker(cluster, self.nominator, self._placer, self._draws, evictor)
         self.queue = SchedulingQueue(
             self._routes,
             clock,
             is_promised=lambda node: bool(self.nominator.pods_of(node)),
             complete=cluster.complete,
         )
+        took = self.queue.try_elsewhere
+        self._room_maker = RoomMaker(cluster, self.nominator, self._placer, self._draws, evictor, took)
         cluster.observe(self.queue.notice, self.queue.listens)
 
     def decisions(
@@ -258,12 +259,11 @@ class Engine:
 
     def _leaves_room(self, pod: PodInfo) -> None:
         """Report to the queue that a node is no longer promised to `pod`: other pods treat that as if the pod
-        had left the node, and the pod itself looks for other room.
+        had left the node.
         """
         self.queue.notice(
             ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before=pod, priority=pod.priority)
         )
-        self.queue.try_elsewhere(pod.key)
 
     def _changes_place(self, before: PodInfo, after: PodInfo) -> None:
         """Report to the queue that a pod changes for which a node is promised: it may leave room there, or no

@@ -296,8 +296,8 @@ class SchedulingQueue:
                 self._wake(pending, Urgency.AT_ONCE, force.label)
 
     def try_elsewhere(self, key: str) -> None:
-        """Wake a sleeping pod whose nomination another client or pod has ended: it waits for room that is
-        not made for it any more.
+        """Wake a sleeping pod whose nomination another pod has ended: it waits for room that is not made for
+        it any more.
         """
         pending = self._pods.get(key)
         if pending is not None and key in self._asleep and pending.refusal is None:

@@ -52,6 +52,7 @@ def _room_waits(rejectors: Rejectors, table: HookTable) -> Iterator[Wake]:
     if rejectors.promised:
         # The room that is being made there may be gone, or become too small: then the pod makes other room.
         yield _departure_from(rejectors.promised)
+        return
     if not rejectors.blockers:
         return
     preemption, *blockers = rejectors.blockers
@@ -64,7 +65,10 @@ def _room_waits(rejectors: Rejectors, table: HookTable) -> Iterator[Wake]:
 
 def _departure_from(node: str) -> Wake:
     def hint(pod: PodInfo, event: ClusterEvent) -> bool:
-        return isinstance(event.before, PodInfo) and event.before.node_name == node
+        if not isinstance(event.before, PodInfo) or event.before.node_name != node:
+            return False
+        # While others are leaving, room is still being made.
+        return event.node_after is None or not any(other.being_preempted for other in event.node_after.pods)
 
     return Wake((EventPattern(Resource.ASSIGNED_POD, Action.DELETE),), hint, lambda pod: ())
 
