@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -320,6 +321,18 @@ queue Q { order by pod.queuedAt }
 predicate Any { require true else "no" }
 profile p { scheduler "default-scheduler" queue Q predicates { Any } devices Small }
 """
+
+
+def test_cards_that_a_node_reports_later_wake_pods_that_a_predicate_rejects() -> None:
+    text = CARDS.replace("GATE", "").replace("require true", "require node.cards.size() > 0")
+    text = text.replace("lists.range(2)", 'json.decode(node.annotations[?"cards"].orValue("[]"))')
+    cluster = ClusterCache()
+    cluster.add_node(of_size(9))
+    cheap = Settings(plugins={"default-binder": {}})
+    with build_engine(rules(text), cluster, SimulatedBinder(cluster), ManualClock(), cheap) as engine:
+        assert [decision.node for decision in engine.decisions([sized("p", 1, 0)], attempts=9)] == [""]
+        cluster.add_node(replace(of_size(9), annotations=FrozenMap({"cards": "[0, 1]"})))
+        assert [decision.node for decision in engine.decisions([], attempts=9)] == ["n"]
 
 
 @pytest.mark.parametrize(

@@ -331,7 +331,9 @@ class DevicesPlugin:
         return (
             EventPattern(
                 Resource.NODE,
+                # What pods have on a node that is gone counts for no quota.
                 Action.ADD
+                | Action.DELETE
                 | Action.NODE_ALLOCATABLE
                 | Action.NODE_ANNOTATION
                 | Action.NODE_LABEL
