@@ -13,6 +13,7 @@ from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.hooks.context import NO_ANNOTATIONS, PluginContext
 from kdsl.hooks.manager import PluginManager
+from kdsl.hooks.room import Evictable, room_wakes
 from kdsl.hooks.table import HookTable, ProfileOrder, freeze
 from kdsl.plan.card_table import no_cards
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
@@ -165,6 +166,9 @@ def _freeze_profile(
     table, problems = freeze(manager, _order(profile, compiled, devices, settings))
     if table is not None:
         table = replace(table, rule_faults=RuleFaults(compiled), sample_size=compiled.sample)
+        if preemption is not None:
+            evictable = Evictable(preemption.evictable, preemption.victim_signature)
+            table = replace(table, room_wakes=room_wakes(table.wakes, evictable))
         if settings.probe is None:
             table = join(table, compiled)
     return table, (*found, *problems)

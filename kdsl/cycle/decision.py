@@ -137,7 +137,8 @@ class Decision(Struct, frozen=True):
     `victims` describe the room it makes. `message` is the FitError or error text of a pod that was not
     placed. `faults` are all errors of rules and plugins: those that ended the attempt, those that rejected
     nodes, and those that were ignored. `turned_away` is the rejection of the chosen node by a Reserve or
-    Permit plugin.
+    Permit plugin. `blockers` are the plugins that keep the pod from making room: the preemption, and those
+    that reject the pod even without its possible victims.
     """
 
     pod: str
@@ -159,6 +160,7 @@ class Decision(Struct, frozen=True):
     postfilter: Status | None = None
     nominated: str = ""
     victims: tuple[Victim, ...] = ()
+    blockers: tuple[str, ...] = ()
     turned_away: Status | None = None
     rules: str = ""
     snapshot: int = 0

@@ -15,7 +15,7 @@ from typing import Final, Self
 from kdsl.base.clock import Clock
 from kdsl.base.events import Action, Resource
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cluster.snapshot.events import ClusterEvent, pod_actions
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.advice import fit_on
 from kdsl.cycle.attempt import Attempt
@@ -74,16 +74,17 @@ class Engine:
         self._workers = Workers(options.parallelism)
         self._configure(options)
         self._start = options.start
-        self.nominator = Nominator(self._leaves_room)
+        self.nominator = Nominator(self._leaves_room, self._changes_place)
         self.waiting = waiting if waiting is not None else WaitingPods[Reserved]()
         self._placer = Placer(cluster, clock, self.nominator, self.waiting, bindings or BindAtOnce())
-        self._room_maker = RoomMaker(cluster, self.nominator, self._placer, self._draws, evictor)
         self.queue = SchedulingQueue(
             self._routes,
             clock,
             is_promised=lambda node: bool(self.nominator.pods_of(node)),
             complete=cluster.complete,
         )
+        took = self.queue.try_elsewhere
+        self._room_maker = RoomMaker(cluster, self.nominator, self._placer, self._draws, evictor, took)
         cluster.observe(self.queue.notice, self.queue.listens)
 
     def decisions(
@@ -139,20 +140,25 @@ class Engine:
     def finish(self, result: BindingResult) -> Decision | None:
         """End an asynchronous binding; return None where the pod was given up meanwhile."""
         decision = self._placer.finish(result)
-        return None if decision is None else self._publish(decision)
+        if decision is not None:
+            return self._publish(decision)
+        # The room of the pod was free at once, but what plugins reserved for it (volumes) only now is.
+        pod = result.reserved.attempt.pod
+        self.queue.notice(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before=pod))
+        return None
 
     def give_up(self, pod: PodInfo) -> None:
         """Forget a deleted pending pod, wherever it is; its reserved room is free at once."""
         self._placer.give_up(pod.key)
-        self.nominator.delete(pod)
         self.queue.delete(pod.key)
+        self.nominator.delete(pod)
 
     def leave_queue(self, pod: PodInfo) -> None:
         """Forget that a pod is pending, because another client has bound it. It leaves no room for other
         pods.
         """
-        self.nominator.delete(pod, placed_on=pod.node_name)
         self.queue.delete(pod.key)
+        self.nominator.delete(pod, placed_on=pod.node_name)
 
     def takes(self, pod: PodInfo) -> bool:
         """Return whether a profile decides the pod."""
@@ -224,8 +230,13 @@ class Engine:
             case Outcome.BINDING:
                 self.queue.leave(decision.pod)
             case Outcome.UNSCHEDULABLE | Outcome.ERROR:
-                self.queue.requeue(decision.pod, rejectors_of(decision))
+                self.queue.requeue(decision.pod, rejectors_of(decision, self._promised_to(decision.pod)))
         return decision
+
+    def _promised_to(self, key: str) -> str:
+        """Return the node for which the pending pod `namespace/name` is nominated."""
+        pending = self.queue.pending(key)
+        return "" if pending is None else self.nominator.node_of(pending.queued.pod)
 
     def _routed(self, pod: PodInfo, decision: Decision) -> Decision:
         """Return the decision with the faults of the profile's selection added."""
@@ -253,6 +264,15 @@ class Engine:
         self.queue.notice(
             ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before=pod, priority=pod.priority)
         )
+
+    def _changes_place(self, before: PodInfo, after: PodInfo) -> None:
+        """Report to the queue that a pod changes for which a node is promised: it may leave room there, or no
+        longer repel others.
+        """
+        if pod_actions(before, self._cluster.complete(after)):
+            self.queue.notice(
+                ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before=before, priority=before.priority)
+            )
 
     def attempt(self, pod: PodInfo) -> tuple[Attempt, Contested] | None:
         """Return an attempt for `pod`, with the nominated pods that it must respect by row; None where no
@@ -310,8 +330,10 @@ class Engine:
         if pending is None:
             return ()
         table = self._routes.table_of(pending.queued.pod)
-        plugins = pending.rejectors.all if pending.refusal is None else (pending.refusal.plugin,)
-        return waking_events(table.wakes if table else {}, plugins)
+        wakes, rejectors = table.wakes if table else {}, pending.rejectors
+        if pending.refusal is not None:
+            return waking_events(wakes, (pending.refusal.plugin,))
+        return waking_events(wakes, (*rejectors.all, *(name for name in rejectors.blockers if name in wakes)))
 
     def _gated(self, gated: GatedPod) -> Decision:
         pod = gated.queued.pod

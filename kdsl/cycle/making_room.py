@@ -18,18 +18,23 @@ from kdsl.cycle.preemption.preempt import Preemption
 from kdsl.cycle.record import AttemptRecord
 from kdsl.cycle.search import rivals_by_row
 from kdsl.hooks.errors import PluginError
+from kdsl.hooks.specs import Nominated
 from kdsl.hooks.table import Calls
 
 
 @dataclass(frozen=True, slots=True)
 class RoomMaker:
-    """Makes room for the pods of one engine; `draws` returns the random generator of the present attempt."""
+    """Makes room for the pods of one engine; `draws` returns the random generator of the present attempt.
+
+    `took_room_of` is called with a pod `namespace/name` whose room goes to another pod, which evicts more.
+    """
 
     cluster: ClusterSource
     nominator: Nominator
     placer: Placer
     draws: Callable[[], Random]
     evictor: Evictor | None = None
+    took_room_of: Callable[[str], None] = lambda key: None
 
     def make_room(self, attempt: Attempt, record: AttemptRecord) -> Decision:
         """Run PostFilter for a pod without a feasible node; the pod stays unschedulable, perhaps
@@ -38,7 +43,7 @@ class RoomMaker:
         diagnosis = record.diagnosis
         record.postfilter = result = run_post_filters(attempt, diagnosis, self._preemption(attempt))
         if result.nominated is not None:
-            self._nominate(attempt, result.nominated.node)
+            self._nominate(attempt, result.nominated)
         message = replace(diagnosis, postfilter_message=result.message).message()
         decision = record.decision(Outcome.UNSCHEDULABLE, message=message)
         self._evict(attempt, decision)
@@ -59,12 +64,12 @@ class RoomMaker:
         )
         return ((hooks.plugin, preemption.run),)
 
-    def _nominate(self, attempt: Attempt, node: str) -> None:
-        """Nominate the pod for a node, or withdraw its nomination where `node` is empty.
+    def _nominate(self, attempt: Attempt, nominated: Nominated) -> None:
+        """Nominate the pod for a node, or withdraw its nomination where there is none.
 
         Pods nominated for the node that this pod could preempt lose their nomination.
         """
-        pod, hooks = attempt.pod, attempt.table.preemption
+        pod, hooks, node = attempt.pod, attempt.table.preemption, nominated.node
         if not node:
             self.nominator.clear(pod)
             return
@@ -73,9 +78,17 @@ class RoomMaker:
                 others = hooks.find_victims(pod, self.nominator.pods_of(node))
             except Exception as cause:
                 raise PluginError.raised(hooks.plugin, "find_victims", cause) from cause
+            evicts = any(self._stays(victim) for victim in nominated.victims)
             for other in others:
                 self.nominator.clear(other)
+                # Else the same pods leave as before, and it is tried again when they are gone.
+                if evicts:
+                    self.took_room_of(other.key)
         self.nominator.add(pod, node)
+
+    def _stays(self, victim: str) -> bool:
+        pod = self.cluster.pod(victim)
+        return pod is not None and not pod.is_terminating
 
     def _evict(self, attempt: Attempt, decision: Decision) -> None:
         """Evict the victims of a decision; a victim that a Permit hook holds is only sent back.

@@ -14,9 +14,15 @@ from kdsl.cluster.objects.pod import PodInfo
 class Nominator:
     """Nominated pods by node, in the order in which they were nominated."""
 
-    def __init__(self, withdrawn: Callable[[PodInfo], None] = lambda pod: None) -> None:
-        """`withdrawn` is called with every pod whose nomination ends and leaves room on a node."""
-        self._withdrawn = withdrawn
+    def __init__(
+        self,
+        withdrawn: Callable[[PodInfo], None] = lambda pod: None,
+        changed: Callable[[PodInfo, PodInfo], None] = lambda before, after: None,
+    ) -> None:
+        """`withdrawn` is called with every pod whose nomination ends and leaves room on a node, `changed`
+        with both versions of a pod that stays nominated.
+        """
+        self._withdrawn, self._changed = withdrawn, changed
         self._pods_by_node: dict[str, dict[str, PodInfo]] = {}
         self._nodes: dict[str, str] = {}
 
@@ -59,6 +65,7 @@ class Nominator:
                 self.add(after, current)
         elif current:
             self.add(after, current)
+            self._changed(before, after)
 
     def clear(self, pod: PodInfo) -> None:
         """Withdraw the nomination of a pod that stays pending, whatever its status says."""

@@ -13,10 +13,14 @@ class Rejectors(Struct, frozen=True):
     """The plugins that rejected a pod: empty where the attempt failed with an error.
 
     The plugins of `pending` wait for an operation under way: when it ends, the pod is tried without backoff.
+    `blockers` keep the pod from making room by preemption: the preemption itself comes first. `promised` is
+    the node that the pod is nominated for.
     """
 
     unschedulable: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()
+    promised: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.unschedulable or self.pending)
@@ -29,10 +33,15 @@ class Rejectors(Struct, frozen=True):
 NOBODY = Rejectors()
 
 
-def rejectors_of(decision: Decision) -> Rejectors:
-    """Return the plugins whose rejections keep the pod of a decision from being placed."""
+def rejectors_of(decision: Decision, promised: str = "") -> Rejectors:
+    """Return the plugins that keep a pod from being placed; it is nominated for the node `promised`."""
     if decision.outcome is not Outcome.UNSCHEDULABLE:
         return NOBODY
+    found = _rejectors_of(decision)
+    return Rejectors(found.unschedulable, found.pending, decision.blockers, promised) if found else found
+
+
+def _rejectors_of(decision: Decision) -> Rejectors:
     if decision.turned_away is not None:
         return _split([(decision.turned_away.plugin, decision.turned_away.code.label)])
     before = decision.prefilter

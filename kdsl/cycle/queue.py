@@ -38,8 +38,12 @@ MAX_ASLEEP = 5 * 60 * SECOND
 every pod that is placed because of it is counted, since an event is missing in that case.
 """
 
+_COMPLETING = frozenset((Resource.NAMESPACE, Resource.DEVICE_CLASS))
+"""The resources whose facts the catalog adds to pods: a change of them changes pods that wait."""
+
 POD_ADD = "UnschedulablePodAdd"
 FAILURE = "ScheduleAttemptFailure"
+WITHDRAWN = "AssignedPodDelete"
 TIMEOUT = ClusterEvent(Resource.ANY, Action.ALL, label="UnschedulableTimeout")
 
 
@@ -157,17 +161,24 @@ class SchedulingQueue:
         if pending is None:
             self.add(pod)
             return
-        pod = self._complete(pod)
-        event = pending_pod_event(pending.queued.pod, pod)
+        pod, before = self._complete(pod), pending.queued.pod
+        self._replace(pending, pod)
+        event = pending_pod_event(before, pod)
+        if event is None:
+            return
+        if pending.key in self._asleep and self._routes.table_of(before) is not self._routes.table_of(pod):
+            # Another profile decides it now: the rules that rejected it may not be among its rules.
+            self._wake(pending, Urgency.AFTER_BACKOFF, event_label(event))
+        self.notice(event)
+
+    def _replace(self, pending: PendingPod, pod: PodInfo) -> None:
+        """Keep another version of a pod, which may change its place in the order and what it waits for."""
         pending.queued = pending.queued.with_pod(pod)
         if pending.key in self._asleep:
             self._asleep.add(pending, self._routes.table_of(pod))
         for heaps in (self._active, self._backoff, self._error_backoff):
             if heaps.remove(pending.key):
-                # The change may have moved it: its sort key may be another one.
                 self._enter(heaps, pending)
-        if event is not None:
-            self.notice(event)
 
     def delete(self, key: str) -> None:
         """Forget the pod `namespace/name`, wherever it is."""
@@ -259,6 +270,11 @@ class SchedulingQueue:
 
     def notice(self, event: ClusterEvent) -> None:
         """Wake the pods whose rejection the event may have cured."""
+        if event.resource in _COMPLETING:
+            for pending in self._pods.values():
+                pod = self._complete(pending.queued.pod)
+                if pod is not pending.queued.pod:
+                    self._replace(pending, pod)
         if event.node_after is not None and self._is_promised(event.node_after.name):
             # Nominated pods on the node may have caused a rejection, so the node's former state does not
             # matter.
@@ -278,6 +294,14 @@ class SchedulingQueue:
                 self._backoff.remove(key)
                 self._error_backoff.remove(key)
                 self._wake(pending, Urgency.AT_ONCE, force.label)
+
+    def try_elsewhere(self, key: str) -> None:
+        """Wake a sleeping pod whose nomination another pod has ended: it waits for room that is not made for
+        it any more.
+        """
+        pending = self._pods.get(key)
+        if pending is not None and key in self._asleep and pending.refusal is None:
+            self._wake(pending, Urgency.AFTER_BACKOFF, WITHDRAWN)
 
     def back_off(self, key: str) -> None:
         """Let a pod be tried after its backoff, as after an error: not sooner, even if no other pod waits."""

@@ -77,6 +77,7 @@ class AttemptRecord(Struct, eq=False):
             postfilter=None if result is None else result.status,
             nominated="" if nominated is None else nominated.node,
             victims=() if nominated is None or not nominated.node else self._victims(nominated.victims),
+            blockers=self._blockers(),
             rules=attempt.table.rules or self.options.rules,
             snapshot=attempt.snapshot.version,
             verdicts=self._verdicts() if self.detail is Detail.FULL else (),
@@ -85,6 +86,13 @@ class AttemptRecord(Struct, eq=False):
     def _victims(self, pods: Iterable[str]) -> tuple[Victim, ...]:
         scheduler = self.attempt.pod.scheduler_name
         return tuple(Victim.of(pod, scheduler) for pod in pods)
+
+    def _blockers(self) -> tuple[str, ...]:
+        hooks = self.attempt.table.preemption
+        if self.postfilter is None or hooks is None:
+            return ()
+        nominated = self.postfilter.nominated
+        return (hooks.plugin, *(() if nominated is None else nominated.blockers))
 
     def _prefilter(self) -> PreFilter:
         if self.search is None:

@@ -4,11 +4,13 @@ decision.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
 
-from kdsl.base.events import Resource
+from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
-from kdsl.cycle.pending import PendingPod
+from kdsl.cycle.pending import PendingPod, Rejectors
 from kdsl.hooks.table import HookTable
 from kdsl.hooks.wake import UNDECLARED, Wake
 
@@ -29,15 +31,46 @@ def waits_of(pending: PendingPod, table: HookTable | None) -> Waits:
     """Return the events that a sleeping pod waits for.
 
     The plugins that rejected the pod decide, each for its own events; a plugin that waits for an operation
-    under way makes the pod tried at once. A gated pod is checked again at the events of its gate.
+    under way makes the pod tried at once. A gated pod is checked again at the events of its gate. A pod that
+    made no room waits for the events that may let it do so.
     """
+    rejectors = pending.rejectors
     if pending.refusal is not None:
         plugins = [(pending.refusal.plugin, Urgency.AFTER_BACKOFF)]
     else:
-        plugins = [(plugin, Urgency.AT_ONCE) for plugin in pending.rejectors.pending]
-        plugins += [(plugin, Urgency.AFTER_BACKOFF) for plugin in pending.rejectors.unschedulable]
+        plugins = [(plugin, Urgency.AT_ONCE) for plugin in rejectors.pending]
+        plugins += [(plugin, Urgency.AFTER_BACKOFF) for plugin in rejectors.unschedulable]
     known = table.wakes if table else {}
-    return tuple((wake, urgency) for one, urgency in plugins for wake in known.get(one, (UNDECLARED,)))
+    waits = [(wake, urgency) for one, urgency in plugins for wake in known.get(one, (UNDECLARED,))]
+    if table is not None and pending.refusal is None:
+        waits += [(wake, Urgency.AFTER_BACKOFF) for wake in _room_waits(rejectors, table)]
+    return tuple(waits)
+
+
+def _room_waits(rejectors: Rejectors, table: HookTable) -> Iterator[Wake]:
+    """Yield the events that may let a pod make room."""
+    if rejectors.promised:
+        # The room that is being made there may be gone, or become too small: then the pod makes other room.
+        yield _departure_from(rejectors.promised)
+        return
+    if not rejectors.blockers:
+        return
+    preemption, *blockers = rejectors.blockers
+    yield from table.wakes.get(preemption, ())
+    for one in dict.fromkeys((*rejectors.all, *blockers)):
+        if one not in rejectors.all:
+            yield from table.wakes.get(one, ())
+        yield from table.room_wakes.get(one, ())
+
+
+def _departure_from(node: str) -> Wake:
+    def hint(pod: PodInfo, event: ClusterEvent) -> bool:
+        if not isinstance(event.before, PodInfo) or event.before.node_name != node:
+            return False
+        # While others are leaving, room is still being made.
+        return event.node_after is None or not any(other.being_preempted for other in event.node_after.pods)
+
+    return Wake((EventPattern(Resource.ASSIGNED_POD, Action.DELETE),), hint, lambda pod: ())
 
 
 def is_affected(pending: PendingPod, event: ClusterEvent) -> bool:

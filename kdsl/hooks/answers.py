@@ -130,6 +130,7 @@ def _nominated(answer: Nominated) -> Nominated:
         _typed(answer.node, str, "`node`"),
         _texts(answer.victims, "`victims`"),
         _texts(answer.reasons, "`reasons`"),
+        _texts(answer.blockers, "`blockers`"),
     )
 
 

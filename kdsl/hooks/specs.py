@@ -44,12 +44,14 @@ class Narrowed:
 class Nominated:
     """A PostFilter answer: the pod may run on `node` once `victims` (keys `namespace/name`) are gone.
 
-    Without a `node` no room was found, for these `reasons`: the pod loses its nomination.
+    Without a `node` no room was found, for these `reasons`: the pod loses its nomination. `blockers` are the
+    plugins that reject the pod even beside the pods that stay.
     """
 
     node: str = ""
     victims: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

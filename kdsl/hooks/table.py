@@ -16,6 +16,7 @@ from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.faults import CollectsRuleFaults, Fault
 from kdsl.hooks.joined import JoinedPredicates, JoinedScores
 from kdsl.hooks.manager import PluginManager, Registration
+from kdsl.hooks.room import Evictable, room_wakes
 from kdsl.hooks.specs import AddedScores, Backoff, Candidate, Narrowed, Nominated, QueuedPod, Wait
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status, StatusColumn
@@ -108,8 +109,9 @@ class HookTable:
 
     The `lone` hooks are those of plugins that are not joined, `places` has the place of each filter.
     `rule_faults` returns errors that rules ignored. `pre_flights` return by plugin whether its PreBind hook
-    has work. Without a `sample_size` a search finds all feasible nodes. `rules` is the digest of its rule
-    set, where it differs from the engine's. `only_for` has the fields of a pod with which a plugin has work.
+    has work. `room_wakes` are the events with which a pod may make room. Without a `sample_size` a search
+    finds all feasible nodes. `rules` is the digest of its rule set, where it differs from the engine's.
+    `only_for` has the fields of a pod with which a plugin has work.
     """
 
     profile: str
@@ -137,6 +139,7 @@ class HookTable:
     sample_size: SampleSize | None = None
     backoff: Backoff = field(default_factory=Backoff)
     wakes: Wakes = field(default_factory=dict)
+    room_wakes: Wakes = field(default_factory=dict)
     joined_predicates: JoinedPredicates | None = None
     joined_scores: JoinedScores | None = None
     rule_faults: CollectsRuleFaults | None = None
@@ -251,6 +254,7 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
         check_all=order.check_all,
         backoff=backoff,
         wakes=wakes,
+        room_wakes=room_wakes(wakes, Evictable(preemption.hook("find_victims"))) if preemption else {},
         only_for={entry.name: entry.only_for for entry in everyone if entry.only_for},
     )
     return table, found

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from kdsl.base.clock import ManualClock
-from kdsl.base.events import Action
+from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.binding import pre_binds_with_work
 from kdsl.cycle.bindings import BindingEnd, BindingResult, Reserved
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
+from kdsl.cycle.engine_options import EngineOptions
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Wait
 from kdsl.hooks.status import Code, Status
@@ -102,6 +104,42 @@ def test_errors_in_a_row_wait_one_two_four_eight_ten_seconds() -> None:
             world.engine.queue.flush()
         waits.append((world.clock.now() - begun) // SECOND - 1)
     assert waits == [1, 2, 4, 8, 10, 10]
+
+
+def test_what_the_end_of_a_given_up_binding_frees_wakes_others_as_well() -> None:
+    """A volume stays assumed until the request about it has ended, the room on the node does not."""
+    users: list[str] = []
+
+    def judge(pod: PodInfo) -> Status | None:
+        return Status(Code.UNSCHEDULABLE, ("taken",)) if users else None
+
+    def undo(pod: PodInfo) -> None:
+        users.remove(pod.name)
+
+    events = (EventPattern(Resource.ASSIGNED_POD, Action.DELETE),)
+    disk = plugin(
+        filter_node=judge,
+        reserve=lambda pod: users.append(pod.name),
+        unreserve=undo,
+        events=lambda: events,
+    )
+    world = World()
+    world.engine.adopt([table({"P": disk})], None, EngineOptions())
+    reserved = world.begin("a")
+    queue = world.engine.queue
+
+    def try_b() -> Outcome:
+        queued = queue.pop()
+        assert queued is not None and queued.pod.name == "b"
+        return world.engine.schedule_one(queued).outcome
+
+    queue.add(pod("b"))
+    assert try_b() is Outcome.UNSCHEDULABLE
+    world.engine.give_up(pod("a"))
+    assert try_b() is Outcome.UNSCHEDULABLE
+    assert queue.place_of("default/b") == "unschedulable"
+    assert world.engine.finish(BindingResult(reserved, BindingEnd.FAILED, "stopped")) is None
+    assert try_b() is Outcome.BINDING
 
 
 def test_room_that_is_given_back_wakes_others_once_it_is_there() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
+from kdsl.base.events import EventPattern, Resource
 from kdsl.cluster.api.objects import Namespace, ObjectMeta
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.engine_options import EngineOptions
@@ -75,6 +76,31 @@ def test_the_order_of_pods_may_follow_the_labels_of_their_namespaces() -> None:
         scheduler.enqueue(pod("p", namespace="late"))
         scheduler.enqueue(pod("q", namespace="early"))
         assert drained(scheduler.queue) == ["q", "p"]
+
+
+def test_pods_that_wait_follow_the_labels_of_their_namespaces() -> None:
+    def sort(queued: QueuedPod) -> str:
+        return queued.pod.namespace_labels["rank"]
+
+    def gate(pod: Any) -> Status | None:
+        return Status(Code.UNRESOLVABLE, ("closed",)) if pod.namespace_labels["rank"] == "9" else None
+
+    by_rank = plugin(queue_sort=sort, pre_enqueue=gate, events=lambda: (EventPattern(Resource.NAMESPACE),))
+    cache = cluster(1)
+
+    def rank(name: str, rank: str) -> None:
+        cache.put(Namespace(metadata=ObjectMeta(name=name, labels={"rank": rank})))
+
+    for name, at_first in (("gated", "9"), ("b", "2"), ("c", "3"), ("closing", "4")):
+        rank(name, at_first)
+    ranked = table({"Q": by_rank}, queue="Q")
+    with Engine([ranked], cache, ManualClock(), EngineOptions()) as scheduler:
+        for name in ("gated", "b", "c", "closing"):
+            scheduler.enqueue(pod(f"in-{name}", namespace=name))
+        for name, now in (("gated", "0"), ("b", "5"), ("closing", "9")):
+            rank(name, now)
+        assert scheduler.queue.place_of("closing/in-closing") == "gated"
+        assert drained(scheduler.queue) == ["in-gated", "in-c", "in-b"]
 
 
 def test_between_profiles_the_heads_priority_then_age_decide() -> None:

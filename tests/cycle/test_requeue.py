@@ -319,6 +319,19 @@ def test_a_change_of_the_pod_itself_is_an_event(clock: ManualClock) -> None:
     assert queue.place_of("default/b") == "unschedulable"
 
 
+def test_a_pod_that_comes_to_another_profile_is_tried_again(clock: ManualClock) -> None:
+    """Both profiles have a rule `Fit`, which may be tightened in one of them."""
+    picky = plugin(events=lambda: (EventPattern(Resource.NODE),), filter=lambda: None)
+    tables = [table({"Fit": picky}, scheduler=scheduler) for scheduler in ("one", "two")]
+    queue = SchedulingQueue(Routes(tables), clock)
+    queue.add(pod("a", scheduler_name="one"))
+    fail(queue)
+    queue.update(pod("a", scheduler_name="one", labels={"x": "y"}))
+    assert queue.place_of("default/a") == "unschedulable"
+    queue.update(pod("a", scheduler_name="two"))
+    assert queue.place_of("default/a") == "backoff"
+
+
 def test_an_active_pod_that_changes_changes_its_place(clock: ManualClock) -> None:
     queue = queue_of(clock)
     for name in ("a", "b"):

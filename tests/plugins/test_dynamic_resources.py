@@ -349,3 +349,19 @@ def test_events_that_wake_a_pod() -> None:
     assert place("default/p") == "unschedulable"
     world.cache.put(claim_of(resource_claim("c")))
     assert place("default/p") != "unschedulable"
+
+
+def test_a_pod_wakes_up_when_devices_that_are_taken_go_away() -> None:
+    """A claim for all devices of a node is met by those that are left."""
+    everything = [{"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}]
+    taken = resource_slice("a", "g0")
+    left = resource_slice("a", "g1")
+    taken["metadata"]["name"], taken["spec"]["pool"]["name"] = "taken", "other"
+    world = World(taken, resource_claim("c"))
+    world.schedule(claiming_pod("x", "c"))
+    world.cache.put(read_values([left]).catalog[0])
+    world.cache.put(claim_of(resource_claim("all", requests=everything)))
+    waiting = pod_of(claiming_pod("p", "all"))
+    assert [each.outcome for each in world.engine.decisions([waiting])] == [Outcome.UNSCHEDULABLE]
+    world.cache.remove("ResourceSlice", "taken")
+    assert [each.node for each in world.engine.decisions([], attempts=9)] == ["a"]

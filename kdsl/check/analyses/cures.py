@@ -13,13 +13,21 @@ from typing import Any, Final
 
 from kdsl.base.events import EVERYTHING, EventPattern, Resource, merged, read_pattern
 from kdsl.check.analyses.facts import Direction, Fact, FactFinder, FieldOwner, predicate_facts
-from kdsl.check.model.rule_set import CheckedPredicate, CheckedQueue, Fns
+from kdsl.check.model.devices import CheckedDevice, CheckedTest
+from kdsl.check.model.rule_set import (
+    CheckedLet,
+    CheckedPredicate,
+    CheckedPreemption,
+    CheckedQueue,
+    Fns,
+)
 from kdsl.check.views.view import Views, load_views, read_views_file
 
 Patterns = tuple[EventPattern, ...]
 
 NODE_ADDED: Final = read_pattern("Node/ADD")
 _LOCAL_WORDS: Final = frozenset({"node.static", "node.usage"})
+_CARD_USE: Final = frozenset({"Device.used", "Device.usedMemory", "Device.usedCores", "Device.tenants"})
 _NOT_LOCAL: Final = frozenset({"Node.images"})
 """The words of `reads` that the cache fills in after the event, while it builds a snapshot."""
 
@@ -91,6 +99,44 @@ def queue_cures(rule: CheckedQueue, fns: Fns) -> Cures:
     for admit in rule.admit:
         finder.seek(admit.condition, Direction.UP)
     return Cures(_patterns(finder.found, frozenset(), views), False)
+
+
+def preemption_cures(rule: CheckedPreemption, fns: Fns) -> Patterns:
+    """Derive the events that can let a pod preempt, or make other pods its victims."""
+    views = load_views()
+    finder = FactFinder(views, fns, rule.scope)
+    for each in rule.lets:
+        finder.let(each.variable, each.value)
+    for eligible in rule.eligible:
+        finder.seek(eligible.condition, Direction.UP)
+    finder.seek(rule.victim, Direction.UP)
+    # A pod keeps its priority, and nearly every preemption compares priorities.
+    facts = {fact: direction for fact, direction in finder.found.items() if fact.name != "Pod.priority"}
+    return _patterns(facts, frozenset(), views)
+
+
+def device_cures(device: CheckedDevice, fns: Fns) -> tuple[bool, bool]:
+    """Return which pods on a node can make a device accept it, beside those with cards that leave.
+
+    First whether new pods with cards can: a condition wants a card to be used. Then whether all pods count: a
+    condition reads their requests. A condition for which it is unclear whether use helps or harms, as with
+    `==`, counts as one that it harms: else each placement would wake all pods that wait for cards.
+    """
+    views = load_views()
+    wants_use = reads_pods = False
+    for scope, steps in ((device.gates.scope, device.gates.tests), (device.fit.scope, device.fit.steps)):
+        lets = [step for step in steps if isinstance(step, CheckedLet)]
+        for test in steps:
+            if not isinstance(test, CheckedTest):
+                continue
+            finder = FactFinder(views, fns, scope, has_parts=True)
+            for each in lets:
+                finder.let(each.variable, each.value)
+            finder.seek(test.condition, Direction.UP)
+            for fact, direction in finder.found.items():
+                wants_use |= fact.name in _CARD_USE and direction is Direction.UP
+                reads_pods |= fact.name == "DeviceNode.requested"
+    return wants_use, reads_pods
 
 
 def _patterns(facts: Mapping[Fact, Direction], reads: Iterable[str], views: Views) -> Patterns:

@@ -103,9 +103,13 @@ def predicate_facts(rule: CheckedPredicate, views: Views, fns: Fns) -> FactDirec
 
 
 class FactFinder:
-    """Collects the facts behind expressions of one rule in `found`, each with its directions."""
+    """Collects the facts behind expressions of one rule in `found`, each with its directions.
 
-    def __init__(self, views: Views, fns: Fns, scope: Mapping[str, Var]) -> None:
+    With `has_parts` they include fields of values that are parts of others, such as the cards of a node.
+    """
+
+    def __init__(self, views: Views, fns: Fns, scope: Mapping[str, Var], *, has_parts: bool = False) -> None:
+        self._has_parts = has_parts
         self.found: dict[Fact, Direction] = {}
         self._views = views
         self._fns = fns
@@ -181,7 +185,7 @@ class FactFinder:
 
     def _field(self, expr: FieldOf | HasField, goal: Direction) -> None:
         field = self._views.types[expr.view].fields[expr.field]
-        if field.reads:
+        if field.reads or self._has_parts:
             self._add(f"{field.view}.{field.name}", goal, self._owner(expr.operand))
         self._any((expr.operand,))
 
@@ -205,7 +209,7 @@ class FactFinder:
         if isinstance(fn, ExternalFn):
             self._words(fn.reads)
             return
-        inner = FactFinder(self._views, self._fns, {})
+        inner = FactFinder(self._views, self._fns, {}, has_parts=self._has_parts)
         inner.found, inner._done = self.found, {key for key in self._done if isinstance(key[0], str)}
         inner.seek(fn.body, Direction.EITHER)
         self._done |= {key for key in inner._done if isinstance(key[0], str)}

@@ -92,7 +92,8 @@ class Preemption:
         for status in column.table[1:]:
             if not status.code.is_rejection:
                 return Status(status.code, _prefixed(status.message))
-        return Nominated(reasons=_prefixed(self._why(rejections, column)))
+        blockers = {status.plugin for status in column.table[1:] if status.plugin}
+        return Nominated(reasons=_prefixed(self._why(rejections, column)), blockers=tuple(sorted(blockers)))
 
     def _trimmed(self, candidates: Sequence[Candidate]) -> Sequence[Candidate] | Status:
         """Return the candidates that other plugins keep, or the error of one."""

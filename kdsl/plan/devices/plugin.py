@@ -17,6 +17,7 @@ from kdsl.base.clock import Clock
 from kdsl.base.errors import KdslError
 from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.base.times import SECOND
+from kdsl.check.analyses.cures import device_cures
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.check.model.sharing import ASKED, CHOSEN, DEVICES, CheckedSharing
 from kdsl.cluster.devices.codec import collapse
@@ -106,6 +107,8 @@ class DevicesPlugin:
         self._reviews = Reviews(tuple(self._programs.values()))
         self.inventories = Inventories(self._programs)
         self.answers = CardAnswers(self.inventories)
+        cures = [device_cures(device, functions.fns) for device in sharing.devices]
+        self._waits_for_cards, self._waits_for_pods = (any(each) for each in zip(*cures, strict=True))
         self._annotator, self._clock = annotator, clock
         self._locks = None if nodes is None else Locks(nodes, clock)
 
@@ -320,27 +323,36 @@ class DevicesPlugin:
 
     @hookimpl
     def events(self) -> tuple[EventPattern, ...]:
+        actions = Action.DELETE | Action.POD_OTHER
+        if self._waits_for_cards:
+            actions |= Action.ADD
+        if self._waits_for_pods:
+            actions |= Action.ADD | Action.POD_SCALE_UP | Action.POD_SCALE_DOWN
         return (
             EventPattern(
                 Resource.NODE,
+                # What pods have on a node that is gone counts for no quota.
                 Action.ADD
-                | Action.NODE_ALLOCATABLE_UP
+                | Action.DELETE
+                | Action.NODE_ALLOCATABLE
                 | Action.NODE_ANNOTATION
                 | Action.NODE_LABEL
                 | Action.NODE_OTHER,
             ),
-            EventPattern(Resource.ASSIGNED_POD, Action.DELETE | Action.POD_OTHER),
+            EventPattern(Resource.ASSIGNED_POD, actions),
             EventPattern(Resource.TARGET_POD),
             EventPattern(Resource.RESOURCE_QUOTA),
         )
 
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether an event may help a pod: of pods on nodes, the end of those with cards."""
-        if event.resource is not Resource.ASSIGNED_POD:
+        """Return whether an event may help a pod: of pods on nodes, the end of those with cards, and what
+        the conditions of the devices read beside that.
+        """
+        if event.resource is not Resource.ASSIGNED_POD or self._waits_for_pods:
             return True
-        before = event.before
-        return isinstance(before, PodInfo) and self._is_recorded(before)
+        seen = (event.before, event.after) if self._waits_for_cards else (event.before,)
+        return any(isinstance(pod, PodInfo) and self._is_recorded(pod) for pod in seen)
 
     def _is_recorded(self, pod: PodInfo) -> bool:
         """Return whether a pod has cards."""

@@ -6,11 +6,14 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
+from kdsl.base.events import EventPattern, Resource
 from kdsl.base.span import Span
+from kdsl.check.analyses.cures import preemption_cures
 from kdsl.check.model.rule_set import CheckedPreemption
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import FieldOf, TypedExpr, Var
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.eval.scalar import Closure
 from kdsl.eval.values import EvalError
 from kdsl.eval.views import attribute_of
@@ -48,11 +51,14 @@ class PreemptionPlugin:
             (scope.compile(each.condition), compile_template(each.reason, scope), each)
             for each in rule.eligible
         ]
+        self._cures = preemption_cures(rule, functions.fns)
         self._victim, self._victim_span = scope.compile(rule.victim), rule.victim.span
         self.victim_fields = _fields_of_victims(rule)
         self._victim_key: Callable[[PodInfo], Hashable] | None = (
             attrgetter(*self.victim_fields) if self.victim_fields else None
         )
+        of_pods = _plain_fields(rule, rule.scope["pod"].slot)
+        self._pod_key: Callable[[PodInfo], Hashable] | None = attrgetter(*of_pods) if of_pods else None
         # For the latest pod: the field values of the pods that were asked about, and of the victims.
         self._victims: tuple[PodInfo | None, set[Hashable], set[Hashable]] = (None, set(), set())
         self._importance = SortKeys(rule.order, scope)
@@ -115,6 +121,53 @@ class PreemptionPlugin:
                     chosen.add(key)
         return [victim for key, victim in victims if key in chosen]
 
+    def evictable(self, pod: PodInfo, pods: Sequence[PodInfo]) -> list[PodInfo]:
+        """Return the possible victims in any order, outside of an attempt: errors are not recorded."""
+        known: dict[Hashable, bool] = {}
+        found: list[PodInfo] = []
+        for victim in pods:
+            fields = victim.key if self._victim_key is None else self._victim_key(victim)
+            if fields not in known:
+                known[fields] = self._could_go(pod, victim)
+            if known[fields]:
+                found.append(victim)
+        return found
+
+    def _could_go(self, pod: PodInfo, victim: PodInfo) -> bool:
+        try:
+            return bool(self._victim(self._frame(pod=pod, victim=victim)))
+        except EvalError:
+            return False
+
+    def victim_signature(self, pod: PodInfo) -> Hashable:
+        """Return what `victim when` reads of a pod that preempts; None if no two pods share it."""
+        return None if self._pod_key is None else self._pod_key(pod)
+
+    @hookimpl
+    def events(self) -> tuple[EventPattern, ...]:
+        """Return the events that can let a pod preempt, or make other pods its victims."""
+        return self._cures
+
+    @hookimpl
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Return whether an event may let `pod` make room: a pod has become its victim, or the pods on its
+        nominated node have changed.
+        """
+        if event.resource is not Resource.ASSIGNED_POD:
+            return True
+        before, after = event.before, event.after
+        if not (isinstance(before, PodInfo) and isinstance(after, PodInfo)):
+            return False
+        if pod.nominated_node_name == after.node_name:
+            return True
+        return self._could_go(pod, after) and not self._could_go(pod, before)
+
+    @hookimpl
+    def hint_signature(self, pod: PodInfo) -> Hashable:
+        """Return what `queueing_hint` reads of a pod; None if no two pods share it."""
+        fields = self.victim_signature(pod)
+        return None if fields is None else (fields, pod.nominated_node_name)
+
     @hookimpl
     def enough_candidates(self, pod: PodInfo, potential_nodes: int) -> int:
         """Return the value of `candidates`, at least 1; all nodes if it is absent, or fails."""
@@ -149,7 +202,11 @@ def _fields_of_victims(rule: CheckedPreemption) -> tuple[str, ...]:
 
     Pods with equal values share an answer: most pods of a cluster have one of a few priorities.
     """
-    slot = rule.scope["victim"].slot
+    return _plain_fields(rule, rule.scope["victim"].slot)
+
+
+def _plain_fields(rule: CheckedPreemption, slot: int) -> tuple[str, ...]:
+    """Return the attributes that `victim when` reads of the pod of a slot; none if unknown."""
     values = (rule.victim, *(each.value for each in rule.lets))
     fields = {field for value in values for field in _fields_of(value, slot)}
     return () if _NOT_PLAIN in fields else tuple(sorted(map(attribute_of, fields)))

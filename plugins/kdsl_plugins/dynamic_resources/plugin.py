@@ -36,14 +36,15 @@ _PLAN: Final = "DynamicResources/plan"
 _SKIP: Final = Status(Code.SKIP)
 _NO_CLAIMS: Final = object()
 """The state of an attempt whose pod has no claims to care about."""
-_NEWS: Final = Action.ADD | Action.UPDATE
 _EVENTS: Final = (
     EventPattern(Resource.NODE, Action.ADD | Action.NODE_LABEL | Action.NODE_ALLOCATABLE),
     # The claims that a controller creates for the pod are named in its status.
     EventPattern(Resource.TARGET_POD, Action.POD_OTHER),
-    EventPattern(Resource.DEVICE_CLASS, _NEWS),
+    # A class that goes leaves its resource to the nodes.
+    EventPattern(Resource.DEVICE_CLASS),
     EventPattern(Resource.RESOURCE_CLAIM),
-    EventPattern(Resource.RESOURCE_SLICE, _NEWS),
+    # Without an outdated slice, or devices that are taken, a pool may be complete, and all its devices free.
+    EventPattern(Resource.RESOURCE_SLICE),
 )
 
 

@@ -130,7 +130,11 @@ PLUGINS: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
             "TargetPod/POD_OTHER",
             "DeviceClass/ADD|UPDATE_OTHER", "ResourceClaim", "ResourceSlice/ADD|UPDATE_OTHER",
         ),
-        {"taints do not decide whether a node has devices": ("Node/NODE_TAINT_ADDED|NODE_TAINT_REMOVED",)},
+        {
+            "taints do not decide whether a node has devices": ("Node/NODE_TAINT_ADDED|NODE_TAINT_REMOVED",),
+            "without an outdated slice a pool may be whole": ("ResourceSlice/DELETE",),
+            "nodes may have the resource of a class that goes": ("DeviceClass/DELETE",),
+        },
     ),
 }  # fmt: skip
 """The plugins of the profile, which name their events themselves: what kube-scheduler's name, and what differs."""

@@ -1,0 +1,88 @@
+"""Events that let a pod make room by preemption: hints are asked about nodes without the pods that may go.
+
+A hint compares a node before and after an event. A pod that does not fit on the node either way may still fit
+there without its possible victims, after the event and not before: a pod that it may not evict has left, or
+the node has grown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.hooks.wake import QueueingHint, Wake, Wakes
+
+if TYPE_CHECKING:
+    from kdsl.cluster.objects.pod import PodInfo
+
+FindEvictable = Callable[["PodInfo", Sequence["PodInfo"]], Sequence["PodInfo"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Evictable:
+    """The pods that a pod may evict: `find` returns those among the pods of a node.
+
+    `signature` returns a value that is equal for pods that may evict the same ones; None: no two pods may.
+    """
+
+    find: FindEvictable
+    signature: Callable[[PodInfo], Hashable] | None = None
+
+
+class _Thinning:
+    """Events whose nodes lack the pods that a pod may evict; those of the latest event are kept."""
+
+    def __init__(self, evictable: Evictable) -> None:
+        self.signature = evictable.signature
+        self._find = evictable.find
+        self._event: ClusterEvent | None = None
+        self._known: dict[Hashable, ClusterEvent] = {}
+
+    def thinned(self, pod: PodInfo, event: ClusterEvent) -> ClusterEvent:
+        """Return the event without the pods that `pod` may evict; the same one if there are none."""
+        if event is not self._event:
+            self._event, self._known = event, {}
+        kind = None if self.signature is None else self.signature(pod)
+        found = None if kind is None else self._known.get(kind)
+        if found is None:
+            before, after = self._without(pod, event.node_before), self._without(pod, event.node_after)
+            is_same = before is event.node_before and after is event.node_after
+            found = event if is_same else replace(event, node_before=before, node_after=after)
+            if kind is not None:
+                self._known[kind] = found
+        return found
+
+    def _without(self, pod: PodInfo, node: NodeInfo | None) -> NodeInfo | None:
+        if node is None or not node.pods:
+            return node
+        gone = {victim.key for victim in self._find(pod, node.pods)}
+        if not gone:
+            return node
+        return NodeInfo.of(node.facts, (other for other in node.pods if other.key not in gone))
+
+
+def room_wakes(wakes: Wakes, evictable: Evictable) -> Wakes:
+    """Return the events that may let pods make room, by the plugin that forbids it: beside `wakes`, for they
+    differ only where a pod may evict others.
+    """
+    thinning = _Thinning(evictable)
+    return {name: tuple(_beside(wake, thinning) for wake in several) for name, several in wakes.items()}
+
+
+def _beside(wake: Wake, thinning: _Thinning) -> Wake:
+    hint, signature = wake.hint, wake.signature
+    if hint is None:
+        return wake  # the event alone decides
+
+    def thinned_hint(pod: PodInfo, event: ClusterEvent, ask: QueueingHint = hint) -> bool:
+        thinned = thinning.thinned(pod, event)
+        return thinned is not event and ask(pod, thinned)
+
+    def joined(pod: PodInfo) -> Hashable:
+        values = (signature and signature(pod), thinning.signature and thinning.signature(pod))
+        return None if None in values else values
+
+    return Wake(wake.patterns, thinned_hint, joined)
