@@ -26,6 +26,7 @@ from kdsl.cycle.search import Search
 from kdsl.cycle.selection import Choice
 from kdsl.cycle.visited import VisitedNodes
 from kdsl.hooks.faults import Fault
+from kdsl.hooks.specs import Nominated
 from kdsl.hooks.status import Code
 
 
@@ -77,7 +78,7 @@ class AttemptRecord(Struct, eq=False):
             postfilter=None if result is None else result.status,
             nominated="" if nominated is None else nominated.node,
             victims=() if nominated is None or not nominated.node else self._victims(nominated.victims),
-            blockers=self._blockers(),
+            blockers=() if result is None else self._blockers(nominated),
             rules=attempt.table.rules or self.options.rules,
             snapshot=attempt.snapshot.version,
             verdicts=self._verdicts() if self.detail is Detail.FULL else (),
@@ -87,12 +88,9 @@ class AttemptRecord(Struct, eq=False):
         scheduler = self.attempt.pod.scheduler_name
         return tuple(Victim.of(pod, scheduler) for pod in pods)
 
-    def _blockers(self) -> tuple[str, ...]:
+    def _blockers(self, nominated: Nominated | None) -> tuple[str, ...]:
         hooks = self.attempt.table.preemption
-        if self.postfilter is None or hooks is None:
-            return ()
-        nominated = self.postfilter.nominated
-        return (hooks.plugin, *(() if nominated is None else nominated.blockers))
+        return () if hooks is None else (hooks.plugin, *(() if nominated is None else nominated.blockers))
 
     def _prefilter(self) -> PreFilter:
         if self.search is None:
