@@ -37,10 +37,12 @@ def yaml_events(text: str) -> Iterator[yaml.Event]:
 class YamlProblem(NamedTuple):
     """The reason why a text is not YAML, and how to mend it.
 
-    It `is_at_character` at a character that YAML does not allow: nothing before it was parsed, either.
+    `line`, from 0, is that of the parser, for which more characters than `\\n` end a line. The problem
+    `is_at_character` at a character that YAML does not allow: nothing before it was parsed, either.
     """
 
     at: int
+    line: int
     is_at_character: bool
     reason: str
     help: tuple[str, ...] = ()
@@ -53,11 +55,12 @@ def problem_of(text: str, error: yaml.YAMLError) -> YamlProblem:
     if mark is None:
         # libyaml's own place counts bytes.
         character = getattr(error, "character", "")
-        found = text.find(chr(character) if isinstance(character, int) else character)
-        return YamlProblem(max(found, 0), True, reason)
-    at = min(mark.index, len(text))
+        at = max(text.find(chr(character) if isinstance(character, int) else character), 0)
+        return YamlProblem(at, text.count("\n", 0, at), True, reason)
+    # A byte order mark has no place of its own.
+    at = min(mark.index + text.startswith("\ufeff"), len(text))
     if text[at : at + 1] == "\t":
-        return YamlProblem(at, False, "a tab cannot indent a line", ("indent with spaces",))
+        return YamlProblem(at, mark.line, False, "a tab cannot indent a line", ("indent with spaces",))
     is_indentation = reason in _INDENT_PROBLEMS
     help_ = ("is this line indented as far as the lines it belongs to?",) if is_indentation else ()
-    return YamlProblem(at, False, reason, help_)
+    return YamlProblem(at, mark.line, False, reason, help_)

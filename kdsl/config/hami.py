@@ -185,7 +185,9 @@ class _Run:
                 self._unknown(key, known | ({"templates"} if family is ASCEND else set()))
 
     def _templates(self, node: YamlNode) -> str:
-        """Return the templates as a map from memory to name, smallest first."""
+        """Return the templates as a map from memory to name, smallest first. Of equal ones the first counts,
+        as in HAMi.
+        """
         found: dict[int, str] = {}
         if not isinstance(node, YamlSequence):
             self._wrong(node, "`templates`", "a list")
@@ -199,7 +201,10 @@ class _Run:
                 self._wrong(each, "a template", "a `name` and a whole number as `memory`")
             elif memory in found:
                 title = f"templates `{found[memory]}` and `{name}` have the same memory"
-                self.found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, each.span))
+                warning, why = Severity.WARNING, f"`{found[memory]}` counts"
+                self.found.append(
+                    Diagnostic(ConfigCode.LISTED_TWICE, title, each.span, why, severity=warning)
+                )
             else:
                 found[memory] = name
         return "{" + ", ".join(f"{memory}: {json.dumps(found[memory])}" for memory in sorted(found)) + "}"

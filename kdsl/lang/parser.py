@@ -26,7 +26,7 @@ from kdsl.lang.file_builder import FileBuilder
 from kdsl.lang.grammar import grammar
 from kdsl.lang.hidden import hidden_characters
 from kdsl.lang.problem import Problem
-from kdsl.lang.scan import PieceKind, is_first_on_line, scan
+from kdsl.lang.scan import PieceKind, indentation, is_first_on_line, scan
 from kdsl.lang.slips import diagnose
 from kdsl.lang.tree import File
 from kdsl.lang.words import (
@@ -136,7 +136,7 @@ class _Run:
             if self._start == "expression" or len(self.diagnostics) >= MAX_ERRORS:
                 return None
             swallowed, block = problem.swallowed, _block_behind(problem)
-            if block > self._resumed_at and self._rewind("_LBRACE"):
+            if block > self._resumed_at and self._rewind("_LBRACE", block):
                 self._go_to(block)
             elif not self._resume(at if swallowed is None else swallowed.start_pos or 0):
                 break
@@ -209,11 +209,11 @@ class _Run:
                     self._parser.feed_token(Token(terminal, word, start_pos=at, end_pos=at))
             if not self.tokens and at > self._resumed_at:
                 return self._go_to(at)
-        for place, terminal, is_inside in _places_to_resume(self._text, at):
-            if place > self._resumed_at and self._rewind(terminal, is_inside=is_inside):
+        for place, terminal in _places_to_resume(self._text, at):
+            if place > self._resumed_at and self._rewind(terminal, place):
                 return self._go_to(place)
         self._scanned = len(self._text)
-        self._rewind(END)
+        self._rewind(END, len(self._text))
         return False
 
     def _go_to(self, place: int) -> bool:
@@ -224,14 +224,20 @@ class _Run:
         lexer_state.line_ctr.char_pos = place
         return True
 
-    def _rewind(self, terminal: str, *, is_inside: bool = False) -> bool:
+    def _rewind(self, terminal: str, place: int) -> bool:
         """Drop unfinished constructs until `terminal` fits; return False where it never fits.
 
-        With `is_inside` the outermost open block stays open: `param` starts a declaration as well.
+        The outermost open block stays open if the terminal is deeper in its line at `place`: `param` starts a
+        declaration as well.
         """
         state = self._parser.parser_state
-        opened = (at for at, value in enumerate(state.value_stack) if getattr(value, "type", "") == "_LBRACE")
-        least = next(opened, -1) + 2 if is_inside else 1
+        least = 1
+        for at, value in enumerate(state.value_stack):
+            if isinstance(value, Token) and value.type == "_LBRACE":
+                depth = indentation(self._text, value.start_pos or 0)
+                is_inside = terminal in STARTERS and indentation(self._text, place) > depth
+                least = at + 2 if is_inside else 1
+                break
         for size in range(len(state.state_stack), least - 1, -1):
             if self._fits(state, terminal, size):
                 del state.state_stack[size:], state.value_stack[size - 1 :]
@@ -317,9 +323,9 @@ def _block_behind(problem: Problem) -> int:
     return next(braces, -1)
 
 
-def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str, bool]]:
+def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str]]:
     """Yield the places from `at` on where a statement, a declaration or the end of a block may be, with the
-    kind, and whether the place is inside of the open block.
+    kind.
 
     Brackets that open on the way are skipped with their content; a declaration at the very start of a line
     ends that.
@@ -331,7 +337,7 @@ def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str, bool]]:
         elif piece.kind is PieceKind.CLOSE and depth:
             depth -= 1
         elif piece.kind is PieceKind.CLOSE and piece.text == "}":
-            yield piece.start, "_RBRACE", False
+            yield piece.start, "_RBRACE"
         elif piece.kind is PieceKind.WORD and piece.text in TERMINAL_OF_STARTER:
             terminal = TERMINAL_OF_STARTER[piece.text]
             at_start = piece.start == 0 or text[piece.start - 1] == "\n"
@@ -340,4 +346,4 @@ def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str, bool]]:
             if not depth and (
                 at_start or (terminal in STATEMENT_STARTERS and is_first_on_line(text, piece.start))
             ):
-                yield piece.start, terminal, not at_start
+                yield piece.start, terminal

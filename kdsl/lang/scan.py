@@ -77,6 +77,13 @@ def find_closer(text: str, opener: int) -> int | None:
     return None
 
 
+def indentation(text: str, offset: int) -> int:
+    """Return the number of blanks before the text of the line of `offset`."""
+    start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
+    line = text[start : end if end >= 0 else len(text)]
+    return len(line) - len(line.lstrip())
+
+
 def is_first_on_line(text: str, offset: int) -> bool:
     """Return whether only blanks stand between the start of the line and `offset`."""
     return not text[text.rfind("\n", 0, offset) + 1 : offset].strip()

@@ -154,7 +154,8 @@ def _hints(problem: Problem) -> Iterator[str]:
         yield f"`{problem.statement} NAME extends OTHER` takes over what another one has"
     if problem.block == "team" and previous is not None and previous == "when":
         yield "the condition follows at once: `owns E`"
-    if problem.block == "profile" and problem.found.text == "," and problem.opener_is_block:
+    is_whole = "IDENT" not in problem.accepts
+    if problem.block == "profile" and problem.found.text == "," and is_whole and problem.opener_is_block:
         yield "a line is about one rule: write a line for each"
     if problem.statement == "set" and problem.word == "to":
         yield "a parameter gets its value by `=`"

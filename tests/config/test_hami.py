@@ -60,9 +60,6 @@ MISTAKES = {
     "iluvatars: [{commonWord: ''}]": "a chip needs a `commonWord`",
     "vnpus: {configs: [{commonWord: A}, {commonWord: A}]}": "there are two of `commonWord: A`",
     "vnpus: {configs: [{commonWord: A, templates: {name: t, memory: 1}}]}": "`templates` must be a list",
-    "vnpus: {configs: [{commonWord: A, templates: [{name: t, memory: 1}, {name: u, memory: 1}]}]}": (
-        "templates `t` and `u` have the same memory"
-    ),
     "amd: {resourceCountName: a.com/gpu, resourceMemoryName: a.com/gpu}": (
         "`resourceMemoryName` and `resourceCountName` are the same resource"
     ),
@@ -84,6 +81,15 @@ def test_mistakes_have_a_place(text: str) -> None:
     assert result.converted is None
     assert [each.title for each in result.diagnostics] == [MISTAKES[text]]
     assert all(each.span for each in result.diagnostics)
+
+
+def test_of_templates_with_equal_memory_the_first_counts() -> None:
+    templates = "[{name: t, memory: 1}, {name: u, memory: 1}]"
+    text = f"vnpus: {{configs: [{{commonWord: A, templates: {templates}}}]}}"
+    result = import_configuration(Source("d.yaml", text))
+    assert result.converted is not None and 'set templates = {1: "t"}' in result.converted.text
+    ((found, severity),) = [(each.title, each.severity) for each in result.diagnostics]
+    assert (found, severity) == ("templates `t` and `u` have the same memory", Severity.WARNING)
 
 
 def test_chips_of_similar_words_are_several_devices() -> None:

@@ -118,6 +118,18 @@ def test_preemption_on_many_nodes_at_once(
     assert_equal(lambda: preempting(found, profile, seed), monkeypatch)
 
 
+def test_a_nominated_pod_that_is_bound_without_cards_takes_none(found: RuleSet) -> None:
+    farm = Farm(found, "pack", node("n", cards=1, memory=1000))
+    nominated = [pod(name, memory=400, priority=9) for name in ("a", "b")]
+    for each in nominated:
+        farm.engine.nominator.add(each, "n")
+    assert farm.place(pod("refused", memory=400)).outcome is Outcome.UNSCHEDULABLE
+    # Another scheduler binds the first one.
+    farm.engine.leave_queue(nominated[0].on("n"))
+    farm.cluster.add_pod(nominated[0].on("n"))
+    assert farm.place(pod("fits", memory=400)).node == "n"
+
+
 def test_a_quota_of_the_namespace_holds(found: RuleSet) -> None:
     farm = Farm(found, "pack", node("n", cards=2))
     quota = {

@@ -206,6 +206,19 @@ def test_what_is_sound_is_kept() -> None:
     assert isinstance(second, tree.Score)
 
 
+def test_an_indented_file_is_read_on_after_a_block_without_end() -> None:
+    lines = ["predicate A {", '  require true else "x"', "predicate B {", "}", "queue Q {", "  order by", "}"]
+    result = parse_file(Source("x", "kdsl 1\npackage p\n" + "".join(f"  {each}\n" for each in lines)))
+    nested, second = result.diagnostics
+    assert nested.title == "`predicate` cannot stand in a `predicate` block"
+    assert second.title.startswith("expected an expression")
+
+
+def test_the_list_of_devices_may_stay_on_one_line() -> None:
+    result = parse_file(Source("x", "kdsl 1\npackage p\nprofile q extends k {\n  devices a.B,, c.D\n}\n"))
+    assert [(each.title, each.help) for each in result.diagnostics] == [("expected a name, found `,`", ())]
+
+
 def test_errors_are_capped() -> None:
     text = "kdsl 1\nscore X {\n" + "  value 1 +\n" * 1000 + "}\n"
     result = parse_file(Source("f", text))

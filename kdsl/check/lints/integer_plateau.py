@@ -69,14 +69,31 @@ def cut_comparisons(expr: TypedExpr, lets: dict[int, TypedExpr]) -> Iterator[Dia
     for part in walk(expr):
         match part:
             case CallOf(function=function, args=(left, right)) if function in _COMPARISONS:
-                for one, other in ((left, right), (right, left)):
+                for one, other, exact in ((left, right, ("_<_", "_>=_")), (right, left, ("_>_", "_<=_"))):
                     quotient = _resolved(one, lets)
                     if isinstance(quotient, CallOf) and quotient.function == "double":
                         quotient = _resolved(quotient.args[0], lets)
-                    if other.type == DOUBLE and _is_quotient(quotient):
+                    if other.type != DOUBLE or not _is_quotient(quotient):
+                        continue
+                    if not _is_sound(quotient, _resolved(other, lets), function in exact, lets):
                         yield _cut(part, "comparison", _help(quotient))
             case _:
                 pass
+
+
+def _is_sound(quotient: TypedExpr, bound: TypedExpr, is_exact: bool, lets: dict[int, TypedExpr]) -> bool:
+    """Return whether the fraction of a quotient hardly matters: with a whole number as the bound, in a
+    comparison that `is_exact` then; or of per cent, whose dividend was multiplied first.
+    """
+    dividend = _resolved(quotient.args[0], lets) if isinstance(quotient, CallOf) else quotient
+    is_scaled = (
+        isinstance(dividend, CallOf)
+        and dividend.function == "_*_"
+        and any(_scales(_resolved(each, lets)) for each in dividend.args)
+    )
+    if not (isinstance(bound, Const) and isinstance(bound.value, float)):
+        return is_scaled
+    return bound.value.is_integer() and (is_scaled or (is_exact and bound.value > 0))
 
 
 def _cut(part: TypedExpr, what: str, help_: str) -> Diagnostic:

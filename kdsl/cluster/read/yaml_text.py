@@ -157,14 +157,13 @@ class _Reader:
     def _broken(self, document: YamlDocument, error: yaml.YAMLError) -> YamlDocument:
         found = problem_of(self._text, error)
         before = self._text[: found.at]
-        line = before.count("\n")
         if found.is_at_character:
             # The rest cannot be parsed, and the documents before it were not: libyaml reads ahead.
             self.broken_at = len(self._text)
             document.number += _ended_documents(before)
         else:
-            self._stop_at(line)
-        document.complain(self._line + line + 1, f"this is not YAML: {found.reason}", help=found.help)
+            self._stop_at(before.count("\n"))
+        document.complain(self._line + found.line + 1, f"this is not YAML: {found.reason}", help=found.help)
         return document
 
     def _stop_at(self, line: int) -> None:

@@ -31,6 +31,7 @@ from kdsl.plan.devices.records import CardRecords
 
 SPARE_NODES: Final = 1_024
 """The nodes that are remembered beside twice as many as there are rows."""
+_Pods = tuple[PodInfo, ...]
 
 
 def device_node(facts: NodeFacts, requested: Resources = NOTHING) -> DeviceNode:
@@ -49,7 +50,7 @@ class Inventories:
         self._needed = {kind: program.inventory.needed for kind, program in programs.items()}
         self._idle: dict[str, tuple[NodeFacts, NodeCards]] = {}
         self._used: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
-        self._promised: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
+        self._promised: dict[str, tuple[NodeFacts, _Pods, _Pods, NodeCards]] = {}
 
     def inventory(self, facts: NodeFacts) -> NodeCards:
         """Return a node with its cards as if it had no pods: the same object until a device rule reads
@@ -92,14 +93,14 @@ class Inventories:
         self._used[node.name] = (facts, pods, found)
         return found
 
-    def promised(self, node: NodeInfo, compute: Callable[[], NodeCards]) -> NodeCards:
+    def promised(self, node: NodeInfo, nominated: _Pods, compute: Callable[[], NodeCards]) -> NodeCards:
         """Return a node with the cards that its pods, some of them nominated, get by `compute`. Kept while
-        the node has the same pods.
+        the node has the same pods, and the same of them are nominated.
         """
-        known = self._promised.get(node.name)
-        if known is None or known[0] is not node.facts or known[1] != node.pods:
-            known = self._promised[node.name] = node.facts, node.pods, compute()
-        return known[2]
+        facts, pods, known = node.facts, node.pods, self._promised.get(node.name)
+        if known is None or known[0] is not facts or known[1] != pods or known[2] != nominated:
+            known = self._promised[node.name] = facts, pods, nominated, compute()
+        return known[3]
 
     def what_if(self, node: NodeInfo, cards: tuple[Card, ...]) -> NodeCards:
         """Return a node as it would be with these cards."""

@@ -195,7 +195,7 @@ class DevicesPlugin:
         # With a quota, pods on other nodes decide, too.
         if any(what_if.catalog.quota_limits(pod.namespace) for pod in more):
             return self._with_cards(what_if, row, more)
-        return self.inventories.promised(node, lambda: self._with_cards(what_if, row, more))
+        return self.inventories.promised(node, tuple(more), lambda: self._with_cards(what_if, row, more))
 
     def _with_cards(self, what_if: Snapshot, row: int, pods: Iterable[PodInfo]) -> NodeCards:
         """Return the node of a row with its cards after some of its pods have got theirs."""

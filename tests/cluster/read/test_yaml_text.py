@@ -102,6 +102,8 @@ def test_two_arrows_merge_only_where_they_are_a_key(text: str, value: object) ->
         ("a: é\n# ü\nb: x\x00\nc: \x01\n", 3, "control characters are not allowed"),
         ("a: 'b\n", 2, "found unexpected end of stream"),
         ("a: b: c\n", 1, "mapping values are not allowed"),
+        ("\ufeffa: 1\n@", 2, "cannot start any token"),
+        ("a: 1\rb: 2\r@", 3, "cannot start any token"),
     ],
 )
 def test_what_is_no_yaml_is_told_in_the_words_of_the_parser(text: str, line: int, problem: str) -> None:
