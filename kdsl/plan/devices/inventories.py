@@ -49,7 +49,7 @@ class Inventories:
         self.records = CardRecords({kind: program.record for kind, program in programs.items()})
         self._needed = {kind: program.inventory.needed for kind, program in programs.items()}
         self._idle: dict[str, tuple[NodeFacts, NodeCards]] = {}
-        self._used: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
+        self._used: dict[str, tuple[NodeFacts, _Pods, NodeCards]] = {}
         self._promised: dict[str, tuple[NodeFacts, _Pods, _Pods, NodeCards]] = {}
 
     def inventory(self, facts: NodeFacts) -> NodeCards:
