@@ -28,6 +28,7 @@ from kdsl.cycle.queue import SchedulingQueue
 from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.workers import Workers
 
+from tests.bench.waking import calls
 from tests.plan.lab import rules
 
 CONDITIONS = [
@@ -279,6 +280,40 @@ def test_a_pod_is_tried_again_if_its_room_is_too_small_when_the_victims_are_gone
         assert engine.queue.place_of("default/p") == "unschedulable"
         cluster.remove_pod("default/low")
         assert engine.queue.place_of("default/p") != "unschedulable"
+
+
+def test_pods_that_may_evict_each_other_do_not_take_turns_for_ever() -> None:
+    """Each fits beside the others' room, and evictions are refused: nothing changes, so no pod is tried again."""
+    cluster = ClusterCache()
+    cluster.add_node(of_size(4))
+    for name in "abcd":
+        cluster.add_pod(sized(name, 1, 0, "n"))
+    cheap = Settings(plugins={"default-binder": {}})
+    equal = "preemption E { victim when victim.priority <= pod.priority }"
+    with build_engine(
+        rules(profile([ROOM], equal)), cluster, MemoryBinder(cluster), ManualClock(), cheap
+    ) as engine:
+        found = list(engine.decisions([sized(name, 1, 5) for name in "pqr"], attempts=50))
+        assert [decision.nominated for decision in found] == ["n", "n", "n"]
+        assert set(engine.queue.unschedulable) == {"default/p", "default/q", "default/r"}
+
+
+def test_events_are_compared_once_with_what_nominated_pods_wait_for() -> None:
+    """However many nodes these pods are nominated for; the last victim that leaves one wakes its pods only."""
+    cluster, pods = ClusterCache(), [sized(f"p{at}", 2, 5) for at in range(20)]
+    for at in range(20):
+        cluster.add_node(replace(of_size(2), name=f"n{at}"))
+        cluster.add_pod(sized(f"low{at}", 2, 0, f"n{at}"))
+    cluster.add_node(replace(of_size(1), name="other"))
+    cheap = Settings(plugins={"default-binder": {}})
+    text = profile([ROOM], LOWER)
+    with build_engine(rules(text), cluster, MemoryBinder(cluster), ManualClock(), cheap) as engine:
+        nominated = {decision.pod: decision.nominated for decision in engine.decisions(pods, attempts=1)}
+        assert len({*nominated.values()}) == 20
+        assert calls(lambda: cluster.add_pod(sized("new", 1, 0, "other"))) < 300
+        cluster.add_node(replace(of_size(1), name=nominated["default/p3"]))
+        cluster.remove_pod(f"default/low{nominated['default/p3'][1:]}")
+        assert len(engine.queue.unschedulable) == 19 and "default/p3" not in engine.queue.unschedulable
 
 
 def test_a_change_of_a_nominated_pod_wakes_those_that_it_kept_away() -> None:

@@ -37,12 +37,12 @@ from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.search import SearchSettings, rivals_by_row, search
 from kdsl.cycle.selection import Choice, select
 from kdsl.cycle.waiting import WaitingPods
+from kdsl.cycle.waking import waking_events
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.faults import merged
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.table import HookTable
-from kdsl.hooks.wake import waking_events
 
 _DEFAULTS: Final = EngineOptions()
 
@@ -230,7 +230,7 @@ class Engine:
             case Outcome.BINDING:
                 self.queue.leave(decision.pod)
             case Outcome.UNSCHEDULABLE | Outcome.ERROR:
-                self.queue.requeue(decision.pod, rejectors_of(decision, self._promised_to(decision.pod)))
+                self.queue.requeue(decision.pod, rejectors_of(decision), self._promised_to(decision.pod))
         return decision
 
     def _promised_to(self, key: str) -> str:
@@ -329,11 +329,7 @@ class Engine:
         pending = self.queue.pending(key)
         if pending is None:
             return ()
-        table = self._routes.table_of(pending.queued.pod)
-        wakes, rejectors = table.wakes if table else {}, pending.rejectors
-        if pending.refusal is not None:
-            return waking_events(wakes, (pending.refusal.plugin,))
-        return waking_events(wakes, (*rejectors.all, *(name for name in rejectors.blockers if name in wakes)))
+        return waking_events(pending, self._routes.table_of(pending.queued.pod))
 
     def _gated(self, gated: GatedPod) -> Decision:
         pod = gated.queued.pod

@@ -67,7 +67,8 @@ class RoomMaker:
     def _nominate(self, attempt: Attempt, nominated: Nominated) -> None:
         """Nominate the pod for a node, or withdraw its nomination where there is none.
 
-        Pods nominated for the node that this pod could preempt lose their nomination.
+        Pods nominated for the node that this pod could preempt lose their nomination. The pod fits beside
+        those of its own priority: if it ended their nominations, the pods could take turns for ever.
         """
         pod, hooks, node = attempt.pod, attempt.table.preemption, nominated.node
         if not node:
@@ -75,7 +76,8 @@ class RoomMaker:
             return
         if hooks is not None:
             try:
-                others = hooks.find_victims(pod, self.nominator.pods_of(node))
+                weaker = [each for each in self.nominator.pods_of(node) if each.priority < pod.priority]
+                others = hooks.find_victims(pod, weaker)
             except Exception as cause:
                 raise PluginError.raised(hooks.plugin, "find_victims", cause) from cause
             evicts = any(self._stays(victim) for victim in nominated.victims)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.hooks.specs import QueuedPod
@@ -13,14 +14,12 @@ class Rejectors(Struct, frozen=True):
     """The plugins that rejected a pod: empty where the attempt failed with an error.
 
     The plugins of `pending` wait for an operation under way: when it ends, the pod is tried without backoff.
-    `blockers` keep the pod from making room by preemption: the preemption itself comes first. `promised` is
-    the node that the pod is nominated for.
+    `blockers` keep the pod from making room by preemption: the preemption itself comes first.
     """
 
     unschedulable: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
     blockers: tuple[str, ...] = ()
-    promised: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.unschedulable or self.pending)
@@ -33,12 +32,12 @@ class Rejectors(Struct, frozen=True):
 NOBODY = Rejectors()
 
 
-def rejectors_of(decision: Decision, promised: str = "") -> Rejectors:
-    """Return the plugins that keep a pod from being placed; it is nominated for the node `promised`."""
+def rejectors_of(decision: Decision) -> Rejectors:
+    """Return the plugins that keep the pod of a decision from being placed."""
     if decision.outcome is not Outcome.UNSCHEDULABLE:
         return NOBODY
     found = _rejectors_of(decision)
-    return Rejectors(found.unschedulable, found.pending, decision.blockers, promised) if found else found
+    return Rejectors(found.unschedulable, found.pending, decision.blockers) if found else found
 
 
 def _rejectors_of(decision: Decision) -> Rejectors:
@@ -63,8 +62,9 @@ def _split(found: list[tuple[str, str]]) -> Rejectors:
 class PendingPod(Struct, eq=False):
     """A waiting pod. `rejections` and `errors` count failures for the backoff: errors only those in a row.
 
-    `key` is its `namespace/name`. `refusal` is why the pod is gated, None where it is not. `is_flushed`: its
-    latest attempt came from the timeout and not from an event.
+    `key` is its `namespace/name`. `promised` is the node for which its latest attempt left it nominated.
+    `refusal` is why the pod is gated, None where it is not. `is_flushed`: its latest attempt came from the
+    timeout and not from an event.
     """
 
     key: str
@@ -72,6 +72,7 @@ class PendingPod(Struct, eq=False):
     rejections: int = 0
     errors: int = 0
     rejectors: Rejectors = NOBODY
+    promised: str = ""
     refusal: Status | None = None
     is_flushed: bool = False
 
@@ -80,9 +81,11 @@ class PendingPod(Struct, eq=False):
         """Return the number of failures that determines the backoff."""
         return self.errors or self.rejections
 
-    def fail(self, rejectors: Rejectors) -> None:
-        """Count a failed attempt."""
-        self.rejectors = rejectors
+    def fail(self, rejectors: Rejectors, promised: str = "") -> None:
+        """Count a failed attempt, which left the pod nominated for the node `promised`, if any."""
+        # While room is being made for it, the pod makes no other.
+        self.rejectors = replace(rejectors, blockers=()) if promised else rejectors
+        self.promised = promised
         self.is_flushed = False
         if rejectors:
             self.rejections += 1

@@ -237,16 +237,17 @@ class SchedulingQueue:
             self._in_flight.end(key)
             self._leaving.add(key)
 
-    def requeue(self, key: str, rejectors: Rejectors) -> None:
+    def requeue(self, key: str, rejectors: Rejectors, promised: str = "") -> None:
         """End a failed attempt. The pod sleeps until an event, perhaps one during the attempt, may have cured
-        its rejectors; without rejectors it is tried again after its backoff.
+        its rejectors; without rejectors it is tried again after its backoff. A pod that is nominated for the
+        node `promised` also wakes when its last victim has left.
         """
         pending = self._pods.get(key)
         if pending is None or not (key in self._in_flight or key in self._leaving):
             return
         self._leaving.discard(key)
         events = self._in_flight.end(key)
-        pending.fail(rejectors)
+        pending.fail(rejectors, promised)
         pending.queued = self._queued(pending.queued.pod, pending.queued.attempts)
         if not rejectors:
             self._wake(pending, Urgency.AFTER_BACKOFF, FAILURE)

@@ -14,7 +14,15 @@ from msgspec import Struct
 
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.pending import PendingPod
-from kdsl.cycle.waking import Urgency, Waits, is_affected, urgency_of, waits_of
+from kdsl.cycle.waking import (
+    Urgency,
+    Waits,
+    is_affected,
+    is_left_by_victims,
+    left_node,
+    urgency_of,
+    waits_of,
+)
 from kdsl.hooks.table import HookTable
 from kdsl.hooks.wake import QueueingHint
 
@@ -39,12 +47,12 @@ class _Group(Struct, eq=False):
         if not concerned:
             return
         for kind, pods in self.kinds.items():
+            pod = next(iter(pods.values())).queued.pod
             for place, (wake, urgency) in concerned:
                 if wake.hint is not None:
                     question = wake.hint, kind[place]
                     is_worth_it = known.get(question)
                     if is_worth_it is None:
-                        pod = next(iter(pods.values())).queued.pod
                         is_worth_it = known[question] = wake.is_worth_it(pod, event)
                     if not is_worth_it:
                         continue
@@ -59,6 +67,8 @@ class Sleepers:
         self._groups: dict[Hashable, _Group] = {}
         # The group and the kind of each pod.
         self._places: dict[str, tuple[Hashable, Kind]] = {}
+        # The nominated pods by node and key. Were the node a part of the group, each would be one by itself.
+        self._promised: dict[str, dict[str, PendingPod]] = {}
 
     def __contains__(self, key: str) -> bool:
         return key in self._places
@@ -85,6 +95,8 @@ class Sleepers:
         kind = tuple([wake.kind_of(pending.queued.pod) for wake, _ in group.waits])
         group.kinds.setdefault(kind, {})[key] = pending
         self._places[key] = (name, kind)
+        if pending.promised and refusal is None:
+            self._promised.setdefault(pending.promised, {})[key] = pending
 
     def remove(self, key: str) -> bool:
         """Remove a pod; return False where it does not sleep."""
@@ -97,7 +109,10 @@ class Sleepers:
     def _leave(self, key: str) -> None:
         name, kind = self._places[key]
         kinds = self._groups[name].kinds
-        del kinds[kind][key]
+        pending = kinds[kind].pop(key)
+        nominated = self._promised.get(pending.promised, {})
+        if nominated.pop(key, None) is not None and not nominated:
+            del self._promised[pending.promised]
         if not kinds[kind]:
             del kinds[kind]
         if not kinds:
@@ -123,4 +138,13 @@ class Sleepers:
             urgency = urgency_of(pending, group.table, event)
             return [(pending, urgency)] if urgency else []
         known: Answers = {}
-        return [each for group in self._groups.values() for each in group.woken(event, known)]
+        found = [each for group in self._groups.values() for each in group.woken(event, known)]
+        nominated = self._promised.get(left_node(event)) if self._promised else None
+        if nominated and is_left_by_victims(event):
+            woken = {pending.key for pending, _ in found}
+            found += [
+                (pending, Urgency.AFTER_BACKOFF)
+                for key, pending in nominated.items()
+                if key not in woken and is_affected(pending, event)
+            ]
+        return found

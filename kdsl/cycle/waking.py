@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
+from typing import Final
 
-from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.base.events import Action, EventPattern, Resource, merged
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.pending import PendingPod, Rejectors
@@ -22,6 +23,8 @@ class Urgency(IntEnum):
     AFTER_BACKOFF = 1
     AT_ONCE = 2
 
+
+_DEPARTURE: Final = EventPattern(Resource.ASSIGNED_POD, Action.DELETE)
 
 Waits = tuple[tuple[Wake, Urgency], ...]
 """The events that a pod waits for, with the urgency of each, the most urgent first."""
@@ -43,16 +46,13 @@ def waits_of(pending: PendingPod, table: HookTable | None) -> Waits:
     known = table.wakes if table else {}
     waits = [(wake, urgency) for one, urgency in plugins for wake in known.get(one, (UNDECLARED,))]
     if table is not None and pending.refusal is None:
-        waits += [(wake, Urgency.AFTER_BACKOFF) for wake in _room_waits(rejectors, table)]
+        room = _room_waits(rejectors, table)
+        waits += [(wake, Urgency.AFTER_BACKOFF) for wake in room if wake.patterns]
     return tuple(waits)
 
 
 def _room_waits(rejectors: Rejectors, table: HookTable) -> Iterator[Wake]:
     """Yield the events that may let a pod make room."""
-    if rejectors.promised:
-        # The room that is being made there may be gone, or become too small: then the pod makes other room.
-        yield _departure_from(rejectors.promised)
-        return
     if not rejectors.blockers:
         return
     preemption, *blockers = rejectors.blockers
@@ -63,14 +63,28 @@ def _room_waits(rejectors: Rejectors, table: HookTable) -> Iterator[Wake]:
         yield from table.room_wakes.get(one, ())
 
 
-def _departure_from(node: str) -> Wake:
-    def hint(pod: PodInfo, event: ClusterEvent) -> bool:
-        if not isinstance(event.before, PodInfo) or event.before.node_name != node:
-            return False
-        # While others are leaving, room is still being made.
-        return event.node_after is None or not any(other.being_preempted for other in event.node_after.pods)
+def waking_events(pending: PendingPod, table: HookTable | None) -> tuple[str, ...]:
+    """Return in words the events that would give a pod that sleeps another attempt."""
+    patterns = [pattern for wake, _ in waits_of(pending, table) for pattern in wake.patterns]
+    if pending.promised and pending.refusal is None:
+        patterns.append(_DEPARTURE)
+    return tuple(text for pattern in merged(patterns) for text in pattern.words())
 
-    return Wake((EventPattern(Resource.ASSIGNED_POD, Action.DELETE),), hint, lambda pod: ())
+
+def left_node(event: ClusterEvent) -> str:
+    """Return the node that a pod has left, an empty string for other events."""
+    pod = event.before
+    if not isinstance(pod, PodInfo) or not _DEPARTURE.matches(event.resource, event.actions):
+        return ""
+    return pod.node_name
+
+
+def is_left_by_victims(event: ClusterEvent) -> bool:
+    """Return whether no victim is left on the node that a pod has left.
+
+    The room that was made there may be gone, or too small: then pods nominated for it make other room.
+    """
+    return event.node_after is None or not any(other.being_preempted for other in event.node_after.pods)
 
 
 def is_affected(pending: PendingPod, event: ClusterEvent) -> bool:
@@ -94,4 +108,6 @@ def urgency_of(pending: PendingPod, table: HookTable | None, event: ClusterEvent
     for wake, urgency in waits_of(pending, table):
         if wake.concerns(event) and wake.is_worth_it(pod, event):
             return urgency
+    if pending.promised and pending.refusal is None and pending.promised == left_node(event):
+        return Urgency.AFTER_BACKOFF if is_left_by_victims(event) else Urgency.NONE
     return Urgency.NONE

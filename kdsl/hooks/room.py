@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import TYPE_CHECKING
 
 from kdsl.cluster.objects.node import NodeInfo
@@ -42,7 +43,9 @@ class _Thinning:
         self._known: dict[Hashable, ClusterEvent] = {}
 
     def thinned(self, pod: PodInfo, event: ClusterEvent) -> ClusterEvent:
-        """Return the event without the pods that `pod` may evict; the same one if there are none."""
+        """Return the event without the pods that `pod` may evict; the same one if there are none, or if
+        nothing changes beside them.
+        """
         if event is not self._event:
             self._event, self._known = event, {}
         kind = None if self.signature is None else self.signature(pod)
@@ -50,6 +53,7 @@ class _Thinning:
         if found is None:
             before, after = self._without(pod, event.node_before), self._without(pod, event.node_after)
             is_same = before is event.node_before and after is event.node_after
+            is_same = is_same or _are_equal(before, after)
             found = event if is_same else replace(event, node_before=before, node_after=after)
             if kind is not None:
                 self._known[kind] = found
@@ -62,6 +66,13 @@ class _Thinning:
         if not gone:
             return node
         return NodeInfo.of(node.facts, (other for other in node.pods if other.key not in gone))
+
+
+def _are_equal(before: NodeInfo | None, after: NodeInfo | None) -> bool:
+    """Return whether a node has the same facts and pods as before: a possible victim has left or come."""
+    if before is None or after is None or before.facts is not after.facts:
+        return False
+    return len(before.pods) == len(after.pods) and all(map(is_, before.pods, after.pods))
 
 
 def room_wakes(wakes: Wakes, evictable: Evictable) -> Wakes:

@@ -161,10 +161,10 @@ class SchedulingHooks:
 
     @hookspec
     def hint_signature(self, pod: PodInfo) -> Hashable:
-        """Return the values of `pod` that `queueing_hint` reads, so that it is asked once for pods with equal
-        values.
+        """Return the values of `pod` that `queueing_hint` reads, and `find_victims`, so that they are asked
+        once for pods with equal values.
 
-        Without this hook, and for None, it is asked about each pod.
+        Without this hook, and for None, they are asked about each pod.
         """
 
     @hookspec

@@ -203,6 +203,11 @@ def _names_of(joined: JoinedPredicates | JoinedScores | None) -> frozenset[str]:
     return frozenset() if joined is None else joined.names
 
 
+def _evictable(preemption: Registration) -> Evictable:
+    signature = preemption.hook("hint_signature") if "hint_signature" in preemption.hooks else None
+    return Evictable(preemption.hook("find_victims"), signature)
+
+
 def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
     """Freeze the hooks of a profile; without a table where a diagnostic is an error.
 
@@ -254,7 +259,7 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
         check_all=order.check_all,
         backoff=backoff,
         wakes=wakes,
-        room_wakes=room_wakes(wakes, Evictable(preemption.hook("find_victims"))) if preemption else {},
+        room_wakes=room_wakes(wakes, _evictable(preemption)) if preemption else {},
         only_for={entry.name: entry.only_for for entry in everyone if entry.only_for},
     )
     return table, found

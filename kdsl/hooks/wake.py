@@ -104,11 +104,3 @@ def unusable(plugin: str, point: str, cause: Exception) -> Diagnostic:
     """Return the diagnostic of a plugin's invalid declaration."""
     title = f"plugin `{plugin}` declares no `{point}` that can be used: {describe(cause)}"
     return Diagnostic(PluginCode.DECLARATION, title, where=f"plugins.{plugin}")
-
-
-def waking_events(wakes: Wakes, plugins: Iterable[str]) -> tuple[str, ...]:
-    """Return in words the events that would give a pod that these plugins rejected another attempt."""
-    patterns = merged(
-        pattern for name in plugins for wake in wakes.get(name, (UNDECLARED,)) for pattern in wake.patterns
-    )
-    return tuple(text for pattern in patterns for text in pattern.words())

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
+from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.base.resources import Resources
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
@@ -297,3 +298,28 @@ def test_a_filter_that_changes_its_mind_makes_no_victims() -> None:
     assert (decision.nominated, victims(decision)) == ("", [])
     assert 'expected at least one victim pod on node "n"' in decision.message
     assert cache.pod("default/low") is not None
+
+
+@pytest.mark.parametrize(("more", "expected"), [({}, 8), ({"hint_signature": lambda pod: pod.priority}, 2)])
+def test_victims_are_looked_for_once_for_pods_of_one_signature(more: dict[str, Any], expected: int) -> None:
+    """An event that may let waiting pods make room: without a signature each of them is asked about."""
+    asked: list[str] = []
+
+    def note(pod: PodInfo, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
+        asked.append(pod.name)
+        return find_victims(pod, pods)
+
+    gone = (EventPattern(Resource.ASSIGNED_POD, Action.DELETE),)
+    fits = plugin(
+        filter_node=fit,
+        events=lambda: gone,
+        queueing_hint=lambda pod, event: fit(pod, event.node_after) is None,
+        hint_signature=lambda pod: pod.requests,
+    )
+    hooks = {"find_victims": note, "events": lambda: (), **more}
+    pods = [sized("a", 1, 50, "n"), sized("b", 1, 1, "n"), sized("c", 0, 50, "n")]
+    engine, cache = world({"n": 2}, pods, hooks=hooks, plugins={"Fit": fits})
+    list(engine.decisions([sized(f"p{at}", 2, 10) for at in range(4)]))
+    asked.clear()
+    cache.remove_pod("default/c")
+    assert len(asked) == expected and len(engine.queue.unschedulable) == 4

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.base.events import EVERYTHING, Action, EventPattern, Resource
+from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.manager import Hook, Registration
-from kdsl.hooks.wake import UNDECLARED, Wake, wakes_of, waking_events
+from kdsl.hooks.room import Evictable, room_wakes
+from kdsl.hooks.wake import UNDECLARED, Wake, wakes_of
 
 NODES = (EventPattern(Resource.NODE),)
 PODS = (EventPattern(Resource.ASSIGNED_POD, Action.DELETE),)
@@ -64,17 +66,37 @@ def test_events_that_cannot_be_told_count_as_all() -> None:
     assert [problem.code for problem in problems] == [PluginCode.DECLARATION]
 
 
-def test_what_is_waited_for_in_words() -> None:
-    wakes = {"Fit": (Wake(PODS),), "Any": (UNDECLARED,)}
-    assert waking_events(wakes, ["Fit"]) == PODS[0].words()
-    assert waking_events(wakes, ["Nobody"]) == EVERYTHING[0].words()
-
-
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_hint_is_asked(answer: bool) -> None:
     event = ClusterEvent(Resource.NODE, Action.ADD)
     assert Wake(NODES, lambda pod, event: answer).is_worth_it(PodInfo("p"), event) is answer
     assert Wake(NODES).concerns(event) and not Wake(PODS).concerns(event)
+
+
+def test_hints_about_room_are_asked_only_where_more_changes_than_possible_victims() -> None:
+    """A node without the pods that may be evicted is as before if one of these leaves: no hint can tell more."""
+    asked: list[ClusterEvent] = []
+
+    def hint(pod: PodInfo, event: ClusterEvent) -> bool:
+        asked.append(event)
+        return True
+
+    evictable = Evictable(lambda pod, pods: [each for each in pods if each.priority < pod.priority])
+    (wake,) = room_wakes({"Fit": (Wake(PODS, hint),)}, evictable)["Fit"]
+    low, high = PodInfo("low", priority=0, node_name="n"), PodInfo("high", priority=9, node_name="n")
+    both = NodeInfo.of(NodeFacts("n"), [low, high])
+
+    def leaves(gone: PodInfo) -> ClusterEvent:
+        after = both.without_pod(gone)
+        return ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, gone, None, both, after)
+
+    assert not wake.is_worth_it(PodInfo("p", priority=5), leaves(low)) and not asked
+    assert wake.is_worth_it(PodInfo("p", priority=5), leaves(high))
+    (thinned,) = asked
+    assert thinned.node_before is not None and thinned.node_after is not None
+    assert (thinned.node_before.pods, thinned.node_after.pods) == ((high,), ())
+    # Without possible victims the thinned node is the node: the hint has been asked about it already.
+    assert not wake.is_worth_it(PodInfo("p", priority=0), leaves(high)) and len(asked) == 1
 
 
 def test_a_hint_that_raises_wakes() -> None:

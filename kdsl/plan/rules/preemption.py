@@ -150,23 +150,20 @@ class PreemptionPlugin:
 
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether an event may let `pod` make room: a pod has become its victim, or the pods on its
-        nominated node have changed.
+        """Return whether an event may let `pod` make room: of pods on nodes, one that has become its
+        victim.
         """
         if event.resource is not Resource.ASSIGNED_POD:
             return True
         before, after = event.before, event.after
         if not (isinstance(before, PodInfo) and isinstance(after, PodInfo)):
             return False
-        if pod.nominated_node_name == after.node_name:
-            return True
         return self._could_go(pod, after) and not self._could_go(pod, before)
 
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
         """Return what `queueing_hint` reads of a pod; None if no two pods share it."""
-        fields = self.victim_signature(pod)
-        return None if fields is None else (fields, pod.nominated_node_name)
+        return self.victim_signature(pod)
 
     @hookimpl
     def enough_candidates(self, pod: PodInfo, potential_nodes: int) -> int:
