@@ -7,9 +7,16 @@ from contextlib import contextmanager, suppress
 from unittest import mock
 
 from kdsl.analysis.cost.profiles import profile_costs
-from kdsl.analysis.cost.rules import PODS_OF_A_NODE, Rule
+from kdsl.analysis.cost.rules import PODS_OF_A_NODE
 from kdsl.analysis.cost.shapes import measure
-from kdsl.check.model.rule_set import CheckedPredicate, CheckedPreemption, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.model.rule_set import (
+    CheckedPredicate,
+    CheckedPreemption,
+    CheckedQueue,
+    CheckedScore,
+    RuleSet,
+    WrittenRule,
+)
 from kdsl.check.views.view import load_views
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
@@ -76,7 +83,7 @@ def _watched() -> Iterator[list[str]]:
         yield over
 
 
-def _run(rule: Rule, functions: CompiledFunctions, nodes: NodeSet) -> None:
+def _run(rule: WrittenRule, functions: CompiledFunctions, nodes: NodeSet) -> None:
     """Ask a rule all that the cycle asks it; only PluginError, the end of an attempt, may be raised."""
     state = CycleState()
     match rule:
