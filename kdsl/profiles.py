@@ -167,7 +167,7 @@ def _freeze_profile(
     if table is not None:
         table = replace(table, rule_faults=RuleFaults(compiled), sample_size=compiled.sample)
         if preemption is not None:
-            evictable = Evictable(preemption.evictable, preemption.victim_signature)
+            evictable = Evictable(preemption.evictable, preemption.hint_signature)
             table = replace(table, room_wakes=room_wakes(table.wakes, evictable))
         if settings.probe is None:
             table = join(table, compiled)

@@ -243,7 +243,7 @@ def test_a_pod_that_can_make_room_is_never_left_asleep(
     text = profile(conditions, preemption)
     with build_engine(rules(text), cluster, MemoryBinder(cluster), ManualClock(), cheap) as engine:
         assert [decision.nominated for decision in engine.decisions([pod], attempts=9)] == [""]
-        # What changes nothing of this wakes nobody.
+        # An event that changes nothing of this wakes nobody.
         cluster.add_pod(sized("other", 0, 0, "n"))
         cluster.remove_pod("default/other")
         assert engine.queue.place_of("default/p") == "unschedulable"

@@ -54,7 +54,7 @@ def measured(rules: RuleSet, waiting: int, is_unlike: bool, may_evict: bool) -> 
     with build_engine(rules, cluster, MemoryBinder(cluster), ManualClock(), SETTINGS) as engine:
         for _ in engine.decisions(pods):
             pass
-        # What is computed once per pod is not the event's.
+        # Values that are computed once per pod do not count for the event.
         cluster.remove_pod("default/x0-1")
         low, high = (
             calls(lambda key=key: cluster.remove_pod(key)) for key in ("default/x1-0", "default/x2-1")

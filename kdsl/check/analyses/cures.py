@@ -94,8 +94,7 @@ def queue_cures(rule: CheckedQueue, fns: Fns) -> Cures:
     """Derive the events that can admit a gated pod to the queue."""
     views = load_views()
     finder = FactFinder(views, fns, rule.scope)
-    for each in rule.lets:
-        finder.let(each.variable, each.value)
+    finder.all_lets(rule.lets)
     for admit in rule.admit:
         finder.seek(admit.condition, Direction.UP)
     return Cures(_patterns(finder.found, frozenset(), views), False)
@@ -105,8 +104,7 @@ def preemption_cures(rule: CheckedPreemption, fns: Fns) -> Patterns:
     """Derive the events that can let a pod preempt, or make other pods its victims."""
     views = load_views()
     finder = FactFinder(views, fns, rule.scope)
-    for each in rule.lets:
-        finder.let(each.variable, each.value)
+    finder.all_lets(rule.lets)
     for eligible in rule.eligible:
         finder.seek(eligible.condition, Direction.UP)
     finder.seek(rule.victim, Direction.UP)
@@ -130,8 +128,7 @@ def device_cures(device: CheckedDevice, fns: Fns) -> tuple[bool, bool]:
             if not isinstance(test, CheckedTest):
                 continue
             finder = FactFinder(views, fns, scope, has_parts=True)
-            for each in lets:
-                finder.let(each.variable, each.value)
+            finder.all_lets(lets)
             finder.seek(test.condition, Direction.UP)
             for fact, direction in finder.found.items():
                 wants_use |= fact.name in _CARD_USE and direction is Direction.UP

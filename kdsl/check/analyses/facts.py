@@ -138,6 +138,11 @@ class FactFinder:
         """Record the value of a name; its facts count where the name is used."""
         self._lets[variable.slot] = value
 
+    def all_lets(self, lets: Iterable[CheckedLet]) -> None:
+        """Record the values of all names of a rule or section."""
+        for each in lets:
+            self.let(each.variable, each.value)
+
     def seek(self, expr: TypedExpr, goal: Direction) -> None:
         """Add the facts that can move an expression in the direction of `goal`."""
         match expr:

@@ -331,7 +331,7 @@ class DevicesPlugin:
         return (
             EventPattern(
                 Resource.NODE,
-                # What pods have on a node that is gone counts for no quota.
+                # Cards of pods on a node that is gone count for no quota.
                 Action.ADD
                 | Action.DELETE
                 | Action.NODE_ALLOCATABLE

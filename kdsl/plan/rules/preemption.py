@@ -139,10 +139,6 @@ class PreemptionPlugin:
         except EvalError:
             return False
 
-    def victim_signature(self, pod: PodInfo) -> Hashable:
-        """Return what `victim when` reads of a pod that preempts; None if no two pods share it."""
-        return None if self._pod_key is None else self._pod_key(pod)
-
     @hookimpl
     def events(self) -> tuple[EventPattern, ...]:
         """Return the events that can let a pod preempt, or make other pods its victims."""
@@ -162,8 +158,8 @@ class PreemptionPlugin:
 
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
-        """Return what `queueing_hint` reads of a pod; None if no two pods share it."""
-        return self.victim_signature(pod)
+        """Return what `victim when` reads of a pod that preempts; None if no two pods share it."""
+        return None if self._pod_key is None else self._pod_key(pod)
 
     @hookimpl
     def enough_candidates(self, pod: PodInfo, potential_nodes: int) -> int:
