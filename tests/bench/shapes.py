@@ -75,7 +75,7 @@ def bound_pods(shape: str, count: int, cluster_size: int) -> Iterator[Json]:
     for number, pod in enumerate(_pods(shape, "bound", count)):
         node = number * cluster_size // count
         pod["spec"]["nodeName"] = f"node-{node}"
-        if shape in (BUSY_CARDS, unlike_cards.NOMINATED_CARDS):
+        if shape in (BUSY_CARDS, unlike_cards.NOMINATED_CARDS, unlike_cards.BUSY_CONTAINERS):
             pod["metadata"]["annotations"] = unlike_cards.allocated(number, node)
         yield pod
 
@@ -129,7 +129,9 @@ def _repeated_pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
         if shape in unlike_cards.VENDORS:
             resources["limits"], annotations = unlike_cards.VENDORS[shape].pod(number)
         priority = full.PRIORITY if shape == unlike_cards.FULL_CARDS else 0
-        container = {"name": "pause", "image": "pause:3.10", "resources": resources}
+        containers = [{"name": "pause", "image": "pause:3.10", "resources": resources}]
+        if shape == unlike_cards.BUSY_CONTAINERS:
+            containers += unlike_cards.more_containers(number)
         yield {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -140,7 +142,7 @@ def _repeated_pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
                 "labels": {"color": _color(part)},
                 "annotations": annotations,
             },
-            "spec": {"containers": [container], "priority": priority, **part()},
+            "spec": {"containers": containers, "priority": priority, **part()},
         }
 
 

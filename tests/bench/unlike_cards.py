@@ -2,7 +2,7 @@
 
 `unlike-cards` has NVIDIA cards of six models, and pods that differ in amounts, models, names of cards and policies. In
 `full-cards` a bound pod has most of each card, so that each pending pod needs victims; in `nominated-cards` 500 pods
-are nominated for nodes. The shapes in `VENDORS` have cards of one vendor and pods that differ in amounts; in
+are nominated for nodes; in `busy-containers` two or three containers of each pod request cards. The shapes in `VENDORS` have cards of one vendor and pods that differ in amounts; in
 `unlike-models` no two nodes have equal cards.
 """
 
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 NODES = 1_000
 """Pods name cards of so many nodes."""
-FULL_CARDS, NOMINATED_CARDS = CROWDED = "full-cards", "nominated-cards"
+FULL_CARDS, NOMINATED_CARDS, BUSY_CONTAINERS = CROWDED = "full-cards", "nominated-cards", "busy-containers"
 REGISTER = "hami.io/node-nvidia-register"
 _MODELS = (
     ("NVIDIA-A100", 81_920), ("NVIDIA-V100", 32_768), ("NVIDIA-T4", 15_360),
@@ -85,6 +85,18 @@ def limits(number: int) -> dict[str, str]:
     if random.random() < 0.7:
         found["nvidia.com/gpucores"] = str(random.randrange(1, 100))
     return found
+
+
+def more_containers(number: int) -> list[Json]:
+    """Return one or two containers with limits of their own."""
+    return [
+        {
+            "name": f"more-{place}",
+            "image": "pause:3.10",
+            "resources": {"limits": limits(number + place * 10_000)},
+        }
+        for place in range(1, 2 + number % 2)
+    ]
 
 
 def annotations(number: int) -> dict[str, str]:

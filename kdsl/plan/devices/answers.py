@@ -25,7 +25,7 @@ from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.devices.alike import INT32
 from kdsl.plan.devices.attempt import NodeCards, Unplaced
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses, LikeNodes
-from kdsl.plan.devices.counting import CardCounts, countable_request
+from kdsl.plan.devices.counting import CardCounts, countable_turns
 from kdsl.plan.devices.demand import CardMemo, Demand
 from kdsl.plan.devices.device_error import fault_of, rejection
 from kdsl.plan.devices.inventories import Inventories
@@ -260,8 +260,8 @@ class CardAnswers:
         """
         refused = dict[ClassKey, Unplaced]()
         programs = self._inventories.programs
-        request = countable_request(programs, demand)
-        if request is None:
+        turns = countable_turns(programs, demand)
+        if not turns:
             return refused
         asked = defaultdict[Hashable, dict[ClassKey, tuple[int, LikeNodes]]](dict)
         for (key, row), like in zip(firsts.items(), self._classes.like(firsts), strict=True):
@@ -271,7 +271,7 @@ class CardAnswers:
                 memo.shared[key] = memo.number(like.refusal)
         for group in asked.values():
             rows = [row for row, _ in group.values()]
-            counts = CardCounts(programs, demand, request, at(rows[0]))
+            counts = CardCounts(programs, demand, turns, at(rows[0]))
             reasons = counts.reasons(self._classes, tuple(group), np.array(rows, np.intp))
             for (key, (_, like)), reason in zip(group.items(), reasons, strict=True):
                 if reason == "":

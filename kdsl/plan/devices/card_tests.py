@@ -76,6 +76,8 @@ class CardTests:
         """Whether neither `require` nor `fit` reads other cards, except by `together by`, for the first
         container and without quotas.
         """
+        self.are_countable_in_turn = self.are_countable and self._shared[1] == len(self.steps)
+        """Whether they do not read the cards of earlier containers, either."""
 
     def _count_shared(self, changing: Collection[int]) -> int:
         """Count the first steps that have one answer for all cards of a class. `changing` are the slots of
@@ -240,6 +242,10 @@ class Walker:
         steps += meter.limit - meter.left
         verdict = self.verdicts[card_class] = Verdict(reason, tuple(apart), steps, charge)
         return verdict
+
+    def charge(self, card: Card) -> CardCharge:
+        """Return the charge of a card; EvalError if it has none."""
+        return self._charged(card)[0]
 
     def _charged(self, card: Card) -> tuple[CardCharge, int]:
         """Return the charge of a card and its steps."""

@@ -1,28 +1,32 @@
-"""Nodes that fit a pod, by the number of their cards that fit: without a choice among cards.
+"""Nodes that fit a pod, by the number of their cards that fit: many nodes at once.
 
-Pods with one request that no quota limits need no more, if their device has no `value`. Their cards are
-chosen for their own node alone. Where a device has a `value`, or a pod further requests for it, counts only
-exclude the nodes that do not fit.
+Pods that no quota limits need no more, if their device has no `value`. The requests of a pod are counted in
+turn: a chooser that takes the first cards that fit leaves known cards to the next request. Where a device has
+a `value`, or with another chooser before the last request, counts only exclude the nodes that do not fit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
 from kdsl.cluster.devices.cards import Card
-from kdsl.cluster.devices.pods import DeviceContainer
+from kdsl.cluster.devices.pods import DeviceContainer, Phase
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.values import EvalError
 from kdsl.plan.columns.column import NotColumnar
+from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.devices.attempt import ContainerAttempt, NodeCards
 from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED, AskedCard
 from kdsl.plan.devices.card_tests import Walker
+from kdsl.plan.devices.cards_left import CardsLeft, Ints
+from kdsl.plan.devices.choosers import GREEDY
 from kdsl.plan.devices.classes import ClassKey, InventoryClasses
 from kdsl.plan.devices.demand import Demand, DeviceRequest, Outcome
 from kdsl.plan.devices.fitting import INSUFFICIENT, refusal
@@ -33,74 +37,95 @@ _PLAIN: Final = frozenset((bool, int, str))
 """The types of values that are equal as rules compare them."""
 
 
-def countable_request(
-    programs: Mapping[str, DeviceProgram], demand: Demand
-) -> tuple[DeviceContainer, DeviceRequest] | None:
-    """Return the first request of a pod, with its container; None if cards must be chosen."""
-    asked = (
+Turn = tuple[DeviceContainer, DeviceRequest]
+"""A container that requests cards, and its request."""
+
+
+def countable_turns(programs: Mapping[str, DeviceProgram], demand: Demand) -> list[Turn]:
+    """Return the requests of a pod in turn; none if cards must be chosen."""
+    if len(demand.kinds) != 1:
+        return []
+    program = programs[demand.kinds[0]]
+    if demand.quota.limits_any(program.quota_names):
+        return []
+    if not program.fitting.cards.are_countable or not program.order.is_by_shape:
+        return []
+    return [
         (container, request)
         for container, requests in zip(demand.pod.containers, demand.requests, strict=True)
         for request in requests.values()
-    )
-    first = next(asked, None)
-    if first is None or len(demand.kinds) > 1:
-        return None
-    program = programs[first[1].kind]
-    is_countable = program.fitting.cards.are_countable and program.order.is_by_shape
-    return first if is_countable and not demand.quota.limits_any(program.quota_names) else None
+    ]
 
 
 class CardCounts:
-    """The numbers of cards that fit a `countable_request`, on nodes with the facts of one node.
-
-    If the pod has further requests, only a choice of cards shows whether a node fits.
-    """
+    """The cards that fit `countable_turns` on nodes with the facts of one node."""
 
     def __init__(
-        self,
-        programs: Mapping[str, DeviceProgram],
-        demand: Demand,
-        asked: tuple[DeviceContainer, DeviceRequest],
-        at: NodeCards,
+        self, programs: Mapping[str, DeviceProgram], demand: Demand, turns: Sequence[Turn], at: NodeCards
     ) -> None:
-        container, request = asked
-        self._program, self._at = programs[request.kind], at
-        self._fitting = self._program.fitting
-        # INVARIANT: no test of a countable device reads other cards, or of the node more than its facts.
-        self._attempt = ContainerAttempt(demand, at.node, container, request, ())
-        self._walker = Walker(self._fitting.cards, self._attempt)
-        self._has_more = sum(map(len, demand.requests)) > 1
+        self._program = programs[turns[0][1].kind]
+        self._turns = [_RequestCounts(self._program, demand, turn, at) for turn in turns]
 
     def reasons(self, classes: InventoryClasses, keys: Sequence[ClassKey], rows: Rows) -> list[str | None]:
         """Return the reason against a node of each class, empty if the pod fits; None if only a choice of
         cards decides. `rows` has a node of each class.
         """
-        attempt, order, choosers = self._attempt, self._program.order, self._fitting.choosers
-        request = attempt.request
-        sizes, cards, places = classes.card_classes(keys)
-        tried = [each.card for each in (cards[:1] if order.is_total else cards)]
+        reasons: list[str | None] = [None] * len(keys)
+        nodes, cards = np.arange(len(keys)), CardsLeft.of(*classes.card_classes(keys))
+        for turn in self._turns:
+            is_last = turn is self._turns[-1]
+            served = list[int]()
+            found = turn.reasons(classes, cards, rows[nodes], takes=not is_last)
+            for place, (node, reason) in enumerate(zip(nodes.tolist(), found, strict=True)):
+                if reason == "" and not is_last:
+                    served.append(place)
+                elif reason != "" or not self._program.has_value:
+                    reasons[node] = reason
+            if not served or not self._program.fitting.cards.are_countable_in_turn:
+                break
+            places = np.array(served, np.intp)
+            left = turn.left(cards.part(places))
+            if left is None:
+                break
+            nodes, cards = nodes[places], left
+        return reasons
+
+
+class _RequestCounts:
+    """The cards that fit one request, among those that earlier containers of the pod leave."""
+
+    def __init__(self, program: DeviceProgram, demand: Demand, turn: Turn, at: NodeCards) -> None:
+        container, request = turn
+        self._order, self._fitting, self._at = program.order, program.fitting, at
+        # INVARIANT: no test of a countable device reads other cards, or of the node more than its facts.
+        self._attempt = ContainerAttempt(demand, at.node, container, request, ())
+        self._walker = Walker(self._fitting.cards, self._attempt)
+        self._fits: NDArray[np.bool_] = np.zeros(0, np.bool_)
+
+    def reasons(
+        self, classes: InventoryClasses, cards: CardsLeft, rows: Rows, takes: bool
+    ) -> list[str | None]:
+        """Return the reason against each node, empty if enough cards fit; None if only a choice of cards
+        decides. With `takes` it is empty only if the container takes the first cards that fit.
+        """
+        attempt, choosers = self._attempt, self._fitting.choosers
+        request, sizes = attempt.request, cards.sizes
+        tried = cards.different[:1] if self._order.is_total else cards.different
         try:
             # A card that cannot be put in order is an error.
-            order.sort_keys(tried, attempt.demand, self._at, request, (request,))
+            self._sort_keys([each.card for each in tried])
             refused = self._fitting.cards.gated({**attempt.names, "devices": ()})
         except EvalError:
-            return [None] * len(keys)
-        outcomes, numbers_of = self._outcomes(cards, classes)
-        places = numbers_of[places]
-        of = np.repeat(np.arange(len(keys)), sizes)
-        is_open = self._open(outcomes, of, places, len(keys))
-        numbers = {"": 0}
-        found = [numbers.setdefault(each.reason, len(numbers)) if each else 0 for each in outcomes]
-        width = len(numbers)
-        counted = np.bincount(of * width + np.array(found, np.intp)[places], minlength=len(keys) * width)
-        texts, is_chosen = dict[tuple[int, ...], str](), self._has_more or self._program.has_value
+            return [None] * len(rows)
+        counts, reasons_of, is_open = self._count(cards, classes)
+        texts = dict[tuple[int, ...], str]()
         reasons: list[str | None] = []
-        for place, row, size, is_unclear, counts in zip(
+        for place, row, size, is_unclear, of_node in zip(
             classes.choosers(attempt.demand, request, rows),
             rows.tolist(),
             sizes.tolist(),
             is_open.tolist(),
-            counted.reshape(-1, width).tolist(),
+            counts.tolist(),
             strict=True,
         ):
             reason: str | None = None
@@ -113,46 +138,102 @@ class CardCounts:
                 reason = f"1/{size} {refused}"
             elif is_unclear:
                 pass
-            elif counts[0] >= request.count:
-                is_counted = chooser.is_counted and not is_chosen
+            elif of_node[0] >= request.count:
+                is_counted = chooser.is_counted and (chooser.name in GREEDY or not takes)
                 if is_counted and (not chooser.has_pairs or classes.knows_pairs(request.kind, place, row)):
                     reason = ""
             elif chooser.counts_refusals:
-                found_counts = (place, *counts)
+                found_counts = (place, *of_node)
                 reason = texts.get(found_counts)
                 if reason is None:
-                    reason = texts[found_counts] = self._refusal(place, numbers, counts)
+                    reason = texts[found_counts] = self._refusal(place, reasons_of, of_node)
             reasons.append(reason)
         return reasons
 
-    def _refusal(self, chooser: int, numbers: Mapping[str, int], counts: Sequence[int]) -> str:
-        found = {reason: counts[number] for reason, number in numbers.items() if number and counts[number]}
+    def _count(
+        self, cards: CardsLeft, classes: InventoryClasses
+    ) -> tuple[NDArray[np.intp], list[str], NDArray[np.bool_]]:
+        """Return how many cards of each node have each reason against them, these reasons, of which the first
+        is empty, and whether the order of trying may decide about a node.
+        """
+        nodes = len(cards.sizes)
+        outcomes, numbers_of = self._outcomes(cards, classes)
+        places = numbers_of[cards.places]
+        numbers = {"": 0}
+        found = [numbers.setdefault(each.reason, len(numbers)) if each else 0 for each in outcomes]
+        reason_of = np.array(found, np.intp)
+        self._fits = (reason_of == 0)[numbers_of]
+        width = len(numbers)
+        counts = np.bincount(cards.nodes * width + reason_of[places], minlength=nodes * width)
+        return counts.reshape(nodes, width), list(numbers), self._open(outcomes, cards.nodes, places, nodes)
+
+    def left(self, cards: CardsLeft) -> CardsLeft | None:
+        """Return the cards that the container leaves on nodes where it takes the first cards that fit; None
+        if cards have no order. `reasons` has answered all of these cards.
+        """
+        attempt, places = self._attempt, np.unique(cards.places)
+        if attempt.container.phase is Phase.INIT:
+            return cards
+        keys = self._sort_keys([cards.different[place].card for place in places.tolist()])
+        ranks = self._order.ranks(keys)
+        if ranks is None:
+            return None
+        of_all = np.zeros(len(cards.different), np.intp)
+        of_all[places] = np.arange(len(places))
+        ordered = cards.ordered([each[of_all] for each in ranks])
+        chosen = ordered.first(self._fits, attempt.request.count)
+        # INVARIANT: a card that fits has a charge.
+        return ordered.after(chosen, self._walker.charge, self._fitting.cards.facts.key)
+
+    def _sort_keys(self, cards: Sequence[Card]) -> list[tuple[Any, ...]]:
+        """Return the keys of `order by` of cards; EvalError if one has no value."""
+        attempt = self._attempt
+        request = attempt.request
+        return self._order.sort_keys(cards, attempt.demand, self._at, request, (request,))
+
+    def _refusal(self, chooser: int, reasons: Sequence[str], counts: Sequence[int]) -> str:
+        found = {reason: count for reason, count in zip(reasons, counts, strict=True) if reason and count}
         if counts[0]:
             own = str(self._fitting.choosers[chooser].reason)
             found[own] = found.get(own, 0) + counts[0]
         return refusal(found, sum(counts))
 
     def _outcomes(
-        self, cards: Sequence[AskedCard], classes: InventoryClasses
+        self, cards: CardsLeft, classes: InventoryClasses
     ) -> tuple[list[Outcome | None], NDArray[np.intp]]:
-        """Return different outcomes of cards, None if a test fails, and the number of each card's."""
+        """Return different outcomes, None if a test fails, and the number of that of each different card."""
         found: list[Outcome | None] = []
-        numbers = np.full(len(cards), NOT_ASKED)
-        new = np.arange(len(cards))
+        numbers = np.full(len(cards.different), NOT_ASKED)
+        for present, objects in cards.present(classes.cards):
+            self._ask(cards.different, present, objects, classes.live, found, numbers)
+        return found, numbers
+
+    def _ask(
+        self,
+        cards: Sequence[AskedCard],
+        places: Ints,
+        objects: DistinctObjects[Card],
+        live: LiveSnapshot,
+        found: list[Outcome | None],
+        numbers: NDArray[np.intp],
+    ) -> None:
+        """Add the outcomes of the cards in these places, and their numbers."""
+        new = places
         known, class_of = self._walker.verdicts, self._walker.card_class
         if known:
-            new = np.array([class_of(each.card, each.answer) not in known for each in cards]).nonzero()[0]
+            is_known = [class_of(cards[each].card, cards[each].answer) in known for each in places.tolist()]
+            new = places[~np.array(is_known, np.bool_)]
         columns = self._fitting.cards.columns if len(new) >= MIN_CARDS else None
         if columns is not None:
             asked = [cards[place] for place in new.tolist()]
             frames = self._fitting.cards.frames(self._attempt)
             with suppress(NotColumnar):
-                outcomes, numbers[new] = columns.outcomes(asked, classes.cards, frames, classes.live)
+                outcomes, of_new = columns.outcomes(asked, objects, frames, live)
+                numbers[new] = np.where(of_new == NOT_ASKED, NOT_ASKED, of_new + len(found))
                 found += outcomes
-        for place in (numbers == NOT_ASKED).nonzero()[0].tolist():
+        for place in places[numbers[places] == NOT_ASKED].tolist():
             numbers[place] = len(found)
             found.append(self._outcome(cards[place].card, cards[place].answer))
-        return found, numbers
 
     def _outcome(self, card: Card, identity: IdentityAnswer) -> Outcome | None:
         """Return the outcome of cards of one class; None if a test fails."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Bind, CallFn, CallOf, Comprehension, Macro, TypedExpr, Var
@@ -66,6 +70,23 @@ class CardOrder:
             column = [keys[at] for keys in sort_keys]
             places.sort(key=column.__getitem__, reverse=is_descending)
         return [cards[place] for place in places]
+
+    def ranks(self, sort_keys: Sequence[tuple[Any, ...]]) -> list[NDArray[np.intp]] | None:
+        """Return for each key of `order by` the rank of each card by it, the smallest first; None if values
+        cannot be compared, such as NaN.
+        """
+        found: list[NDArray[np.intp]] = []
+        for at, (_, is_descending, _) in enumerate(self._keys):
+            column = [keys[at] for keys in sort_keys]
+            ranks, rank = [0] * len(column), 0
+            for one, other in pairwise(sorted(range(len(column)), key=column.__getitem__)):
+                if column[one] < column[other]:
+                    rank += 1
+                elif column[one] != column[other]:
+                    return None
+                ranks[other] = rank
+            found.append(np.array(ranks, np.intp) * (-1 if is_descending else 1))
+        return found
 
     def sort_keys(
         self,
