@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.devices.cards import Card
-from kdsl.plan.columns.column import Mask
+from kdsl.plan.columns.column import Array, Mask
 from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.devices.card_columns import AskedCard
 from kdsl.plan.devices.choice import CardCharge
@@ -44,8 +44,9 @@ class CardsLeft:
         numbers.
         """
         places = np.unique(self.places)
-        of_known = np.searchsorted(places, self.known)
-        return [(places[:of_known], known), (places[of_known:], self.shared)]
+        of_known = int(np.searchsorted(places, self.known))
+        parts = (places[:of_known], known), (places[of_known:], self.shared)
+        return [(part, objects) for part, objects in parts if len(part)]
 
     def part(self, nodes: Ints) -> CardsLeft:
         """Return the cards of some of the nodes, which get the numbers from 0."""
@@ -56,13 +57,13 @@ class CardsLeft:
             self, sizes=self.sizes[nodes], nodes=numbers[self.nodes[kept]], places=self.places[kept]
         )
 
-    def ordered(self, ranks: Iterable[Ints]) -> CardsLeft:
-        """Return the cards of each node by `ranks` of the different cards, of which the first decides first;
-        equal ones stay as they are.
+    def ordered(self, order: Iterable[Array]) -> CardsLeft:
+        """Return the cards of each node by numbers of the different cards, of which the first array decides
+        first; equal ones stay as they are.
         """
-        keys = [self.nodes, *[each[self.places] for each in ranks]]
-        order = np.lexsort(keys[::-1])
-        return replace(self, nodes=self.nodes[order], places=self.places[order])
+        keys = [self.nodes, *[numbers[self.places] for numbers in order]]
+        at = np.lexsort(keys[::-1])
+        return replace(self, nodes=self.nodes[at], places=self.places[at])
 
     def first(self, fitting: Mask, count: int) -> Mask:
         """Return the first so many cards of each node that fit. `fitting` says which different cards do.

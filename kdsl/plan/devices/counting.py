@@ -20,7 +20,7 @@ from kdsl.cluster.devices.pods import DeviceContainer, Phase
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.eval.values import EvalError
-from kdsl.plan.columns.column import NotColumnar
+from kdsl.plan.columns.column import Array, NotColumnar
 from kdsl.plan.columns.distinct_objects import DistinctObjects
 from kdsl.plan.devices.attempt import ContainerAttempt, NodeCards
 from kdsl.plan.devices.card_columns import MIN_CARDS, NOT_ASKED, AskedCard
@@ -84,7 +84,7 @@ class CardCounts:
             if not served or not self._program.fitting.cards.are_countable_in_turn:
                 break
             places = np.array(served, np.intp)
-            left = turn.left(cards.part(places))
+            left = turn.left(cards.part(places), classes)
             if left is None:
                 break
             nodes, cards = nodes[places], left
@@ -167,23 +167,55 @@ class _RequestCounts:
         counts = np.bincount(cards.nodes * width + reason_of[places], minlength=nodes * width)
         return counts.reshape(nodes, width), list(numbers), self._open(outcomes, cards.nodes, places, nodes)
 
-    def left(self, cards: CardsLeft) -> CardsLeft | None:
+    def left(self, cards: CardsLeft, classes: InventoryClasses) -> CardsLeft | None:
         """Return the cards that the container leaves on nodes where it takes the first cards that fit; None
         if cards have no order. `reasons` has answered all of these cards.
         """
-        attempt, places = self._attempt, np.unique(cards.places)
-        if attempt.container.phase is Phase.INIT:
+        if self._attempt.container.phase is Phase.INIT:
             return cards
+        order = self._order_at_once(cards, classes) or self._order_one_by_one(cards)
+        if order is None:
+            return None
+        ordered = cards.ordered(order)
+        chosen = ordered.first(self._fits, self._attempt.request.count)
+        # INVARIANT: a card that fits has a charge.
+        return ordered.after(chosen, self._walker.charge, self._fitting.cards.facts.key)
+
+    def _order_at_once(self, cards: CardsLeft, classes: InventoryClasses) -> list[Array] | None:
+        """Return numbers by which to put the different cards in order, the first array first; None for few
+        cards, and if columns have no answer.
+        """
+        attempt, found = self._attempt, list[list[Array]]()
+        parts = cards.present(classes.cards)
+        if sum([len(places) for places, _ in parts]) < MIN_CARDS:
+            return None
+        for places, objects in parts:
+            numbers = np.array([cards.different[place].number for place in places.tolist()], np.intp)
+            columns = self._order.columns(
+                objects.variable(numbers), classes.live, attempt.demand, self._at, attempt.request
+            )
+            if columns is None:
+                return None
+            found.append(columns)
+        if len({tuple([each.dtype for each in columns]) for columns in found}) > 1:
+            return None
+        order: list[Array] = []
+        for keys in zip(*found, strict=True):
+            order.append(np.zeros(len(cards.different), keys[0].dtype))
+            for (places, _), each in zip(parts, keys, strict=True):
+                order[-1][places] = each
+        return order
+
+    def _order_one_by_one(self, cards: CardsLeft) -> list[Array] | None:
+        places = np.unique(cards.places)
         keys = self._sort_keys([cards.different[place].card for place in places.tolist()])
         ranks = self._order.ranks(keys)
         if ranks is None:
             return None
-        of_all = np.zeros(len(cards.different), np.intp)
-        of_all[places] = np.arange(len(places))
-        ordered = cards.ordered([each[of_all] for each in ranks])
-        chosen = ordered.first(self._fits, attempt.request.count)
-        # INVARIANT: a card that fits has a charge.
-        return ordered.after(chosen, self._walker.charge, self._fitting.cards.facts.key)
+        order = [np.zeros(len(cards.different), np.intp) for _ in ranks]
+        for each, of_key in zip(order, ranks, strict=True):
+            each[places] = of_key
+        return order
 
     def _sort_keys(self, cards: Sequence[Card]) -> list[tuple[Any, ...]]:
         """Return the keys of `order by` of cards; EvalError if one has no value."""

@@ -5,11 +5,12 @@ It decides ties, so every operation is done in the order and the precision of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.policy import Weights
@@ -53,6 +54,35 @@ def card_score(card: Card, requests: Iterable[DeviceRequest], weights: Weights) 
         (weights.memory, memory, card.memory),
     )
     return _weighted(parts)
+
+
+def card_scores(
+    amounts: Callable[[str], NDArray[np.int64]],
+    is_asked: NDArray[np.bool_],
+    request: DeviceRequest,
+    weights: Weights,
+) -> NDArray[np.float64]:
+    """Return the `card_score` of many cards with one request, which counts for the cards that are asked.
+
+    `amounts` returns an attribute of each card.
+    """
+    memory = amounts("memory")
+    share = memory * request.percent
+    percent = np.where(share >= 0, share // 100, -(-share // 100))
+    wanted = request.memory if request.percent in (0, 101) else percent
+    parts = (
+        (weights.slot, is_asked + amounts("used"), amounts("slots")),
+        (weights.core, is_asked * request.cores + amounts("used_cores"), amounts("cores")),
+        (weights.memory, is_asked * wanted + amounts("used_memory"), memory),
+    )
+    with np.errstate(all="ignore"):
+        one, two, three = [
+            np.float32(weight) * (part.astype(np.float32) / whole.astype(np.float32))
+            for weight, part, whole in parts
+        ]
+        scores = _SCALE * (one + two + three)
+    has_all = (parts[0][2] != 0) & (parts[1][2] != 0) & (memory != 0)
+    return np.where(has_all, scores, _NOTHING).astype(np.float64)
 
 
 @lru_cache(maxsize=65536)
