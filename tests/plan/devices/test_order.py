@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from random import Random
 
-from tests.plan.devices.devices import small
+import numpy as np
+import pytest
+from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.devices.policy import Policy
+from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot
+from kdsl.plan.columns.distinct_objects import DistinctObjects
+from kdsl.plan.devices.attempt import NodeCards
+from kdsl.plan.devices.demand import Demand, DeviceRequest
+
+from tests.plan.devices.devices import node, pod, small
 
 LOOP = "pod.annotations.map(key, key).size()"
 
@@ -37,3 +46,56 @@ def test_total(key: str) -> None:
 def test_a_card_may_have_no_place(key: str) -> None:
     """A test of the card decides whether a loop runs, which may take too many steps."""
     assert not small(order=key).order.is_total
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "device.numa desc, fullness desc",
+        "-fullness, device.used desc, device.index",
+        "device.healthy desc, [double(device.used), -double(device.index)]",
+        "[-double(device.numa), fullness] desc, device.index",
+        "policy.device == 'x' ? 0.0 : fullness, device.usedMemory / 100 desc",
+        "1, fullness",
+    ],
+)
+def test_many_cards_are_put_in_order_at_once(keys: str) -> None:
+    random, order = Random(keys), small(order=keys).order
+    cards = [
+        Card(
+            f"c{number}",
+            "K",
+            random.choice(["K", "K Model"]),
+            random.choice([0, 4]),
+            random.choice([1_000, 2_000]),
+            100,
+            index=random.randrange(8),
+            numa=random.randrange(2),
+            healthy=random.random() < 0.8,
+            used=random.randrange(3),
+            used_memory=100 * random.randrange(5),
+        )
+        for number in range(200)
+    ]
+    request = DeviceRequest("K", 1, 300, 101, 10)
+    demand, at = Demand(pod(), ({"K": request},), Policy()), NodeCards(node("[]"), ())
+    sort_keys = order.sort_keys(cards, demand, at, request, (request,))
+    different = DistinctObjects[Card]()
+    numbers = different.number([card.shape for card in cards], cards)
+    columns = order.columns(different.variable(numbers), LiveSnapshot(), demand, at, request)
+    ranks = order.ranks(sort_keys)
+    assert columns is not None and ranks is not None
+    expected = order.ordered(cards, sort_keys)
+    assert [cards[place] for place in np.lexsort(columns[::-1]).tolist()] == expected
+    assert [cards[place] for place in np.lexsort(ranks[::-1]).tolist()] == expected
+
+
+def test_cards_without_an_order() -> None:
+    order = small(order="device.index == 1 ? double('NaN') : 0.0").order
+    cards = [Card(f"c{number}", "K", "K", 4, 100, 100, index=number) for number in range(3)]
+    request = DeviceRequest("K", 1)
+    demand, at = Demand(pod(), ({"K": request},), Policy()), NodeCards(node("[]"), ())
+    assert order.ranks(order.sort_keys(cards, demand, at, request, (request,))) is None
+    different = DistinctObjects[Card]()
+    numbers = different.number([card.shape for card in cards], cards)
+    assert order.columns(different.variable(numbers), LiveSnapshot(), demand, at, request) is None
