@@ -59,7 +59,7 @@ from kdsl.plan.columns.fields import keyed, keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand, choose, conjunction, disjunction
 from kdsl.plan.columns.node_lists import ITEM_METHODS, ItemCondition, list_field, of_items, over_items
-from kdsl.plan.columns.node_pods import count_of_pods, quantifier_of_pods
+from kdsl.plan.columns.node_pods import count_of_pods, quantifier_of_pods, sum_over_pods
 from kdsl.plan.columns.node_reads import NodeReadsCompiler, unclear
 from kdsl.plan.columns.numbers import MAX_WIDTH, MEASURES, NUMBERS, numbers_of, over_cards, over_numbers
 from kdsl.plan.columns.rule import ColumnScope, Context, RuleColumns, ScalarPart, is_open, only_bools
@@ -240,6 +240,8 @@ class Lowering:
             return over_cards(expr.function, [self.lower(arg) for arg in expr.args])
         if expr.function in ITEM_METHODS:
             return of_items(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
+        if expr.function == "sum" and (found := sum_over_pods(expr, self.at)) is not None:
+            return found
         kernel = listed.CALLS.get(expr.overload) or KERNELS.get(expr.overload)
         if kernel is None and expr.overload not in NUMBERS:
             raise NotColumnar

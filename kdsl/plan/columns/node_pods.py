@@ -1,17 +1,20 @@
-"""Counts of each node's pods for which a condition holds.
+"""Counts of each node's pods for which a condition holds, and sums of their values.
 
 Only the pods that a selector or an equality in the condition leaves are asked: it is decided for all others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
+from kdsl.base.quantity import NANOS_PER_UNIT, Quantity
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import (
     CallOf,
@@ -24,7 +27,7 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.model.types import STRING, Type
+from kdsl.check.model.types import QUANTITY, STRING, Type
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.objects.spread import SpreadConstraint
@@ -34,7 +37,7 @@ from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.scalar.meter import Meter, has_weight, steps_of_value
 from kdsl.eval.scalar.pod_keys import PodFact
 from kdsl.eval.scalar.selecting import selector_of
-from kdsl.eval.values import EvalError, Optional
+from kdsl.eval.values import INT_MAX, EvalError, Optional
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
@@ -48,6 +51,7 @@ Candidates: TypeAlias = Callable[[LiveSnapshot, Frame], tuple[Sequence[tuple[int
 steps: another pod takes no more than that, or than one of these. NotColumnar if any pod may have the answer.
 """
 
+_MILLI: Final = 1_000
 _STRINGS: Final = Type("list", (STRING,))
 _MAP: Final = Type("map", (STRING, STRING))
 
@@ -82,6 +86,102 @@ def count_of_pods(expr: Comprehension, at: Context) -> Operand | None:
     """Lower the number of pods of the node for which the condition of a macro holds, of `all` those for which
     it does not hold; None if they may be any.
     """
+    kept = _kept_pods(expr, at)
+    if kept is None:
+        return None
+
+    def count(batch: Batch) -> ColumnValue:
+        found = kept(batch)
+        if found is None:
+            return Same(0)
+        batch.spend(found.most_pods * found.steps)
+        return Column(np.bincount(found.rows, minlength=len(batch.snapshot.names)).take(batch.rows))
+
+    return count
+
+
+def sum_over_pods(expr: CallOf, at: Context) -> Operand | None:
+    """Lower a sum of integers or quantities, `node.pods.filter(p, …).map(p, …).sum()`; None if the pods may
+    be any.
+    """
+    match expr:
+        case CallOf(
+            overload="list_sum_int" | "list_sum_quantity",
+            args=(
+                Comprehension(
+                    macro=Macro.MAP, iterable=Comprehension(macro=Macro.FILTER) as pods, where=None
+                ) as made,
+            ),
+        ):
+            pass
+        case _:
+            return None
+    (variable,) = made.variables
+    if at.rule.reads_node(at.rule.needs(made.body) - {variable.slot}):
+        return None
+    kept = _kept_pods(pods, at, made.body)
+    if kept is None:
+        return None
+    slot, value, is_amount = variable.slot, at.rule.closure(made.body), expr.type == QUANTITY
+
+    def add(batch: Batch) -> ColumnValue:
+        found = kept(batch)
+        if found is None:
+            return Same(Quantity.of(0) if is_amount else 0)
+        frame, limit, most = found.frame, batch.frame[-1].left, 0
+        sums, sizes = defaultdict[int, int](int), defaultdict[int, int](int)
+        for row, pod in zip(found.rows, found.pods, strict=True):
+            frame[slot], frame[-1] = pod, Meter.of(limit)
+            try:
+                number = value(frame)
+            except EvalError:
+                raise NotColumnar from None
+            if is_amount:
+                number = number.nanos
+            sums[row] += number
+            sizes[row] += abs(number)
+            most = max(most, limit - frame[-1].left)
+        # Each pod that is kept is visited by `map`, its value by `sum`.
+        batch.spend(found.most_pods * (found.steps + most + 2))
+        scale = _scale(sums.values()) if is_amount else 0
+        unit = NANOS_PER_UNIT // scale if scale else 1
+        # No sum of some of the values is out of range, either.
+        if max(sizes.values(), default=0) // unit >= INT_MAX:
+            raise NotColumnar
+        totals = np.zeros(len(batch.snapshot.names), np.int64)
+        for row, total in sums.items():
+            totals[row] = total // unit
+        return Column(totals.take(batch.rows), None, scale)
+
+    return add
+
+
+def _scale(nanos: Iterable[int]) -> int:
+    """Return a scale in which all of these amounts are exact; NotColumnar if they are finer."""
+    if any(each % (NANOS_PER_UNIT // _MILLI) for each in nanos):
+        raise NotColumnar
+    return _MILLI
+
+
+class _Kept(Struct, eq=False):
+    """The pods that a macro keeps, with their rows. `frame` has the values of the variables around it.
+
+    A pod takes at most so many `steps`, and no node has more pods than `most_pods`.
+    """
+
+    rows: list[int]
+    pods: list[PodInfo]
+    frame: Frame
+    steps: int
+    most_pods: int
+
+
+def _kept_pods(
+    expr: Comprehension, at: Context, used: TypedExpr | None = None
+) -> Callable[[Batch], _Kept | None] | None:
+    """Return a function to the pods that `count_of_pods` counts; None if they may be any. It returns None if
+    no asked node has pods. `used` is a further expression that is evaluated with the frame.
+    """
     match expr.iterable, expr.variables:
         case FieldOf(operand=Var(slot=node), field="pods"), [variable] if node == at.node:
             pass
@@ -97,18 +197,19 @@ def count_of_pods(expr: Comprehension, at: Context) -> Operand | None:
     )
     if candidates is None:
         return None
-    condition = at.rule.closure(expr.body)
-    return _count(variable.slot, sorted(needs & at.captured), condition, sought, candidates)
+    more = frozenset() if used is None else at.rule.needs(used)
+    captured = sorted((needs | more) & at.captured)
+    return _keeping(variable.slot, captured, at.rule.closure(expr.body), sought, candidates)
 
 
-def _count(
+def _keeping(
     slot: int, captured: Sequence[int], condition: Closure, sought: bool, candidates: Candidates
-) -> Operand:
-    """Return for how many pods of the node a condition on the pod in `slot` is true, or false, as `sought`.
-    `captured` are the slots of variables around it.
+) -> Callable[[Batch], _Kept | None]:
+    """Return a function to the pods of asked nodes for which a condition on the pod in `slot` is true, or
+    false, as `sought`. `captured` are the slots of variables around it.
     """
 
-    def count(batch: Batch) -> ColumnValue:
+    def keep(batch: Batch) -> _Kept | None:
         snapshot = batch.snapshot
         if not isinstance(snapshot, LiveSnapshot) or not isinstance(batch.rows, np.ndarray):
             raise NotColumnar
@@ -120,25 +221,26 @@ def _count(
             frame[each] = value.value
         limit = batch.frame[-1].left
         found, most = candidates(snapshot, frame)
-        pods = int(snapshot.pod_counts.take(batch.rows).max(initial=0))
-        if not pods:
-            return Same(0)
+        most_pods = int(snapshot.pod_counts.take(batch.rows).max(initial=0))
+        if not most_pods:
+            return None
         asked = np.zeros(len(snapshot.names), np.bool_)
         asked[batch.rows] = True
-        counts = np.zeros(len(asked), np.int64)
         is_asked = asked.take(np.array([row for row, _ in found], np.intp)).tolist()
+        rows, pods = list[int](), list[PodInfo]()
         # Another pod takes no more than `most` steps, or those of one of these; if there is none, of any pod.
         for row, pod in list(compress(found, is_asked)) or _some_pod(snapshot):
             frame[slot], frame[-1] = pod, Meter.of(limit)
             try:
-                counts[row] += condition(frame) is sought
+                if condition(frame) is sought:
+                    rows.append(row)
+                    pods.append(pod)
             except EvalError:
                 raise NotColumnar from None
             most = max(most, limit - frame[-1].left)
-        batch.spend(pods * (most + 1))
-        return Column(counts.take(batch.rows))
+        return _Kept(rows, pods, frame, most + 1, most_pods)
 
-    return count
+    return keep
 
 
 def _some_pod(snapshot: LiveSnapshot) -> list[tuple[int, PodInfo]]:

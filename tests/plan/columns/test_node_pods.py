@@ -1,5 +1,5 @@
-"""Counts of pods on nodes ask only the pods that an equality leaves, and have the answers of the scalar back
-end.
+"""Counts of pods on nodes, and sums over them, ask only the pods that an equality leaves, and have the answers
+of the scalar back end.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.frozen_map import FrozenMap
+from kdsl.base.resources import Resources
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
@@ -24,9 +25,10 @@ from tests.plan.columns.both import both_scores, both_verdicts, cluster, predica
 NODES = MIN_ROWS + 2
 TEXTS = st.sampled_from(["", "a", "b", "c"])
 PODS = st.builds(
-    lambda namespace, account, images, labels, priority: PodInfo(
+    lambda namespace, account, images, labels, priority, amounts: PodInfo(
         "p",
         namespace,
+        requests=Resources(amounts),
         service_account=account,
         images=tuple(images),
         labels=FrozenMap(labels),
@@ -37,6 +39,7 @@ PODS = st.builds(
     st.lists(st.sampled_from(["x", "y"]), max_size=2),
     st.dictionaries(st.sampled_from(["app", "team"]), TEXTS),
     st.integers(0, 2),
+    st.dictionaries(st.sampled_from(["cpu", "memory"]), st.sampled_from([0, 1, 250, 2**40, 2**62])),
 )
 PLACED = st.lists(st.tuples(st.integers(0, NODES - 1), PODS), max_size=20)
 
@@ -74,6 +77,18 @@ ANY_POD = [
 ]
 
 
+VALUES = [
+    ("p.priority", "3"),
+    ("p.priority * pod.priority + p.images.size()", "2"),
+    ("9223372036854775806 * p.priority - 1", "7"),
+    ("p.requests['cpu']", "pod.requests['cpu']"),
+    ("p.requests['memory'] + p.requests['cpu']", "node.allocatable['memory']"),
+    ("p.requests['cpu'] / 1000", "quantity('20m')"),
+    ("quantity(string(int(p.labels[?'app'].orValue('1'))))", "quantity('1')"),
+]
+"""The values of a sum over pods, and the largest sum that fits."""
+
+
 def _nodes(placed: Sequence[tuple[int, PodInfo]]) -> tuple[ClusterCache, NodeSet]:
     cache = cluster([NodeFacts(f"n{at}", labels=FrozenMap({"k": "v"})) for at in range(NODES)])
     for number, (at, pod) in enumerate(placed):
@@ -92,6 +107,7 @@ def _placed(pod: PodInfo, at: int, number: int) -> PodInfo:
         priority=pod.priority,
         images=pod.images,
         annotations=pod.annotations,
+        requests=pod.requests,
     )
 
 
@@ -122,6 +138,22 @@ def test_answers(
         nodes = NodeSet.all(cache.snapshot())
 
 
+@pytest.mark.parametrize("condition", [*INDEXED, FAILING[2], ANY_POD[0]])
+@pytest.mark.parametrize(("value", "most"), VALUES)
+@settings(deadline=None, max_examples=15)
+@given(PLACED, PODS, st.sampled_from([60, 400, 10_000]))
+def test_sums(
+    value: str, most: str, condition: str, placed: list[tuple[int, PodInfo]], pod: PodInfo, limit: int
+) -> None:
+    total = f"node.pods.filter(p, {condition}).map(q, {value.replace('p.', 'q.')}).sum()"
+    _, nodes = _nodes(placed)
+    predicate = predicate_program(
+        f'require {total} <= {most} else "no"', steps=Steps(node=limit, rule=1_000_000)
+    )
+    columns, scalar = both_verdicts(predicate, pod, nodes)
+    assert columns == scalar
+
+
 @pytest.mark.parametrize(
     ("macro", "condition"),
     [*(("exists", each) for each in INDEXED), *(("all", each) for each in INDEXED_OF_ALL)],
@@ -141,8 +173,19 @@ def test_any_pod_is_asked(macro: str, condition: str, monkeypatch: pytest.Monkey
     assert _nodes_read(macro, condition, monkeypatch) == NODES
 
 
+@pytest.mark.parametrize("value", ["p.priority", "p.images.size() + pod.priority", "p.requests['cpu']"])
+def test_sums_ask_no_other_pods(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    total = f"node.pods.filter(p, {INDEXED[0]}).map(p, {value}).sum()"
+    most = "pod.requests['cpu']" if "cpu" in value else "3"
+    assert _read(f"value {total} <= {most} ? 1 : 0", monkeypatch) == 0
+
+
 def _nodes_read(macro: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """Return how many nodes the scalar back end asks, among 20 unlike pods."""
+    return _read(f"value node.pods.{macro}(p, {condition}) ? 1 : 0", monkeypatch)
+
+
+def _read(rule: str, monkeypatch: pytest.MonkeyPatch) -> int:
     labels = FrozenMap({"app": "a", "team": "b"})
     pod = PodInfo("p", "a", labels=labels, images=("x",), service_account="s")
     others = [
@@ -156,7 +199,7 @@ def _nodes_read(macro: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> 
         for at in range(20)
     ]
     _, nodes = _nodes([(at % NODES, other) for at, other in enumerate(others)])
-    program = score_program(f"value node.pods.{macro}(p, {condition}) ? 1 : 0")
+    program = score_program(rule)
     view = ClusterView(nodes.snapshot)
     # The first question makes the index.
     program.raw_scores(program.begin(pod, view, nodes), nodes)
@@ -183,6 +226,9 @@ LONG_PODS = st.builds(
 )
 
 
+SIZES = ["1", "p.images.filter(i, i != 'a').size()", "p.labels.size() + pod.images.size()"]
+
+
 @pytest.mark.parametrize(
     "condition",
     [
@@ -200,8 +246,10 @@ def test_a_rule_that_runs_out_of_steps(
 ) -> None:
     steps = Steps(node=limit, rule=1_000_000)
     _, nodes = _nodes(placed)
-    for macro in ("all", "exists", "exists_one"):
+    asks = [f"node.pods.{macro}(p, {condition})" for macro in ("all", "exists", "exists_one")]
+    asks += [f"node.pods.filter(p, {condition}).map(p, {value}).sum() > 3" for value in SIZES]
+    for ask in asks:
         columns, scalar = both_verdicts(
-            predicate_program(f'require node.pods.{macro}(p, {condition}) else "no"', steps=steps), pod, nodes
+            predicate_program(f'require {ask} else "no"', steps=steps), pod, nodes
         )
         assert columns == scalar
