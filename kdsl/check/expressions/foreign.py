@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 _SIZE: Final = "`x.size()` is the number of elements or characters"
@@ -15,6 +15,8 @@ _READY: Final = '`node.conditions.exists(c, c.type == "Ready" && c.status == "Tr
 _GPUS: Final = '`node.allocatable["nvidia.com/gpu"]` is the amount of such a resource'
 _NOTHING: Final = 'no value is ever null: a field that is not set reads as its empty value, such as `""`'
 _POD: Final = "`pod` is the pod that waits, `node` the node in question"
+
+_HERE: Final = "`.here(node)` is the number of the node's domain, `.total()` the sum over all domains"
 
 FUNCTIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("len", "length", "count"), _SIZE),
@@ -96,3 +98,15 @@ def value_hint(type_: str, field: str) -> tuple[str, ...]:
 def maker_hint(type_: str) -> tuple[str, ...]:
     """Return the hint that names the function which makes a value of the type."""
     return ('`taint("key", "value", "NoSchedule")` makes one',) if type_ == "Taint" else ()
+
+
+def count_hint(types: Iterable[str]) -> tuple[str, ...]:
+    """Return how to read a count by domain, which is no number itself; empty where no type is one."""
+    return (_HERE,) if {"TopologyCount", "PodTermCount"}.intersection(types) else ()
+
+
+def item_hint(items: str, item: str, is_plain: bool) -> tuple[str, ...]:
+    """Return how to look for an item in a list: one that is not plain, such as a taint, by a field."""
+    if is_plain:
+        return (f"write `{item} in {items}`",)
+    return (f"`{items}.exists(x, C)` looks for an item for which C holds",)
