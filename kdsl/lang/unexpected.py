@@ -152,9 +152,9 @@ def _hints(problem: Problem) -> Iterator[str]:
         yield CHOICE
     if problem.word == "else" and previous is not None and previous.type == "_QUESTION":
         yield f"{CHOICE}; {DEFAULT}"
-    if previous is not None and problem.found.text == "," and previous.type == "STRING":
-        if problem.opener is not None and problem.opener.type == "_LBRACE" and "_COLON" in problem.accepts:
-            yield "a list is written `[a, b]`, a map `{key: value}`"
+    is_in_braces = problem.opener is not None and problem.opener.type == "_LBRACE"
+    if problem.found.text == "," and "_COLON" in problem.accepts and is_in_braces:
+        yield "a list is written `[a, b]`, a map `{key: value}`"
     if (
         problem.statement in ("profile", "device")
         and "_EXTENDS" in problem.accepts
