@@ -168,12 +168,9 @@ def _help_for_key(key: str, known: list[str]) -> tuple[str, ...]:
         return (f"amounts of other resources stand in `{resources}: {{{key}: …}}`",)
     if key == "node" and "picks" in known:
         return ("the chosen node is `picks`",)
-    parts = _OF_NODES if "taints" in known else _OF_PODS
-    part = next(
-        (part for part, struct in parts if part in known and key in struct.__struct_encode_fields__), ""
-    )
-    if part:
-        return (f"write it as in the API: `{part}: {{{key}: …}}`",)
+    for part, struct in _OF_NODES if "taints" in known else _OF_PODS:
+        if part in known and key in struct.__struct_encode_fields__:
+            return (f"write it as in the API: `{part}: {{{key}: …}}`",)
     return did_you_mean(key, known) or (f"known here: {', '.join(sorted(known))}",)
 
 
