@@ -78,6 +78,7 @@ _EXAMPLES = {
     "param": ("a parameter has a value: `param x: int = 1`",),
     "weight": ("the weight of a score is a whole number, such as `weight 1`",),
 }
+_DIRECTIONS = {"descending": "desc", "DESC": "desc", "ascending": "asc", "ASC": "asc"}
 _BLOCKS = frozenset({"predicate", "score", "queue", "preemption"})
 
 
@@ -150,6 +151,8 @@ def _hints(problem: Problem) -> Iterator[str]:
         yield from _hints_beside(str(previous), previous.type, problem)
     if problem.word == "if":
         yield CHOICE
+    if problem.word in _DIRECTIONS and "DESC" in problem.accepts:
+        yield f"write `{_DIRECTIONS[problem.word]}`"
     if problem.word == "else" and previous is not None and previous.type == "_QUESTION":
         yield f"{CHOICE}; {DEFAULT}"
     is_in_braces = problem.opener is not None and problem.opener.type == "_LBRACE"
