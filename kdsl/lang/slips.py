@@ -40,7 +40,8 @@ _RESERVED_SLIPS = {
 }
 _REASON = ('write `else "…"`: the reason that `kubectl describe pod` shows',)
 _HEADER = re.compile(r"^kdsl\s+\d", re.MULTILINE)
-_OTHER_FORMS = (".json", ".yaml", ".yml")
+OTHER_FORMS = (".json", ".yaml", ".yml")
+"""Ends of names of files that people pass for rule files."""
 _NO_RULE_FILE = (
     "names of rule files end in `.kdsl`, or in `.kdsl.yaml` for the YAML form",
     "a configuration follows `--config`, rule tests `kdsl test`, those of other schedulers `kdsl convert`",
@@ -84,7 +85,7 @@ def _header(problem: Problem) -> Diagnostic | None:
         place = problem.locate(problem.at, problem.at)
         fix = Fix("add the header", (Edit(place, "kdsl 1\n"),), Applicability.CERTAIN)
         title = "the file does not start with `kdsl 1`"
-        if problem.span.source.path.endswith(_OTHER_FORMS):
+        if problem.span.source.path.endswith(OTHER_FORMS):
             return Diagnostic(LangCode.HEADER, title, problem.span, help=_NO_RULE_FILE)
         return Diagnostic(
             LangCode.HEADER, title, problem.span, label="expected `kdsl 1` before this", fixes=(fix,)
