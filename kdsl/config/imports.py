@@ -49,6 +49,10 @@ IMPORTERS: Final[Mapping[str, Callable[[Source, bool], ImportResult]]] = {
     POLICY: _policy,
 }
 """The reader of a document, by its `kind`."""
+_OF_CHART: Final = frozenset({"devicePlugin", "scheduler"})
+"""Keys that all values of HAMi's chart have."""
+_GET: Final = "kubectl get configmap"
+_DEVICES: Final = "'jsonpath={.data.device-config\\.yaml}'"
 
 
 def import_configuration(source: Source, *, skips_unknown: bool = False) -> ImportResult:
@@ -76,7 +80,8 @@ def import_configuration(source: Source, *, skips_unknown: bool = False) -> Impo
     if not kind:
         title = f"`{source.path}` is no scheduler configuration: it has no `kind`"
     kinds = f"{', '.join(IMPORTERS)} and HAMi's device configuration, which has no kind"
-    help_ = (*did_you_mean(kind, IMPORTERS), *_texts_in(root), f"kinds that can be converted: {kinds}")
+    where_it_is = (*_texts_in(root), *_of_values(root))
+    help_ = (*did_you_mean(kind, IMPORTERS), *where_it_is, f"kinds that can be converted: {kinds}")
     return ImportResult(
         None, (Diagnostic(ConfigCode.NO_CONFIGURATION, title, where=source.path, help=help_),)
     )
@@ -109,8 +114,16 @@ def _texts_in(root: YamlNode) -> Iterator[str]:
     of = f"{name or 'NAME'} -n {namespace or 'NAMESPACE'}"
     for key, _ in data.entries:
         place = key.text.replace(".", "\\.")
-        command = f"kubectl get configmap {of} -o 'jsonpath={{.data.{place}}}' > {key.text}"
+        command = f"{_GET} {of} -o 'jsonpath={{.data.{place}}}' > {key.text}"
         yield f"`{command}` writes its text to a file"
+
+
+def _of_values(root: YamlNode) -> Iterator[str]:
+    """Yield how to get the device configuration of a cluster, for values of HAMi's chart."""
+    keys = {key.text for key, _ in root.entries} if isinstance(root, YamlMapping) else set()
+    if keys >= _OF_CHART:
+        yield "these are values of HAMi's chart: it makes the device configuration of them, a ConfigMap"
+        yield f"`{_GET} hami-scheduler-device -n kube-system -o {_DEVICES} > device-config.yaml` gets it"
 
 
 def _word(node: YamlNode | None, key: str) -> str:

@@ -69,14 +69,17 @@ def check_gaps(
 def _parts(
     enabled: Enabled, sets: Mapping[str, PluginSet], name: str, point: ExtensionPoint, place: Span
 ) -> Iterator[Diagnostic]:
-    """Yield a warning for each point at which a plugin runs in only one of kdsl and kube-scheduler."""
+    """Yield a warning for a plugin that runs at points in only one of kdsl and kube-scheduler."""
     runs = enabled.has(name, point)
     skipped = (ExtensionPoint.PRE_FILTER, ExtensionPoint.PRE_SCORE, ExtensionPoint.SCORE, point)
     others = [each for each in ExtensionPoint if each in PLUGINS[name].points and each not in skipped]
-    for other in others:
-        if enabled.has(name, other) != runs:
-            what = "runs at" if runs else "does not run at"
-            yield _warning(f"in kdsl `{name}` {what} `{other}` as it does at `{point}`", place, sets, other)
+    differing = [each for each in others if enabled.has(name, each) != runs]
+    if differing:
+        named = ", ".join(f"`{each}`" for each in differing)
+        does, why = ("also runs", "enabled") if runs else ("does not run", "not enabled")
+        title = f"`{name}` is {why} at `{point}`: in kdsl it {does} at {named}"
+        listed = (each for each in (point, *differing) if each in sets)
+        yield _warning(title, place, sets, next(listed, point))
 
 
 def _warning(title: str, place: Span, sets: Mapping[str, PluginSet], point: ExtensionPoint) -> Diagnostic:

@@ -85,13 +85,29 @@ def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeS
         return KubeSchedulerResult(None, found)
     reader = _Reader(fitting)
     configuration = reader.configuration()
-    # A plugin that was left out cannot be distinguished from a missing one: this is checked only when the
-    # rest fits.
-    more = [each for each in reader.found if not found or each.code not in _ABOUT_WHAT_IS_MISSING]
+    more = [each for each in reader.found if _is_certain(each, found, fitting)]
     if skips_unknown:
         more = skipped(more)
     diagnostics = tuple(sorted((*found, *more), key=lambda each: each.span.start if each.span else 0))
     return KubeSchedulerResult(None if has_errors(diagnostics) else configuration, diagnostics)
+
+
+def _is_certain(each: Diagnostic, unfit: Sequence[Diagnostic], root: YamlNode) -> bool:
+    """Return whether a diagnostic does not come from the values that did not fit and were left out.
+
+    One that was left out cannot be distinguished from a missing one, in its own profile or extender.
+    """
+    if not unfit or each.code not in _ABOUT_WHAT_IS_MISSING:
+        return True
+    parts = {_part(one.span, root) for one in unfit}
+    return each.severity is Severity.ERROR and _part(each.span, root) not in parts
+
+
+def _part(span: Span | None, root: YamlNode) -> Span | None:
+    """Return the place of the profile or extender that holds `span`; None outside of them."""
+    lists = [value for _, value in root.entries] if isinstance(root, YamlMapping) else []
+    items = [item.span for each in lists if isinstance(each, YamlSequence) for item in each.items]
+    return next((each for each in items if span and each.start <= span.start < each.end), None)
 
 
 def skipped(found: Iterable[Diagnostic]) -> list[Diagnostic]:

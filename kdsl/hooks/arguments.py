@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kdsl.base import paths
 from kdsl.base.containment import describe
-from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, nearest
 from kdsl.base.installed import GROUP, InstalledPlugin, package_folder
 from kdsl.base.span import Span
 from kdsl.hooks.codes import PluginCode
@@ -76,6 +76,10 @@ def _misfits(plugin: InstalledPlugin, error: ValidationError, placed: Placed) ->
         names = [name for name in schema["required"] if name not in instance]
         # jsonschema yields one error for each of them.
         name = next((name for name in names if repr(name) in error.message), names[0])
+        properties = schema.get("properties", {})
+        if any(each not in properties and nearest(each, properties) == name for each in instance):
+            # It is misspelled, which is reported as an unknown argument.
+            return
         title = f"plugin `{plugin.name}` needs the argument `{paths.path_text((*path, name))}`"
         yield Diagnostic(PluginCode.BAD_ARGUMENT, title, placed(path), where=where)
         return

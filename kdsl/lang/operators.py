@@ -26,7 +26,7 @@ _LONG_SLIPS = {
     "=>": (">=", ""),
 }
 _ITEM = "the name of an item ends with a comma: `list.exists(x, C)`"
-_DEFAULT = "for a default write `m[?key].orValue(default)`"
+DEFAULT = "for a default write `m[?key].orValue(default)`"
 FOREIGN_MACROS = frozenset({"any", "some", "anyMatch", "every", "allMatch"})
 """Quantifiers of other languages: their first argument names an item."""
 _NAMING = FOREIGN_MACROS | {"all", "exists", "existsOne", "exists_one", "filter", "find", "map", "sortBy"}
@@ -37,8 +37,8 @@ _DOUBLED_SLIPS = {
     ("<", ">"): ("!=", ""),
     ("=", "=="): ("==", "there is one equality, `==`"),
     ("*", "*"): ("", "there is no power operator"),
-    ("?", "?"): ("", _DEFAULT),
-    ("?", ":"): ("", _DEFAULT),
+    ("?", "?"): ("", DEFAULT),
+    ("?", ":"): ("", DEFAULT),
     ("+", "+"): ("", "a name keeps its value; write `+ 1`"),
 }
 
@@ -52,6 +52,9 @@ def wrong_operator(problem: Problem) -> Diagnostic | None:
         return None
     if diagnostic := _colon(problem) or _arrow(problem):
         return diagnostic
+    if "_ASSIGN" in problem.accepts and problem.text.startswith(":=", problem.at):
+        span = problem.locate(problem.at, problem.at + len(":="))
+        return _replace_operator(problem, span, ":=", "=", "")
     adjacent = previous.end_pos == found.start
     if adjacent and (slip := _DOUBLED_SLIPS.get((str(previous), found.text))):
         right, help_line = slip
@@ -126,7 +129,7 @@ def _chain(problem: Problem) -> Diagnostic | None:
     for piece in scan(problem.text, start, problem.at + len("?.")):
         if before is not None and (before.text, piece.text, before.end) == ("?", ".", piece.start):
             span = problem.locate(before.start, piece.end)
-            return Diagnostic(LangCode.WRONG_OPERATOR, "`?.` is not an operator", span, help=(_DEFAULT,))
+            return Diagnostic(LangCode.WRONG_OPERATOR, "`?.` is not an operator", span, help=(DEFAULT,))
         before = piece
     return None
 

@@ -27,7 +27,7 @@ from kdsl.lang.grammar import grammar
 from kdsl.lang.hidden import hidden_characters
 from kdsl.lang.problem import Problem
 from kdsl.lang.scan import PieceKind, indentation, is_first_on_line, scan
-from kdsl.lang.slips import diagnose
+from kdsl.lang.slips import diagnose, is_named_otherwise
 from kdsl.lang.tree import File
 from kdsl.lang.words import (
     BLOCK_DECLARATIONS,
@@ -61,6 +61,9 @@ def parse_file(source: Source) -> ParseResult:
     parsed = run.parse()
     if version := _other_version(run.tokens, source):
         return ParseResult(None, (version,))
+    if is_named_otherwise(source.path) and any(each.code == LangCode.HEADER for each in run.diagnostics):
+        # It is no rule file: what is read on as one, and mended, would be a test or a manifest.
+        return ParseResult(None, tuple(each for each in run.diagnostics if each.code == LangCode.HEADER))
     if parsed is None:
         return ParseResult(None, tuple(run.diagnostics))
     builder = FileBuilder(source, Comments(source, run.comments), parse_embedded)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import PurePath
 
 from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, suggest
 from kdsl.lang.characters import CHARACTER_SLIPS, bad_character
@@ -40,13 +41,17 @@ _RESERVED_SLIPS = {
 }
 _REASON = ('write `else "…"`: the reason that `kubectl describe pod` shows',)
 _HEADER = re.compile(r"^kdsl\s+\d", re.MULTILINE)
-_OTHER_FORMS = (".json", ".yaml", ".yml")
 _NO_RULE_FILE = (
     "names of rule files end in `.kdsl`, or in `.kdsl.yaml` for the YAML form",
     "a configuration follows `--config`, rule tests `kdsl test`, those of other schedulers `kdsl convert`",
 )
 _BEFORE_WEIGHT = re.compile(r"\b(?:weight|reweight(?:\s+[\w.]+)?(?:\s+\d+\s+to)?)\s+(?P<digits>\d*)$")
 _NUMBER = re.compile(r"-\s*[\d.]*|\d*\.\d*")
+
+
+def is_named_otherwise(path: str) -> bool:
+    """Return whether a file has the name of another kind of file: a manifest, a test, a program."""
+    return PurePath(path).suffix not in ("", ".kdsl")
 
 
 def diagnose(problem: Problem) -> Diagnostic:
@@ -84,7 +89,7 @@ def _header(problem: Problem) -> Diagnostic | None:
         place = problem.locate(problem.at, problem.at)
         fix = Fix("add the header", (Edit(place, "kdsl 1\n"),), Applicability.CERTAIN)
         title = "the file does not start with `kdsl 1`"
-        if problem.span.source.path.endswith(_OTHER_FORMS):
+        if is_named_otherwise(problem.span.source.path):
             return Diagnostic(LangCode.HEADER, title, problem.span, help=_NO_RULE_FILE)
         return Diagnostic(
             LangCode.HEADER, title, problem.span, label="expected `kdsl 1` before this", fixes=(fix,)

@@ -9,9 +9,10 @@ from lark import Token
 from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, suggest
 from kdsl.base.quantity import meant_quantity
 from kdsl.lang.codes import LangCode
+from kdsl.lang.operators import DEFAULT
 from kdsl.lang.problem import Problem
 from kdsl.lang.scan import PieceKind
-from kdsl.lang.words import END, KINDS, SYMBOLS, word_of
+from kdsl.lang.words import END, KEYWORDS, KINDS, SYMBOLS, word_of
 
 CHOICE = "an expression chooses with `C ? a : b`"
 FOREIGN_WORDS = {
@@ -45,6 +46,7 @@ INSTEAD_IN_PROFILE = {
     "param": "a rule declares its parameters, a profile changes them: `set Rule.param = E`",
     "extends": "it stands before the block: `profile NAME extends OTHER {`",
     **dict.fromkeys(("enable", "include", "use"), "`add predicate P` or `add score S weight 1` adds a rule"),
+    **dict.fromkeys(("behind", "above", "below"), "`add predicate P after Q`, or `before Q`, says the place"),
 }
 """The statements of a profile in place of words that belong elsewhere, or to other languages."""
 _FORMS = {
@@ -76,6 +78,7 @@ _EXAMPLES = {
     "param": ("a parameter has a value: `param x: int = 1`",),
     "weight": ("the weight of a score is a whole number, such as `weight 1`",),
 }
+_DIRECTIONS = {"descending": "desc", "DESC": "desc", "ascending": "asc", "ASC": "asc"}
 _BLOCKS = frozenset({"predicate", "score", "queue", "preemption"})
 
 
@@ -91,7 +94,9 @@ def unexpected(problem: Problem) -> Diagnostic:
         return Diagnostic(LangCode.UNEXPECTED, title, end, help=help_)
     words = [word_of(name) for name in problem.accepts if name not in {*KINDS, *SYMBOLS, END}]
     hints = tuple(_hints(problem))
-    near, fixes = suggest(problem.span, problem.word, words) if problem.word and not hints else ((), ())
+    # A keyword is not misspelled, it follows a gap: `a && else "x"`.
+    is_misspelled = problem.word and problem.word not in KEYWORDS and not hints
+    near, fixes = suggest(problem.span, problem.word, words) if is_misspelled else ((), ())
     if problem.accepts == {"STRING"} and problem.word:
         bare = problem.unquoted
         quoted = f'"{bare.text}"'
@@ -146,6 +151,13 @@ def _hints(problem: Problem) -> Iterator[str]:
         yield from _hints_beside(str(previous), previous.type, problem)
     if problem.word == "if":
         yield CHOICE
+    if problem.word in _DIRECTIONS and "DESC" in problem.accepts:
+        yield f"write `{_DIRECTIONS[problem.word]}`"
+    if problem.word == "else" and previous is not None and previous.type == "_QUESTION":
+        yield f"{CHOICE}; {DEFAULT}"
+    is_in_braces = problem.opener is not None and problem.opener.type == "_LBRACE"
+    if problem.found.text == "," and "_COLON" in problem.accepts and is_in_braces:
+        yield "a list is written `[a, b]`, a map `{key: value}`"
     if (
         problem.statement in ("profile", "device")
         and "_EXTENDS" in problem.accepts

@@ -99,6 +99,8 @@ def word_of(terminal: str) -> str:
 
 
 TERMINAL_OF_STARTER = {word_of(terminal): terminal for terminal in sorted(STARTERS)}
+KEYWORDS = TERMINAL_OF_STARTER.keys() | {"else", "in", "true", "false", "null"}
+"""The words that only the language uses: none of them is another one, misspelled."""
 
 
 def describe(terminal: str, end: str) -> str:

@@ -37,6 +37,8 @@ _WORDS: Final[dict[str, bool | float | None]] = {
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
+_RULE_FILE: Final = re.compile(r"(?:\s++|//.*+)*+(?P<header>kdsl[ \t]+[0-9]+)[ \t]*(?:$|//)", re.MULTILINE)
+_RULES: Final = "the name of a rule file ends in `.kdsl`; `--rules` passes it to a command"
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+", re.ASCII)
 _OCTAL: Final = re.compile(r"0o[0-7]+", re.ASCII)
 _HEXADECIMAL: Final = re.compile(r"0x[0-9a-fA-F]+", re.ASCII)
@@ -117,6 +119,11 @@ def read_yaml(source: Source) -> YamlResult:
     if len(source.text) > MAX_LENGTH:
         title = f"`{source.path}` is too large: more than {MAX_LENGTH:,} characters"
         return YamlResult((), (Diagnostic(LangCode.YAML_TOO_LARGE, title, where=source.path),))
+    if rules := _RULE_FILE.match(source.text):
+        span = Span(source, *rules.span("header"))
+        return YamlResult(
+            (), (Diagnostic(LangCode.YAML_SYNTAX, "this is a rule file, not YAML", span, help=(_RULES,)),)
+        )
     builder = _Builder(source)
     try:
         builder.read()

@@ -58,14 +58,25 @@ class ReportedReloads(Generic[T]):
         _log(diagnostics, logging.ERROR)
         LOG.error("changed rules or configuration cannot be used: the last good ones stay")
         if self._events is not None:
-            first = str(diagnostics[0].title) if diagnostics else "no reason known"
+            first = _first(diagnostics)
             more = f" (and {len(diagnostics) - 1:,} more)" if len(diagnostics) > 1 else ""
             self._events.record("RulesRefused", f"{first}{more}", is_warning=True)
 
 
+def _first(diagnostics: tuple[Diagnostic, ...]) -> str:
+    """Return the first reason, with its place: whoever reads the event cannot see the log beside it."""
+    if not diagnostics:
+        return "no reason known"
+    title, place = diagnostics[0].title, _place(diagnostics[0])
+    return f"{title} ({place})" if place and place not in title else title
+
+
+def _place(diagnostic: Diagnostic) -> str:
+    return diagnostic.where or (str(diagnostic.span) if diagnostic.span is not None else "")
+
+
 def _log(diagnostics: tuple[Diagnostic, ...], level: int) -> None:
     for each in diagnostics[:MOST]:
-        place = each.where or (str(each.span) if each.span is not None else "")
-        LOG.log(level, "%s", each.title, extra=about(code=str(each.code), place=place))
+        LOG.log(level, "%s", each.title, extra=about(code=str(each.code), place=_place(each)))
     if len(diagnostics) > MOST:
         LOG.log(level, "and %d more", len(diagnostics) - MOST)

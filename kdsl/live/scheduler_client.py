@@ -155,7 +155,8 @@ def _read(address: SchedulerAddress, answer: HttpAnswer, pod: str) -> Explained:
         raise _problem(AccessCode.REFUSED, title, address.url, help_)
     if answer.status == 404:
         title = f"the scheduler knows no pod `{pod}`"
-        raise _problem(AccessCode.NOT_FOUND, title, address.url, "pods that have finished are not known")
+        help_ = "`-n` names its namespace; pods that have finished are not known"
+        raise _problem(AccessCode.NOT_FOUND, title, address.url, help_)
     raise _problem(AccessCode.NO_ANSWER, _text(answer), address.url, "")
 
 

@@ -70,11 +70,28 @@ def draw(source: Source, marks: Sequence[Mark]) -> Iterator[Row]:
 
 
 def _draw_line(line: str, number: int, ranges: Sequence[tuple[int, int | None, Mark]]) -> Iterator[Row]:
-    """Draw one line. A range has a first column (0: the start of the text) and a last one (None: the end)."""
+    """Draw one line, a long one again for the marks that its shown part does not reach.
+
+    A range has a first column (0: the start of the text) and a last one (None: the end).
+    """
     line = line.rstrip("\r")
     cells, columns = _cells(line)
     indent = len(line) - len(line.lstrip())
-    low, high = _window(cells, columns, min(max(first - 1, indent) for first, _, _ in ranges))
+    left = list(ranges)
+    while left:
+        low, high = _window(cells, columns, max(left[0][0] - 1, indent))
+        reached = sum(max(first - 1, indent) < high for first, _, _ in left) or len(left)
+        yield from _draw_part(line, number, (low, high), left[:reached])
+        del left[:reached]
+
+
+def _draw_part(
+    line: str, number: int, window: tuple[int, int], ranges: Sequence[tuple[int, int | None, Mark]]
+) -> Iterator[Row]:
+    """Draw the part of a line in the `window`, with the marks in it."""
+    cells, _ = _cells(line)
+    indent = len(line) - len(line.lstrip())
+    low, high = window
     shown = "".join(cell for cell, _ in cells[low:high])
     lead = _CUT if low else ""
     yield Row(number, f"{lead}{shown}{_CUT if high < len(cells) else ''}".rstrip())

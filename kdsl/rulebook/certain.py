@@ -19,7 +19,7 @@ from kdsl.lang.codes import LangCode
 from kdsl.lang.program import Program
 from kdsl.lang.tree import File
 from kdsl.lang.twin import is_twin
-from kdsl.lang.words import TERMINAL_OF_STARTER
+from kdsl.lang.words import STATEMENT_STARTERS, TERMINAL_OF_STARTER
 
 _OF_STATEMENTS: Final = frozenset(
     {
@@ -48,9 +48,31 @@ def certain_errors(
 ) -> Iterator[Diagnostic]:
     """Yield the errors in `found` that are certain; `broken` are those of the texts left out."""
     files = {file.span.source.path: _Regions(file, broken) for file in program.files}
+    # A function may be declared in a file that is not there as a whole, or is in YAML.
+    is_there = all(
+        each.span is not None and each.span.source.path in files and not is_twin(each.span.source.path)
+        for each in broken
+    )
     for each in found:
-        if each.span is not None and each.code in files[each.span.source.path].certain_at(each.span.start):
+        if each.span is None:
+            continue
+        certain = files[each.span.source.path].certain_at(each.span.start)
+        is_unknown = each.code == CheckCode.UNKNOWN_FUNCTION and bool(certain)
+        if each.code in certain or (is_unknown and is_there and not _may_declare(program, each.span.text)):
             yield each
+
+
+def _may_declare(program: Program, name: str) -> bool:
+    """Return whether a line of the program may be the head of a function, even one that could not be read.
+
+    A name with a prefix depends on an import.
+    """
+    if not name.isidentifier():
+        return True
+    head = re.compile(rf"^[ \t]*(?:\w+[ \t]+)?(\w+)[ \t]+{name}\b", re.MULTILINE)
+    texts = (file.span.source.text for file in program.files)
+    words = (line[1] for text in texts for line in head.finditer(text))
+    return any(TERMINAL_OF_STARTER.get(word) not in STATEMENT_STARTERS for word in words)
 
 
 class _Regions:

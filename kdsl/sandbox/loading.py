@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
+from kdsl.base.paths import path_text
 from kdsl.cluster.read.codes import InputCode
 from kdsl.cluster.read.documents import Document, read_documents
 from kdsl.cluster.read.files import read_files
+from kdsl.cluster.read.listed import objects_in
 from kdsl.cluster.read.problems import Problems
 from kdsl.sandbox.call import SandboxState
 from kdsl.sandbox.creating import complete
@@ -35,7 +37,7 @@ def load(world: SandboxState, paths: Iterable[str | Path], found: list[Diagnosti
     """
     count = 0
     left_out = _LeftOut(found)
-    objects = [item for document in _documents(paths, found) for item in _objects(document)]
+    objects = [item for document in _documents(paths, found) for item in _objects(document, found)]
     objects.sort(key=lambda item: item[1].get("kind") not in _FIRST)
     for where, value in objects:
         try:
@@ -70,19 +72,11 @@ def _documents(paths: Iterable[str | Path], found: list[Diagnostic]) -> Iterator
         yield from read_documents(file.name, file.data, found)
 
 
-def _objects(document: Document) -> Iterator[tuple[str, Json]]:
-    value = document.value
-    if not isinstance(value, dict):
-        return
-    kind = str(value.get("kind", ""))
-    items = value.get("items")
-    if not kind.endswith("List") or not isinstance(items, list):
-        yield document.where, value
-        return
-    for item in items:
-        if isinstance(item, dict):
-            missing = {"kind": kind.removesuffix("List"), "apiVersion": value.get("apiVersion", "v1")}
-            yield document.where, {**missing, **item}
+def _objects(document: Document, found: list[Diagnostic]) -> Iterator[tuple[str, Json]]:
+    for raw, path, (version, kind) in objects_in(document.value, Problems(found, document.where)):
+        place = path_text(path)
+        where = f"{document.where}: {place}" if place else document.where
+        yield where, {**raw, "apiVersion": version, "kind": kind}
 
 
 def _take(world: SandboxState, value: Json, where: str, left_out: _LeftOut) -> int:

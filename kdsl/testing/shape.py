@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, nearest
 from kdsl.base.span import Span
+from kdsl.cluster.api.objects import NodeSpec, NodeStatus, ObjectMeta, PodSpec, PodStatus
 from kdsl.config.misfits import fault_of, type_of, written
 from kdsl.config.schema_files import read_schema
 from kdsl.lang.yaml_tree import Plain
@@ -19,6 +20,10 @@ from kdsl.testing.document import PathStep, PlacedValue
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
+
+_OF_PODS: Final = (("metadata", ObjectMeta), ("spec", PodSpec), ("status", PodStatus))
+_OF_NODES: Final = (("metadata", ObjectMeta), ("spec", NodeSpec), ("status", NodeStatus))
+"""The parts of an object that a fixture may have as they are, with their fields."""
 
 
 @cache
@@ -113,9 +118,10 @@ def _explain(error: ValidationError, place: PlacedValue, whole: Span) -> Iterato
                 help_ = _help_for_key(key, known)
                 yield Diagnostic(TestCode.UNKNOWN_KEY, title, place.keys[key], "unknown", help=help_)
         case "required":
-            missing = [key for key in rule if isinstance(place.value, dict) and key not in place.value]
+            meant = _misspelled(error, place)
+            missing = [key for key in rule if key not in place.keys and key not in meant]
             # one error per key: the first error reports all of them
-            if error.message.split("'")[1] == missing[0]:
+            if missing and error.message.split("'")[1] == missing[0]:
                 names = ", ".join(f"`{key}`" for key in missing)
                 span = _head(place, whole)
                 yield Diagnostic(TestCode.MISSING_KEY, f"{names} is missing", span, _comment(error))
@@ -143,6 +149,12 @@ def _explain(error: ValidationError, place: PlacedValue, whole: Span) -> Iterato
             yield Diagnostic(TestCode.WRONG_VALUE, title, place.span, label, help=help_)
 
 
+def _misspelled(error: ValidationError, place: PlacedValue) -> Set[str | None]:
+    """Return the keys that unknown keys of a mapping were to be: those are reported."""
+    known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
+    return {nearest(key, known) for key in place.keys if key not in known}
+
+
 def _title(error: ValidationError, fault: str) -> str:
     if error.validator == "type":
         return f"this {fault}, but it is {type_of(error.instance)}"
@@ -156,6 +168,9 @@ def _help_for_key(key: str, known: list[str]) -> tuple[str, ...]:
         return (f"amounts of other resources stand in `{resources}: {{{key}: …}}`",)
     if key == "node" and "picks" in known:
         return ("the chosen node is `picks`",)
+    for part, struct in _OF_NODES if "taints" in known else _OF_PODS:
+        if part in known and key in struct.__struct_encode_fields__:
+            return (f"write it as in the API: `{part}: {{{key}: …}}`",)
     return did_you_mean(key, known) or (f"known here: {', '.join(sorted(known))}",)
 
 

@@ -146,7 +146,11 @@ def test_a_double_may_be_divided_by_zero() -> None:
     ("section", "part", "message"),
     [
         ("", "", ""),
-        ('lock { set key = ["v.com/lock"][most] }', '["v.com/lock"][most]', "index out of range: 2"),
+        (
+            'lock { set key = ["v.com/lock"][most] }',
+            '["v.com/lock"][most]',
+            "index out of range: 2 in a list of 1",
+        ),
         ('handshake { set key = "v.com/h" set resource = ["v.com/r"][most] }', '["v.com/r"][most]', "index"),
         (
             "quota { set memory = memory set factor = most / (most - 2) }",

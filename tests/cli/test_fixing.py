@@ -242,3 +242,14 @@ def test_what_is_left_is_said_by_the_command(tmp_path: Path, monkeypatch: pytest
     assert result.stderr == (
         f"left {path}:6:16: did you mean `labels`?: the rules were checked often enough; run it again\n"
     )
+
+
+@pytest.mark.parametrize("name", ["a.test.yaml", "a.json", "a.rego", "README.md"])
+def test_a_file_of_another_form_is_not_mended(tmp_path: Path, name: str) -> None:
+    """A test that is taken for a rule file has lines such as `profile: a`, whose `:` a rule file does not have."""
+    path = tmp_path / name
+    path.write_text("kind: RuleTest\nprofile: a\ntests:\n- name: b\n  queue: [c]\n")
+    text = path.read_text()
+    done = kdsl("check", "--fix", str(path))
+    assert (done.exit_code, path.read_text()) == (1, text)
+    assert done.stdout.count("error[") == 1 and "rule tests `kdsl test`" in done.stdout

@@ -189,3 +189,12 @@ def test_a_repeated_key_is_reported_beside_the_other_mistakes(text: str, titles:
     assert result.converted is None
     found = [each for each in result.diagnostics if each.severity is Severity.ERROR]
     assert [f"{each.span.line}: {each.title}" for each in found if each.span is not None] == titles
+
+
+def test_values_of_the_chart_are_told_where_the_configuration_is() -> None:
+    found = import_configuration(
+        Source("values.yaml", "scheduler: {}\ndevicePlugin: {deviceSplitCount: 10}\n")
+    )
+    (only,) = found.diagnostics
+    assert only.title == "`values.yaml` is no scheduler configuration: it has no `kind`"
+    assert "values of HAMi's chart" in only.help[0] and "hami-scheduler-device" in only.help[1]

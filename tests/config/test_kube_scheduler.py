@@ -223,7 +223,12 @@ def test_all_at_once() -> None:
         ),
         (
             "profiles: [{plugins: {reserve: {disabled: [{name: VolumeBinding}]}}}]",
-            "in kdsl `VolumeBinding` runs at `reserve` as it does at `filter`",
+            "`VolumeBinding` is enabled at `filter`: in kdsl it also runs at `reserve`",
+        ),
+        (
+            "profiles: [{plugins: {multiPoint: {disabled: [{name: VolumeBinding}]},"
+            " reserve: {enabled: [{name: VolumeBinding}]}, preBind: {enabled: [{name: VolumeBinding}]}}}]",
+            "`VolumeBinding` is not enabled at `filter`: in kdsl it does not run at `reserve`, `preBind`",
         ),
         (
             "profiles: [{plugins: {filter: {enabled: [{name: NodeDeclaredFeatures}]}}}]",
@@ -267,3 +272,38 @@ def test_what_extenders_look_at_is_ignored() -> None:
 def test_it_is_one_document() -> None:
     two = read("---\na: 1\n")
     assert titles(two) == ["`scheduler.yaml` holds 2 documents: a configuration is one"]
+
+
+def test_what_is_missing_is_said_beside_a_value_that_does_not_fit() -> None:
+    """A value that was left out is not missing, in its own profile or extender; elsewhere the error is certain."""
+    found = read(
+        """\
+        podInitialBackoffSeconds: 30
+        extenders:
+        - {urlPrefix: "http://127.0.0.1:1", prioritizeVerb: p, weight: five}
+        - {urlPrefix: "http://127.0.0.1:1", prioritizeVerb: p, bindVerb: b}
+        - {urlPrefix: "http://127.0.0.1:1", bindVerb: b}
+        profiles:
+        - {schedulerName: a, plugins: {queueSort: {disabled: [{name: PrioritySort}], enabled: 3}}}
+        - plugins: {bind: {disabled: [{name: DefaultBinder}]}}
+        """
+    )
+    assert titles(found) == [
+        "podMaxBackoffSeconds (10) is less than podInitialBackoffSeconds (30)",
+        "`extenders[0].weight` must be a whole number",
+        "extender 1 has a prioritizeVerb and no weight",
+        "2 extenders bind: one may",
+        "`profiles[0].plugins.queueSort.enabled` must be a list",
+        "`profiles[1]` has no schedulerName: only a profile that is alone needs none",
+        "the profile has no plugin at `bind`: at least one is needed",
+    ]
+
+
+def test_a_form_is_shown_by_an_example() -> None:
+    found = read("extenders: [{managedResources: [{name: fpga}]}]").diagnostics
+    assert [(each.title, each.help) for each in found] == [
+        (
+            "`extenders[0].managedResources[0].name` does not have the form that is needed here",
+            ("write it like `example.com/fpga`",),
+        )
+    ]

@@ -49,8 +49,8 @@ def test_a_pod_whose_annotations_have_no_value_waits_and_is_told_where(tmp_path:
     one = farm.place(pod("one", gpus=1))
     place = f"{tmp_path / 'farm.kdsl'}:27:28"
     assert one.outcome is Outcome.UNSCHEDULABLE
-    assert "rule Faulty failed: index out of range: 1" in one.message
+    assert "rule Faulty failed: index out of range: 1 in a list of 1" in one.message
     assert [(each.message, each.site) for each in one.faults] == [
-        ("rule Faulty failed: index out of range: 1", place)
+        ("rule Faulty failed: index out of range: 1 in a list of 1", place)
     ]
     assert farm.place(pod("two", gpus=2)).outcome is Outcome.PLACED, "the first gave its card back"

@@ -15,7 +15,7 @@ _INTRO = """# Reference
 
 The fields that expressions can read and the functions that they can call. `python -m tests.docs.reference` writes this
 page from the data. `path` is the place of a field in the Kubernetes API: `pod.metadata.labels` is `pod.labels`. Fields
-marked † may be missing: `has` tests them.
+marked † may be missing: `has` tests them, and a missing one reads as its empty value.
 """
 
 

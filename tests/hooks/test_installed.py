@@ -266,6 +266,16 @@ def test_a_missing_argument_is_named(site: Site) -> None:
     ]
 
 
+def test_a_misspelled_argument_is_not_missing(site: Site) -> None:
+    site.install("here")
+    schema = site.root / "kdsl_here" / "args.schema.json"
+    schema.write_text(json.dumps({**json.loads(schema.read_text()), "required": ["sizes", "explode"]}))
+    assert [one.title for one in load("here", szes=[1])] == [
+        "plugin `here` needs the argument `explode`",
+        "plugin `here` has no argument `szes`",
+    ]
+
+
 def test_without_a_schema_no_arguments_fit(site: Site) -> None:
     site.install("here")
     (site.root / "kdsl_here" / "args.schema.json").unlink()

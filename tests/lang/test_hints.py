@@ -43,3 +43,17 @@ def test_a_large_file_that_is_no_text(tmp_path: Path, character: str, code: Lang
     path.write_bytes(("a" + character * 200_000).encode(encoding))
     _, (found,) = read_sources([path])
     assert found.code == code
+
+
+@pytest.mark.parametrize("text", ["kdsl 1\npackage a\n", "\n// why\n  kdsl 1 // this\npackage a: b\n"])
+def test_a_rule_file_in_place_of_yaml(text: str) -> None:
+    (found,) = read_yaml(Source("a.kdsl", text)).diagnostics
+    assert found.title == "this is a rule file, not YAML" and found.span is not None
+    assert found.span.text == "kdsl 1"
+
+
+@pytest.mark.parametrize("text", [" " * 100_000 + "x", "//a\n" * 50_000 + "x", "/" * 100_000, "kdsl: 1"])
+def test_other_texts_are_no_rule_files(text: str) -> None:
+    assert [
+        each.title for each in read_yaml(Source("a.yaml", text)).diagnostics if "rule" in each.title
+    ] == []

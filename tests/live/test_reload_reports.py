@@ -31,10 +31,17 @@ def test_both_ends(caplog: pytest.LogCaptureFixture) -> None:
         reports.applied("set", ())
     assert taken == ["set"]
     assert events.recorded == [
-        ("RulesRefused", f"unknown name `x` (and {MOST + 4} more)", True),
+        ("RulesRefused", f"unknown name `x` (a.kdsl) (and {MOST + 4} more)", True),
         ("RulesReloaded", "changed rules are in use", False),
     ]
     assert value(registry.text(), "kdsl_reloads_total", result="refused") == 1
     assert value(registry.text(), "kdsl_reload_last_success_timestamp_seconds") == 7
     messages = [record.getMessage() for record in caplog.records]
     assert messages.count("unknown name `x`") == MOST and "and 5 more" in messages
+
+
+def test_an_event_names_a_place_once() -> None:
+    events = Events()
+    reports = ReportedReloads(list[str]().append, ReloadMetrics(Registry(KDSL.values())), events, lambda: 7.0)
+    reports.refused((Diagnostic("K0358", "no `*.kdsl` file below `rules`", where="rules"),))
+    assert events.recorded == [("RulesRefused", "no `*.kdsl` file below `rules`", True)]

@@ -138,6 +138,14 @@ def test_long_lines_are_cut_around_the_mark() -> None:
     assert marker.count("^") == 4
 
 
+def test_a_long_line_is_drawn_again_for_a_mark_that_its_part_does_not_reach() -> None:
+    source = Source("f", "FIRST" + "x" * 500 + "MARK")
+    secondary = (Label(span(source, "FIRST"), "the first one"),)
+    _, _, _, *rows = render([Diagnostic("K1", "t", span(source, "MARK"), secondary=secondary)]).split("\n")
+    assert rows[0].startswith(" 1 | FIRSTxxx") and rows[1] == "   | ----- the first one"
+    assert rows[2].startswith(" 1 | …xxx") and rows[2][rows[3].index("^") :] == "MARK"
+
+
 def test_a_mark_longer_than_the_screen_stays_on_it() -> None:
     line, marker = drawn("a " + "x" * 1000, "x" * 1000)
     assert len(marker) <= len(line) <= 130

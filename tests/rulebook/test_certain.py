@@ -106,6 +106,18 @@ def _check(folder: Path) -> tuple[Diagnostic, ...]:
             }""",
             ["4 K0101", "6 K0302", "8 K0201"],
         ),
+        # A function that no line declares is unknown, whatever the broken text says.
+        (
+            """\
+            predicate P {
+              require len(node.pods) > 1 && node.pods.count(p, true) > 1 else "1"
+              require node.podCount = 1 else "2"
+              require one(1) > 1 && two(1) > 1 && kubernetes.three(1) > 1 else "3"
+            }
+            fn one(x: int) int = 1
+            func two(x: int): int = 1""",
+            ["4 K0303", "4 K0303", "5 K0107", "8 K0101"],
+        ),
         ("profile p { schedulr 1 scores { S weight 0 } sample 0 }", ["3 K0104"]),
     ],
 )

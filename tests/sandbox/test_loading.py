@@ -6,6 +6,8 @@ import random
 from pathlib import Path
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.cluster.read.codes import InputCode
+from kdsl.cluster.read.reader import read_objects
 from kdsl.sandbox.call import SandboxState
 from kdsl.sandbox.loading import load
 from kdsl.sandbox.resources import NAMESPACES, NODES, PODS
@@ -93,3 +95,32 @@ def test_a_list_of_kubectl_is_its_items(tmp_path: Path) -> None:
     one, found = world(), list[Diagnostic]()
     assert load(one, [tmp_path / "nodes.json", tmp_path / "missing.json"], found) == 1
     assert len(found) == 1
+
+
+def test_items_of_a_list_are_told_as_by_a_simulation(tmp_path: Path) -> None:
+    """`kubectl get -o yaml` writes lists whose items have a kind; those of a PodList need none."""
+    text = """
+apiVersion: v1
+kind: PodList
+items: [{metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}]
+---
+apiVersion: v1
+kind: List
+items: [{kind: Node, metadata: {name: n}}, {metadata: {name: b}}, text]
+--- text
+"""
+    (tmp_path / "list.yaml").write_text(text, encoding="utf-8")
+    one, found = world(), list[Diagnostic]()
+    assert load(one, [tmp_path], found) == 1
+    assert [each["metadata"]["name"] for each in one.store.bodies(PODS)] == ["a"]
+    result = read_objects([tmp_path / "list.yaml"])
+    assert [(each.title, each.where) for each in found] == [
+        (each.title, each.where) for each in result.diagnostics if each.code == InputCode.NOT_AN_OBJECT
+    ]
+    assert [each.where.rpartition("#")[2] for each in found] == [
+        "2: items[0].apiVersion",
+        "2: items[1].apiVersion",
+        "2: items[1].kind",
+        "2: items[2]",
+        "3",
+    ]

@@ -170,7 +170,7 @@ def _place(sides: Sequence[Mapping[str, object]], side: int, name: str) -> str:
     """Return the position of a predicate in its profile, as text."""
     names = list(sides[side])
     at = names.index(name)
-    return f"behind {names[at - 1].rpartition('.')[2]}" if at else "first"
+    return f"after {names[at - 1].rpartition('.')[2]}" if at else "first"
 
 
 def _order(subject: str, sides: Sequence[list[str]], site: str) -> Iterator[PropertyChange]:

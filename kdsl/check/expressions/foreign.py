@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 _SIZE: Final = "`x.size()` is the number of elements or characters"
@@ -15,6 +15,12 @@ _READY: Final = '`node.conditions.exists(c, c.type == "Ready" && c.status == "Tr
 _GPUS: Final = '`node.allocatable["nvidia.com/gpu"]` is the amount of such a resource'
 _NOTHING: Final = 'no value is ever null: a field that is not set reads as its empty value, such as `""`'
 _POD: Final = "`pod` is the pod that waits, `node` the node in question"
+
+_AMOUNT: Final = '`q < quantity("4Gi")` compares amounts as they are; `q.asInteger()` is the number'
+_AGE: Final = 'times are compared: `victim.startedAt > pod.createdAt - duration("1h")`'
+_UNREAD: Final = "rules do not read this field of the API: a label or an annotation of the {} can say it"
+_NAMESPACE: Final = "`pod.namespaceLabels` has the labels of the pod's namespace"
+_HERE: Final = "`.here(node)` is the number of the node's domain, `.total()` the sum over all domains"
 
 FUNCTIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("len", "length", "count"), _SIZE),
@@ -38,6 +44,8 @@ METHODS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("toUpper", "upper", "toUpperCase"), "`text.upperAscii()` has upper case letters"),
     **dict.fromkeys(("toInt", "parseInt", "asInt"), "`int(text)` reads a whole number"),
     **dict.fromkeys(("toString", "str"), "`string(x)` makes text of a value"),
+    **dict.fromkeys(("isEmpty", "empty"), "`x.size() == 0` says that nothing is in it"),
+    **dict.fromkeys(("Value", "MilliValue", "AsInt64"), _AMOUNT),
 }
 """Methods of other languages, with those of this one."""
 
@@ -60,7 +68,7 @@ _OF_PODS: Final[Mapping[str, str]] = {
     "namespaceAnnotations": "`namespaceLabels` has the labels of the namespace; its annotations are not read",
     **dict.fromkeys(
         ("terminationGracePeriodSeconds", "activeDeadlineSeconds", "restartPolicy", "runtimeClassName"),
-        "rules do not read this field of the API: a label or an annotation of the pod can say it",
+        _UNREAD.format("pod"),
     ),
 }
 _OF_NODES: Final[Mapping[str, str]] = {
@@ -71,12 +79,15 @@ _OF_NODES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("free", "available"), "`node.allocatable - node.requested` is what the pods on the node leave"
     ),
+    **dict.fromkeys(("createdAt", "creationTimestamp", "age", "nodeInfo"), _UNREAD.format("node")),
     **dict.fromkeys(("used", "usage"), "`node.requested` is the sum of the requests of the pods on the node"),
     **dict.fromkeys(("cpu", "memory"), '`node.allocatable["cpu"]` is the amount of a resource'),
 }
 _OF_VIEWS: Final = {
-    **dict.fromkeys(("Pod", "QueuedPod", "PlacedPod"), _OF_PODS),
+    **dict.fromkeys(("Pod", "QueuedPod"), _OF_PODS),
+    "PlacedPod": {**_OF_PODS, "age": _AGE},
     **dict.fromkeys(("Node", "AnyNode"), _OF_NODES),
+    "Cluster": {"namespaces": _NAMESPACE},
 }
 
 
@@ -90,9 +101,24 @@ def value_hint(type_: str, field: str) -> tuple[str, ...]:
     """Return the hint for a field of a value that has none: a list, a text."""
     if type_ == "list(Condition)":
         return (f'`node.conditions.exists(c, c.type == "{field}" && c.status == "True")` tests a condition',)
+    if type_ == "string" and field in ("labels", "annotations"):
+        # A name is followed by what the object of that name has: `pod.namespace.labels`.
+        return (_NAMESPACE,)
     return (METHODS[field],) if type_.startswith("list(") and field in ("len", "length", "count") else ()
 
 
 def maker_hint(type_: str) -> tuple[str, ...]:
     """Return the hint that names the function which makes a value of the type."""
     return ('`taint("key", "value", "NoSchedule")` makes one',) if type_ == "Taint" else ()
+
+
+def count_hint(types: Iterable[str]) -> tuple[str, ...]:
+    """Return how to read a count by domain, which is no number itself; empty where no type is one."""
+    return (_HERE,) if {"TopologyCount", "PodTermCount"}.intersection(types) else ()
+
+
+def item_hint(items: str, item: str, is_plain: bool) -> tuple[str, ...]:
+    """Return how to look for an item in a list: one that is not plain, such as a taint, by a field."""
+    if is_plain:
+        return (f"write `{item} in {items}`",)
+    return (f"`{items}.exists(x, C)` looks for an item for which C holds",)

@@ -267,7 +267,7 @@ def _operands(
     if symbol == "in":
         help_ = ("`in` looks for an item of a list, a key of a map, or the name of a resource",)
     elif not fixes:
-        help_ = listing("there is", _forms(symbol, offered, types))
+        help_ = foreign.count_hint(map(str, types)) or listing("there is", _forms(symbol, offered, types))
         if symbol in "*/" and {*types} == {QUANTITY, DOUBLE}:
             help_ += ("a quantity is multiplied and divided by whole numbers: 1.5 times is `q * 3 / 2`",)
     return Diagnostic(
@@ -301,6 +301,7 @@ def _index(args: Sequence[TypedExpr], span: Span) -> Diagnostic:
             f"a value of type `{target.type}` cannot be indexed",
             span,
             f"this is `{target.type}`",
+            help=foreign.count_hint((str(target.type),)),
         )
     title = f"an index of `{target.type}` is `{wanted}`, not `{index.type}`"
     found = (target.type.name, index.type) == ("list", STRING)
@@ -374,7 +375,8 @@ def _arguments(
         fixes = conversion_fixes(args[member], offered[0].args[member])
     help_ = listing("there is", forms)
     if name == "contains" and args[0].type.name in ("list", "map"):
-        help_ = (f"write `{args[1].span.text} in {args[0].span.text}`",)
+        items, item = args
+        help_ = foreign.item_hint(items.span.text, item.span.text, items.type.args[0] == item.type)
     return Diagnostic(CheckCode.NO_OVERLOAD, title, span, "these types do not fit", help=help_, fixes=fixes)
 
 

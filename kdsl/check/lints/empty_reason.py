@@ -15,14 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdsl.base.diagnostic import Diagnostic, Severity
-from kdsl.base.span import Span
-from kdsl.check.lints.lint import Lint, Subject, requirements
-from kdsl.check.model.rule_set import CheckedTemplate
+from kdsl.check.lints.lint import Lint, Subject, reasons
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
     """Yield a warning for each reason without any text."""
-    for reason, span in _reasons(subject):
+    for reason, span in (each for rule in subject.rules.written for each in reasons(rule)):
         if all(isinstance(part, str) and not part.strip() for part in reason.parts):
             help_ = ('state the problem, such as `else "Too many pods"`',)
             yield Diagnostic(
@@ -33,18 +31,6 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
                 Severity.WARNING,
                 help=help_,
             )
-
-
-def _reasons(subject: Subject) -> Iterator[tuple[CheckedTemplate, Span]]:
-    """Yield the reasons of predicates and queues, each with its statement."""
-    for predicate in subject.predicates():
-        for each in requirements(predicate.body):
-            yield each.statement.reason, each.statement.span
-        if predicate.narrow is not None:
-            yield predicate.narrow.reason, predicate.narrow.span
-    for queue in subject.queues():
-        for admit in queue.admit:
-            yield admit.reason, admit.condition.span
 
 
 LINT = Lint("K0707", "empty-reason", find, __doc__)

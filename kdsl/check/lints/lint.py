@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Span
 from kdsl.check.model.rule_set import (
     CheckedForEach,
     CheckedLet,
@@ -16,6 +17,7 @@ from kdsl.check.model.rule_set import (
     CheckedRequire,
     CheckedScore,
     CheckedStatement,
+    CheckedTemplate,
     RuleSet,
     WrittenRule,
 )
@@ -81,6 +83,18 @@ def requirements(
                 yield from requirements(statement.body, (*loops, statement))
             case CheckedLet():
                 pass
+
+
+def reasons(rule: WrittenRule) -> Iterator[tuple[CheckedTemplate, Span]]:
+    """Yield the reasons of a rule, each with its statement."""
+    if isinstance(rule, CheckedPredicate):
+        for each in requirements(rule.body):
+            yield each.statement.reason, each.statement.span
+        if rule.narrow is not None:
+            yield rule.narrow.reason, rule.narrow.span
+    elif isinstance(rule, CheckedQueue | CheckedPreemption):
+        for admit in rule.admit if isinstance(rule, CheckedQueue) else rule.eligible:
+            yield admit.reason, admit.span
 
 
 def lets(rule: WrittenRule) -> Iterator[CheckedLet]:

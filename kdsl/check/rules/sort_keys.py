@@ -41,6 +41,8 @@ def check_sort_keys(
 _CERTAIN_KEYS = ("look a text up in a map, `ranks[?text].orValue(100)`, or use a field that every pod has",)
 _NUMBER_KEYS = ("texts of digits sort by value with two keys, the length first: `order by n.size(), n`",)
 
+_TIME_KEYS = ("times that are written in one form sort as texts: leave `timestamp` out",)
+
 
 def _sort_key(
     block: BlockCheck, key: SortKey, totality: Totality | None, time: PassingTime | None
@@ -73,5 +75,7 @@ def _unfit(value: TypedExpr, totality: Totality | None) -> Diagnostic | None:
         help_: tuple[str, ...] = _CERTAIN_KEYS if why.endswith("may fail") else ()
         if why.endswith("`int` may fail"):
             help_ = (*help_, *_NUMBER_KEYS)
+        elif why.endswith("`timestamp` may fail"):
+            help_ = (*help_, *_TIME_KEYS)
         return Diagnostic(CheckCode.UNFIT_SORT_KEY, title, part.span, why, help=help_)
     return Diagnostic(CheckCode.UNFIT_SORT_KEY, "a sort key needs a total order", value.span, why)

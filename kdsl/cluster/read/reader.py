@@ -8,7 +8,7 @@ Every error becomes a diagnostic. An object with an error is left out, all other
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, BinaryIO, Final, TypeAlias
@@ -23,6 +23,7 @@ from kdsl.cluster.read.decode import decode_fitting
 from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.read.documents import Document, read_documents
 from kdsl.cluster.read.files import read_files
+from kdsl.cluster.read.listed import objects_in
 from kdsl.cluster.read.pod_classes import PRIORITY_CLASS, PodClasses, with_fields
 from kdsl.cluster.read.problems import Problems
 from kdsl.cluster.read.unknown_fields import UnknownField, unknown_fields
@@ -31,7 +32,6 @@ from kdsl.cluster.read.validate import validate
 Manifest: TypeAlias = dict[str, Any]
 """An object as plain JSON values, as it is written."""
 
-_LIST: Final = "List"
 
 # Requests of a pod that rules cannot read yet: a decision without them may be wrong, so they are reported.
 _UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (("spec", "schedulingGroup"), ("spec", "workloadRef"))
@@ -129,7 +129,7 @@ class _Reader:
 
     def take(self, document: Document) -> None:
         problems = Problems(self.found, document.where)
-        for raw, path, kind in _items(document.value, problems):
+        for raw, path, kind in objects_in(document.value, problems):
             self._take_object(raw, kind, problems.inside(path))
 
     def _take_object(self, raw: dict[str, object], kind: tuple[str, str], problems: Problems) -> None:
@@ -248,31 +248,6 @@ def _with_statuses(source: Manifest, created: Iterable[PodResourceClaimStatus]) 
     return {**source, "status": {**status, "resourceClaimStatuses": [*known, *entries]}}
 
 
-def _items(value: object, problems: Problems) -> Iterator[tuple[dict[str, object], Path, tuple[str, str]]]:
-    """Yield the objects in a document, lists unfolded, each with its path and its (apiVersion, kind)."""
-    todo: list[tuple[object, Path, tuple[str, str] | None]] = [(value, (), None)]
-    while todo:
-        raw, path, implied = todo.pop()
-        place = problems.inside(path)
-        if not isinstance(raw, dict):
-            place.add(InputCode.NOT_AN_OBJECT, (), "this is not an object: it must be a mapping")
-            continue
-        kind = _kind(raw, implied, place)
-        if kind is None:
-            continue
-        if not kind[1].endswith(_LIST) or "items" not in raw:
-            yield raw, path, kind
-            continue
-        items = raw["items"]
-        if not isinstance(items, list):
-            if items is not None:
-                place.add(InputCode.WRONG_TYPE, ("items",), "expected a list")
-            continue
-        # Items of typed lists may have no kind: those of a PodList are Pods.
-        inner = (kind[0], kind[1].removesuffix(_LIST)) if kind[1] != _LIST else None
-        todo.extend((items[i], (*path, "items", i), inner) for i in reversed(range(len(items))))
-
-
 def _is_custom(version: str) -> bool:
     """Return whether an apiVersion is that of a custom resource.
 
@@ -280,30 +255,6 @@ def _is_custom(version: str) -> bool:
     """
     group = version.rpartition("/")[0]
     return "." in group and not group.endswith("k8s.io")
-
-
-def _kind(
-    raw: dict[str, object], implied: tuple[str, str] | None, problems: Problems
-) -> tuple[str, str] | None:
-    words: list[str] = []
-    for i, name in enumerate(("apiVersion", "kind")):
-        word = raw.get(name) or (implied[i] if implied else None)
-        if isinstance(word, str):
-            words.append(word)
-        elif word is None:
-            title = f"this is not an object: it has no `{name}`"
-            problems.add(InputCode.NOT_AN_OBJECT, (name,), title, *_versions_of(raw.get("kind")))
-        else:
-            problems.add(InputCode.WRONG_TYPE, (name,), "expected a string")
-    return (words[0], words[1]) if len(words) == 2 else None
-
-
-def _versions_of(kind: object) -> Iterator[str]:
-    """Yield a help line with the apiVersion of a kind."""
-    for version, name in (*KINDS, *KNOWN_KINDS):
-        if name == kind:
-            yield f"a {name} has `apiVersion: {version}`"
-            return
 
 
 def _has(raw: object, path: Path) -> bool:

@@ -81,7 +81,7 @@ def list_index(index: Value, count: int) -> int:
     elif kind_of(place) not in ("int", "uint"):
         raise EvalError(f"invalid index of type {kind_of(place)}")
     if not 0 <= place < count:
-        raise EvalError(f"index out of range: {place}")
+        raise EvalError(f"index out of range: {place} in a list of {count}")
     return int(place)
 
 

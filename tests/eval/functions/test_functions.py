@@ -124,7 +124,7 @@ ERRORS = {
     "1 % 0": "modulus by zero",
     "{'a': 1}.b": "no such key: b",
     "{'a': 1}['b']": "no such key: b",
-    "[1][1]": "index out of range: 1",
+    "[1][1]": "index out of range: 1 in a list of 1",
     "[1][dyn(0.5)]": "invalid index",
     "dyn([1])[?'a'].orValue(2)": "invalid index of type string",
     "dyn(null)[?'a'].orValue(2)": r"no such overload: _\[\?_\]\(null_type, string\)",
