@@ -274,6 +274,12 @@ CLAIMS = ["PersistentVolume/ALL", "PersistentVolumeClaim/ALL", "StorageClass/ALL
             ["Node/ADD|DELETE|NODE_LABEL", "AssignedPod/ALL"],
             False,
         ),
+        # Beside labels, a topology has what `eligible` reads of nodes.
+        (
+            'require topology("zone").eligible(n, !n.unschedulable).count(p, true).least(1) < 3',
+            ["Node/ADD|DELETE|NODE_LABEL|NODE_CORDONED|NODE_UNCORDONED", "AssignedPod/ALL"],
+            False,
+        ),
         (
             'narrow to optional.of(["n1"]) else "other"\nrequire pod.priority > 3',
             ["Node/ADD", "TargetPod/POD_OTHER"],
