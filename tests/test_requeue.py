@@ -13,13 +13,11 @@ from kdsl.app import Settings, build_engine
 from kdsl.base.clock import ManualClock
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.cluster.api.objects import Container, Namespace, ObjectMeta, Pod, PodSpec, ResourceRequirements
+from kdsl.cluster.api.objects import Namespace, ObjectMeta
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.taints import Taint, Toleration
-from kdsl.cluster.read.defaults import with_defaults
 from kdsl.cluster.snapshot.cache import ClusterCache
-from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.cluster.snapshot.memory_binder import MemoryBinder
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.engine import Engine
@@ -327,85 +325,4 @@ def test_a_change_of_a_nominated_pod_wakes_those_that_it_kept_away() -> None:
         engine.nominator.renominate(before, before)
         assert engine.queue.place_of("default/p") == "unschedulable"
         engine.nominator.renominate(before, before.with_fields(labels=FrozenMap({})))
-        assert [decision.node for decision in engine.decisions([], attempts=9)] == ["n"]
-
-
-CARDS = """
-device Small {
-  kind "K"
-  record "cards"
-  resource card = "v.com/card"
-  inventory for row in lists.range(2) {
-    set id = string(row)
-    set slots = 2
-    set memory = 100
-    set cores = 100
-  }
-  request { set count = container.amounts[?card].orValue(0) }
-  charge {
-    set memory = 0
-    set cores = 10
-  }
-  GATE
-  fit { require device.slots > device.used else "Slots" }
-  choose first else "TooFew"
-}
-queue Q { order by pod.queuedAt }
-predicate Any { require true else "no" }
-profile p { scheduler "default-scheduler" queue Q predicates { Any } devices Small }
-"""
-
-
-def test_cards_that_a_node_reports_later_wake_pods_that_a_predicate_rejects() -> None:
-    text = CARDS.replace("GATE", "").replace("require true", "require node.cards.size() > 0")
-    text = text.replace("lists.range(2)", 'json.decode(node.annotations[?"cards"].orValue("[]"))')
-    cluster = ClusterCache()
-    cluster.add_node(of_size(9))
-    cheap = Settings(plugins={"default-binder": {}})
-    with build_engine(rules(text), cluster, MemoryBinder(cluster), ManualClock(), cheap) as engine:
-        assert [decision.node for decision in engine.decisions([sized("p", 1, 0)], attempts=9)] == [""]
-        cluster.add_node(replace(of_size(9), annotations=FrozenMap({"cards": "[0, 1]"})))
-        assert [decision.node for decision in engine.decisions([], attempts=9)] == ["n"]
-
-
-@pytest.mark.parametrize(
-    ("gate", "before", "after"),
-    [
-        (
-            "devices.exists(d, d.tenants.size() > 0)",
-            None,
-            {"annotations": FrozenMap({"cards": "0,K,0,10:;"})},
-        ),
-        ('node.requested["cpu"] <= quantity("2")', {"cpu": 3}, None),
-        ('node.requested["cpu"] <= quantity("2")', {"cpu": 3}, {"cpu": 1}),
-        ('node.requested["cpu"] >= quantity("2")', None, {"cpu": 2}),
-    ],
-)
-def test_devices_are_asked_again_when_what_they_read_changes(
-    gate: str, before: dict[str, Any] | None, after: dict[str, Any] | None
-) -> None:
-    cluster = ClusterCache()
-    cluster.add_node(of_size(9))
-
-    def beside(fields: dict[str, Any]) -> PodInfo:
-        return sized("beside", **{"cpu": 0, "priority": 0, "on": "n", **fields})
-
-    if before is not None:
-        cluster.add_pod(beside(before))
-    text = CARDS.replace("GATE", f'require {gate} else "no"')
-    wanted = Pod(
-        metadata=ObjectMeta(name="p", uid="p"),
-        spec=PodSpec(containers=[Container(name="c", resources=ResourceRequirements({}, {"v.com/card": 1}))]),
-    )
-    cheap = Settings(plugins={"default-binder": {}})
-    annotations = MemoryAnnotations(cluster)
-    with build_engine(
-        rules(text), cluster, MemoryBinder(cluster), ManualClock(), cheap, annotator=annotations
-    ) as engine:
-        pods = [PodInfo.of(with_defaults(wanted))]
-        assert [decision.node for decision in engine.decisions(pods, attempts=9)] == [""]
-        if after is None:
-            cluster.remove_pod("default/beside")
-        else:
-            cluster.add_pod(beside(after))
         assert [decision.node for decision in engine.decisions([], attempts=9)] == ["n"]

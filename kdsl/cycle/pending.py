@@ -14,15 +14,17 @@ class Rejectors(Struct, frozen=True):
     """The plugins that rejected a pod: empty where the attempt failed with an error.
 
     The plugins of `pending` wait for an operation under way: when it ends, the pod is tried without backoff.
-    `blockers` keep the pod from making room by preemption: the preemption itself comes first.
+    `blockers` keep the pod from making room by preemption: the preemption itself comes first. A pod that
+    `lacks_nodes` found a cluster without a node: no plugin rejected it, and only a new node helps.
     """
 
     unschedulable: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
     blockers: tuple[str, ...] = ()
+    lacks_nodes: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.unschedulable or self.pending)
+        return bool(self.unschedulable or self.pending or self.lacks_nodes)
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -30,14 +32,17 @@ class Rejectors(Struct, frozen=True):
 
 
 NOBODY = Rejectors()
+LACKS_NODES = Rejectors(lacks_nodes=True)
 
 
 def rejectors_of(decision: Decision) -> Rejectors:
-    """Return the plugins that keep the pod of a decision from being placed."""
+    """Return what keeps the pod of a decision from being placed."""
     if decision.outcome is not Outcome.UNSCHEDULABLE:
         return NOBODY
     found = _rejectors_of(decision)
-    return Rejectors(found.unschedulable, found.pending, decision.blockers) if found else found
+    if not found:
+        return LACKS_NODES if decision.nodes == 0 else NOBODY
+    return Rejectors(found.unschedulable, found.pending, decision.blockers)
 
 
 def _rejectors_of(decision: Decision) -> Rejectors:

@@ -25,6 +25,7 @@ class Urgency(IntEnum):
 
 
 _DEPARTURE: Final = EventPattern(Resource.ASSIGNED_POD, Action.DELETE)
+_NEW_NODE: Final = Wake((EventPattern(Resource.NODE, Action.ADD),))
 
 Waits = tuple[tuple[Wake, Urgency], ...]
 """The events that a pod waits for, with the urgency of each, the most urgent first."""
@@ -35,7 +36,7 @@ def waits_of(pending: PendingPod, table: HookTable | None) -> Waits:
 
     The plugins that rejected the pod decide, each for its own events; a plugin that waits for an operation
     under way makes the pod tried at once. A gated pod is checked again at the events of its gate. A pod that
-    made no room waits for the events that may let it do so.
+    made no room waits for the events that may let it do so, and one without any node for a node.
     """
     rejectors = pending.rejectors
     if pending.refusal is not None:
@@ -45,6 +46,8 @@ def waits_of(pending: PendingPod, table: HookTable | None) -> Waits:
         plugins += [(plugin, Urgency.AFTER_BACKOFF) for plugin in rejectors.unschedulable]
     known = table.wakes if table else {}
     waits = [(wake, urgency) for one, urgency in plugins for wake in known.get(one, (UNDECLARED,))]
+    if rejectors.lacks_nodes and pending.refusal is None:
+        waits.append((_NEW_NODE, Urgency.AFTER_BACKOFF))
     if table is not None and pending.refusal is None:
         room = _room_waits(rejectors, table)
         waits += [(wake, Urgency.AFTER_BACKOFF) for wake in room if wake.patterns]

@@ -191,11 +191,10 @@ class TestNothingFits:
         assert decision.message == "0/3 nodes are available: 3 node(s) didn't satisfy plugin(s) [Narrow]."
 
     def test_a_cluster_without_nodes(self) -> None:
-        decision = engine({}, 0).schedule_one(pod())
-        assert (decision.outcome, decision.message) == (
-            Outcome.UNSCHEDULABLE,
-            "no nodes available to schedule pods",
-        )
+        one = engine({}, 0)
+        found = [(decision.outcome, decision.message) for decision in one.decisions([pod()], attempts=9)]
+        assert found == [(Outcome.UNSCHEDULABLE, "no nodes available to schedule pods")]
+        assert one.waking_events("default/p") == ("a node is added",)
 
     def test_post_filter_adds_its_text(self) -> None:
         plugins = {

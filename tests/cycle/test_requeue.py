@@ -13,7 +13,7 @@ from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.base.times import SECOND
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
-from kdsl.cycle.pending import NOBODY, Rejectors
+from kdsl.cycle.pending import LACKS_NODES, NOBODY, Rejectors
 from kdsl.cycle.queue import FLUSH_EVERY, MAX_ASLEEP, TIMEOUT, SchedulingQueue
 from kdsl.cycle.routing import Routes
 from kdsl.hooks.specs import Backoff
@@ -417,3 +417,15 @@ def test_a_pod_is_in_one_place(steps: list[tuple[str, str]]) -> None:
                 *(held for held in (queue._asleep, queue._in_flight) if key in held),
             )
             assert len(holders) == (queue.pending(key) is not None)
+
+
+def test_a_pod_in_a_cluster_without_nodes_waits_for_a_node(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    queue.add(pod())
+    fail(queue, LACKS_NODES)
+    clock.advance(60 * SECOND)
+    queue.notice(POD_GONE)
+    assert queue.pop() is None
+    assert queue.place_of("default/p") == "unschedulable"
+    queue.notice(NODE_ADDED)
+    assert queue.pop() is not None

@@ -436,3 +436,20 @@ def test_its_schema_takes_no_arguments() -> None:
     validator = Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
     assert validator.is_valid({})
     assert not validator.is_valid({"bindTimeoutSeconds": 600})
+
+
+def test_a_pod_waits_for_its_own_claims_and_for_pods_that_give_volumes_back() -> None:
+    world = World(LOCAL)
+    waiting, plain, other = map(PodInfo.of, read_values([pod("p", "mine"), pod("x"), pod("y", "other")]).pods)
+    assert [each.outcome for each in world.engine.decisions([waiting])] == [Outcome.UNSCHEDULABLE]
+    for each in (plain, other):
+        world.cache.add_pod(each.on("a"))
+    world.cache.remove_pod("default/x")
+    (theirs, mine) = read_values([claim("other"), claim("mine")]).objects
+    world.cache.put(theirs)
+    assert world.engine.queue.place_of("default/p") == "unschedulable"
+    world.cache.remove_pod("default/y")
+    assert world.engine.queue.place_of("default/p") != "unschedulable"
+    assert [each.outcome for each in world.engine.decisions([], attempts=9)] == [Outcome.UNSCHEDULABLE]
+    world.cache.put(mine)
+    assert world.engine.queue.place_of("default/p") != "unschedulable"

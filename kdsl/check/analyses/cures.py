@@ -12,7 +12,14 @@ from functools import cache
 from typing import Any, Final
 
 from kdsl.base.events import EVERYTHING, EventPattern, Resource, merged, read_pattern
-from kdsl.check.analyses.facts import Direction, Fact, FactFinder, FieldOwner, predicate_facts
+from kdsl.check.analyses.facts import (
+    Direction,
+    Fact,
+    FactDirections,
+    FactFinder,
+    FieldOwner,
+    predicate_facts,
+)
 from kdsl.check.model.devices import CheckedDevice, CheckedTest
 from kdsl.check.model.rule_set import (
     CheckedLet,
@@ -30,6 +37,15 @@ _LOCAL_WORDS: Final = frozenset({"node.static", "node.usage"})
 _CARD_USE: Final = frozenset({"Device.used", "Device.usedMemory", "Device.usedCores", "Device.tenants"})
 _NOT_LOCAL: Final = frozenset({"Node.images"})
 """The words of `reads` that the cache fills in after the event, while it builds a snapshot."""
+_OWN_CLAIMS: Final = frozenset({Fact("Cluster.claims", FieldOwner.SELF)})
+_OF_VOLUMES: Final = frozenset(
+    Fact(name, owner)
+    for name in (
+        *("Node.usedVolumes", "Cluster.users", "Cluster.mountedVolumes"),
+        *("Cluster.usedVolumeCount", "Cluster.newVolumeCount"),
+    )
+    for owner in (FieldOwner.SELF, FieldOwner.OTHER, FieldOwner.UNKNOWN)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +64,13 @@ class FactEvents:
 
 @dataclass(frozen=True, slots=True)
 class EventTable:
-    """The events file of one Kubernetes minor. A value of `words` is (always, otherwise)."""
+    """The events file of one Kubernetes minor. A value of `words` is (always, otherwise); those of `exact`
+    need no `always` for facts of the file.
+    """
 
     facts: Mapping[str, FactEvents]
     words: Mapping[str, tuple[Patterns, Patterns]]
+    exact: frozenset[str] = frozenset()
 
     def always(self, word: str) -> Patterns:
         """Return the events that may cure every rule that reads any part of the word."""
@@ -71,11 +90,14 @@ class Cures:
     """The events that can change a rule's answer for a pod that it rejected.
 
     With `is_local` the answer for a node depends on that node and the pod alone. Running the rule on the
-    changed node then decides exactly.
+    changed node then decides exactly. With `own_claims` only the pod's own PersistentVolumeClaims count, with
+    `volumes_only` only those other pods that have volumes.
     """
 
     patterns: Patterns
     is_local: bool
+    own_claims: bool = False
+    volumes_only: bool = False
 
 
 def predicate_cures(rule: CheckedPredicate, fns: Fns) -> Cures:
@@ -87,7 +109,18 @@ def predicate_cures(rule: CheckedPredicate, fns: Fns) -> Cures:
         patterns = merged((*patterns, NODE_ADDED))
     words = {word for word in rule.reads if not word.startswith("pod.")}
     is_local = words <= _LOCAL_WORDS and not any(fact.name in _NOT_LOCAL for fact in facts)
-    return Cures(patterns, is_local)
+    own_claims = _come_from(_OWN_CLAIMS, Resource.PERSISTENT_VOLUME_CLAIM, facts, views)
+    volumes_only = _come_from(_OF_VOLUMES, Resource.ASSIGNED_POD, facts, views)
+    return Cures(patterns, is_local, own_claims, volumes_only)
+
+
+def _come_from(known: frozenset[Fact], resource: Resource, facts: FactDirections, views: Views) -> bool:
+    """Return whether all facts that events of a resource change are among those of `known`."""
+    return all(
+        fact in known
+        for fact, direction in facts.items()
+        if any(pattern.resource in (resource, Resource.ANY) for pattern in _of_fact(fact, direction, views))
+    )
 
 
 def queue_cures(rule: CheckedQueue, fns: Fns) -> Cures:
@@ -136,24 +169,32 @@ def device_cures(device: CheckedDevice, fns: Fns) -> tuple[bool, bool]:
     return wants_use, reads_pods
 
 
-def _patterns(facts: Mapping[Fact, Direction], reads: Iterable[str], views: Views) -> Patterns:
+def _patterns(facts: FactDirections, reads: Iterable[str], views: Views) -> Patterns:
     table = load_events(views.minor)
+    known = [_words_of(fact.name, views) for fact in facts if fact.name in table.facts]
+    unknown = [_words_of(fact.name, views) for fact in facts if fact.name not in table.facts]
     found: list[EventPattern] = []
     for word in sorted(reads):
-        found.extend(table.always(word))
+        is_exact = word in table.exact and any(word in each for each in known)
+        if not is_exact or any(word in each for each in unknown):
+            found.extend(table.always(word))
     for fact, direction in facts.items():
-        changes = table.facts.get(fact.name)
-        if changes is not None:
-            patterns = changes.towards(direction)
-        else:
-            patterns = tuple(
-                pattern
-                for word in _words_of(fact.name, views)
-                for pattern in table.otherwise(word, direction)
-            )
-        is_pod = any(pattern.resource is Resource.TARGET_POD for pattern in patterns)
-        found.extend(_of_owner(patterns, fact.owner) if is_pod else patterns)
+        found.extend(_of_fact(fact, direction, views))
     return merged(found)
+
+
+def _of_fact(fact: Fact, direction: Direction, views: Views) -> Patterns:
+    """Return the events that can move a fact in a direction."""
+    table = load_events(views.minor)
+    changes = table.facts.get(fact.name)
+    if changes is not None:
+        patterns = changes.towards(direction)
+    else:
+        patterns = tuple(
+            pattern for word in _words_of(fact.name, views) for pattern in table.otherwise(word, direction)
+        )
+    is_pod = any(pattern.resource is Resource.TARGET_POD for pattern in patterns)
+    return tuple(_of_owner(patterns, fact.owner)) if is_pod else patterns
 
 
 def _words_of(name: str, views: Views) -> tuple[str, ...]:
@@ -198,7 +239,8 @@ def read_events(data: Any, views: Views) -> EventTable:
         word: (_read(spec.get("always", ())), _read(spec.get("otherwise", ())))
         for word, spec in data["words"].items()
     }
-    return EventTable({name: _changes(spec) for name, spec in data["facts"].items()}, words)
+    exact = frozenset(word for word, spec in data["words"].items() if spec.get("exact"))
+    return EventTable({name: _changes(spec) for name, spec in data["facts"].items()}, words, exact)
 
 
 def _changes(spec: Any) -> FactEvents:

@@ -87,6 +87,8 @@ _SAME: Final = frozenset(
         "int",
     }
 )
+_COUNTS: Final = frozenset({"size", "Cluster.users"})
+"""Functions that never return less than 0."""
 _LESS: Final = frozenset({"_<_", "_<=_", "isLessThan"})
 _GREATER: Final = frozenset({"_>_", "_>=_", "isGreaterThan"})
 
@@ -94,6 +96,8 @@ _GREATER: Final = frozenset({"_>_", "_>=_", "isGreaterThan"})
 def predicate_facts(rule: CheckedPredicate, views: Views, fns: Fns) -> FactDirections:
     """Return the facts that can make a predicate accept a node that it rejects, without its tightenings."""
     finder = FactFinder(views, fns, rule.scope)
+    # Before the conditions that use them: what is sought in a name is sought once.
+    finder.all_lets(each for each in rule.body if isinstance(each, CheckedLet))
     for condition in rule.applies:
         finder.seek(condition, Direction.DOWN)
     if rule.narrow is not None:
@@ -254,6 +258,8 @@ class FactFinder:
         elif function in _LESS or function in _GREATER:
             up = goal if function in _GREATER else goal.reversed
             wanted = [up, up.reversed]
+        elif function in ("_==_", "_!=_") and _is_count(args[0]) and _is_zero(args[1]):
+            wanted = [goal if function == "_!=_" else goal.reversed, either]
         elif function in ("_+_", "add") and expr.type not in (STRING, BYTES):
             wanted = [goal, goal]
         elif function in ("_-_", "sub"):
@@ -299,3 +305,11 @@ class FactFinder:
 
 def _is_positive(expr: TypedExpr) -> bool:
     return isinstance(expr, Const) and isinstance(expr.value, int | float) and expr.value > 0
+
+
+def _is_zero(expr: TypedExpr) -> bool:
+    return isinstance(expr, Const) and type(expr.value) is int and expr.value == 0
+
+
+def _is_count(expr: TypedExpr) -> bool:
+    return isinstance(expr, CallOf) and expr.function in _COUNTS

@@ -73,6 +73,19 @@ def users_of(claim: PodClaim, pods: Iterable[PodInfo]) -> int:
     )
 
 
+def claim_names_of(pod: PodInfo) -> tuple[str, ...]:
+    """Return the `namespace/name` of the claims of the pod's volumes, including those created for it."""
+    return tuple(f"{pod.namespace}/{volume.claim_name}" for volume in pod.volumes if volume.claim_name)
+
+
+def uses_claim(pod: PodInfo, claim: object) -> bool:
+    """Return whether `claim` is a claim of one of the pod's volumes."""
+    if not isinstance(claim, PersistentVolumeClaim):
+        return True  # nobody knows which one it is
+    meta = claim.metadata
+    return meta.namespace == pod.namespace and any(volume.claim_name == meta.name for volume in pod.volumes)
+
+
 def claims_of(pod: PodInfo, catalog: Catalog) -> tuple[PodClaim, ...]:
     """Return the claims of the pod's volumes in their order, including those created for it."""
     if not pod.volumes:

@@ -2,5 +2,5 @@
 
 `placing.py` computes the cards of a pod from the pod, the node and the usage of its cards; `answers.py` keeps
 results by pod signature and node class. `plugin.py` takes part in the cycle; `locks.py` and `handshakes.py`
-are the protocols with device plugins.
+are the protocols with device plugins; `waking.py` has the events that may free cards.
 """

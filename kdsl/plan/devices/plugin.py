@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from kdsl.base.clock import Clock
 from kdsl.base.errors import KdslError
-from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.base.events import EventPattern
 from kdsl.base.times import SECOND
-from kdsl.check.analyses.cures import device_cures
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.check.model.sharing import ASKED, CHOSEN, DEVICES, CheckedSharing
 from kdsl.cluster.devices.codec import collapse
@@ -49,6 +48,7 @@ from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.records import device_pod
 from kdsl.plan.devices.review import Reviewed, Reviews
+from kdsl.plan.devices.waking import Waking
 from kdsl.plan.rules.normalize import Scores
 
 CHOSEN_NODE: Final = "hami.io/vgpu-node"
@@ -103,12 +103,10 @@ class DevicesPlugin:
             ),
         )
         self.records = tuple(program.record for program in programs)
-        self._record_keys = frozenset(self.records)
         self._reviews = Reviews(tuple(self._programs.values()))
         self.inventories = Inventories(self._programs)
         self.answers = CardAnswers(self.inventories)
-        cures = [device_cures(device, functions.fns) for device in sharing.devices]
-        self._waits_for_cards, self._waits_for_pods = (any(each) for each in zip(*cures, strict=True))
+        self._waking = Waking(sharing.devices, functions.fns, self.records, self.inventories)
         self._annotator, self._clock = annotator, clock
         self._locks = None if nodes is None else Locks(nodes, clock)
 
@@ -189,7 +187,7 @@ class DevicesPlugin:
         if more:
             keys = {pod.key for pod in before}
             # A pod on the node has the cards of its record, or none.
-            more = [pod for pod in more if pod.key not in keys and not self._is_recorded(pod)]
+            more = [pod for pod in more if pod.key not in keys and not self._waking.is_recorded(pod)]
         if not more:
             return self.inventories.at(node)
         # With a quota, pods on other nodes decide, too.
@@ -323,40 +321,11 @@ class DevicesPlugin:
 
     @hookimpl
     def events(self) -> tuple[EventPattern, ...]:
-        actions = Action.DELETE | Action.POD_OTHER
-        if self._waits_for_cards:
-            actions |= Action.ADD
-        if self._waits_for_pods:
-            actions |= Action.ADD | Action.POD_SCALE_UP | Action.POD_SCALE_DOWN
-        return (
-            EventPattern(
-                Resource.NODE,
-                # Cards of pods on a node that is gone count for no quota.
-                Action.ADD
-                | Action.DELETE
-                | Action.NODE_ALLOCATABLE
-                | Action.NODE_ANNOTATION
-                | Action.NODE_LABEL
-                | Action.NODE_OTHER,
-            ),
-            EventPattern(Resource.ASSIGNED_POD, actions),
-            EventPattern(Resource.TARGET_POD),
-            EventPattern(Resource.RESOURCE_QUOTA),
-        )
+        return self._waking.events()
 
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether an event may help a pod: of pods on nodes, the end of those with cards, and what
-        the conditions of the devices read beside that.
-        """
-        if event.resource is not Resource.ASSIGNED_POD or self._waits_for_pods:
-            return True
-        seen = (event.before, event.after) if self._waits_for_cards else (event.before,)
-        return any(isinstance(pod, PodInfo) and self._is_recorded(pod) for pod in seen)
-
-    def _is_recorded(self, pod: PodInfo) -> bool:
-        """Return whether a pod has cards."""
-        return not self._record_keys.isdisjoint(pod.annotations)
+        return self._waking.is_news(event)
 
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> tuple[()]:

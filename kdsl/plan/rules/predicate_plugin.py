@@ -17,11 +17,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.base.events import EventPattern, Resource, merged
+from kdsl.base.events import Action, EventPattern, Resource, merged
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.storage.claims import claim_names_of, uses_claim
 from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
@@ -46,6 +47,11 @@ class PredicatePlugin:
         self.is_tightened = len(parts) > 1
         self._skips = f"{self.key}/skipped"
         self._is_local = all(part.cures.is_local for part in parts)
+        self._own_claims = all(part.cures.own_claims for part in parts)
+        self._volumes_only = all(part.cures.volumes_only for part in parts)
+        self._waits_for_claims = any(
+            pattern.matches(Resource.PERSISTENT_VOLUME_CLAIM, Action.ALL) for pattern in self.events()
+        )
         # By the identity of pods: one that sleeps is asked about again, event by event.
         self._known: dict[int, tuple[PodInfo, PodFrames]] = {}
 
@@ -103,8 +109,10 @@ class PredicatePlugin:
         """Return whether the event may have cured the rejection of `pod`. If that is known, all parts pass
         after the event, and not all did before.
         """
+        if not self._is_local:
+            return self._may_help(pod, event)
         after, before = event.node_after, event.node_before
-        if not self._is_local or after is None or event.resource is Resource.TARGET_POD:
+        if after is None or event.resource is Resource.TARGET_POD:
             return True
         known = self._known_of(pod)
         return self._pass(pod, after, known) and (before is None or not self._pass(pod, before, known))
@@ -113,11 +121,19 @@ class PredicatePlugin:
     def hint_signature(self, pod: PodInfo) -> Hashable:
         """Return what `queueing_hint` reads of a pod; None if no two pods share it."""
         if not self._is_local:
-            return ()
+            return claim_names_of(pod) if self._own_claims and self._waits_for_claims else ()
         known = [part.dependencies for part in self.parts if part.dependencies is not None]
         if len(known) < len(self.parts):
             return None
         return tuple(dependencies.signature(pod) for dependencies in known)
+
+    def _may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Return False where the event concerns a claim, or a pod, that the rules do not look at."""
+        if event.resource is Resource.PERSISTENT_VOLUME_CLAIM and self._own_claims:
+            return any(uses_claim(pod, each) for each in (event.before, event.after) if each is not None)
+        if event.resource is Resource.ASSIGNED_POD and self._volumes_only and event.pod is not None:
+            return any(_has_volumes(each) for each in (event.before, event.after))
+        return True
 
     def _pass(self, pod: PodInfo, node: NodeInfo, known: PodFrames) -> bool:
         if not self.is_tightened:
@@ -132,6 +148,12 @@ class PredicatePlugin:
             known = {}
             self._known[id(pod)] = (pod, known)
         return known
+
+
+def _has_volumes(thing: object) -> bool:
+    return isinstance(thing, PodInfo) and any(
+        volume.is_attachable or volume.is_exclusive for volume in thing.volumes
+    )
 
 
 def first_rejections(nodes: NodeSet, predicates: Iterable[Ask]) -> NDArray[np.int32]:

@@ -5,13 +5,20 @@ The texts and codes are kube-scheduler's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.cluster.api.storage_objects import PersistentVolumeClaim
-from kdsl.cluster.storage.claims import ON_FIRST_USE, PodClaim, claims_of, is_bound
+from kdsl.cluster.storage.claims import (
+    ON_FIRST_USE,
+    PodClaim,
+    claim_names_of,
+    claims_of,
+    is_bound,
+    uses_claim,
+)
 from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
@@ -20,6 +27,7 @@ from kdsl_plugins.volume_binding.provisioning import Provisioners
 
 if TYPE_CHECKING:
     from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.events import ClusterEvent
     from kdsl.cluster.snapshot.nodeset import NodeSet
     from kdsl.cluster.snapshot.snapshot import Snapshot
 
@@ -65,6 +73,20 @@ class VolumeBinding:
     def events(self) -> Collection[EventPattern]:
         """Return the events that may make volumes available."""
         return _EVENTS
+
+    @hookimpl
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Return whether an event helps: a claim is one of the pod's, a pod that leaves had claims."""
+        if event.resource is Resource.PERSISTENT_VOLUME_CLAIM:
+            return any(uses_claim(pod, each) for each in (event.before, event.after) if each is not None)
+        if event.resource is Resource.ASSIGNED_POD:
+            return event.pod is None or bool(claim_names_of(event.pod))
+        return True
+
+    @hookimpl
+    def hint_signature(self, pod: PodInfo) -> Hashable:
+        """Return the claims of the pod."""
+        return claim_names_of(pod)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:

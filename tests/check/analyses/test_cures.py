@@ -52,7 +52,6 @@ BY_HAND: dict[str, tuple[str, ...]] = {
 ANY_OBJECT = "an object that is read may be what was in the way, whichever way it changes"
 COMES_WITH = "claims are read with their volumes and classes, whichever of them was in the way"
 LIST_OF_PODS = "the rule reads a list of pods: what of them it looks at is not followed into the list"
-LIST_OF_NODES = "the rule reads facts of all nodes: a domain is made of them"
 DEFAULTS = "the default constraints follow from what selects the pod"
 
 DIFFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -64,7 +63,7 @@ DIFFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
         "a node that has no more of a resource may have devices for it": ("Node/NODE_ALLOCATABLE_DOWN",),
     },
     "VolumeRestrictions": {
-        LIST_OF_PODS: ("AssignedPod/ADD", "Node/DELETE"),
+        "pods on a node that is gone use claims no more": ("Node/DELETE",),
         ANY_OBJECT: ("PersistentVolumeClaim/DELETE|UPDATE_OTHER",),
         COMES_WITH: ("PersistentVolume/ADD|DELETE|UPDATE_OTHER", "StorageClass/ADD|DELETE|UPDATE_OTHER"),
     },
@@ -86,9 +85,7 @@ DIFFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
             "AssignedPod/POD_SCALE_UP|POD_SCALE_DOWN|POD_TOLERATION_ADDED|POD_TOLERATION_REMOVED|"
             "POD_GATES_ELIMINATED|POD_OTHER",
         ),
-        LIST_OF_NODES: (
-            "Node/NODE_ALLOCATABLE_UP|NODE_ALLOCATABLE_DOWN|NODE_ANNOTATION|NODE_IMAGE|NODE_OTHER",
-        ),
+        "a node that is cordoned also gets a taint": ("Node/NODE_CORDONED|NODE_UNCORDONED",),
         DEFAULTS: (
             "Service/ADD|DELETE|UPDATE_OTHER", "ReplicaSet/ADD|DELETE|UPDATE_OTHER",
             "ReplicationController/ADD|DELETE|UPDATE_OTHER", "StatefulSet/ADD|DELETE|UPDATE_OTHER",
@@ -100,10 +97,7 @@ DIFFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
             "AssignedPod/POD_SCALE_UP|POD_SCALE_DOWN|POD_TOLERATION_ADDED|POD_TOLERATION_REMOVED|"
             "POD_GATES_ELIMINATED|POD_OTHER",
         ),
-        LIST_OF_NODES: (
-            "Node/DELETE|NODE_ALLOCATABLE_UP|NODE_ALLOCATABLE_DOWN|NODE_TAINT_ADDED|NODE_TAINT_REMOVED|"
-            "NODE_CORDONED|NODE_UNCORDONED|NODE_ANNOTATION|NODE_IMAGE|NODE_OTHER",
-        ),
+        "pods on a node that is gone are not counted": ("Node/DELETE",),
         "terms may select by the labels of a namespace": (
             "Namespace/ADD|DELETE|UPDATE_OTHER", "TargetPod/POD_OTHER",
         ),
@@ -218,6 +212,9 @@ def test_what_the_events_file_does_not_know_may_be_cured_by_anything() -> None:
     assert table.otherwise("cluster.weather", Direction.UP) == EVERYTHING
 
 
+CLAIMS = ["PersistentVolume/ALL", "PersistentVolumeClaim/ALL", "StorageClass/ALL"]
+
+
 @pytest.mark.parametrize(
     ("body", "patterns", "is_local"),
     [
@@ -254,6 +251,35 @@ def test_what_the_events_file_does_not_know_may_be_cured_by_anything() -> None:
             False,
         ),
         ("require cluster.nodeCount > 3 || node.podCount > 9", ["Node/ADD|DELETE", "AssignedPod/ADD"], False),
+        # A count of nothing can only fall.
+        (
+            "require cluster.claims(pod).filter(c, cluster.users(c) > 0).size() == 0",
+            ["Node/DELETE", "AssignedPod/DELETE", *CLAIMS],
+            False,
+        ),
+        (
+            "require cluster.claims(pod).filter(c, cluster.users(c) > 0).size() != 0",
+            ["Node/ADD", "AssignedPod/ADD", *CLAIMS],
+            False,
+        ),
+        # A name counts where it is used last, too.
+        (
+            'let found = cluster.pods.filter(p, "k" in p.labels)\n'
+            "applies when found.size() > 0\nrequire found.size() < 2",
+            ["Node/ADD|DELETE", "AssignedPod/ALL"],
+            False,
+        ),
+        (
+            'require topology("zone").count(p, true).here(node) < 3',
+            ["Node/ADD|DELETE|NODE_LABEL", "AssignedPod/ALL"],
+            False,
+        ),
+        # Beside labels, a topology has what `eligible` reads of nodes.
+        (
+            'require topology("zone").eligible(n, !n.unschedulable).count(p, true).least(1) < 3',
+            ["Node/ADD|DELETE|NODE_LABEL|NODE_CORDONED|NODE_UNCORDONED", "AssignedPod/ALL"],
+            False,
+        ),
         (
             'narrow to optional.of(["n1"]) else "other"\nrequire pod.priority > 3',
             ["Node/ADD", "TargetPod/POD_OTHER"],

@@ -75,7 +75,10 @@ REWORDINGS = (
 LISTED = (
     Listed(
         "no-vain-attempt",
-        ("unschedulable-twice", "preemption-two-victims", "nomination-cleared-by-higher", "metrics-run"),
+        (
+            *("unschedulable-twice", "preemption-two-victims", "nomination-cleared-by-higher"),
+            *("nominated-node-deleted", "metrics-run"),
+        ),
         r"^- events .*(\"FailedScheduling\"|\"series\")|^- .*not eligible due to a terminating pod",
         "a pod is tried again only if the rule that rejected it can pass now, with all present pods: there are no attempts with equal results, and no events or patches for them",
     ),

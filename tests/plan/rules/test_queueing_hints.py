@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.events import Action, Resource
 from kdsl.base.resources import Resources
+from kdsl.cluster.api.objects import ObjectMeta
+from kdsl.cluster.api.storage_objects import PersistentVolumeClaim
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_volumes import PodVolume
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.plan.compile.frames import Frames
 
@@ -81,3 +84,36 @@ def test_pods_that_are_equal_to_a_hint_have_one_signature() -> None:
     assert by_name.hint_signature(one) is None
     # Where the event alone decides, the hint reads nothing of the pod.
     assert predicate('require cluster.nodes.size() > 1 else "no"').hint_signature(one) == ()
+
+
+def claim(name: str) -> PersistentVolumeClaim:
+    return PersistentVolumeClaim(metadata=ObjectMeta(name=name, namespace="default"))
+
+
+def with_claim(name: str, claim: str = "") -> PodInfo:
+    volume = PodVolume("v", "persistentVolumeClaim", claim) if claim else PodVolume("v", "emptyDir")
+    return PodInfo(name, volumes=(volume,))
+
+
+def test_a_pod_waits_for_its_own_claims() -> None:
+    own = predicate('require cluster.claims(pod).all(c, c.exists) else "missing"')
+    others = predicate('require cluster.pods.all(p, cluster.claims(p).size() == 0) else "no"')
+    pod, came = with_claim("p", "mine"), Action.ADD
+    mine, another = (
+        ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, came, None, claim(name)) for name in ("mine", "other")
+    )
+    assert [own.queueing_hint(pod, event) for event in (mine, another)] == [True, False]
+    assert [others.queueing_hint(pod, event) for event in (mine, another)] == [True, True]
+    # Pods with the same claims are asked about once, others are not.
+    assert own.hint_signature(pod) == own.hint_signature(with_claim("q", "mine"))
+    assert own.hint_signature(pod) != own.hint_signature(with_claim("q", "other"))
+    assert others.hint_signature(pod) == others.hint_signature(with_claim("q", "other"))
+
+
+def test_what_is_read_of_the_volumes_of_others_changes_with_pods_that_have_some() -> None:
+    rule = predicate('require cluster.claims(pod).all(c, cluster.users(c) == 0) else "in use"')
+    events = [
+        ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, with_claim("other", name), None)
+        for name in ("", "mine")
+    ]
+    assert [rule.queueing_hint(with_claim("p", "mine"), event) for event in events] == [False, True]

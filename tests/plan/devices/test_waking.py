@@ -1,0 +1,176 @@
+"""What wakes pods that devices reject: free cards, and what the devices read beside them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from kdsl.app import Settings, build_engine
+from kdsl.base.clock import ManualClock
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.api.objects import Container, ObjectMeta, Pod, PodSpec, ResourceRequirements
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.defaults import with_defaults
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.memory_binder import MemoryBinder
+
+from tests.plan.lab import rules
+from tests.test_requeue import of_size, sized
+
+CARDS = """
+device Small {
+  kind "K"
+  record "cards"
+  resource card = "v.com/card"
+  inventory for row in lists.range(2) {
+    set id = string(row)
+    set slots = 2
+    set memory = 100
+    set cores = 100
+  }
+  request { set count = container.amounts[?card].orValue(0) }
+  charge {
+    set memory = 0
+    set cores = 10
+  }
+  GATE
+  fit { require device.slots > device.used else "Slots" }
+  choose first else "TooFew"
+}
+queue Q { order by pod.queuedAt }
+predicate Any { require true else "no" }
+profile p { scheduler "default-scheduler" queue Q predicates { Any } devices Small }
+"""
+
+
+def test_cards_that_a_node_reports_later_wake_pods_that_a_predicate_rejects() -> None:
+    text = CARDS.replace("GATE", "").replace("require true", "require node.cards.size() > 0")
+    text = text.replace("lists.range(2)", 'json.decode(node.annotations[?"cards"].orValue("[]"))')
+    cluster = ClusterCache()
+    cluster.add_node(of_size(9))
+    cheap = Settings(plugins={"default-binder": {}})
+    with build_engine(rules(text), cluster, MemoryBinder(cluster), ManualClock(), cheap) as engine:
+        assert [decision.node for decision in engine.decisions([sized("p", 1, 0)], attempts=9)] == [""]
+        cluster.add_node(replace(of_size(9), annotations=FrozenMap({"cards": "[0, 1]"})))
+        assert [decision.node for decision in engine.decisions([], attempts=9)] == ["n"]
+
+
+@pytest.mark.parametrize(
+    ("gate", "before", "after"),
+    [
+        (
+            "devices.exists(d, d.tenants.size() > 0)",
+            None,
+            {"annotations": FrozenMap({"cards": "0,K,0,10:;"})},
+        ),
+        ('node.requested["cpu"] <= quantity("2")', {"cpu": 3}, None),
+        ('node.requested["cpu"] <= quantity("2")', {"cpu": 3}, {"cpu": 1}),
+        ('node.requested["cpu"] >= quantity("2")', None, {"cpu": 2}),
+    ],
+)
+def test_devices_are_asked_again_when_what_they_read_changes(
+    gate: str, before: dict[str, Any] | None, after: dict[str, Any] | None
+) -> None:
+    cluster = ClusterCache()
+    cluster.add_node(of_size(9))
+
+    def beside(fields: dict[str, Any]) -> PodInfo:
+        return sized("beside", **{"cpu": 0, "priority": 0, "on": "n", **fields})
+
+    if before is not None:
+        cluster.add_pod(beside(before))
+    text = CARDS.replace("GATE", f'require {gate} else "no"')
+    wanted = Pod(
+        metadata=ObjectMeta(name="p", uid="p"),
+        spec=PodSpec(containers=[Container(name="c", resources=ResourceRequirements({}, {"v.com/card": 1}))]),
+    )
+    cheap = Settings(plugins={"default-binder": {}})
+    annotations = MemoryAnnotations(cluster)
+    with build_engine(
+        rules(text), cluster, MemoryBinder(cluster), ManualClock(), cheap, annotator=annotations
+    ) as engine:
+        pods = [PodInfo.of(with_defaults(wanted))]
+        assert [decision.node for decision in engine.decisions(pods, attempts=9)] == [""]
+        if after is None:
+            cluster.remove_pod("default/beside")
+        else:
+            cluster.add_pod(beside(after))
+        assert [decision.node for decision in engine.decisions([], attempts=9)] == ["n"]
+
+
+def with_cards(name: str, count: int, priority: int, **fields: Any) -> PodInfo:
+    resources = ResourceRequirements({}, {"v.com/card": count})
+    made = Pod(
+        metadata=ObjectMeta(name=name, uid=name),
+        spec=PodSpec(containers=[Container(name="c", resources=resources)]),
+    )
+    return PodInfo.of(with_defaults(made)).with_fields(priority=priority, **fields)
+
+
+def test_cards_that_are_kept_for_no_pod_any_more_wake_pods() -> None:
+    cluster = ClusterCache()
+    cluster.add_node(of_size(9))
+    cheap = Settings(plugins={"default-binder": {}})
+    text = CARDS.replace("GATE", "").replace("set slots = 2", "set slots = 1")
+    annotations = MemoryAnnotations(cluster)
+    with build_engine(
+        rules(text), cluster, MemoryBinder(cluster), ManualClock(), cheap, annotator=annotations
+    ) as engine:
+        vip = with_cards("vip", 2, 9, nominated_node_name="n")
+        engine.nominator.add(vip)
+        assert [each.node for each in engine.decisions([with_cards("p", 1, 5)], attempts=9)] == [""]
+        engine.nominator.delete(vip)
+        assert [each.node for each in engine.decisions([], attempts=9)] == ["n"]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"phase": "Running"}, "unschedulable"),
+        ({"labels": FrozenMap({"zone": "x"})}, "unschedulable"),
+        ({"annotations": FrozenMap({"cards": "0,K,0,10:;"})}, "active"),
+    ],
+)
+def test_a_change_of_a_pod_with_cards_wakes_pods_if_its_cards_change(
+    change: dict[str, Any], place: str
+) -> None:
+    cluster = ClusterCache()
+    cluster.add_node(of_size(9))
+    holder = with_cards(
+        "holder", 2, 9, annotations=FrozenMap({"cards": "0,K,0,10:1,K,0,10:;"}), node_name="n"
+    )
+    cluster.add_pod(holder)
+    cheap = Settings(plugins={"default-binder": {}})
+    text = CARDS.replace("GATE", "").replace("set slots = 2", "set slots = 1")
+    annotations = MemoryAnnotations(cluster)
+    clock = ManualClock()
+    with build_engine(
+        rules(text), cluster, MemoryBinder(cluster), clock, cheap, annotator=annotations
+    ) as engine:
+        assert [each.node for each in engine.decisions([with_cards("p", 1, 5)], attempts=9)] == [""]
+        clock.advance(60 * 10**9)
+        cluster.add_pod(holder.with_fields(**change))
+        assert engine.queue.place_of("default/p") == place
+
+
+@pytest.mark.parametrize(
+    ("annotation", "place"),
+    [("shake", "unschedulable"), ("other", "unschedulable"), ("lock", "active"), ("cards", "active")],
+)
+def test_an_annotation_of_a_node_wakes_pods_if_devices_read_it(annotation: str, place: str) -> None:
+    cluster = ClusterCache()
+    cluster.add_node(of_size(9))
+    cheap = Settings(plugins={"default-binder": {}})
+    text = CARDS.replace(
+        "GATE", 'handshake { set key = "shake" set resource = card }\n  lock { set key = "lock" }'
+    )
+    text = text.replace("lists.range(2)", 'json.decode(node.annotations[?"cards"].orValue("[]"))')
+    clock = ManualClock()
+    with build_engine(rules(text), cluster, MemoryBinder(cluster), clock, cheap) as engine:
+        assert [each.node for each in engine.decisions([with_cards("p", 1, 5)], attempts=9)] == [""]
+        clock.advance(60 * 10**9)
+        text = "[0]" if annotation == "cards" else "Requesting_2026-01-01 00:00:00"
+        cluster.add_node(replace(of_size(9), annotations=FrozenMap({annotation: text})))
+        assert engine.queue.place_of("default/p") == place
