@@ -32,7 +32,7 @@ class CardOrder:
     """The keys by which cards are put in order."""
 
     def __init__(self, source: DeviceSource) -> None:
-        names, keys = source.device.order.scope, source.device.order.keys
+        names, keys = source.device.order.scope, source.device.order.steps
         self.section = source.section(names)
         self._keys = [(self.section.compile(key.value), key.descending, key.value.span) for key in keys]
         read = {part.slot for key in keys for part in walk(key.value) if isinstance(part, Var)}
