@@ -22,7 +22,7 @@ from kdsl.cycle.preemption.budgets import DisruptionBudgets
 from kdsl.cycle.preemption.thinned import ThinnedNodes
 from kdsl.cycle.preemption.what_if import WhatIf
 from kdsl.cycle.visited import VisitedNodes
-from kdsl.hooks.errors import PluginError
+from kdsl.hooks.errors import PluginError, ask
 from kdsl.hooks.specs import Candidate, Nominated
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.hooks.table import PreemptionHooks
@@ -100,10 +100,10 @@ class Preemption:
         for plugin, call in self.attempt.table.trims:
             if not candidates:
                 break
-            try:
-                answer = call(self.attempt.state, self.attempt.pod, self.attempt.all_nodes, candidates)
-            except Exception as cause:
-                raise PluginError.raised(plugin, "trim_candidates", cause) from cause
+            nodes = self.attempt.all_nodes
+            answer = ask(
+                plugin, "trim_candidates", call, self.attempt.state, self.attempt.pod, nodes, candidates
+            )
             if isinstance(answer, Status):
                 return answer
             candidates = answer
@@ -224,10 +224,7 @@ class Preemption:
         return Diagnosis(len(self.judge.snapshot), verdicts, NOT_HELPFUL).message()
 
     def _ask(self, point: str, call: Callable[[PodInfo, T], R], argument: T) -> R:
-        try:
-            return call(self.attempt.pod, argument)
-        except Exception as cause:
-            raise PluginError.raised(self.hooks.plugin, point, cause) from cause
+        return ask(self.hooks.plugin, point, call, self.attempt.pod, argument)
 
 
 def _potential(nodes: NodeSet, column: StatusColumn) -> list[int]:
