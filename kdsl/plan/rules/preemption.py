@@ -59,8 +59,8 @@ class PreemptionPlugin:
         )
         of_pods = _plain_fields(rule, rule.scope["pod"].slot)
         self._pod_key: Callable[[PodInfo], Hashable] | None = attrgetter(*of_pods) if of_pods else None
-        # For the latest pod: the field values of the pods that were asked about, and of the victims.
-        self._victims: tuple[PodInfo | None, set[Hashable], set[Hashable]] = (None, set(), set())
+        # For the latest pod: whether the pods are victims that were asked about, by their fields.
+        self._known: tuple[PodInfo | None, dict[Hashable, bool | None]] = (None, {})
         self._importance = SortKeys(rule.order, scope)
         # A probe does not see values that are read without evaluation.
         fields = [] if functions.probe is not None else number_fields(rule.order, scope.slot_of("victim"))
@@ -89,7 +89,11 @@ class PreemptionPlugin:
     @hookimpl
     def find_victims(self, pod: PodInfo, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
         """Return the victims in the order of `order by`; those that are equal keep theirs."""
-        found = self._find(pod, pods)
+        latest, known = self._known
+        if latest is not pod:
+            known = {}
+            self._known = (pod, known)
+        found = self._find(pod, pods, known)
         if len(found) < 2:
             return found
         if self._numbers:
@@ -102,42 +106,22 @@ class PreemptionPlugin:
             found = [found[at] for at in sorted(range(len(found)), key=keys.__getitem__)]
         return found
 
-    def _find(self, pod: PodInfo, pods: Sequence[PodInfo]) -> list[PodInfo]:
-        """Return the victims in any order: pods with equal fields are asked about once."""
-        if self._victim_key is None:
-            return [victim for victim in pods if self._is_victim(pod, victim)]
-        latest, known, chosen = self._victims
-        if latest is not pod:
-            known, chosen = set(), set()
-            self._victims = (pod, known, chosen)
-        victims = list(zip(map(self._victim_key, pods), pods, strict=True))
-        for key, victim in victims:
-            if key not in known:
-                is_victim = self._is_victim(pod, victim)
-                # An error is not kept, so that the next attempt reports it as well.
-                if is_victim is not None:
-                    known.add(key)
-                if is_victim:
-                    chosen.add(key)
-        return [victim for key, victim in victims if key in chosen]
-
     def evictable(self, pod: PodInfo, pods: Sequence[PodInfo]) -> list[PodInfo]:
         """Return the possible victims in any order, outside of an attempt: errors are not recorded."""
-        known: dict[Hashable, bool] = {}
-        found: list[PodInfo] = []
-        for victim in pods:
-            fields = victim.key if self._victim_key is None else self._victim_key(victim)
-            if fields not in known:
-                known[fields] = self._could_go(pod, victim)
-            if known[fields]:
-                found.append(victim)
-        return found
+        return self._find(pod, pods, {}, False)
 
-    def _could_go(self, pod: PodInfo, victim: PodInfo) -> bool:
-        try:
-            return bool(self._victim(self._frame(pod=pod, victim=victim)))
-        except EvalError:
-            return False
+    def _find(
+        self, pod: PodInfo, pods: Sequence[PodInfo], known: dict[Hashable, bool | None], reports: bool = True
+    ) -> list[PodInfo]:
+        """Return the victims in any order: pods with equal fields are asked about once, see `known`."""
+        if self._victim_key is None:
+            return [victim for victim in pods if self._is_victim(pod, victim, reports)]
+        victims = list(zip(map(self._victim_key, pods), pods, strict=True))
+        for key, victim in victims:
+            # An error is not kept, so that the next attempt reports it as well.
+            if key not in known or known[key] is None:
+                known[key] = self._is_victim(pod, victim, reports)
+        return [victim for key, victim in victims if known[key]]
 
     @hookimpl
     def events(self) -> tuple[EventPattern, ...]:
@@ -154,7 +138,7 @@ class PreemptionPlugin:
         before, after = event.before, event.after
         if not (isinstance(before, PodInfo) and isinstance(after, PodInfo)):
             return False
-        return self._could_go(pod, after) and not self._could_go(pod, before)
+        return bool(self._is_victim(pod, after, False)) and not self._is_victim(pod, before, False)
 
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
@@ -181,12 +165,13 @@ class PreemptionPlugin:
         self._erred.add(self._qualified)
         self.log.add(error, span)
 
-    def _is_victim(self, pod: PodInfo, victim: PodInfo) -> bool | None:
+    def _is_victim(self, pod: PodInfo, victim: PodInfo, reports: bool) -> bool | None:
         """Return whether a pod is a victim; None if that fails, so that it is none."""
         try:
             return bool(self._victim(self._frame(pod=pod, victim=victim)))
         except EvalError as error:
-            self._report(error, self._victim_span)
+            if reports:
+                self._report(error, self._victim_span)
             return None
 
 
