@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -10,10 +10,10 @@ from kdsl.base.events import EventPattern, Resource
 from kdsl.base.span import Span
 from kdsl.check.analyses.cures import preemption_cures
 from kdsl.check.model.rule_set import CheckedPreemption
-from kdsl.check.model.traversal import children
-from kdsl.check.model.typed import FieldOf, TypedExpr, Var
+from kdsl.check.model.typed import FieldOf
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.eval.ir import fields_of
 from kdsl.eval.scalar import Closure
 from kdsl.eval.values import EvalError
 from kdsl.eval.views import attribute_of
@@ -26,13 +26,13 @@ from kdsl.plan.compile.template import compile_template, text_in
 
 _PLAIN: Final = frozenset(("bool", "int", "string", "timestamp", "duration"))
 """Types whose equal values are equal for every expression."""
-_NOT_PLAIN: Final = ""
 
 
 class PreemptionPlugin:
     """A preemption. `key` is unique among the plugins of all profiles, `name` is shown in decisions.
 
-    Pods with equal `victim_fields` are equal for `victim when`.
+    Pods with equal `victim_fields` are equal for `victim when`: most pods of a cluster have one of a few
+    priorities.
 
     If the rule fails, it removes no pod: an error makes a pod not eligible, or no victim. `log` holds the
     errors until a decision takes them.
@@ -53,7 +53,7 @@ class PreemptionPlugin:
         ]
         self._cures = preemption_cures(rule, functions.fns)
         self._victim, self._victim_span = scope.compile(rule.victim), rule.victim.span
-        self.victim_fields = _fields_of_victims(rule)
+        self.victim_fields = _plain_fields(rule, rule.scope["victim"].slot)
         self._victim_key: Callable[[PodInfo], Hashable] | None = (
             attrgetter(*self.victim_fields) if self.victim_fields else None
         )
@@ -175,28 +175,12 @@ class PreemptionPlugin:
             return None
 
 
-def _fields_of_victims(rule: CheckedPreemption) -> tuple[str, ...]:
-    """Return the attributes that `victim when` reads of a victim; none if unknown.
-
-    Pods with equal values share an answer: most pods of a cluster have one of a few priorities.
-    """
-    return _plain_fields(rule, rule.scope["victim"].slot)
-
-
 def _plain_fields(rule: CheckedPreemption, slot: int) -> tuple[str, ...]:
     """Return the attributes that `victim when` reads of the pod of a slot; none if unknown."""
-    values = (rule.victim, *(each.value for each in rule.lets))
-    fields = {field for value in values for field in _fields_of(value, slot)}
-    return () if _NOT_PLAIN in fields else tuple(sorted(map(attribute_of, fields)))
-
-
-def _fields_of(expr: TypedExpr, slot: int) -> Iterator[str]:
-    """Yield the plain fields that an expression reads of a variable, `_NOT_PLAIN` for any other use of it."""
-    match expr:
-        case FieldOf(operand=Var(slot=used), field=name) if used == slot:
-            yield name if expr.type.name in _PLAIN else _NOT_PLAIN
-        case Var(slot=used) if used == slot:
-            yield _NOT_PLAIN
-        case _:
-            for child in children(expr):
-                yield from _fields_of(child, slot)
+    found: set[str] = set()
+    for value in (rule.victim, *(each.value for each in rule.lets)):
+        read = fields_of(value, slot)
+        if read is None or not all(isinstance(each, FieldOf) and each.type.name in _PLAIN for each in read):
+            return ()
+        found.update([attribute_of(each.field) for each in read])
+    return tuple(sorted(found))
