@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.hooks.errors import ask
+from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import HookTable
@@ -30,7 +30,11 @@ def refusal_of(table: HookTable, pod: PodInfo) -> Status | None:
     Raises PluginError where a hook fails.
     """
     for plugin, call in table.pre_enqueues:
-        status = ask(plugin, "pre_enqueue", call, pod)
+        try:
+            status = call(pod)
+        except Exception as cause:
+            # As `ask`: the hot path.
+            raise PluginError.raised(plugin, "pre_enqueue", cause) from cause
         if status is not None and status.code is not Code.SUCCESS:
             return status.by(plugin)
     return None
