@@ -13,7 +13,7 @@ from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.hooks.context import NO_ANNOTATIONS, PluginContext
 from kdsl.hooks.manager import PluginManager
-from kdsl.hooks.room import Evictable, room_wakes
+from kdsl.hooks.room import Evictable
 from kdsl.hooks.table import HookTable, ProfileOrder, freeze
 from kdsl.plan.card_table import no_cards
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
@@ -163,12 +163,10 @@ def _freeze_profile(
     rule_plugins += [*((preemption,) if preemption else ()), *((devices,) if devices else ())]
     for plugin in rule_plugins:
         found.extend(manager.register(plugin, plugin.name, key=plugin.key, is_rule=True))
-    table, problems = freeze(manager, _order(profile, compiled, devices, settings))
+    evictable = None if preemption is None else Evictable(preemption.evictable, preemption.hint_signature)
+    table, problems = freeze(manager, _order(profile, compiled, devices, settings), evictable)
     if table is not None:
         table = replace(table, rule_faults=RuleFaults(compiled), sample_size=compiled.sample)
-        if preemption is not None:
-            evictable = Evictable(preemption.evictable, preemption.hint_signature)
-            table = replace(table, room_wakes=room_wakes(table.wakes, evictable))
         if settings.probe is None:
             table = join(table, compiled)
     return table, (*found, *problems)

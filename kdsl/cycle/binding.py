@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from kdsl.cycle.attempt import Attempt
-from kdsl.hooks.errors import PluginError
+from kdsl.hooks.errors import PluginError, ask
 from kdsl.hooks.specs import Wait
 from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import Calls, OnNode
@@ -38,10 +38,7 @@ def run_permits(attempt: Attempt, node: str) -> Permission:
     """
     waits: dict[str, int] = {}
     for plugin, call in attempt.table.permits:
-        try:
-            answer = call(attempt.state, attempt.pod, node)
-        except Exception as cause:
-            raise PluginError.raised(plugin, "permit", cause) from cause
+        answer = ask(plugin, "permit", call, attempt.state, attempt.pod, node)
         if isinstance(answer, Wait):
             waits[plugin] = min(answer.timeout, MAX_WAIT)
         elif answer is None or answer.code is Code.SUCCESS:
@@ -64,32 +61,15 @@ def pre_binds_with_work(attempt: Attempt, node: str) -> Calls[OnNode]:
     found = []
     for plugin, call in table.pre_binds:
         flight = table.pre_flights.get(plugin)
-        if flight is None or _has_work(attempt, node, plugin, flight):
+        if flight is None or _succeeds(attempt, node, plugin, "pre_bind_pre_flight", flight):
             found.append((plugin, call))
     return tuple(found)
-
-
-def _has_work(attempt: Attempt, node: str, plugin: str, flight: OnNode) -> bool:
-    try:
-        status = flight(attempt.state, attempt.pod, node)
-    except Exception as cause:
-        raise PluginError.raised(plugin, "pre_bind_pre_flight", cause) from cause
-    if status is None or status.code is Code.SUCCESS:
-        return True
-    if status.code is not Code.SKIP:
-        raise PluginError.answered(plugin, "pre_bind_pre_flight", status)
-    return False
 
 
 def run_pre_binds(attempt: Attempt, node: str, calls: Calls[OnNode]) -> None:
     """Run PreBind hooks; raises PluginError where one does not succeed."""
     for plugin, call in calls:
-        try:
-            status = call(attempt.state, attempt.pod, node)
-        except Exception as cause:
-            raise PluginError.raised(plugin, "pre_bind", cause) from cause
-        if status is not None and status.code not in (Code.SUCCESS, Code.SKIP):
-            raise PluginError.answered(plugin, "pre_bind", status)
+        _succeeds(attempt, node, plugin, "pre_bind", call)
 
 
 def run_binds(attempt: Attempt, node: str) -> Status | None:
@@ -98,14 +78,8 @@ def run_binds(attempt: Attempt, node: str) -> Status | None:
     The first that does not answer SKIP ends the phase. Returns an error status where all answer SKIP.
     """
     for plugin, call in attempt.table.binds:
-        try:
-            status = call(attempt.state, attempt.pod, node)
-        except Exception as cause:
-            raise PluginError.raised(plugin, "bind", cause) from cause
-        if status is None or status.code is Code.SUCCESS:
+        if _succeeds(attempt, node, plugin, "bind", call):
             return None
-        if status.code is not Code.SKIP:
-            raise PluginError.answered(plugin, "bind", status)
     return Status(Code.ERROR, (NOT_BOUND,))
 
 
@@ -114,7 +88,21 @@ def run_post_binds(attempt: Attempt, node: str) -> list[PluginError]:
     faults: list[PluginError] = []
     for plugin, call in attempt.table.post_binds:
         try:
-            call(attempt.state, attempt.pod, node)
-        except Exception as cause:  # noqa: BLE001 - a plugin may raise anything, the pod is bound
-            faults.append(PluginError.raised(plugin, "post_bind", cause))
+            ask(plugin, "post_bind", call, attempt.state, attempt.pod, node)
+        except PluginError as error:
+            faults.append(error)
     return faults
+
+
+def _succeeds(attempt: Attempt, node: str, plugin: str, point: str, call: OnNode) -> bool:
+    """Call a hook; return False where it answers SKIP. Raises PluginError where it fails."""
+    try:
+        status = call(attempt.state, attempt.pod, node)
+    except Exception as cause:
+        # As `ask`: the hot path.
+        raise PluginError.raised(plugin, point, cause) from cause
+    if status is None or status.code is Code.SUCCESS:
+        return True
+    if status.code is not Code.SKIP:
+        raise PluginError.answered(plugin, point, status)
+    return False

@@ -9,7 +9,7 @@ These values, and all others made on the hot path, are structs: a frozen datacla
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,6 +40,9 @@ class Outcome(StrEnum):
     BINDING = "binding"
     ERROR = "error"
     SKIPPED = "skipped"
+
+
+_WITH_NODE: Final = frozenset((Outcome.PLACED, Outcome.WAITING, Outcome.BINDING))
 
 
 class TieBreak(StrEnum):
@@ -165,6 +168,15 @@ class Decision(Struct, frozen=True):
     rules: str = ""
     snapshot: int = 0
     verdicts: tuple[NodeVerdict, ...] = ()
+
+    @property
+    def given_node(self) -> str:
+        """The node that the pod gets, "" for none."""
+        return self.node if self.outcome in _WITH_NODE else ""
+
+    def verdict_of(self, node: str) -> NodeVerdict | None:
+        """Return the result for a node; None if it has none."""
+        return next((verdict for verdict in self.verdicts if verdict.node == node), None)
 
     def with_fields(self, **fields: Any) -> Decision:
         """Return a copy of this decision with other values in some fields."""

@@ -33,6 +33,7 @@ def refusal_of(table: HookTable, pod: PodInfo) -> Status | None:
         try:
             status = call(pod)
         except Exception as cause:
+            # As `ask`: the hot path.
             raise PluginError.raised(plugin, "pre_enqueue", cause) from cause
         if status is not None and status.code is not Code.SUCCESS:
             return status.by(plugin)

@@ -21,7 +21,7 @@ from kdsl.cluster.snapshot.snapshot import NodesWithPods, Snapshot
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.visited import ALL_PASS, ends_of, joined, merged, numbered_alike
 from kdsl.hooks.adapter import Filter
-from kdsl.hooks.errors import PluginError
+from kdsl.hooks.errors import PluginError, ask
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.joined import JoinedPredicates, failed_together
 from kdsl.hooks.state import CycleState
@@ -286,10 +286,7 @@ def account_for(
     for plugin, call in calls:
         if plugin in state.skipped_filters:
             continue
-        try:
-            status = call(state, pod, other, node)
-        except Exception as cause:
-            raise PluginError.raised(plugin, point, cause) from cause
+        status = ask(plugin, point, call, state, pod, other, node)
         if status is not None and status.code is not Code.SUCCESS:
             raise PluginError.answered(plugin, point, status)
 

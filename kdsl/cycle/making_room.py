@@ -17,7 +17,7 @@ from kdsl.cycle.preemption.budgets import DisruptionBudgets
 from kdsl.cycle.preemption.preempt import Preemption
 from kdsl.cycle.record import AttemptRecord
 from kdsl.cycle.search import rivals_by_row
-from kdsl.hooks.errors import PluginError
+from kdsl.hooks.errors import ask
 from kdsl.hooks.specs import Nominated
 from kdsl.hooks.table import Calls
 
@@ -75,11 +75,8 @@ class RoomMaker:
             self.nominator.clear(pod)
             return
         if hooks is not None:
-            try:
-                weaker = [each for each in self.nominator.pods_of(node) if each.priority < pod.priority]
-                others = hooks.find_victims(pod, weaker)
-            except Exception as cause:
-                raise PluginError.raised(hooks.plugin, "find_victims", cause) from cause
+            weaker = [each for each in self.nominator.pods_of(node) if each.priority < pod.priority]
+            others = ask(hooks.plugin, "find_victims", hooks.find_victims, pod, weaker)
             evicts = any(self._stays(victim) for victim in nominated.victims)
             for other in others:
                 self.nominator.clear(other)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kdsl.base.extremes import are_within
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
-from kdsl.hooks.errors import PluginError
+from kdsl.hooks.errors import PluginError, ask
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.joined import JoinedScores, failed_together
 from kdsl.hooks.status import Code
@@ -154,10 +154,7 @@ def _sum(columns: Iterable[ScoreColumn], length: int) -> NDArray[np.int64]:
 
 def _run_pre_scores(attempt: Attempt, nodes: NodeSet, calls: Calls[PreScore]) -> None:
     for plugin, call in calls:
-        try:
-            status = call(attempt.state, attempt.pod, nodes)
-        except Exception as cause:
-            raise PluginError.raised(plugin, "pre_score", cause) from cause
+        status = ask(plugin, "pre_score", call, attempt.state, attempt.pod, nodes)
         if status is None:
             continue
         match status.code:

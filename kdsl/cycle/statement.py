@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.ports import ClusterSource
-from kdsl.hooks.errors import PluginError
+from kdsl.hooks.errors import PluginError, ask
 from kdsl.hooks.status import Code, Status
 
 _OVER: Final = "the statement is over"
@@ -65,10 +65,7 @@ class Statement(Struct, eq=False):
             raise RuntimeError(_OVER)
         self._undo.append(lambda: self._unreserve(attempt, node))
         for plugin, call in attempt.table.reserves:
-            try:
-                status = call(attempt.state, attempt.pod, node)
-            except Exception as cause:
-                raise PluginError.raised(plugin, "reserve", cause) from cause
+            status = ask(plugin, "reserve", call, attempt.state, attempt.pod, node)
             if status is None or status.code is Code.SUCCESS:
                 continue
             if status.code.is_rejection:
@@ -84,6 +81,6 @@ class Statement(Struct, eq=False):
     def _unreserve(self, attempt: Attempt, node: str) -> None:
         for plugin, call in attempt.table.unreserves:
             try:
-                call(attempt.state, attempt.pod, node)
-            except Exception as cause:  # noqa: BLE001 - the other plugins must be undone all the same
-                self.faults.append(PluginError.raised(plugin, "unreserve", cause))
+                ask(plugin, "unreserve", call, attempt.state, attempt.pod, node)
+            except PluginError as error:  # the other plugins must be undone all the same
+                self.faults.append(error)

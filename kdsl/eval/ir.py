@@ -125,6 +125,15 @@ def is_test(expr: TypedExpr) -> bool:
     return expr.test if isinstance(expr, KeyOf) else isinstance(expr, CallOf) and expr.overload == "in_map"
 
 
+def fields_of(expr: TypedExpr, slot: int) -> list[FieldOf | HasField] | None:
+    """Return the fields that an expression reads of a variable, or tests; None for any other use of it."""
+    parts = tuple(walk(expr))
+    used = sum([isinstance(part, Var) and part.slot == slot for part in parts])
+    fields = [part for part in parts if isinstance(part, FieldOf | HasField)]
+    read = [each for each in fields if isinstance(each.operand, Var) and each.operand.slot == slot]
+    return read if len(read) == used else None
+
+
 def shape(expr: object, places: dict[int, int]) -> Hashable:
     """Return a key that is equal for expressions that differ only in place and in the slots of their
     variables; `places` numbers the slots in order of occurrence.

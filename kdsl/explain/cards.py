@@ -212,7 +212,7 @@ class CardExplainer:
 
     def order_of(self, kind: str) -> str:
         """Return the text of the keys of `order by` that do not depend on the policy of the pod."""
-        keys = [key for key in self._checked[kind].order.keys if not _reads_policy(key.value)]
+        keys = [key for key in self._checked[kind].order.steps if not _reads_policy(key.value)]
         return ", ".join(
             " ".join(key.value.span.text.split()) + (" desc" if key.descending else "") for key in keys
         )
@@ -229,7 +229,7 @@ class CardExplainer:
         """Return the tests of a kind's `require`s about nodes as a whole."""
         if kind not in self._gates:
             device = self._checked[kind]
-            self._gates[kind] = _Tests(device, device.gates.scope, device.gates.tests, self._functions)
+            self._gates[kind] = _Tests(device, device.gates.scope, device.gates.steps, self._functions)
         return self._gates[kind]
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from kdsl.cluster.devices.codec import decode
-from kdsl.cycle.decision import Decision, Outcome
+from kdsl.cycle.decision import Decision
 from kdsl.explain.moves import Cause
 
 Cards = Mapping[str, str]
@@ -113,12 +113,6 @@ class Replayed:
     counts: Counts
     faults: tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]] = ((), ())
     notes: tuple[str, ...] = ()
-
-
-def node_of(decision: Decision) -> str:
-    """Return the node that a decision gives its pod, "" for none."""
-    has_node = decision.outcome in (Outcome.PLACED, Outcome.BINDING, Outcome.WAITING)
-    return decision.node if has_node else ""
 
 
 def room_of(decision: Decision) -> Room:

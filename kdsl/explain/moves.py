@@ -207,8 +207,9 @@ def cause_of(before: str, after: str, was: Decision | None, is_: Decision | None
     `was` and `is_` are full decisions. One without verdicts contributes its message, and an old one a
     rejection of all other nodes.
     """
-    now_before, now_after = _verdict(is_, before), _verdict(is_, after)
-    old_before, old_after = _verdict(was, before), _verdict(was, after)
+    (old_before, old_after), (now_before, now_after) = (
+        [None if each is None else each.verdict_of(node) for node in (before, after)] for each in (was, is_)
+    )
     for kind, verdict in ((CauseKind.REJECTS, now_before), (CauseKind.ACCEPTS, old_after)):
         if verdict is not None and verdict.status is not None:
             status = verdict.status
@@ -237,11 +238,6 @@ def _only_rejection(decision: Decision) -> Rejection | None:
     (rejection,) = decision.rejections
     others = decision.nodes - bool(decision.node)
     return rejection if 0 < others == rejection.nodes else None
-
-
-def _verdict(decision: Decision | None, node: str) -> NodeVerdict | None:
-    verdicts = () if decision is None else decision.verdicts
-    return next((verdict for verdict in verdicts if verdict.node == node), None)
 
 
 def _gaps(before: NodeVerdict | None, after: NodeVerdict | None) -> Mapping[str, int] | None:

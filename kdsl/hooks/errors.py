@@ -4,10 +4,16 @@ point.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar, TypeVarTuple
+
 from kdsl.base.containment import contain, describe, origin_of
 from kdsl.base.errors import KdslError
 from kdsl.hooks.faults import Fault, lines_of
 from kdsl.hooks.status import Code, Status
+
+A = TypeVarTuple("A")
+R = TypeVar("R")
 
 # kube-scheduler's wording for each extension point (`{plugin}` is quoted as Go quotes it).
 _TEXTS = {
@@ -85,3 +91,11 @@ class PluginError(KdslError):
     def status(self) -> Status:
         """Return the error as a status with the plugin's name."""
         return Status(Code.ERROR, (str(self),), self.plugin, faults=(self.fault,))
+
+
+def ask(plugin: str, point: str, hook: Callable[[*A], R], *given: *A) -> R:
+    """Call a hook; raises PluginError where it raises."""
+    try:
+        return hook(*given)
+    except Exception as cause:
+        raise PluginError.raised(plugin, point, cause) from cause

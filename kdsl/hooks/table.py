@@ -203,13 +203,12 @@ def _names_of(joined: JoinedPredicates | JoinedScores | None) -> frozenset[str]:
     return frozenset() if joined is None else joined.names
 
 
-def _evictable(preemption: Registration) -> Evictable:
-    signature = preemption.hook("hint_signature") if "hint_signature" in preemption.hooks else None
-    return Evictable(preemption.hook("find_victims"), signature)
-
-
-def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
+def freeze(
+    manager: PluginManager, order: ProfileOrder, evictable: Evictable | None = None
+) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
     """Freeze the hooks of a profile; without a table where a diagnostic is an error.
+
+    `evictable` finds the pods that the preemption may evict; by default its hook `find_victims` does.
 
     Codes: `NOT_ACTIVE`, `NO_SUCH_PLACE`, `TOTAL_WEIGHT`, `DECLARATION`, and the warning `NO_PLACE`.
     """
@@ -259,7 +258,7 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
         check_all=order.check_all,
         backoff=backoff,
         wakes=wakes,
-        room_wakes=room_wakes(wakes, _evictable(preemption)) if preemption else {},
+        room_wakes=room_wakes(wakes, evictable or _evictable(preemption)) if preemption else {},
         only_for={entry.name: entry.only_for for entry in everyone if entry.only_for},
     )
     return table, found
@@ -267,6 +266,11 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
 
 def _calls(entries: Iterable[Registration], point: str) -> Calls[Any]:
     return tuple((entry.name, entry.hook(point)) for entry in entries if point in entry.hooks)
+
+
+def _evictable(preemption: Registration) -> Evictable:
+    signature = preemption.hook("hint_signature") if "hint_signature" in preemption.hooks else None
+    return Evictable(preemption.hook("find_victims"), signature)
 
 
 def _preemption(entry: Registration) -> PreemptionHooks:

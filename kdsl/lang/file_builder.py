@@ -1,25 +1,111 @@
-"""Turns lark's tree of a file into the syntax tree. One method per rule of the grammar."""
+"""Turns lark's tree of a file into the syntax tree.
+
+Most statements have the parts of the text in their order: tables have their classes, by rule of the grammar.
+Each other rule has a method.
+"""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
 
 from lark import Token, v_args
 from lark.tree import Meta
 
 from kdsl.base.span import Source, Span
-from kdsl.lang import expression_tree, profile_tree, tree
+from kdsl.lang import device_tree, expression_tree, profile_tree, tree
 from kdsl.lang.choices import ErrorAction, Normalization, RejectionCode, RuleKind
 from kdsl.lang.comments import Comments
-from kdsl.lang.device_builder import Block, DeviceBuilder
+from kdsl.lang.expression_builder import ExpressionBuilder
 from kdsl.lang.literals import INT64_MAX, read_integer
 from kdsl.lang.templates import ParseText, cut_template, read_parts
 
 S = TypeVar("S", bound=tree.Statement)
 
 
+@dataclass(frozen=True, slots=True)
+class Block(Generic[S]):
+    """The content of two braces: statements, and the comments after the last one."""
+
+    statements: tuple[S, ...]
+    dangling: tuple[tree.Comment, ...]
+
+
+Make = Callable[..., expression_tree.Node]
+PLAIN: Final[Mapping[str, Make]] = {
+    "import_line": tree.Import,
+    "fn_param": tree.FnParam,
+    "applies_when": tree.AppliesWhen,
+    "ignore_when": tree.IgnoreWhen,
+    "let": tree.Let,
+    "require": tree.Require,
+    "narrow": tree.Narrow,
+    "value": tree.Value,
+    "admit_when": tree.AdmitWhen,
+    "backoff": tree.Backoff,
+    "eligible_when": tree.EligibleWhen,
+    "victim_when": tree.VictimWhen,
+    "candidates": tree.Candidates,
+    "kind": device_tree.DeviceKind,
+    "record": device_tree.Record,
+    "resource": device_tree.Resource,
+    "replace_param": device_tree.ReplaceParam,
+    "assign": device_tree.Assign,
+    "change": device_tree.AdmissionChange,
+    "together": device_tree.Together,
+    "annotate": device_tree.Annotate,
+    "scheduler": profile_tree.SchedulerName,
+    "sample": profile_tree.SampleSize,
+    "use_queue": profile_tree.UseQueue,
+    "use_preemption": profile_tree.UsePreemption,
+    "disable_predicate": partial(profile_tree.Disable, RuleKind.PREDICATE),
+    "disable_score": partial(profile_tree.Disable, RuleKind.SCORE),
+    "disable_preemption": partial(profile_tree.Disable, RuleKind.PREEMPTION),
+    "owns": profile_tree.Owns,
+    "files": profile_tree.Files,
+    "contact": profile_tree.Contact,
+}
+"""Statements of the parts of the text."""
+LISTS: Final[Mapping[str, Make]] = {
+    "order_by": tree.OrderBy,
+    "choose_by": tree.ChooseBy,
+    "predicates": profile_tree.PredicateList,
+    "use_devices": profile_tree.UseDevices,
+    "may": profile_tree.May,
+}
+"""Statements that are one list."""
+WEIGHTED: Final[Mapping[str, Make]] = {
+    "weighted_score": profile_tree.WeightedScore,
+    "reweight": profile_tree.Reweight,
+    "add_score": profile_tree.AddScore,
+}
+"""Statements of a name and a weight."""
+BLOCKS: Final[Mapping[str, Make]] = {
+    "inventory": device_tree.Inventory,
+    "request": device_tree.Request,
+    "quota": device_tree.QuotaFields,
+    "lock": device_tree.LockFields,
+    "handshake": device_tree.HandshakeFields,
+    "charge": device_tree.Charge,
+    "admit": device_tree.Admit,
+    "fit": device_tree.Fit,
+    "scores": profile_tree.ScoreList,
+    "tighten": profile_tree.Tighten,
+}
+"""Statements that end with a block."""
+DECLARED: Final[Mapping[str, Make]] = {
+    "score": tree.Score,
+    "queue": tree.Queue,
+    "preemption": tree.Preemption,
+    "team": tree.Team,
+}
+"""Declarations of a name and a block."""
+
+
 @v_args(inline=True, meta=True)
-class FileBuilder(DeviceBuilder):
+class FileBuilder(ExpressionBuilder):
     """Builds a file. Collects diagnostics; a statement with an error is built all the same."""
 
     def __init__(self, source: Source, comments: Comments, parse_hole: ParseText) -> None:
@@ -27,6 +113,23 @@ class FileBuilder(DeviceBuilder):
         self._source = source
         self._comments = comments
         self._parse_hole = parse_hole
+
+    def __default__(self, data: str, children: Sequence[Any], meta: Meta) -> expression_tree.Node:
+        """Build a node that is in one of the tables. Words between the parts are none."""
+        span = self._span(meta)
+        if data in LISTS:
+            return LISTS[data](tuple(children), span=span)
+        if data in WEIGHTED:
+            name, weight = children
+            number = tree.Number(self._number(weight), span=self._span(weight))
+            return WEIGHTED[data](name, number, span=span)
+        parts = [each for each in children if not isinstance(each, Token)]
+        if data in PLAIN:
+            return PLAIN[data](*parts, span=span)
+        *parts, block = parts
+        if data in DECLARED:
+            return DECLARED[data](block.statements, name=parts[0], dangling=block.dangling, span=span)
+        return BLOCKS[data](*parts, block.statements, dangling=block.dangling, span=span)
 
     # ---- files and declarations ----------------------------------------------------------------------------
 
@@ -59,9 +162,6 @@ class FileBuilder(DeviceBuilder):
     def package(self, meta: Meta, name: tree.Name) -> tree.Name:
         return name
 
-    def import_line(self, meta: Meta, package: tree.Name, alias: tree.Name | None) -> tree.Import:
-        return tree.Import(package, alias, span=self._span(meta))
-
     def fn(
         self,
         meta: Meta,
@@ -75,9 +175,6 @@ class FileBuilder(DeviceBuilder):
 
     def fn_params(self, meta: Meta, *params: tree.FnParam) -> tuple[tree.FnParam, ...]:
         return params
-
-    def fn_param(self, meta: Meta, name: tree.Name, type_name: tree.TypeName) -> tree.FnParam:
-        return tree.FnParam(name, type_name, span=self._span(meta))
 
     def type(self, meta: Meta, name: Token, *args: tree.TypeName | None) -> tree.TypeName:
         return tree.TypeName(str(name), tuple(arg for arg in args if arg is not None), span=self._span(meta))
@@ -103,17 +200,6 @@ class FileBuilder(DeviceBuilder):
             span=self._span(meta),
         )
 
-    def score(self, meta: Meta, name: tree.Name, block: Block[tree.ScoreStatement]) -> tree.Score:
-        return tree.Score(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
-
-    def queue(self, meta: Meta, name: tree.Name, block: Block[tree.QueueStatement]) -> tree.Queue:
-        return tree.Queue(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
-
-    def preemption(
-        self, meta: Meta, name: tree.Name, block: Block[tree.PreemptionStatement]
-    ) -> tree.Preemption:
-        return tree.Preemption(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
-
     def profile(
         self,
         meta: Meta,
@@ -124,8 +210,15 @@ class FileBuilder(DeviceBuilder):
         span = self._span(meta)
         return tree.Profile(extends, block.statements, name=name, dangling=block.dangling, span=span)
 
-    def team(self, meta: Meta, name: tree.Name, block: Block[profile_tree.TeamStatement]) -> tree.Team:
-        return tree.Team(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
+    def device(
+        self,
+        meta: Meta,
+        name: tree.Name,
+        extends: tree.Name | None,
+        block: Block[device_tree.DeviceStatement],
+    ) -> tree.Device:
+        span = self._span(meta)
+        return tree.Device(block.statements, extends, name=name, dangling=block.dangling, span=span)
 
     # ---- pieces --------------------------------------------------------------------------------------------
 
@@ -162,29 +255,6 @@ class FileBuilder(DeviceBuilder):
 
     # ---- statements of rules -------------------------------------------------------------------------------
 
-    def applies_when(self, meta: Meta, condition: expression_tree.Expr) -> tree.AppliesWhen:
-        return tree.AppliesWhen(condition, span=self._span(meta))
-
-    def ignore_when(self, meta: Meta, condition: expression_tree.Expr) -> tree.IgnoreWhen:
-        return tree.IgnoreWhen(condition, span=self._span(meta))
-
-    def let(self, meta: Meta, name: tree.Name, value: expression_tree.Expr) -> tree.Let:
-        return tree.Let(name, value, span=self._span(meta))
-
-    def require(
-        self,
-        meta: Meta,
-        condition: expression_tree.Expr,
-        code: RejectionCode | None,
-        reason: tree.Template,
-    ) -> tree.Require:
-        return tree.Require(condition, code, reason, span=self._span(meta))
-
-    def narrow(
-        self, meta: Meta, names: expression_tree.Expr, code: RejectionCode | None, reason: tree.Template
-    ) -> tree.Narrow:
-        return tree.Narrow(names, code, reason, span=self._span(meta))
-
     def for_each(
         self,
         meta: Meta,
@@ -205,102 +275,39 @@ class FileBuilder(DeviceBuilder):
     def on_error(self, meta: Meta, action: Token, reason: tree.Template | None = None) -> tree.OnError:
         return tree.OnError(ErrorAction(str(action)), reason, span=self._span(meta))
 
-    def value(self, meta: Meta, value: expression_tree.Expr) -> tree.Value:
-        return tree.Value(value, span=self._span(meta))
-
     def normalize(self, meta: Meta, how: Token | expression_tree.Expr) -> tree.Normalize:
         if isinstance(how, Token):
             return tree.Normalize(Normalization(str(how)), None, span=self._span(meta))
         return tree.Normalize(Normalization.BY, how, span=self._span(meta))
 
+    def choose(
+        self,
+        meta: Meta,
+        name: tree.Name,
+        where: expression_tree.Expr | None,
+        reason: tree.Template | None,
+        block: Block[device_tree.FieldStatement] | None,
+    ) -> device_tree.Choose:
+        body, dangling = (block.statements, block.dangling) if block else ((), ())
+        span = self._span(meta)
+        return device_tree.Choose(name, body, where, reason, dangling=dangling, span=span)
+
     # ---- statements of queues, preemptions and devices -----------------------------------------------------
-
-    def admit_when(
-        self, meta: Meta, condition: expression_tree.Expr, reason: tree.Template
-    ) -> tree.AdmitWhen:
-        return tree.AdmitWhen(condition, reason, span=self._span(meta))
-
-    def order_by(self, meta: Meta, *keys: tree.SortKey) -> tree.OrderBy:
-        return tree.OrderBy(keys, span=self._span(meta))
 
     def sort_key(self, meta: Meta, value: expression_tree.Expr, direction: Token | None) -> tree.SortKey:
         descending = direction is not None and direction.type == "DESC"
         return tree.SortKey(value, descending, span=self._span(meta))
 
-    def backoff(
-        self, meta: Meta, initial: expression_tree.Expr, maximum: expression_tree.Expr
-    ) -> tree.Backoff:
-        return tree.Backoff(initial, maximum, span=self._span(meta))
-
-    def eligible_when(
-        self, meta: Meta, condition: expression_tree.Expr, reason: tree.Template
-    ) -> tree.EligibleWhen:
-        return tree.EligibleWhen(condition, reason, span=self._span(meta))
-
-    def victim_when(self, meta: Meta, condition: expression_tree.Expr) -> tree.VictimWhen:
-        return tree.VictimWhen(condition, span=self._span(meta))
-
-    def candidates(self, meta: Meta, count: expression_tree.Expr) -> tree.Candidates:
-        return tree.Candidates(count, span=self._span(meta))
-
-    def choose_by(self, meta: Meta, *keys: tree.SortKey) -> tree.ChooseBy:
-        return tree.ChooseBy(keys, span=self._span(meta))
-
     # ---- statements of profiles and teams ------------------------------------------------------------------
-
-    def scheduler(self, meta: Meta, name: expression_tree.Literal) -> profile_tree.SchedulerName:
-        return profile_tree.SchedulerName(name, span=self._span(meta))
 
     def check(self, meta: Meta, which: Token) -> profile_tree.CheckPredicates:
         return profile_tree.CheckPredicates(which.type == "ALL", span=self._span(meta))
-
-    def sample(self, meta: Meta, count: expression_tree.Expr) -> profile_tree.SampleSize:
-        return profile_tree.SampleSize(count, span=self._span(meta))
-
-    def predicates(self, meta: Meta, *names: tree.Name) -> profile_tree.PredicateList:
-        return profile_tree.PredicateList(names, span=self._span(meta))
-
-    def scores(self, meta: Meta, block: Block[profile_tree.WeightedScore]) -> profile_tree.ScoreList:
-        return profile_tree.ScoreList(block.statements, dangling=block.dangling, span=self._span(meta))
-
-    def weighted_score(self, meta: Meta, name: tree.Name, weight: Token) -> profile_tree.WeightedScore:
-        return profile_tree.WeightedScore(name, self._weight(weight), span=self._span(meta))
-
-    def use_queue(self, meta: Meta, name: tree.Name) -> profile_tree.UseQueue:
-        return profile_tree.UseQueue(name, span=self._span(meta))
-
-    def use_preemption(self, meta: Meta, name: tree.Name) -> profile_tree.UsePreemption:
-        return profile_tree.UsePreemption(name, span=self._span(meta))
-
-    def use_devices(self, meta: Meta, *names: tree.Name) -> profile_tree.UseDevices:
-        return profile_tree.UseDevices(names, span=self._span(meta))
-
-    def tighten(self, meta: Meta, name: tree.Name, block: Block[tree.RuleStatement]) -> profile_tree.Tighten:
-        return profile_tree.Tighten(name, block.statements, dangling=block.dangling, span=self._span(meta))
-
-    def reweight(self, meta: Meta, name: tree.Name, weight: Token) -> profile_tree.Reweight:
-        return profile_tree.Reweight(name, self._weight(weight), span=self._span(meta))
-
-    def disable_predicate(self, meta: Meta, name: tree.Name) -> profile_tree.Disable:
-        return profile_tree.Disable(RuleKind.PREDICATE, name, span=self._span(meta))
-
-    def disable_score(self, meta: Meta, name: tree.Name) -> profile_tree.Disable:
-        return profile_tree.Disable(RuleKind.SCORE, name, span=self._span(meta))
-
-    def disable_preemption(self, meta: Meta, name: tree.Name) -> profile_tree.Disable:
-        return profile_tree.Disable(RuleKind.PREEMPTION, name, span=self._span(meta))
 
     def add_predicate(
         self, meta: Meta, name: tree.Name, placing: Token | None, anchor: tree.Name | None
     ) -> profile_tree.AddPredicate:
         where = None if placing is None else profile_tree.Placing(str(placing))
         return profile_tree.AddPredicate(name, where, anchor, span=self._span(meta))
-
-    def add_score(self, meta: Meta, name: tree.Name, weight: Token) -> profile_tree.AddScore:
-        return profile_tree.AddScore(name, self._weight(weight), span=self._span(meta))
-
-    def _weight(self, token: Token) -> tree.Number:
-        return tree.Number(self._number(token), span=self._span(token))
 
     def set_param(self, meta: Meta, *parts: Token | expression_tree.Expr) -> profile_tree.SetParam:
         *words, value = parts
@@ -310,20 +317,8 @@ class FileBuilder(DeviceBuilder):
         param = tree.Name(str(names[-1]), span=self._span(names[-1]))
         return profile_tree.SetParam(rule, param, value, span=self._span(meta))
 
-    def owns(self, meta: Meta, condition: expression_tree.Expr) -> profile_tree.Owns:
-        return profile_tree.Owns(condition, span=self._span(meta))
-
-    def files(self, meta: Meta, pattern: expression_tree.Literal) -> profile_tree.Files:
-        return profile_tree.Files(pattern, span=self._span(meta))
-
-    def contact(self, meta: Meta, address: expression_tree.Literal) -> profile_tree.Contact:
-        return profile_tree.Contact(address, span=self._span(meta))
-
     def priority(self, meta: Meta, value: Token) -> profile_tree.Priority:
         return profile_tree.Priority(self._number(value), span=self._span(meta))
-
-    def may(self, meta: Meta, *grants: profile_tree.Grant) -> profile_tree.May:
-        return profile_tree.May(grants, span=self._span(meta))
 
     def grant(self, meta: Meta, *words: Token) -> profile_tree.Grant:
         right = " ".join(str(word) for word in words if word.type.startswith("_") and word.type != "_TO")

@@ -90,12 +90,12 @@ def difference(ours: Decision, theirs: str) -> Difference:
 
     An empty `theirs` is a pod that it leaves pending.
     """
-    node = ours.node if ours.outcome in _PLACING else ""
+    node = ours.given_node
     if node == theirs:
         return Difference(ours.pod, DifferenceCause.EQUAL, node, theirs)
     if not theirs:
         return Difference(ours.pod, DifferenceCause.OURS_ONLY, node, theirs)
-    verdict = _verdict(ours, theirs)
+    verdict = ours.verdict_of(theirs)
     if verdict is None:
         return _without_verdict(ours, node, theirs)
     if verdict.status is not None:
@@ -109,9 +109,6 @@ def difference(ours: Decision, theirs: str) -> Difference:
     if not verdict.feasible:
         return Difference(ours.pod, DifferenceCause.UNVISITED, node, theirs)
     return _by_score(ours, node, verdict)
-
-
-_PLACING: Final = frozenset(("placed", "waiting", "binding"))
 
 
 def _without_verdict(ours: Decision, node: str, theirs: str) -> Difference:
@@ -128,7 +125,7 @@ def _without_verdict(ours: Decision, node: str, theirs: str) -> Difference:
 
 
 def _by_score(ours: Decision, node: str, verdict: NodeVerdict) -> Difference:
-    own = _verdict(ours, node)
+    own = ours.verdict_of(node)
     gaps = _gaps(own.scores if own is not None else (), verdict.scores)
     total = sum(gap.points for gap in gaps)
     if total == 0:
@@ -143,10 +140,6 @@ def _gaps(ours: tuple[ScoreCell, ...], theirs: tuple[ScoreCell, ...]) -> tuple[S
     gaps = (ScoreGap(cell.plugin, cell.weight, cell.weighted - other.get(cell.plugin, 0)) for cell in ours)
     found = sorted((gap for gap in gaps if gap.points), key=lambda gap: (-abs(gap.points), gap.rule))
     return tuple(found[:MOST_SCORES])
-
-
-def _verdict(decision: Decision, node: str) -> NodeVerdict | None:
-    return next((verdict for verdict in decision.verdicts if verdict.node == node), None)
 
 
 def _gap(gap: ScoreGap) -> str:

@@ -53,10 +53,8 @@ class Mirror:
 
         An unchanged object causes no change.
         """
-        try:
-            identity = self._decoder.identify(raw)
-        except MalformedError as error:
-            self._report(str(error))
+        identity = self._identified(raw)
+        if identity is None:
             return "", []
         before = self._known.get(identity.key)
         if before is not None and before.uid == identity.uid and before.version == identity.version:
@@ -72,10 +70,8 @@ class Mirror:
 
     def drop(self, raw: Raw | bytes) -> tuple[str, list[ObjectChange]]:
         """Remove a deleted object; return its last version and the changes, as `put` does."""
-        try:
-            identity = self._decoder.identify(raw)
-        except MalformedError as error:
-            self._report(str(error))
+        identity = self._identified(raw)
+        if identity is None:
             return "", []
         before = self._known.get(identity.key)
         # The deleted object was unknown, or a new one of its name is known: nothing changes.
@@ -87,6 +83,14 @@ class Mirror:
     def replacement(self) -> Replacement:
         """Begin to collect a complete list; nothing changes until it is finished."""
         return Replacement(self)
+
+    def _identified(self, raw: Raw | bytes) -> Identity | None:
+        """Return the identity of an object; None, and a report, if it cannot be read."""
+        try:
+            return self._decoder.identify(raw)
+        except MalformedError as error:
+            self._report(str(error))
+            return None
 
     def _read(self, raw: Raw | bytes, identity: Identity) -> Known | None:
         try:
@@ -117,10 +121,8 @@ class Replacement:
     def add(self, raw: Raw | bytes) -> None:
         """Add an object of the list."""
         mirror = self._mirror
-        try:
-            identity = mirror._decoder.identify(raw)
-        except MalformedError as error:
-            mirror._report(str(error))
+        identity = mirror._identified(raw)
+        if identity is None:
             return
         before = mirror._known.get(identity.key)
         is_same = before is not None and before.uid == identity.uid
@@ -136,12 +138,9 @@ class Replacement:
 
     def remove(self, raw: Raw | bytes) -> None:
         """Remove an object that was deleted while the list was received."""
-        try:
-            identity = self._mirror._decoder.identify(raw)
-        except MalformedError as error:
-            self._mirror._report(str(error))
-            return
-        self._objects.pop(identity.key, None)
+        identity = self._mirror._identified(raw)
+        if identity is not None:
+            self._objects.pop(identity.key, None)
 
     def finish(self) -> list[ObjectChange]:
         """Replace the mirror's objects; return the changes, deletions first."""

@@ -11,7 +11,7 @@ import yaml
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
+from kdsl.cycle.decision import Decision, Outcome
 from kdsl.eval.scalar.compiler import Probe
 from kdsl.explain.patience import Patience
 from kdsl.hooks.status import Status
@@ -230,12 +230,9 @@ class _Comparison:
         yield from differs("pending", expect.get("pending"), not is_placed, self._outcome())
         yield from differs("message", expect.get("message"), decision.message, self._outcome())
 
-    def _verdict(self, node: str) -> NodeVerdict | None:
-        return next((verdict for verdict in self.decision.verdicts if verdict.node == node), None)
-
     def _status(self, node: str) -> Status | None:
         """Return the status that rejected a node: its own, or the one that rejected the pod everywhere."""
-        verdict = self._verdict(node)
+        verdict = self.decision.verdict_of(node)
         own = verdict.status if verdict is not None else None
         prefilter = self.decision.prefilter.status
         return prefilter if prefilter is not None and (own is None or not own.plugin) else own
@@ -243,7 +240,7 @@ class _Comparison:
     def _rejected(self, node: str, place: PlacedValue) -> Iterator[Mismatch]:
         status, field = self._status(node), f"rejected.{node}"
         if status is None:
-            verdict = self._verdict(node)
+            verdict = self.decision.verdict_of(node)
             actual = "feasible" if verdict is not None and verdict.feasible else "not decided"
             yield Mismatch(field, "rejected", actual, place.span, self._outcome())
             return
@@ -261,7 +258,7 @@ class _Comparison:
         yield from self.cards.refused(node, place.get("cards"))
 
     def _scores(self, node: str, place: PlacedValue) -> Iterator[Mismatch]:
-        verdict = self._verdict(node)
+        verdict = self.decision.verdict_of(node)
         cells = {cell.plugin: cell for cell in verdict.scores} if verdict is not None else {}
         for rule, wanted in place.items():
             field, cell = f"scores.{node}.{rule}", cells.get(rule)

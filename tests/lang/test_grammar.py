@@ -9,6 +9,7 @@ import pytest
 from kdsl.base.disk_cache import DiskCache
 from kdsl.base.record_codec import RecordCodec
 from kdsl.lang import words
+from kdsl.lang.file_builder import BLOCKS, DECLARED, LISTS, PLAIN, WEIGHTED, FileBuilder
 from kdsl.lang.grammar import build_grammar, grammar, grammar_text, load_grammar
 from kdsl.lang.slips import RESERVED
 from lark.exceptions import GrammarError, LexError
@@ -22,6 +23,15 @@ def kept(disk: DiskCache) -> list[Path]:
 
 def test_the_grammar_has_no_conflicts_and_no_collisions() -> None:
     build_grammar(grammar_text(), strict=True)
+
+
+def test_each_rule_has_a_method_or_is_in_one_table() -> None:
+    rules = build_grammar(grammar_text()).rules
+    named = {str(rule.alias or rule.origin.name) for rule in rules if rule.alias or not rule.options.expand1}
+    listed = [name for table in (PLAIN, LISTS, WEIGHTED, BLOCKS, DECLARED) for name in table]
+    built = {name for name in named if not name.startswith("_")}
+    assert built == {name for name in built if hasattr(FileBuilder, name)} | {*listed}
+    assert len(listed) == len({*listed}) and not any(hasattr(FileBuilder, name) for name in listed)
 
 
 @pytest.mark.parametrize(

@@ -155,12 +155,12 @@ def device_cures(device: CheckedDevice, fns: Fns) -> tuple[bool, bool]:
     """
     views = load_views()
     wants_use = reads_pods = False
-    for scope, steps in ((device.gates.scope, device.gates.tests), (device.fit.scope, device.fit.steps)):
-        lets = [step for step in steps if isinstance(step, CheckedLet)]
-        for test in steps:
+    for section in (device.gates, device.fit):
+        lets = [step for step in section.steps if isinstance(step, CheckedLet)]
+        for test in section.steps:
             if not isinstance(test, CheckedTest):
                 continue
-            finder = FactFinder(views, fns, scope, has_parts=True)
+            finder = FactFinder(views, fns, section.scope, has_parts=True)
             finder.all_lets(lets)
             finder.seek(test.condition, Direction.UP)
             for fact, direction in finder.found.items():

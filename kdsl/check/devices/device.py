@@ -13,12 +13,12 @@ from kdsl.check.devices.sections import Sections
 from kdsl.check.expressions.macros import declare_variable
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.devices import (
-    CheckedAnnotations,
+    CheckedAnnotation,
     CheckedChooser,
     CheckedDevice,
     CheckedFields,
-    CheckedGates,
-    CheckedOrder,
+    CheckedSection,
+    CheckedTest,
     CheckedValue,
 )
 from kdsl.check.model.rule_set import CheckedParam, CheckedSortKey, CheckedTemplate
@@ -186,10 +186,9 @@ class _Run:
             return CheckedFields({}, (), {})
         return self._sections.fields(section, statement.body, forms, f"the {section}", statement.span)
 
-    def _gates(self) -> CheckedGates:
+    def _gates(self) -> CheckedSection[CheckedTest]:
         with self._sections.within("gates", self._device.name.span) as scope:
-            tests = tuple(self._sections.test(each) for each in self._all(Require))
-        return CheckedGates(scope, tests)
+            return CheckedSection(scope, tuple(map(self._sections.test, self._all(Require))))
 
     def _choosers(self) -> Iterator[CheckedChooser]:
         statements = self._all(Choose)
@@ -204,12 +203,12 @@ class _Run:
             why = "no `choose` holds for other pods" if statements else "no card would be chosen"
             incomplete(self._block.diagnostics, "device", name.text, name.span, "choose", why)
 
-    def _order(self) -> CheckedOrder:
+    def _order(self) -> CheckedSection[CheckedSortKey]:
         root = self._maybe(OrderBy)
         order, home = self._folded.order or (root, self._folded.root.home)
         with self._block.inside(home), self._sections.within("order", self._device.name.span) as scope:
             keys = tuple(self._sort_key(key.value, key.descending) for key in (order.keys if order else ()))
-        return CheckedOrder(scope, keys)
+        return CheckedSection(scope, keys)
 
     def _sort_key(self, expr: Expr, descending: bool) -> CheckedSortKey:
         value = self._block.expression(expr)
@@ -231,10 +230,9 @@ class _Run:
             self._block.diagnostics.append(Diagnostic(CheckCode.WRONG_TYPE, title, value.span))
         return CheckedValue(scope, value)
 
-    def _annotations(self) -> CheckedAnnotations:
+    def _annotations(self) -> CheckedSection[CheckedAnnotation]:
         with self._sections.within("annotate", self._device.name.span) as scope:
-            entries = tuple(self._sections.annotation(each) for each in self._all(Annotate))
-        return CheckedAnnotations(scope, entries)
+            return CheckedSection(scope, tuple(map(self._sections.annotation, self._all(Annotate))))
 
 
 def _never_asked(span: Span) -> Diagnostic:

@@ -14,14 +14,13 @@ from kdsl.check.expressions.mismatch import listing
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.devices import (
     AdmitStep,
-    CheckedAdmission,
     CheckedAnnotation,
     CheckedChange,
     CheckedChooser,
     CheckedFields,
-    CheckedFit,
     CheckedGate,
     CheckedInventory,
+    CheckedSection,
     CheckedTest,
     CheckedTogether,
     FitStep,
@@ -130,7 +129,7 @@ class Sections:
 
     # ---- statements --------------------------------------------------------------------------------------
 
-    def admit(self, statement: Admit | None, span: Span) -> CheckedAdmission:
+    def admit(self, statement: Admit | None, span: Span) -> CheckedSection[AdmitStep]:
         """Check the admission of a container; the condition of `applies when` holds below it."""
         steps: list[AdmitStep] = []
         with self.within("admit", span) as scope:
@@ -149,7 +148,7 @@ class Sections:
                         steps += [change] if change else []
                         # Facts proven so far hold for the pod before the change.
                         self.block.facts = NO_FACTS
-        return CheckedAdmission(scope, tuple(steps))
+        return CheckedSection(scope, tuple(steps))
 
     def _change(self, change: AdmissionChange) -> CheckedChange | None:
         target, block = change.target, self.block
@@ -181,7 +180,7 @@ class Sections:
         block.facts = facts
         return CheckedChange(target.text, key, value, where, change.span)
 
-    def fit(self, statement: Fit | None, span: Span) -> CheckedFit:
+    def fit(self, statement: Fit | None, span: Span) -> CheckedSection[FitStep]:
         """Check the conditions on a card."""
         steps: list[FitStep] = []
         with self.within("fit", span) as scope:
@@ -194,7 +193,7 @@ class Sections:
                     case Together(by=by, reason=reason):
                         typed = self.block.expression(by)
                         steps.append(CheckedTogether(typed, self.reason(reason), each.span))
-        return CheckedFit(scope, tuple(steps))
+        return CheckedSection(scope, tuple(steps))
 
     def test(self, statement: Require) -> CheckedTest:
         """Check a `require`; its condition holds for the statements after it."""

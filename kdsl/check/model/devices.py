@@ -8,15 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedLet, CheckedParam, CheckedSortKey, CheckedTemplate
 from kdsl.check.model.typed import TypedExpr, Var
 
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSection(Generic[S]):
+    """A section that is a list of steps. `scope` maps the names that the engine fills to their slots."""
+
+    scope: Mapping[str, Var]
+    steps: tuple[S, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedFields:
-    """A block of fields. `scope` maps the names that the engine fills to their slots."""
+    """A block of fields in its `scope`."""
 
     scope: Mapping[str, Var]
     lets: tuple[CheckedLet, ...]
@@ -74,26 +85,6 @@ FitStep = CheckedLet | CheckedTest | CheckedTogether
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedAdmission:
-    scope: Mapping[str, Var]
-    steps: tuple[AdmitStep, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedFit:
-    scope: Mapping[str, Var]
-    steps: tuple[FitStep, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedGates:
-    """The conditions on a node as a whole, before those on its cards."""
-
-    scope: Mapping[str, Var]
-    tests: tuple[CheckedTest, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class CheckedChooser:
     """A named way to choose among cards that fit; the first whose `where` holds is taken.
 
@@ -106,14 +97,6 @@ class CheckedChooser:
     reason: CheckedTemplate
     fields: CheckedFields
     span: Span = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedOrder:
-    """The order in which cards are tried; without keys the last card of the node comes first."""
-
-    scope: Mapping[str, Var]
-    keys: tuple[CheckedSortKey, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +116,6 @@ class CheckedAnnotation:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedAnnotations:
-    scope: Mapping[str, Var]
-    entries: tuple[CheckedAnnotation, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class CheckedDevice:
     """A kind of accelerator, with the devices that it extends folded in.
 
@@ -153,18 +130,18 @@ class CheckedDevice:
     kind: TypedExpr
     record: TypedExpr
     inventory: CheckedInventory
-    admit: CheckedAdmission
+    admit: CheckedSection[AdmitStep]
     request: CheckedFields
     quota: CheckedFields
     lock: CheckedFields
     handshake: CheckedFields
     charge: CheckedFields
-    gates: CheckedGates
-    fit: CheckedFit
+    gates: CheckedSection[CheckedTest]
+    fit: CheckedSection[FitStep]
     choosers: tuple[CheckedChooser, ...]
-    order: CheckedOrder
+    order: CheckedSection[CheckedSortKey]
     value: CheckedValue | None
-    annotations: CheckedAnnotations
+    annotations: CheckedSection[CheckedAnnotation]
     slots: int
     doc: tuple[str, ...]
     span: Span = field(compare=False, repr=False)

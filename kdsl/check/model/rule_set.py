@@ -107,11 +107,11 @@ class CheckedRule:
 
     name: str
     qualified: str
-    params: tuple[CheckedParam, ...]
-    reads: frozenset[str]
-    scope: Mapping[str, Var]
-    slots: int
-    doc: tuple[str, ...]
+    params: tuple[CheckedParam, ...] = ()
+    reads: frozenset[str] = frozenset()
+    scope: Mapping[str, Var] = field(default_factory=dict)
+    slots: int = 0
+    doc: tuple[str, ...] = ()
     span: Span = field(compare=False, repr=False)
 
 
@@ -124,11 +124,11 @@ class CheckedPredicate(CheckedRule):
     name runs in its place.
     """
 
-    applies: tuple[TypedExpr, ...]
-    narrow: CheckedNarrow | None
-    body: tuple[CheckedStatement, ...]
-    report_all: bool
-    on_error: CheckedOnError | None
+    applies: tuple[TypedExpr, ...] = ()
+    narrow: CheckedNarrow | None = None
+    body: tuple[CheckedStatement, ...] = ()
+    report_all: bool = False
+    on_error: CheckedOnError | None = None
     tightenings: tuple[CheckedPredicate, ...] = ()
     plugin: str = ""
 
@@ -152,11 +152,11 @@ class CheckedScore(CheckedRule):
     has the value 0 here: the plugin of that name scores in its place.
     """
 
-    applies: tuple[TypedExpr, ...]
-    lets: tuple[CheckedLet, ...]
+    applies: tuple[TypedExpr, ...] = ()
+    lets: tuple[CheckedLet, ...] = ()
     value: TypedExpr
     normalize: CheckedNormalize
-    on_error: CheckedOnError | None
+    on_error: CheckedOnError | None = None
     ignores: tuple[TypedExpr, ...] = ()
     plugin: str = ""
 

@@ -115,22 +115,8 @@ def rule_name(plugin: str) -> str:
 
 def checked_predicate(rule: ExternalRule) -> CheckedPredicate:
     """Return the rule as a profile's predicate with an empty body."""
-    return CheckedPredicate(
-        name=rule.plugin,
-        qualified=rule.qualified,
-        params=(),
-        applies=(),
-        narrow=None,
-        body=(),
-        report_all=False,
-        on_error=None,
-        reads=frozenset(),
-        scope={},
-        slots=0,
-        doc=(),
-        span=rule.span,
-        plugin=rule.plugin,
-    )
+    name = rule.plugin
+    return CheckedPredicate(name=name, qualified=rule.qualified, span=rule.span, plugin=name)
 
 
 def checked_score(rule: ExternalRule) -> CheckedScore:
@@ -138,16 +124,8 @@ def checked_score(rule: ExternalRule) -> CheckedScore:
     return CheckedScore(
         name=rule.plugin,
         qualified=rule.qualified,
-        params=(),
-        applies=(),
-        lets=(),
         value=Const(0, type=INT, time=BindingTime.STATIC, reads=frozenset(), span=rule.span),
         normalize=CheckedNormalize(Normalization.NONE, None),
-        on_error=None,
-        reads=frozenset(),
-        scope={},
-        slots=0,
-        doc=(),
         span=rule.span,
         plugin=rule.plugin,
     )

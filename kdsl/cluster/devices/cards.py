@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final
 
 from msgspec import Struct
@@ -22,6 +23,12 @@ Shape = tuple[Hashable, ...]
 Attributes = Mapping[str, Any]
 """The values that an inventory has of a card beside the fields of all cards."""
 NO_ATTRIBUTES: Final[Attributes] = FrozenMap()
+
+
+_SHAPE: Final = attrgetter(
+    *("kind", "type", "slots", "memory", "cores", "index", "numa", "mode", "healthy"),
+    *("used", "used_memory", "used_cores"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +67,7 @@ class Card(Struct, frozen=True):
     """Made by the card itself: all fields but the name, the attributes and the identity of tenants."""
 
     def __post_init__(self) -> None:
-        shape = (
-            self.kind,
-            self.type,
-            self.slots,
-            self.memory,
-            self.cores,
-            self.index,
-            self.numa,
-            self.mode,
-            self.healthy,
-            self.used,
-            self.used_memory,
-            self.used_cores,
-            len(self.tenants),
-        )
-        force_setattr(self, "shape", shape)
+        force_setattr(self, "shape", (*_SHAPE(self), len(self.tenants)))
 
     def with_attributes(self, attributes: Attributes) -> Card:
         """Return the card with other attributes."""
@@ -83,22 +75,12 @@ class Card(Struct, frozen=True):
 
     def with_usage(self, slots: int, memory: int, cores: int, tenants: tuple[Tenant, ...] = ()) -> Card:
         """Return the card with more usage."""
-        return Card(
-            self.id,
-            self.kind,
-            self.type,
-            self.slots,
-            self.memory,
-            self.cores,
-            self.index,
-            self.numa,
-            self.mode,
-            self.healthy,
-            self.attributes,
-            self.used + slots,
-            self.used_memory + memory,
-            self.used_cores + cores,
-            (*self.tenants, *tenants),
+        return replace(
+            self,
+            used=self.used + slots,
+            used_memory=self.used_memory + memory,
+            used_cores=self.used_cores + cores,
+            tenants=(*self.tenants, *tenants),
         )
 
 

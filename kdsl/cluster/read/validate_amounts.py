@@ -65,15 +65,8 @@ def check_node_amounts(node: Node, problems: Problems) -> None:
 
 def check_amount(written: WrittenQuantity | None, path: Path, problems: Problems) -> None:
     """Check a quantity that is not one of a resource; None where it is not written."""
-    if written is None:
-        return
-    try:
-        amount = quantity(written)
-    except ValueError as error:
-        problems.add(InputCode.QUANTITY, path, str(error))
-        return
-    if amount.nanos < 0:
-        problems.add(InputCode.QUANTITY, path, f"`{amount}` is negative")
+    if written is not None:
+        _read("", written, path, problems)
 
 
 def _check_pair(
@@ -112,13 +105,15 @@ def _check_requests(
 
 
 def _read(name: str, written: WrittenQuantity, path: Path, problems: Problems) -> Quantity | None:
+    """Return an amount of a resource, or of no resource; None, and a problem, if it cannot be parsed."""
     try:
         amount = quantity(written)
     except ValueError as error:
         problems.add(InputCode.QUANTITY, path, str(error))
         return None
     if amount.nanos < 0:
-        problems.add(InputCode.QUANTITY, path, f"`{amount}` of `{name}` is negative")
+        of = f" of `{name}`" if name else ""
+        problems.add(InputCode.QUANTITY, path, f"`{amount}`{of} is negative")
     return amount
 
 

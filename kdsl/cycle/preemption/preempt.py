@@ -5,10 +5,10 @@ The engine runs it as the last PostFilter. It changes nothing and only returns t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from kdsl.cycle.preemption.budgets import DisruptionBudgets
 from kdsl.cycle.preemption.thinned import ThinnedNodes
 from kdsl.cycle.preemption.what_if import WhatIf
 from kdsl.cycle.visited import VisitedNodes
-from kdsl.hooks.errors import PluginError
+from kdsl.hooks.errors import PluginError, ask
 from kdsl.hooks.specs import Candidate, Nominated
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.hooks.table import PreemptionHooks
@@ -33,9 +33,6 @@ NO_VICTIMS: Final = Status(Code.UNRESOLVABLE, ("No preemption victims found for 
 
 _MANY: Final = 4
 """The nodes from which on dry runs are faster together."""
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class _Victims(NamedTuple):
@@ -86,7 +83,10 @@ class Preemption:
                 return Status(left.code, _prefixed(left.message))
             if not left:
                 return Nominated(reasons=_prefixed(NO_CANDIDATE))
-            best = min(left, key=lambda each: self._ask("rank_candidate", self.hooks.rank_candidate, each))
+            hooks, pod = self.hooks, self.attempt.pod
+            best = min(
+                left, key=lambda each: ask(hooks.plugin, "rank_candidate", hooks.rank_candidate, pod, each)
+            )
             return Nominated(best.node, tuple(victim.key for victim in best.victims))
         column = StatusColumn.of(rejections.values())
         for status in column.table[1:]:
@@ -100,10 +100,10 @@ class Preemption:
         for plugin, call in self.attempt.table.trims:
             if not candidates:
                 break
-            try:
-                answer = call(self.attempt.state, self.attempt.pod, self.attempt.all_nodes, candidates)
-            except Exception as cause:
-                raise PluginError.raised(plugin, "trim_candidates", cause) from cause
+            nodes = self.attempt.all_nodes
+            answer = ask(
+                plugin, "trim_candidates", call, self.attempt.state, self.attempt.pod, nodes, candidates
+            )
             if isinstance(answer, Status):
                 return answer
             candidates = answer
@@ -119,7 +119,7 @@ class Preemption:
             and column[int(np.flatnonzero(nodes.rows == row)[0])].code is not Code.UNRESOLVABLE
         ):
             pods = snapshot.info(row).pods
-        status = self._ask("may_preempt", self.hooks.may_preempt, pods)
+        status = ask(self.hooks.plugin, "may_preempt", self.hooks.may_preempt, self.attempt.pod, pods)
         return None if status is None or status.code is Code.SUCCESS else status
 
     def _search(self, rows: list[int]) -> tuple[list[Candidate], dict[int, Status]]:
@@ -131,7 +131,8 @@ class Preemption:
         rejections: dict[int, Status] = {}
         if not rows:
             return [], rejections
-        enough = self._ask("enough_candidates", self.hooks.enough_candidates, len(rows))
+        hooks = self.hooks
+        enough = ask(hooks.plugin, "enough_candidates", hooks.enough_candidates, self.attempt.pod, len(rows))
         begin = self.random.randrange(len(rows)) if enough < len(rows) else 0
         for row, answer in self._dry_runs([*rows[begin:], *rows[:begin]], found, enough):
             if isinstance(answer, Status):
@@ -212,7 +213,8 @@ class Preemption:
     def _victims(self, row: int) -> _Victims | None:
         """Return the possible victims on a node; None if there are none."""
         node = self.judge.snapshot.info(row)
-        potential = list(self._ask("find_victims", self.hooks.find_victims, node.pods))
+        hooks = self.hooks
+        potential = [*ask(hooks.plugin, "find_victims", hooks.find_victims, self.attempt.pod, node.pods)]
         if not potential:
             return None
         violating, others = self.budgets.split(potential)
@@ -222,12 +224,6 @@ class Preemption:
         """Return the text for an unsuccessful search: a FitError about preemption."""
         verdicts = VisitedNodes.of(np.fromiter(rows, dtype=np.intp, count=len(rows)), column)
         return Diagnosis(len(self.judge.snapshot), verdicts, NOT_HELPFUL).message()
-
-    def _ask(self, point: str, call: Callable[[PodInfo, T], R], argument: T) -> R:
-        try:
-            return call(self.attempt.pod, argument)
-        except Exception as cause:
-            raise PluginError.raised(self.hooks.plugin, point, cause) from cause
 
 
 def _potential(nodes: NodeSet, column: StatusColumn) -> list[int]:

@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.model.traversal import walk
-from kdsl.check.model.typed import FieldOf, TypedExpr, Var
+from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import Type
 from kdsl.cluster.objects.node_columns import Mask
 from kdsl.cluster.objects.selectors import integer_of
 from kdsl.cluster.objects.taints import Taint
 from kdsl.cluster.snapshot.fact_columns import ABSENT, FactColumn
+from kdsl.eval.ir import fields_of
 from kdsl.eval.scalar import UNSET, Closure
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
@@ -125,15 +125,8 @@ class Fallback:
 
 def attributes_read(expr: TypedExpr, slot: int) -> frozenset[str] | None:
     """Return the attributes that an expression reads of a variable; None if it may read any."""
-    parts = tuple(walk(expr))
-    read = [part for part in parts if isinstance(part, FieldOf) and _is_var(part.operand, slot)]
-    if not read or len(read) < sum(_is_var(part, slot) for part in parts):
-        return None
-    return frozenset(attribute_of(part.field) for part in read)
-
-
-def _is_var(expr: TypedExpr, slot: int) -> bool:
-    return isinstance(expr, Var) and expr.slot == slot
+    read = fields_of(expr, slot)
+    return frozenset([attribute_of(each.field) for each in read]) if read else None
 
 
 def _inputs(value: Coded, attributes: frozenset[str] | None) -> list[Coded]:

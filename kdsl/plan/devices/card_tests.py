@@ -58,7 +58,7 @@ class CardTests:
         self._gates = source.section(device.gates.scope)
         self._gate_tests = [
             (self._gates.compile(test.condition), self._gates.template(test.reason), test.condition.span)
-            for test in device.gates.tests
+            for test in device.gates.steps
         ]
         lets = {step.variable.slot: step for step in device.fit.steps if isinstance(step, CheckedLet)}
         self.steps = [step for each in device.fit.steps if (step := self._step(each, lets)) is not None]

@@ -52,7 +52,7 @@ class CardOrder:
     """The keys by which cards are put in order."""
 
     def __init__(self, source: DeviceSource) -> None:
-        names, keys = source.device.order.scope, source.device.order.keys
+        names, keys = source.device.order.scope, source.device.order.steps
         self.section = source.section(names)
         self._exprs = [self.section.optimised(key.value) for key in keys]
         self._keys = [

@@ -95,7 +95,7 @@ class DeviceProgram:
                 section.maybe(each.where),
                 each.value.span,
             )
-            for each in self.checked.annotations.entries
+            for each in self.checked.annotations.steps
         ]
 
     @cached_property

@@ -232,36 +232,23 @@ class ByRow(_Answers):
 
 
 class Uncached:
-    """Answers for a new signature. Only what-ifs are kept: they ask about many nodes one by one."""
+    """Answers for a new signature: none is kept."""
 
     only: Final = None
     least: Final = -math.inf
     share: Final = 1.0
-
-    def __init__(self, keep: Callable[[], ByNodeClass | ByRow]) -> None:
-        self._keep = keep
-        self._kept: ByNodeClass | ByRow | None = None
-
-    @property
-    def nbytes(self) -> int:
-        return 0 if self._kept is None else self._kept.nbytes
+    nbytes: Final = 0
 
     def refresh(self) -> None:
-        """Update the what-ifs; nothing else is kept."""
-        if self._kept is not None:
-            self._kept.refresh()
+        """Do nothing: there are no answers to update."""
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
+        """Compute all answers."""
         return compute(rows), None
 
     def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
-        kept = self._kept
-        if kept is None:
-            kept = self._keep()
-            kept.refresh()
-            # Other threads read it only when it is complete.
-            self._kept = kept
-        return kept.what_if(row, node, compute)
+        """Do as `ByNodeClass.what_if`."""
+        return compute(np.array([row], np.intp))[0]
 
 
 Answers: TypeAlias = ByNodeClass | ByRow | Uncached
@@ -277,14 +264,12 @@ def answers_of(
     is_new: bool,
 ) -> Answers:
     """Return answers by node class or by row, with or without usage; not kept if the signature `is_new`."""
-
-    def kept() -> ByNodeClass | ByRow:
-        if by_node_class:
-            return ByNodeClass(live, dtype, on_usage, prefetches)
-        logs = (live.fact_changes, live.usage_changes) if on_usage else (live.fact_changes,)
-        return ByRow(live, dtype, *logs, prefetches=prefetches)
-
-    return Uncached(kept) if is_new else kept()
+    if is_new:
+        return Uncached()
+    if by_node_class:
+        return ByNodeClass(live, dtype, on_usage, prefetches)
+    logs = (live.fact_changes, live.usage_changes) if on_usage else (live.fact_changes,)
+    return ByRow(live, dtype, *logs, prefetches=prefetches)
 
 
 def _distinct(

@@ -22,14 +22,14 @@ from kdsl.check.model.rule_set import (
     CheckedScore,
     CheckedStatement,
 )
-from kdsl.check.model.traversal import children
-from kdsl.check.model.typed import FieldOf, HasField, TypedExpr, Var
+from kdsl.check.model.typed import TypedExpr
 from kdsl.cluster.objects.label_selectors import SELECTED_KEYS
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.catalog import CatalogWord
 from kdsl.cluster.snapshot.live_snapshot import LiveSnapshot, SharedState
 from kdsl.cluster.snapshot.node_classes import NODE_CLASS_FIELDS
 from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.ir import fields_of
 from kdsl.eval.scalar.pod_keys import PodFact, reader_of, whole_if_many
 from kdsl.eval.views import attribute_of
 from kdsl.plan.reads.signature_reads import split_word
@@ -111,17 +111,10 @@ def _versions(
 def reads_node_class_only(rule: CheckedPredicate | CheckedScore) -> bool:
     """Return whether a rule's reads of a node are all in `NODE_CLASS_FIELDS`."""
     node = rule.scope["node"].slot
-    return all(_reads_class_fields(expr, node) for expr in expressions_of_rule(rule))
-
-
-def _reads_class_fields(expr: TypedExpr, node: int) -> bool:
-    match expr:
-        case Var(slot=slot):
-            return slot != node
-        case FieldOf(operand=Var(slot=slot), field=name) | HasField(operand=Var(slot=slot), field=name):
-            if slot == node:
-                return attribute_of(name) in NODE_CLASS_FIELDS
-    return all(_reads_class_fields(child, node) for child in children(expr))
+    read = [fields_of(expr, node) for expr in expressions_of_rule(rule)]
+    return None not in read and all(
+        attribute_of(each.field) in NODE_CLASS_FIELDS for fields in read if fields for each in fields
+    )
 
 
 def expressions_of_rule(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:

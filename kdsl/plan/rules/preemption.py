@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -10,10 +10,10 @@ from kdsl.base.events import EventPattern, Resource
 from kdsl.base.span import Span
 from kdsl.check.analyses.cures import preemption_cures
 from kdsl.check.model.rule_set import CheckedPreemption
-from kdsl.check.model.traversal import children
-from kdsl.check.model.typed import FieldOf, TypedExpr, Var
+from kdsl.check.model.typed import FieldOf
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.eval.ir import fields_of
 from kdsl.eval.scalar import Closure
 from kdsl.eval.values import EvalError
 from kdsl.eval.views import attribute_of
@@ -26,13 +26,13 @@ from kdsl.plan.compile.template import compile_template, text_in
 
 _PLAIN: Final = frozenset(("bool", "int", "string", "timestamp", "duration"))
 """Types whose equal values are equal for every expression."""
-_NOT_PLAIN: Final = ""
 
 
 class PreemptionPlugin:
     """A preemption. `key` is unique among the plugins of all profiles, `name` is shown in decisions.
 
-    Pods with equal `victim_fields` are equal for `victim when`.
+    Pods with equal `victim_fields` are equal for `victim when`: most pods of a cluster have one of a few
+    priorities.
 
     If the rule fails, it removes no pod: an error makes a pod not eligible, or no victim. `log` holds the
     errors until a decision takes them.
@@ -53,14 +53,14 @@ class PreemptionPlugin:
         ]
         self._cures = preemption_cures(rule, functions.fns)
         self._victim, self._victim_span = scope.compile(rule.victim), rule.victim.span
-        self.victim_fields = _fields_of_victims(rule)
+        self.victim_fields = _plain_fields(rule, rule.scope["victim"].slot)
         self._victim_key: Callable[[PodInfo], Hashable] | None = (
             attrgetter(*self.victim_fields) if self.victim_fields else None
         )
         of_pods = _plain_fields(rule, rule.scope["pod"].slot)
         self._pod_key: Callable[[PodInfo], Hashable] | None = attrgetter(*of_pods) if of_pods else None
-        # For the latest pod: the field values of the pods that were asked about, and of the victims.
-        self._victims: tuple[PodInfo | None, set[Hashable], set[Hashable]] = (None, set(), set())
+        # For the latest pod: whether the pods are victims that were asked about, by their fields.
+        self._known: tuple[PodInfo | None, dict[Hashable, bool | None]] = (None, {})
         self._importance = SortKeys(rule.order, scope)
         # A probe does not see values that are read without evaluation.
         fields = [] if functions.probe is not None else number_fields(rule.order, scope.slot_of("victim"))
@@ -89,7 +89,11 @@ class PreemptionPlugin:
     @hookimpl
     def find_victims(self, pod: PodInfo, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
         """Return the victims in the order of `order by`; those that are equal keep theirs."""
-        found = self._find(pod, pods)
+        latest, known = self._known
+        if latest is not pod:
+            known = {}
+            self._known = (pod, known)
+        found = self._find(pod, pods, known)
         if len(found) < 2:
             return found
         if self._numbers:
@@ -102,42 +106,22 @@ class PreemptionPlugin:
             found = [found[at] for at in sorted(range(len(found)), key=keys.__getitem__)]
         return found
 
-    def _find(self, pod: PodInfo, pods: Sequence[PodInfo]) -> list[PodInfo]:
-        """Return the victims in any order: pods with equal fields are asked about once."""
-        if self._victim_key is None:
-            return [victim for victim in pods if self._is_victim(pod, victim)]
-        latest, known, chosen = self._victims
-        if latest is not pod:
-            known, chosen = set(), set()
-            self._victims = (pod, known, chosen)
-        victims = list(zip(map(self._victim_key, pods), pods, strict=True))
-        for key, victim in victims:
-            if key not in known:
-                is_victim = self._is_victim(pod, victim)
-                # An error is not kept, so that the next attempt reports it as well.
-                if is_victim is not None:
-                    known.add(key)
-                if is_victim:
-                    chosen.add(key)
-        return [victim for key, victim in victims if key in chosen]
-
     def evictable(self, pod: PodInfo, pods: Sequence[PodInfo]) -> list[PodInfo]:
         """Return the possible victims in any order, outside of an attempt: errors are not recorded."""
-        known: dict[Hashable, bool] = {}
-        found: list[PodInfo] = []
-        for victim in pods:
-            fields = victim.key if self._victim_key is None else self._victim_key(victim)
-            if fields not in known:
-                known[fields] = self._could_go(pod, victim)
-            if known[fields]:
-                found.append(victim)
-        return found
+        return self._find(pod, pods, {}, False)
 
-    def _could_go(self, pod: PodInfo, victim: PodInfo) -> bool:
-        try:
-            return bool(self._victim(self._frame(pod=pod, victim=victim)))
-        except EvalError:
-            return False
+    def _find(
+        self, pod: PodInfo, pods: Sequence[PodInfo], known: dict[Hashable, bool | None], reports: bool = True
+    ) -> list[PodInfo]:
+        """Return the victims in any order: pods with equal fields are asked about once, see `known`."""
+        if self._victim_key is None:
+            return [victim for victim in pods if self._is_victim(pod, victim, reports)]
+        victims = list(zip(map(self._victim_key, pods), pods, strict=True))
+        for key, victim in victims:
+            # An error is not kept, so that the next attempt reports it as well.
+            if key not in known or known[key] is None:
+                known[key] = self._is_victim(pod, victim, reports)
+        return [victim for key, victim in victims if known[key]]
 
     @hookimpl
     def events(self) -> tuple[EventPattern, ...]:
@@ -154,7 +138,7 @@ class PreemptionPlugin:
         before, after = event.before, event.after
         if not (isinstance(before, PodInfo) and isinstance(after, PodInfo)):
             return False
-        return self._could_go(pod, after) and not self._could_go(pod, before)
+        return bool(self._is_victim(pod, after, False)) and not self._is_victim(pod, before, False)
 
     @hookimpl
     def hint_signature(self, pod: PodInfo) -> Hashable:
@@ -181,37 +165,22 @@ class PreemptionPlugin:
         self._erred.add(self._qualified)
         self.log.add(error, span)
 
-    def _is_victim(self, pod: PodInfo, victim: PodInfo) -> bool | None:
+    def _is_victim(self, pod: PodInfo, victim: PodInfo, reports: bool) -> bool | None:
         """Return whether a pod is a victim; None if that fails, so that it is none."""
         try:
             return bool(self._victim(self._frame(pod=pod, victim=victim)))
         except EvalError as error:
-            self._report(error, self._victim_span)
+            if reports:
+                self._report(error, self._victim_span)
             return None
-
-
-def _fields_of_victims(rule: CheckedPreemption) -> tuple[str, ...]:
-    """Return the attributes that `victim when` reads of a victim; none if unknown.
-
-    Pods with equal values share an answer: most pods of a cluster have one of a few priorities.
-    """
-    return _plain_fields(rule, rule.scope["victim"].slot)
 
 
 def _plain_fields(rule: CheckedPreemption, slot: int) -> tuple[str, ...]:
     """Return the attributes that `victim when` reads of the pod of a slot; none if unknown."""
-    values = (rule.victim, *(each.value for each in rule.lets))
-    fields = {field for value in values for field in _fields_of(value, slot)}
-    return () if _NOT_PLAIN in fields else tuple(sorted(map(attribute_of, fields)))
-
-
-def _fields_of(expr: TypedExpr, slot: int) -> Iterator[str]:
-    """Yield the plain fields that an expression reads of a variable, `_NOT_PLAIN` for any other use of it."""
-    match expr:
-        case FieldOf(operand=Var(slot=used), field=name) if used == slot:
-            yield name if expr.type.name in _PLAIN else _NOT_PLAIN
-        case Var(slot=used) if used == slot:
-            yield _NOT_PLAIN
-        case _:
-            for child in children(expr):
-                yield from _fields_of(child, slot)
+    found: set[str] = set()
+    for value in (rule.victim, *(each.value for each in rule.lets)):
+        read = fields_of(value, slot)
+        if read is None or not all(isinstance(each, FieldOf) and each.type.name in _PLAIN for each in read):
+            return ()
+        found.update([attribute_of(each.field) for each in read])
+    return tuple(sorted(found))

@@ -16,7 +16,6 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Detail
 from kdsl.cycle.engine import Engine
-from kdsl.explain.differences import node_of
 from kdsl.hooks.specs import QueuedPod
 from kdsl.records.steps import (
     Attempt,
@@ -240,7 +239,7 @@ class Course:
         pod = queued.pod
         is_full = pod.key in self._verdict_nodes
         decision = self._engine.schedule_one(queued, Detail.FULL if is_full else None)
-        if not node_of(decision):
+        if not decision.given_node:
             self._annotations.given.pop(pod.key, None)
         self._keep(decision)
         is_room_made = not any(self._evictor.is_ending(each.pod) for each in decision.victims)

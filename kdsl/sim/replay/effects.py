@@ -8,7 +8,6 @@ from kdsl.cluster.api.storage_objects import PersistentVolume, PersistentVolumeC
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.cycle.decision import Decision, Outcome
-from kdsl.explain.differences import node_of
 from kdsl.records.steps import ObjectGone, ObjectPut, PodGone, PodPlaced, Step, StepChange
 from kdsl.sim.replay.survey import identity
 
@@ -64,7 +63,7 @@ class RecordedEffects:
         """
         self.step += 1
         undone = {self._undone} if self._undone else set()
-        if step.settled is not None and not node_of(step.settled):
+        if step.settled is not None and not step.settled.given_node:
             undone.add(step.settled.pod)
         for change in step.changes:
             self._follow(change)
@@ -88,7 +87,7 @@ class RecordedEffects:
                 self._here[key] = change.pod
 
     def _note(self, decision: Decision) -> None:
-        if node_of(decision):
+        if decision.given_node:
             pod = self._pods.get(decision.pod)
             names = () if pod is None else pod.claim_names
             namespace = decision.pod.partition("/")[0]

@@ -29,7 +29,6 @@ from kdsl.explain.differences import (
     card_ids,
     count_kinds,
     kind_of,
-    node_of,
     room_of,
 )
 from kdsl.explain.moves import Cause, CauseKind, cause_of
@@ -95,7 +94,7 @@ def replay_independent(
 def _difference(
     attempt: Attempt, was: Decided, is_: Decided, old: AttemptReplayer | None, new: AttemptReplayer
 ) -> Difference | None:
-    before, after = node_of(was.decision), node_of(is_.decision)
+    before, after = was.decision.given_node, is_.decision.given_node
     cards, rooms = (was.cards, is_.cards), (room_of(was.decision), room_of(is_.decision))
     kind = kind_of(before, after, cards, rooms)
     if kind is None:
@@ -143,7 +142,7 @@ class AttemptReplayer:
         self._cluster.forget(key)
         self._ports.volumes.undo()
         self._ports.claims.undo()
-        placed = annotations if node_of(decision) else None
+        placed = annotations if decision.given_node else None
         return Decided(decision, cards_in(placed, self._ports.card_keys))
 
     def look_at_cards(self, attempt: Attempt, decision: Decision) -> CardsOfNode | None:

@@ -10,7 +10,6 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.files import InputFile
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.cycle.engine_options import EngineOptions
-from kdsl.explain.differences import node_of
 from kdsl.records.steps import Attempt, PodGone, PodPlaced, Reading, Step
 
 Identity = tuple[str, str]
@@ -108,11 +107,12 @@ class Survey:
     def _note_victims(self, attempt: Attempt, number: int) -> None:
         self._delays += (attempt.time - since for since in self._ended)
         self._ended.clear()
-        for victim in attempt.decision.victims:
+        decision = attempt.decision
+        for victim in decision.victims:
             self._evicted.setdefault(victim.pod, []).append(number)
             self._since.setdefault(victim.pod, attempt.time)
         self.nominated = {identity(each) for each in attempt.promised}
-        if not node_of(attempt.decision) and (attempt.decision.nominated or attempt.pod.nominated_node_name):
+        if not decision.given_node and (decision.nominated or attempt.pod.nominated_node_name):
             # A decision without room keeps the nomination; where it does not, the next attempt shows it.
             self.nominated.add(identity(attempt.pod))
 
@@ -124,7 +124,7 @@ class Survey:
             self._held.add(decision.pod)
         else:
             self._held.discard(decision.pod)
-        if node_of(decision):
+        if decision.given_node:
             self.placed.add(identity(pod))
         elif decision.outcome is not Outcome.SKIPPED:
             self.placed.discard(identity(pod))

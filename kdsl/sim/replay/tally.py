@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kdsl.cycle.decision import Decision, Outcome
-from kdsl.explain.differences import Counts, Mode, node_of, room_of
+from kdsl.explain.differences import Counts, Mode, room_of
 from kdsl.hooks.faults import merged
 from kdsl.report.tables import plural
 from kdsl.sim.replay.survey import Survey
@@ -82,7 +82,7 @@ class Tally:
 
 def is_alike(decision: Decision, recorded: Decision) -> bool:
     """Return whether a decision has the node and the victims of a recorded one."""
-    return node_of(decision) == node_of(recorded) and room_of(decision) == room_of(recorded)
+    return decision.given_node == recorded.given_node and room_of(decision) == room_of(recorded)
 
 
 def notes_of(survey: Survey, mode: Mode) -> tuple[str, ...]:

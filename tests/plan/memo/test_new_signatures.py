@@ -38,7 +38,7 @@ def test_answers_are_kept_from_the_second_pod_on() -> None:
     assert held == [0, 1, 1]
 
 
-def test_what_ifs_of_a_new_signature_are_kept_for_its_attempt() -> None:
+def test_what_ifs_of_a_new_signature_have_answers_of_their_own() -> None:
     joined, cache = PredicateMemo([predicate('require node.podCount < 1 else "no"')]), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     nodes, state, pod = NodeSet.all(cache.snapshot()), CycleState(), PodInfo("a")
